@@ -1,0 +1,59 @@
+//! The token's identity and order, and the digest of a member table.
+
+use core::cmp::Ordering;
+
+use crate::MacAddr;
+
+/// One tenure of the token: `(progress, authorMAC, authorTokenNum)` (`lab2.md`, section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// Grows by one with every hand-over; at most [`MAX_PROGRESS`](super::MAX_PROGRESS).
+    pub progress: u64,
+    /// The station that generated or minted the chain.
+    pub author: MacAddr,
+    /// The author's own number for the chain.
+    pub number: u32,
+}
+
+impl Token {
+    /// `[~progress, authorMAC, authorTokenNum]`: the smaller, the stronger.
+    #[must_use]
+    pub const fn priority(&self) -> [u8; 18] {
+        let [p0, p1, p2, p3, p4, p5, p6, p7] = (!self.progress).to_be_bytes();
+        let [a0, a1, a2, a3, a4, a5] = self.author.0;
+        let [n0, n1, n2, n3] = self.number.to_be_bytes();
+        [
+            p0, p1, p2, p3, p4, p5, p6, p7, a0, a1, a2, a3, a4, a5, n0, n1, n2, n3,
+        ]
+    }
+
+    /// Whether this token wins against `other`.
+    #[must_use]
+    pub fn is_stronger_than(&self, other: &Self) -> bool {
+        self.strength(other) == Ordering::Greater
+    }
+
+    /// Compares by strength: [`Ordering::Greater`] if this token is the stronger.
+    #[must_use]
+    pub fn strength(&self, other: &Self) -> Ordering {
+        self.progress
+            .cmp(&other.progress)
+            .then_with(|| other.author.cmp(&self.author))
+            .then_with(|| other.number.cmp(&self.number))
+    }
+
+    /// Whether both belong to one chain: the same author and number.
+    #[must_use]
+    pub fn same_chain(&self, other: &Self) -> bool {
+        self.author == other.author && self.number == other.number
+    }
+}
+
+/// Size and hash of a member table (`lab2.md`, section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest {
+    /// How many members the table has.
+    pub size: u32,
+    /// XXH3-64 (seed 0) of the members' 22-byte encodings in order of their MAC.
+    pub hash: u64,
+}

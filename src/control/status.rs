@@ -1,0 +1,121 @@
+//! What `ringctl status` shows. The field names are the keys of its JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A daemon's view of its ring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The interface's name.
+    pub interface: String,
+    /// Its own address.
+    pub mac: String,
+    /// `up`, or why nothing can be sent.
+    pub link: String,
+    /// OWNER, WAITER, LOOSER or GENERATING.
+    pub state: String,
+    /// The token held, or the strongest known; `null` if none is.
+    pub token: Option<TokenStatus>,
+    /// Who holds it as far as is known.
+    pub owner: Option<String>,
+    /// Nanoseconds since the token was heard of; `null`: not yet.
+    pub heard_about_token_ns: Option<u64>,
+    /// The member table in order of MAC, the node itself included.
+    pub members: Vec<MemberStatus>,
+    /// The table's XXH3-64 as 16 hex digits.
+    pub ring_hash: String,
+    /// The constants in force.
+    pub constants: ConstantsStatus,
+    /// What has happened since the daemon started.
+    pub counters: Counters,
+}
+
+/// A token's identity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenStatus {
+    /// Grows with every hand-over.
+    pub progress: u64,
+    /// The address of the station that made the chain.
+    pub author: String,
+    /// That station's number for it.
+    pub number: u32,
+}
+
+/// One member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberStatus {
+    /// Its address on the segment.
+    pub mac: String,
+    /// Its ip (`10.0.0.1`, `fe80::1`); `null` if it has none or none is known yet.
+    pub ip: Option<String>,
+    /// For how many more turns it is passed over.
+    pub penalty: u32,
+    /// Nanoseconds since its last frame; `null`: only heard of. 0 for the node itself.
+    pub last_seen_ns: Option<u64>,
+}
+
+/// The constants in force, times in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantsStatus {
+    /// HEART_BEAT_PERIOD.
+    pub heartbeat_ns: u64,
+    /// WAITER_TIMEOUT.
+    pub waiter_timeout_ns: u64,
+    /// LOOSER_TIMEOUT.
+    pub looser_timeout_ns: u64,
+    /// LOOSER_ANSWER_TIMEOUT.
+    pub looser_answer_timeout_ns: u64,
+    /// TAKE_TIMEOUT.
+    pub take_timeout_ns: u64,
+    /// TAKE_ATTEMPTS.
+    pub take_attempts: u32,
+    /// IDLE_HOLD.
+    pub idle_hold_ns: u64,
+    /// The frames' EtherType, as `0x88b5`.
+    pub ethertype: String,
+    /// The most members that the table holds.
+    pub max_members: usize,
+}
+
+/// Counters since the start. Every key of the maps is always there, be its value 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Valid frames received, by kind (`TAKE_TOKEN`, …).
+    pub received: BTreeMap<String, u64>,
+    /// Frames accepted for sending, by kind.
+    pub sent: BTreeMap<String, u64>,
+    /// Frames that could not be sent, by kind.
+    pub send_failed: BTreeMap<String, u64>,
+    /// Received frames without effect, by reason (`truncated`, `kernel_queue_full`, …).
+    pub dropped: BTreeMap<String, u64>,
+    /// State changes (`WAITER->OWNER`, …), those that happened.
+    pub state_changes: BTreeMap<String, u64>,
+    /// Why the state changed (`token_taken`, …).
+    pub state_change_reasons: BTreeMap<String, u64>,
+    /// Hand-overs to other members that were acknowledged.
+    pub hand_overs: u64,
+    /// Hand-overs that failed.
+    pub hand_overs_failed: u64,
+    /// From the first TAKE_TOKEN to the acknowledgement.
+    pub hand_over_latency: HandOverLatency,
+    /// Authors that the full table did not take.
+    pub table_full: u64,
+    /// Wake-ups at which the loop found itself late.
+    pub late_wake_ups: u64,
+}
+
+/// Percentiles of hand-over latency, in nanoseconds; all 0 before the first hand-over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOverLatency {
+    /// The fastest.
+    pub min_ns: u64,
+    /// Half were faster.
+    pub p50_ns: u64,
+    /// 90 % were faster.
+    pub p90_ns: u64,
+    /// 99 % were faster.
+    pub p99_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+}

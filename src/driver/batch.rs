@@ -1,0 +1,106 @@
+//! Buffers for several frames, made once and used for ever.
+
+use std::time::Duration;
+
+/// Bytes of one frame's buffer. Longer frames are cut: no message is that long.
+pub const MAX_FRAME: usize = 1536;
+/// The most frames that one receive call brings.
+pub const RECEIVE_BATCH: usize = 32;
+/// The most frames that one send call takes.
+pub const TRANSMIT_BATCH: usize = 8;
+
+/// Frames that a link has received.
+#[derive(Debug)]
+pub struct ReceiveBatch {
+    /// The frames' buffers, [`RECEIVE_BATCH`] of them.
+    pub buffers: Box<[[u8; MAX_FRAME]]>,
+    /// Length in bytes and age of each frame received.
+    pub frames: Vec<(usize, Duration)>,
+}
+
+impl ReceiveBatch {
+    /// An empty batch; the only allocation that it ever makes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            buffers: vec![[0; MAX_FRAME]; RECEIVE_BATCH].into_boxed_slice(),
+            frames: Vec::with_capacity(RECEIVE_BATCH),
+        }
+    }
+
+    /// The frames received, each with how long ago it was.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Duration)> {
+        self.buffers
+            .iter()
+            .zip(&self.frames)
+            .map(|(buffer, &(len, age))| (&buffer[..len], age))
+    }
+}
+
+impl Default for ReceiveBatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Frames that a link is to send, in order.
+#[derive(Debug)]
+pub struct TransmitBatch {
+    buffers: Box<[[u8; MAX_FRAME]]>,
+    lens: Vec<usize>,
+}
+
+impl TransmitBatch {
+    /// An empty batch; the only allocation that it ever makes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            buffers: vec![[0; MAX_FRAME]; TRANSMIT_BATCH].into_boxed_slice(),
+            lens: Vec::with_capacity(TRANSMIT_BATCH),
+        }
+    }
+
+    /// The buffer for the next frame; `None` if the batch is full.
+    pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
+        self.buffers
+            .get_mut(self.lens.len())
+            .map(<[u8; MAX_FRAME]>::as_mut_slice)
+    }
+
+    /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a frame.
+    pub fn push(&mut self, len: usize) {
+        debug_assert!(self.lens.len() < TRANSMIT_BATCH && len <= MAX_FRAME);
+        self.lens.push(len);
+    }
+
+    /// Forgets all frames.
+    pub fn clear(&mut self) {
+        self.lens.clear();
+    }
+
+    /// How many frames there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lens.is_empty()
+    }
+
+    /// The frames in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.buffers
+            .iter()
+            .zip(&self.lens)
+            .map(|(buffer, &len)| &buffer[..len])
+    }
+}
+
+impl Default for TransmitBatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}

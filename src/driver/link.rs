@@ -1,0 +1,21 @@
+//! What the driver asks of the thing that carries frames.
+
+use std::io;
+
+use super::{ReceiveBatch, TransmitBatch};
+
+/// A link that carries whole Ethernet frames.
+pub trait Link {
+    /// Receives what has arrived, up to a batch, without waiting. An empty batch: nothing has.
+    ///
+    /// # Errors
+    /// The link is gone or broken (`ENETDOWN`, `ENXIO`, …); never `EAGAIN` or `EINTR`.
+    fn receive(&mut self, batch: &mut ReceiveBatch) -> io::Result<()>;
+
+    /// Sends the frames in order, without waiting, and returns how many the link accepted.
+    /// Fewer than all: the rest was refused (queue full, …) and is lost.
+    ///
+    /// # Errors
+    /// The first frame was refused, and why.
+    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize>;
+}

@@ -1,0 +1,8 @@
+//! Pumps a [`Machine`](crate::proto::Machine) over a [`Link`]: the same code in the daemon and
+//! wherever else the machines are run.
+
+mod batch;
+mod link;
+
+pub use batch::{MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
+pub use link::Link;

@@ -1,0 +1,195 @@
+//! What the machine tells its observers, and what it asks to be stored.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Kind, Token};
+
+/// The states of section 4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Holds the token.
+    Owner,
+    /// Has heard of the token not long ago.
+    Waiter,
+    /// Has not, and asks for it.
+    Looser,
+    /// Stands for election with a candidate.
+    Generating,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Owner, Self::Waiter, Self::Looser, Self::Generating];
+
+    /// The name as the protocol's document spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "OWNER",
+            Self::Waiter => "WAITER",
+            Self::Looser => "LOOSER",
+            Self::Generating => "GENERATING",
+        }
+    }
+}
+
+/// Why the state changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A TAKE_TOKEN was accepted.
+    TokenTaken,
+    /// The member that the token was offered to has it.
+    TokenHandedOver,
+    /// A TOKEN_IS_HERE was heard.
+    TokenHeard,
+    /// An OWNER met a stronger token and destroyed its own.
+    StrongerToken,
+    /// WAITER_TIMEOUT has passed since the token was heard of.
+    WaiterTimeout,
+    /// Nobody answered WHERE_IS_TOKEN in LOOSER_ANSWER_TIMEOUT.
+    NoAnswer,
+    /// A GENERATING_TOKEN weaker than the own candidate was heard.
+    WeakerCandidate,
+    /// A GENERATING_TOKEN stronger than the own candidate was heard.
+    StrongerCandidate,
+    /// A TOKEN_WAS_HERE_RECENTLY was heard while GENERATING.
+    TokenWasHere,
+    /// Nobody objected to the candidate in LOOSER_ANSWER_TIMEOUT.
+    Elected,
+    /// An OWNER could send no heartbeat for WAITER_TIMEOUT: the others may have elected another.
+    LeaseExpired,
+    /// The interface went down or changed its address.
+    LinkLost,
+}
+
+/// Why a received frame was dropped without any effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// Shorter than its kind needs.
+    Truncated,
+    /// The kind is none of 1 to 9.
+    UnknownKind,
+    /// The reserved byte is not 0.
+    Reserved,
+    /// A progress of 2^63 or more.
+    ProgressTooLarge,
+    /// The author is a group address or all zero.
+    AuthorNotAStation,
+    /// The author is not the Ethernet source.
+    AuthorNotSource,
+    /// More data than a token carries.
+    DataTooLong,
+    /// More members than a frame carries.
+    TooManyMembers,
+    /// A table entry that is no single station's address.
+    MemberNotAStation,
+    /// A frame of our own, or of a station with our address.
+    OwnFrame,
+    /// Addressed to neither this node nor broadcast.
+    NotForUs,
+    /// A TAKE_TOKEN to the broadcast address: it would make several owners of one token.
+    BroadcastTakeToken,
+    /// A TAKE_TOKEN older than the giver waits for.
+    StaleOffer,
+    /// The link is down, or the node is shut down.
+    NotListening,
+}
+
+/// Something that happened. Everything that people see (log lines, counters, status) is made
+/// from these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A valid frame came in.
+    Received {
+        /// Its kind.
+        kind: Kind,
+    },
+    /// A frame was accepted for sending.
+    Transmitted {
+        /// Its kind.
+        kind: Kind,
+    },
+    /// A frame could not be sent.
+    TransmitFailed {
+        /// Its kind.
+        kind: Kind,
+    },
+    /// A received frame had no effect.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+    },
+    /// The state changed.
+    StateChanged {
+        /// The state that was left.
+        from: State,
+        /// The state that was entered.
+        to: State,
+        /// Why.
+        reason: Reason,
+        /// The token that it is about: held, handed over, heard of or stood for.
+        token: Option<Token>,
+    },
+    /// Another node than before is heard to hold the token, or nobody is any more.
+    OwnerChanged {
+        /// Its holder.
+        owner: Option<MacAddr>,
+        /// The strongest token known.
+        token: Option<Token>,
+    },
+    /// A hand-over is complete.
+    HandedOver {
+        /// Who has the token now.
+        to: MacAddr,
+        /// From the first TAKE_TOKEN to the acknowledgement.
+        latency: Duration,
+    },
+    /// A member did not take the token; a new chain was minted in its place.
+    HandOverFailed {
+        /// Who did not take it.
+        to: MacAddr,
+        /// How many hand-overs to it have failed in a row.
+        in_a_row: u32,
+        /// The token that this node goes on with.
+        minted: Token,
+    },
+    /// The progress of 2^63 - 1 is reached: the token cannot be handed over any more.
+    ProgressExhausted,
+    /// A member was added to the table.
+    MemberAdded {
+        /// The member.
+        mac: MacAddr,
+        /// How many members the table has now.
+        members: usize,
+    },
+    /// A member's ip is now another one.
+    MemberMoved {
+        /// The member.
+        mac: MacAddr,
+        /// Its ip.
+        ip: [u8; 16],
+    },
+    /// A member said that it is shutting down.
+    MemberLeft {
+        /// The member.
+        mac: MacAddr,
+    },
+    /// The table is full; this author was not added.
+    TableFull {
+        /// The author.
+        author: MacAddr,
+    },
+}
+
+/// What survives a restart (`lab2.md`, section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Durable {
+    /// currentMyTokenNumber: the number of the last chain that this node made.
+    pub my_token_number: u32,
+    /// The strongest token seen.
+    pub known: Option<Token>,
+}
