@@ -28,6 +28,12 @@ impl ReceiveBatch {
         }
     }
 
+    /// Whether there may be more to receive.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.frames.len() == RECEIVE_BATCH
+    }
+
     /// The frames received, each with how long ago it was.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Duration)> {
         self.buffers
@@ -91,6 +97,7 @@ impl TransmitBatch {
     }
 
     /// The frames in order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.buffers
             .iter()

@@ -1,0 +1,189 @@
+//! The pump: inputs in, everything that follows from them out.
+
+use std::io;
+
+use super::{Link, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
+use crate::proto::time::{Instant, Now};
+use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+
+/// Keeps what must survive a restart.
+pub trait Store<D> {
+    /// Stores `durable`. A failure is the store's to report: the ring goes on without.
+    fn store(&mut self, durable: &D);
+}
+
+/// Sees every event of a machine; cannot change what happens.
+pub trait Observe<E> {
+    /// Something happened at `now`.
+    fn observe(&mut self, now: Now, event: &E);
+}
+
+/// What surrounds a machine.
+#[derive(Debug)]
+pub struct Environment<'a, L, S, O> {
+    /// Carries the frames; `None` while there is nothing to carry them.
+    pub link: Option<&'a mut L>,
+    /// Keeps what must survive.
+    pub store: &'a mut S,
+    /// Sees the events.
+    pub observer: &'a mut O,
+}
+
+/// Pumps one machine. After each call everything that the machine wanted done is done.
+#[derive(Debug)]
+pub struct Driver<M> {
+    received: ReceiveBatch,
+    pump: Pump<M>,
+}
+
+/// The machine and what its output goes through.
+#[derive(Debug)]
+struct Pump<M> {
+    machine: M,
+    transmit: TransmitBatch,
+    tickets: Vec<Ticket>,
+}
+
+impl<M: Machine> Driver<M> {
+    /// A driver for `machine`.
+    #[must_use]
+    pub fn new(machine: M) -> Self {
+        let transmit = TransmitBatch::new();
+        let tickets = Vec::with_capacity(TRANSMIT_BATCH);
+        Self {
+            received: ReceiveBatch::new(),
+            pump: Pump {
+                machine,
+                transmit,
+                tickets,
+            },
+        }
+    }
+
+    /// The machine, to look at.
+    #[must_use]
+    pub fn machine(&self) -> &M {
+        &self.pump.machine
+    }
+
+    /// When [`timeout`](Self::timeout) is to be called; `None`: never.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.pump.machine.poll_timeout()
+    }
+
+    /// Receives one batch and handles each frame of it. `true`: the batch was full, there may be
+    /// more; the caller decides when to come back for it.
+    ///
+    /// # Errors
+    /// The link failed to receive; the machine has seen nothing of it.
+    pub fn receive<L, S, O>(
+        &mut self,
+        now: Now,
+        environment: &mut Environment<'_, L, S, O>,
+    ) -> io::Result<bool>
+    where
+        L: Link,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        let Some(link) = environment.link.as_deref_mut() else {
+            return Ok(false);
+        };
+        link.receive(&mut self.received)?;
+        for (frame, age) in self.received.iter() {
+            self.pump.machine.handle_frame(now, frame, age);
+            self.pump.drain(now, environment);
+        }
+        Ok(self.received.is_full())
+    }
+
+    /// Lets the machine see that time has passed.
+    pub fn timeout<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>)
+    where
+        L: Link,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        self.pump.machine.handle_timeout(now);
+        self.pump.drain(now, environment);
+    }
+
+    /// Passes a command on.
+    pub fn command<L, S, O>(
+        &mut self,
+        now: Now,
+        command: M::Command,
+        environment: &mut Environment<'_, L, S, O>,
+    ) where
+        L: Link,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        self.pump.machine.handle_command(now, command);
+        self.pump.drain(now, environment);
+    }
+
+    /// Tells the machine what the interface is like now.
+    pub fn link_changed<L, S, O>(
+        &mut self,
+        now: Now,
+        state: LinkState,
+        environment: &mut Environment<'_, L, S, O>,
+    ) where
+        L: Link,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        self.pump.machine.handle_link(now, state);
+        self.pump.drain(now, environment);
+    }
+}
+
+impl<M: Machine> Pump<M> {
+    fn drain<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>)
+    where
+        L: Link,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        loop {
+            if let Some(durable) = self.machine.poll_durable() {
+                environment.store.store(&durable);
+            }
+            self.fill();
+            if self.tickets.is_empty() {
+                break;
+            }
+            self.flush(now, environment.link.as_deref_mut());
+        }
+        while let Some(event) = self.machine.poll_event() {
+            environment.observer.observe(now, &event);
+        }
+    }
+
+    /// Encodes what the machine wants sent, up to a batch.
+    fn fill(&mut self) {
+        while let Some(buffer) = self.transmit.next_buffer() {
+            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(buffer) else {
+                break;
+            };
+            self.transmit.push(len);
+            self.tickets.push(ticket);
+        }
+    }
+
+    /// Sends the batch and reports each frame's outcome.
+    fn flush<L: Link>(&mut self, now: Now, link: Option<&mut L>) {
+        let accepted = link.map_or(0, |link| link.send(&self.transmit).unwrap_or(0));
+        self.transmit.clear();
+        for (at, ticket) in self.tickets.drain(..).enumerate() {
+            let sent = if at < accepted {
+                Sent::Accepted
+            } else {
+                Sent::Failed
+            };
+            self.machine.handle_sent(now, ticket, sent);
+        }
+    }
+}

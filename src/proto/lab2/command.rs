@@ -1,0 +1,14 @@
+//! What an application or the operator asks of the machine.
+
+/// A request to the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// There is work for the token: get it, and keep it until [`Command::WorkDone`].
+    WantToken,
+    /// The work is done, or given up: the token may go on.
+    WorkDone,
+    /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
+    SetData(Vec<u8>),
+    /// Hand the token over, say LEAVING, then be finished.
+    ShutDown,
+}
