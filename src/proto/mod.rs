@@ -17,7 +17,9 @@
 //! time that is behind an earlier one (the machine's own clock then stands still).
 
 pub mod lab2;
+pub mod penalty;
 pub mod time;
+pub mod timers;
 
 use std::time::Duration;
 

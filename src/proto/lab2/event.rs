@@ -159,6 +159,13 @@ pub enum Event {
     },
     /// The progress of 2^63 - 1 is reached: the token cannot be handed over any more.
     ProgressExhausted,
+    /// The application's data was not taken.
+    DataRefused {
+        /// Its length in bytes.
+        len: usize,
+        /// Whether this node may change the data: it is OWNER and not passing the token on.
+        may_use: bool,
+    },
     /// A member was added to the table.
     MemberAdded {
         /// The member.

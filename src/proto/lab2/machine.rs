@@ -1,86 +1,228 @@
-//! The machine.
+//! The machine's data, and how the driver's calls get to the rules of each state.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Token};
+use ring_codec::lab2::{Frame, Message, NO_IP, Token};
 
-use super::{Command, Constants, Durable, Event, State};
+use super::known::Known;
+use super::outbox::{Content, Outbox, Outgoing};
+use super::role::Role;
+use super::table::Table;
+use super::timer::{self, Timer};
+use super::{Command, Constants, Durable, Event, Reason};
 use crate::proto::time::{Instant, Now};
+use crate::proto::timers::{TimerKind, Timers};
 use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
 
-/// The Lab2 machine of one node.
+/// Events that one input usually makes at most; past it the queue would allocate.
+const USUAL_EVENTS: usize = 128;
+
+/// The Lab2 machine of one node. See [the contract](crate::proto#contract) of its calls.
 #[derive(Debug)]
 pub struct Lab2 {
-    constants: Constants,
+    pub(super) constants: Constants,
+    /// The latest time that the machine was told.
+    pub(super) now: Now,
+    /// The own address; `None` until the link was up for the first time.
+    pub(super) mac: Option<MacAddr>,
+    pub(super) ip: [u8; 16],
+    pub(super) mtu: usize,
+    pub(super) link_up: bool,
+    pub(super) role: Role,
+    pub(super) table: Table,
+    pub(super) known: Known,
+    /// currentMyTokenNumber.
+    pub(super) my_token_number: u32,
+    /// Who is heard to hold the token.
+    pub(super) owner: Option<MacAddr>,
+    /// heardAboutToken.
+    pub(super) heard: Option<Instant>,
+    /// When a broadcast TOKEN_IS_HERE was last heard or sent.
+    pub(super) last_broadcast: Option<Instant>,
+    /// The previous holder, while it waits for an acknowledgement.
+    pub(super) unacknowledged: Option<MacAddr>,
+    /// The application has work for the token.
+    pub(super) want: bool,
+    /// When a PING was last broadcast because somebody held a wrong ip for this node.
+    pub(super) corrected: Option<Instant>,
+    pub(super) shutdown: Shutdown,
+    pub(super) timers: Timers<{ timer::COUNT }>,
+    pub(super) outbox: Outbox,
+    /// How many more frames the frame in hand may be answered with.
+    pub(super) replies_left: usize,
+    pub(super) durable_changed: bool,
+    pub(super) events: VecDeque<Event>,
 }
 
-/// A member as people want to see it.
+/// How far a shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemberView {
-    /// Its address on the segment.
-    pub mac: MacAddr,
-    /// IPv6, IPv4 mapped, or `::`.
-    pub ip: [u8; 16],
-    /// For how many more turns it is passed over.
-    pub penalty: u32,
-    /// When its last frame came; `None`: never, it is only heard of.
-    pub last_seen: Option<Instant>,
+pub(super) enum Shutdown {
+    No,
+    /// The token, if there is one, is being handed over.
+    Wanted,
+    /// LEAVING waits to be sent.
+    Leaving,
+    Finished,
 }
+
+/// Frames that one received frame is answered with at the most (`docs/protocol.md`, "Bounds").
+pub(super) const MAX_REPLIES: usize = 2;
 
 impl Lab2 {
     /// A machine whose link is down, with what an earlier run has stored.
     #[must_use]
-    pub fn new(constants: Constants, _durable: Durable) -> Self {
-        Self { constants }
+    pub fn new(constants: Constants, durable: Durable) -> Self {
+        let table = Table::new(constants.max_members);
+        Self {
+            constants,
+            now: Now {
+                monotonic: Instant::default(),
+                wall: 0,
+            },
+            mac: None,
+            ip: NO_IP,
+            mtu: 0,
+            link_up: false,
+            role: Role::Looser,
+            table,
+            known: Known::new(durable.known),
+            my_token_number: durable.my_token_number,
+            owner: None,
+            heard: None,
+            last_broadcast: None,
+            unacknowledged: None,
+            want: false,
+            corrected: None,
+            shutdown: Shutdown::No,
+            timers: Timers::new(),
+            outbox: Outbox::new(),
+            replies_left: 0,
+            durable_changed: false,
+            events: VecDeque::with_capacity(USUAL_EVENTS),
+        }
     }
 
-    /// The constants in force.
-    #[must_use]
-    pub fn constants(&self) -> &Constants {
-        &self.constants
+    /// The own address. Only asked for while the link is or was up.
+    pub(super) fn me(&self) -> MacAddr {
+        self.mac.unwrap_or_default()
     }
 
-    /// The state.
-    #[must_use]
-    pub fn state(&self) -> State {
-        State::Looser
+    pub(super) fn event(&mut self, event: Event) {
+        self.events.push_back(event);
     }
 
-    /// The token held, or else the strongest known.
-    #[must_use]
-    pub fn token(&self) -> Option<Token> {
-        None
+    pub(super) fn send(&mut self, to: MacAddr, content: Content) {
+        self.replies_left = self.replies_left.saturating_sub(1);
+        self.outbox.push(Outgoing { to, content });
     }
 
-    /// Who holds the token as far as is known.
-    #[must_use]
-    pub fn owner(&self) -> Option<MacAddr> {
-        None
+    pub(super) fn broadcast(&mut self, content: Content) {
+        self.send(MacAddr::BROADCAST, content);
     }
 
-    /// When the token was last heard of.
-    #[must_use]
-    pub fn heard_about_token(&self) -> Option<Instant> {
-        None
+    pub(super) fn timer_in(&mut self, timer: Timer, delay: Duration) {
+        self.timers.set(timer, self.now.monotonic + delay);
     }
 
-    /// The member table in order of MAC.
-    #[must_use]
-    pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
-        std::iter::empty()
+    /// Goes over to another state and says so.
+    pub(super) fn change(&mut self, role: Role, reason: Reason, token: Option<Token>) {
+        let from = self.state();
+        self.role = role;
+        let to = self.state();
+        self.event(Event::StateChanged {
+            from,
+            to,
+            reason,
+            token,
+        });
     }
 
-    /// Size and hash of the member table.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        Digest { size: 0, hash: 0 }
+    /// Notes who is heard to hold the token.
+    pub(super) fn set_owner(&mut self, owner: Option<MacAddr>) {
+        if self.owner != owner {
+            self.owner = owner;
+            let token = self.token();
+            self.event(Event::OwnerChanged { owner, token });
+        }
     }
 
-    /// Whether a [`Command::ShutDown`] is carried out: nothing is left to send.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        false
+    /// Strengthens `known`, and remembers to store it.
+    pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
+        self.durable_changed |= self.known.learn(token, holder, data);
+    }
+
+    /// Moves the machine's clock, which never goes back.
+    fn advance(&mut self, now: Now) {
+        let monotonic = self.now.monotonic.max(now.monotonic);
+        self.now = Now {
+            monotonic,
+            wall: now.wall,
+        };
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Lease => self.on_lease_expired(),
+            Timer::Acknowledge => self.acknowledge(),
+            Timer::Take => self.on_take_timeout(),
+            Timer::Pass => self.pass(),
+            Timer::Heartbeat => self.on_heartbeat_due(),
+            Timer::Waiter => self.become_looser(Reason::WaiterTimeout),
+            Timer::Answer => self.on_no_answer(),
+            Timer::Ask => self.ask(),
+            Timer::Want => self.say_want(),
+        }
+    }
+
+    /// What a frame's outcome changes: a state that a frame announces is entered only once the
+    /// frame was accepted for sending.
+    fn sent(&mut self, to: MacAddr, content: Content, sent: Sent) {
+        let accepted = sent == Sent::Accepted;
+        match content {
+            Content::TakeToken(token) => self.offered(to, token, accepted),
+            Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
+            Content::Elected(token) if accepted => self.elected(token),
+            Content::Standing(candidate, reason) if accepted => self.stands(candidate, reason),
+            Content::WhereIsToken if accepted => self.asked(),
+            Content::Leaving => self.finish(),
+            _ => {}
+        }
+    }
+
+    fn message(&self, content: Content) -> Message<'_> {
+        let digest = self.table.digest();
+        let data = self.known.data();
+        match content {
+            Content::TakeToken(token) => Message::TakeToken {
+                token,
+                digest,
+                data,
+            },
+            Content::TokenIsHere(token) | Content::Elected(token) => Message::TokenIsHere {
+                token,
+                digest,
+                data,
+            },
+            Content::Ping => Message::Ping {
+                digest,
+                ip: self.ip,
+            },
+            Content::TokenWasHereRecently(token, holder) => {
+                Message::TokenWasHereRecently { token, holder }
+            }
+            Content::WhereIsToken => Message::WhereIsToken,
+            Content::GeneratingToken(token) | Content::Standing(token, _) => {
+                Message::GeneratingToken { token }
+            }
+            Content::RingMembers { first } => Message::RingMembers {
+                digest,
+                members: self.table_part(first),
+            },
+            Content::WantToken => Message::WantToken,
+            Content::Leaving => Message::Leaving,
+        }
     }
 }
 
@@ -89,21 +231,83 @@ impl Machine for Lab2 {
     type Event = Event;
     type Durable = Durable;
 
-    fn handle_frame(&mut self, _now: Now, _frame: &[u8], _age: Duration) {}
-    fn handle_command(&mut self, _now: Now, _command: Command) {}
-    fn handle_link(&mut self, _now: Now, _link: LinkState) {}
-    fn handle_timeout(&mut self, _now: Now) {}
-    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, _sent: Sent) {}
+    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
+        self.advance(now);
+        self.expire_lease();
+        self.replies_left = MAX_REPLIES;
+        self.receive(frame, age);
+        self.leave_if_free();
+    }
+
+    fn handle_command(&mut self, now: Now, command: Command) {
+        self.advance(now);
+        self.expire_lease();
+        match command {
+            Command::WantToken => self.want_token(),
+            Command::WorkDone => self.work_done(),
+            Command::SetData(data) => self.set_data(&data),
+            Command::ShutDown => self.shut_down(),
+        }
+        self.leave_if_free();
+    }
+
+    fn handle_link(&mut self, now: Now, link: LinkState) {
+        self.advance(now);
+        self.link_changed(link);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.advance(now);
+        for &timer in Timer::ALL {
+            if self.timers.take_due(timer, self.now.monotonic) {
+                self.fire(timer);
+            }
+        }
+        self.leave_if_free();
+    }
+
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+        self.advance(now);
+        let Some(Outgoing { to, content }) = self.outbox.settle(ticket) else {
+            return;
+        };
+        let kind = content.kind();
+        self.event(match sent {
+            Sent::Accepted => Event::Transmitted { kind },
+            Sent::Failed => Event::TransmitFailed { kind },
+        });
+        self.sent(to, content, sent);
+    }
+
     fn poll_durable(&mut self) -> Option<Durable> {
-        None
+        std::mem::take(&mut self.durable_changed).then(|| Durable {
+            my_token_number: self.my_token_number,
+            known: self.known.token(),
+        })
     }
-    fn poll_transmit(&mut self, _buf: &mut [u8]) -> Option<Transmit> {
-        None
+
+    fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        loop {
+            let outgoing = self.outbox.pop()?;
+            let message = self.message(outgoing.content);
+            let frame = Frame {
+                destination: outgoing.to,
+                author: self.me(),
+                message,
+            };
+            if let Ok(len) = frame.encode(self.constants.ethertype, buf) {
+                let ticket = self.outbox.dispatch(outgoing);
+                return Some(Transmit { len, ticket });
+            }
+            debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
+        }
     }
+
     fn poll_event(&mut self) -> Option<Event> {
-        None
+        self.events.pop_front()
     }
+
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.timers.next()
     }
 }

@@ -3,9 +3,28 @@
 mod command;
 mod constants;
 mod event;
+mod input;
+mod known;
+mod link;
+mod looser;
 mod machine;
+mod membership;
+mod outbox;
+mod owner;
+mod passing;
+mod role;
+mod table;
+mod timer;
+mod tokens;
+mod view;
+mod waiter;
+mod wanting;
+
+#[cfg(test)]
+mod tests;
 
 pub use command::Command;
 pub use constants::{ConstantError, Constants};
 pub use event::{DropReason, Durable, Event, Reason, State};
-pub use machine::{Lab2, MemberView};
+pub use machine::Lab2;
+pub use view::MemberView;

@@ -1,0 +1,131 @@
+//! Received frames: what is dropped, what every valid frame does, and which rule it goes to.
+
+use std::time::Duration;
+
+use ring_codec::lab2::{Frame, Message};
+use ring_codec::{DecodeError, MacAddr, Problem};
+
+use super::table::{Inserted, Peer};
+use super::{DropReason, Event, Lab2};
+use crate::proto::time::Instant;
+
+/// A valid frame's addresses and time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Envelope {
+    pub(super) from: MacAddr,
+    pub(super) broadcast: bool,
+    /// When it arrived, which is before now if it had to wait.
+    pub(super) at: Instant,
+}
+
+impl Lab2 {
+    pub(super) fn receive(&mut self, bytes: &[u8], age: Duration) {
+        let frame = match self.admit(bytes, age) {
+            Ok(frame) => frame,
+            Err(reason) => return self.event(Event::Dropped { reason }),
+        };
+        let envelope = Envelope {
+            from: frame.author,
+            broadcast: frame.destination == MacAddr::BROADCAST,
+            at: self.now.monotonic.before(age),
+        };
+        self.event(Event::Received {
+            kind: frame.message.kind(),
+        });
+        self.note_author(envelope);
+        self.dispatch(envelope, &frame.message);
+        self.greet(envelope);
+    }
+
+    /// Section 1: which frames count at all.
+    fn admit<'a>(&self, bytes: &'a [u8], age: Duration) -> Result<Frame<'a>, DropReason> {
+        let (Some(me), true) = (self.mac, self.link_up && !self.is_finished()) else {
+            return Err(DropReason::NotListening);
+        };
+        let frame = Frame::decode(bytes).map_err(drop_reason)?;
+        let broadcast = frame.destination == MacAddr::BROADCAST;
+        if frame.author == me {
+            return Err(DropReason::OwnFrame);
+        }
+        if frame.destination != me && !broadcast {
+            return Err(DropReason::NotForUs);
+        }
+        if let Message::TakeToken { .. } = frame.message {
+            if broadcast {
+                return Err(DropReason::BroadcastTakeToken);
+            }
+            if age > self.constants.hand_over_timeout() {
+                return Err(DropReason::StaleOffer);
+            }
+        }
+        Ok(frame)
+    }
+
+    fn note_author(&mut self, envelope: Envelope) {
+        let inserted = self.table.insert(envelope.from);
+        match inserted {
+            Inserted::New(_) => self.member_added(envelope.from),
+            Inserted::Full => self.event(Event::TableFull {
+                author: envelope.from,
+            }),
+            Inserted::Known(_) => {}
+        }
+        if let Some(peer) = self.table.peer_mut(envelope.from) {
+            peer.owed_ping |= matches!(inserted, Inserted::New(_)) && envelope.broadcast;
+            peer.last_seen = peer.last_seen.max(Some(envelope.at));
+            peer.penalty.heard();
+        }
+    }
+
+    fn dispatch(&mut self, envelope: Envelope, message: &Message<'_>) {
+        match *message {
+            Message::TakeToken { token, data, .. } => self.on_take_token(envelope, token, data),
+            Message::TokenIsHere {
+                token,
+                digest,
+                data,
+            } => {
+                self.on_token_is_here(envelope, token, data);
+                self.compare_with_holder(envelope, digest);
+            }
+            Message::Ping { digest, ip } => self.on_ping(envelope, digest, ip),
+            Message::TokenWasHereRecently { token, holder } => {
+                self.on_token_was_here(token, holder);
+            }
+            Message::WhereIsToken => self.on_where_is_token(envelope),
+            Message::GeneratingToken { token } => self.on_generating_token(envelope, token),
+            Message::RingMembers { digest, members } => {
+                self.on_ring_members(envelope, digest, members);
+            }
+            Message::WantToken => self.on_want_token(envelope),
+            Message::Leaving => self.on_leaving(envelope),
+        }
+    }
+
+    /// Section 3: a new member's broadcast is answered with PING, unless the frame has been
+    /// answered as often as one may be; then its next broadcast is.
+    fn greet(&mut self, envelope: Envelope) {
+        let owed = |peer: &mut Peer| peer.owed_ping;
+        if envelope.broadcast
+            && self.replies_left > 0
+            && self.table.peer_mut(envelope.from).is_some_and(owed)
+        {
+            self.send_ping(envelope.from);
+        }
+    }
+}
+
+/// The reason that a frame's error is counted under.
+fn drop_reason(error: DecodeError) -> DropReason {
+    match (error.problem, error.field) {
+        (Problem::Unknown { .. }, _) => DropReason::UnknownKind,
+        (Problem::Reserved { .. }, _) => DropReason::Reserved,
+        (Problem::TooLarge { .. }, "progress") => DropReason::ProgressTooLarge,
+        (Problem::TooLarge { .. }, "count") => DropReason::TooManyMembers,
+        (Problem::TooLarge { .. }, _) => DropReason::DataTooLong,
+        (Problem::NotAStation, "messageAuthorMAC") => DropReason::AuthorNotAStation,
+        (Problem::NotAStation, _) => DropReason::MemberNotAStation,
+        (Problem::NotTheSource, _) => DropReason::AuthorNotSource,
+        _ => DropReason::Truncated,
+    }
+}

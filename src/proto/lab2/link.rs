@@ -1,0 +1,121 @@
+//! The interface's ups and downs, and the node's own end.
+
+use ring_codec::MacAddr;
+
+use super::machine::Shutdown;
+use super::outbox::Content;
+use super::role::Role;
+use super::{Event, Lab2, Reason};
+use crate::proto::LinkState;
+
+impl Lab2 {
+    pub(super) fn link_changed(&mut self, link: LinkState) {
+        match link {
+            LinkState::Down => self.link_lost(),
+            LinkState::Up { mac, ip, mtu } => {
+                self.mtu = mtu;
+                if self.mac != Some(mac) {
+                    self.link_lost();
+                    self.take_address(mac);
+                }
+                self.take_ip(ip);
+                if !self.link_up {
+                    self.link_up = true;
+                    self.last_broadcast = None;
+                    self.ask();
+                    self.say_want();
+                }
+            }
+        }
+    }
+
+    /// Nothing can be sent: an OWNER cannot keep the token alive, so it has none. The node is a
+    /// silent LOOSER until the link is back.
+    fn link_lost(&mut self) {
+        if !self.link_up {
+            return;
+        }
+        self.link_up = false;
+        self.outbox.clear();
+        if matches!(self.role, Role::Looser) {
+            self.set_owner(None);
+        } else {
+            self.enter_looser(Reason::LinkLost, self.token());
+        }
+        self.timers.stop_all();
+        if self.is_shutting_down() {
+            self.finish();
+        }
+    }
+
+    fn take_address(&mut self, mac: MacAddr) {
+        if let Some(old) = self.mac.and_then(|old| self.table.peer_mut(old)) {
+            // Nobody answers there any more.
+            old.penalty.leave();
+        }
+        self.mac = Some(mac);
+        self.table.insert_own(mac);
+        self.event(Event::MemberAdded {
+            mac,
+            members: self.table.len(),
+        });
+    }
+
+    fn take_ip(&mut self, ip: [u8; 16]) {
+        self.ip = ip;
+        let Some(at) = self.table.find(self.me()) else {
+            return;
+        };
+        if self.table.set_ip(at, ip) && self.link_up {
+            self.event(Event::MemberMoved { mac: self.me(), ip });
+            self.broadcast(Content::Ping);
+        }
+    }
+
+    /// An OWNER hands the token over first.
+    pub(super) fn shut_down(&mut self) {
+        if self.shutdown != Shutdown::No {
+            return;
+        }
+        self.shutdown = Shutdown::Wanted;
+        if !self.link_up {
+            self.finish();
+        } else if self.may_pass() {
+            self.pass();
+        } else if self.may_use_token() {
+            self.leave();
+        }
+    }
+
+    /// A node that is to shut down and has no token, or none any more, says so and is finished.
+    pub(super) fn leave_if_free(&mut self) {
+        if !matches!(self.role, Role::Owner(_)) {
+            self.leave();
+        }
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.shutdown != Shutdown::No
+    }
+
+    /// Says LEAVING, the last word.
+    pub(super) fn leave(&mut self) {
+        if self.shutdown == Shutdown::Wanted {
+            self.shutdown = Shutdown::Leaving;
+            self.timers.stop_all();
+            self.send(MacAddr::BROADCAST, Content::Leaving);
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.shutdown = Shutdown::Finished;
+        self.timers.stop_all();
+    }
+
+    /// Whether a [`Command::ShutDown`](super::Command::ShutDown) is carried out: nothing is left
+    /// to send.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.shutdown == Shutdown::Finished
+    }
+}

@@ -1,0 +1,126 @@
+//! LOOSER: the token has not been heard of for too long; GENERATING: standing for election.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_PROGRESS, Token};
+
+use super::outbox::Content;
+use super::role::Role;
+use super::timer::Timer;
+use super::{Lab2, Reason};
+
+impl Lab2 {
+    /// Enters LOOSER and asks at once.
+    pub(super) fn become_looser(&mut self, reason: Reason) {
+        self.enter_looser(reason, self.token());
+        self.ask();
+    }
+
+    /// A candidate goes back to LOOSER and leaves the others a LOOSER_TIMEOUT to come to an end.
+    pub(super) fn stand_down(&mut self, reason: Reason, token: Token) {
+        self.enter_looser(reason, Some(token));
+        self.timer_in(Timer::Ask, self.constants.looser_timeout());
+    }
+
+    pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
+        // What is wanted goes on being wanted; all else belonged to the state that is left.
+        let want = self.timers.is_set(Timer::Want);
+        self.timers.stop_all();
+        if want {
+            self.timer_in(Timer::Want, self.constants.heartbeat);
+        }
+        self.unacknowledged = None;
+        self.change(Role::Looser, reason, token);
+        self.set_owner(None);
+    }
+
+    /// Broadcasts WHERE_IS_TOKEN; [`asked`](Self::asked) goes on when it has left.
+    pub(super) fn ask(&mut self) {
+        if matches!(self.role, Role::Looser) {
+            self.timer_in(Timer::Ask, self.constants.take_timeout);
+            self.broadcast(Content::WhereIsToken);
+        }
+    }
+
+    /// The question is out: the answers may take LOOSER_ANSWER_TIMEOUT. One that could not be
+    /// sent is asked again in TAKE_TIMEOUT, for silence after no question means nothing.
+    pub(super) fn asked(&mut self) {
+        if matches!(self.role, Role::Looser) {
+            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
+            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        }
+    }
+
+    /// There was an answer: no election before the next question.
+    pub(super) fn sleep(&mut self) {
+        self.timers.stop(Timer::Answer);
+    }
+
+    /// LOOSER_ANSWER_TIMEOUT has passed: a LOOSER stands for election, a candidate is elected.
+    pub(super) fn on_no_answer(&mut self) {
+        match self.role {
+            Role::Looser => {
+                self.broadcast(Content::Standing(self.candidate(), Reason::NoAnswer));
+            }
+            Role::Generating(candidate) => self.generate(candidate),
+            Role::Owner(_) | Role::Waiter => {}
+        }
+    }
+
+    /// A LOOSER hears of an election: it stands too if its candidate is the stronger.
+    pub(super) fn consider_standing(&mut self, rival: MacAddr, theirs: Token) {
+        let mine = self.candidate();
+        if mine.is_stronger_than(&theirs) {
+            self.broadcast(Content::Standing(mine, Reason::WeakerCandidate));
+            self.send(rival, Content::GeneratingToken(mine));
+        } else {
+            self.sleep();
+            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        }
+    }
+
+    /// The candidate is announced to all: the state changes with it.
+    pub(super) fn stands(&mut self, candidate: Token, reason: Reason) {
+        if matches!(self.role, Role::Looser) {
+            self.timers.stop(Timer::Ask);
+            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
+            self.change(Role::Generating(candidate), reason, Some(candidate));
+        }
+    }
+
+    /// What this node would generate: (`known.progress` + 1, own MAC, currentMyTokenNumber + 1).
+    fn candidate(&self) -> Token {
+        Token {
+            progress: self
+                .known
+                .token()
+                .map_or(1, |known| (known.progress + 1).min(MAX_PROGRESS)),
+            author: self.me(),
+            number: self.my_token_number.wrapping_add(1),
+        }
+    }
+
+    /// Nobody objected. The token is known, and stored, before its heartbeat leaves;
+    /// [`elected`](Self::elected) goes on when it has left.
+    fn generate(&mut self, candidate: Token) {
+        let progress = candidate.progress.max(self.now.wall).min(MAX_PROGRESS);
+        let token = Token {
+            progress,
+            ..candidate
+        };
+        self.my_token_number = candidate.number;
+        self.learn(token, self.me(), None);
+        self.durable_changed = true;
+        self.timer_in(Timer::Answer, self.constants.take_timeout);
+        self.broadcast(Content::Elected(token));
+    }
+
+    /// The first heartbeat is out.
+    pub(super) fn elected(&mut self, token: Token) {
+        if matches!(self.role, Role::Generating(_)) {
+            self.timers.stop(Timer::Answer);
+            self.begin_tenure(token, Reason::Elected);
+            self.said_so();
+            self.settle_down();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! OWNER: holding the token and saying so.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_DATA_LEN, Token};
+
+use super::input::Envelope;
+use super::role::{Role, Tenure};
+use super::timer::Timer;
+use super::{Event, Lab2, Reason};
+
+impl Lab2 {
+    /// Accepts a TAKE_TOKEN. A node that is shutting down does not: it would have to hand the
+    /// token over again, perhaps to the same giver for ever. The giver stays OWNER meanwhile.
+    pub(super) fn take(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
+        if self.is_shutting_down() {
+            return;
+        }
+        self.learn(token, self.me(), None);
+        self.known.set_data(data);
+        self.table.set_wants(envelope.from, false);
+        self.begin_tenure(token, Reason::TokenTaken);
+        self.unacknowledged = Some(envelope.from);
+        self.acknowledge_in_time();
+        if self.broadcast_is_due() {
+            self.on_heartbeat_due();
+        }
+        self.settle_down();
+    }
+
+    /// Enters OWNER.
+    pub(super) fn begin_tenure(&mut self, token: Token, reason: Reason) {
+        for timer in [Timer::Waiter, Timer::Answer, Timer::Ask, Timer::Want] {
+            self.timers.stop(timer);
+        }
+        let now = self.now.monotonic;
+        // The others' patience began with the last heartbeat that all could hear.
+        let trusted_since = match self.last_broadcast {
+            Some(at) if !self.broadcast_is_due() => at,
+            _ => now,
+        };
+        self.timers
+            .set(Timer::Heartbeat, trusted_since + self.constants.heartbeat);
+        self.timers.set(
+            Timer::Lease,
+            trusted_since + self.constants.waiter_timeout(),
+        );
+        self.heard = Some(now);
+        self.change(
+            Role::Owner(Tenure { token, offer: None }),
+            reason,
+            Some(token),
+        );
+        self.set_owner(self.mac);
+    }
+
+    /// Decides when the token goes on: at once if another wants it, after IDLE_HOLD if there is
+    /// no work, not by itself otherwise.
+    pub(super) fn settle_down(&mut self) {
+        let hold = self.constants.idle_hold;
+        if hold.is_zero() || self.is_urged() {
+            self.pass();
+        } else if self.may_pass() {
+            self.timer_in(Timer::Pass, hold);
+        }
+    }
+
+    /// Whether the token is to go on without waiting for IDLE_HOLD.
+    fn is_urged(&self) -> bool {
+        self.is_shutting_down() || self.table.next_wanting(self.me(), self.me()).is_some()
+    }
+
+    /// The previous holder repeats itself after TAKE_TIMEOUT. If the token goes on before that,
+    /// an acknowledgement may become needless: it waits for that. If not, it is given at once.
+    fn acknowledge_in_time(&mut self) {
+        let goes_on_soon = !self.want
+            && (self.is_urged() || self.constants.idle_hold <= self.constants.take_timeout / 4);
+        if goes_on_soon {
+            // It is due within a quarter; the rest is for the wake-up.
+            self.timer_in(Timer::Acknowledge, self.constants.take_timeout / 5);
+        } else {
+            self.acknowledge();
+        }
+    }
+
+    /// Tells the previous holder that its TAKE_TOKEN was accepted: with the token, or, if that
+    /// has gone on already, with what is known of it.
+    pub(super) fn acknowledge(&mut self) {
+        self.timers.stop(Timer::Acknowledge);
+        let Some(previous) = self.unacknowledged.take() else {
+            return;
+        };
+        match self.role {
+            Role::Owner(_) => self.token_is_here(previous),
+            Role::Waiter => self.token_was_here(previous),
+            Role::Looser | Role::Generating(_) => {}
+        }
+    }
+
+    fn broadcast_is_due(&self) -> bool {
+        let heartbeat = self.constants.heartbeat;
+        self.last_broadcast
+            .is_none_or(|at| self.now.monotonic.since(at) >= heartbeat)
+    }
+
+    /// Broadcasts TOKEN_IS_HERE; [`said_so`](Self::said_so) goes on when it has left. One that
+    /// could not be sent is tried again in TAKE_TIMEOUT.
+    pub(super) fn on_heartbeat_due(&mut self) {
+        if matches!(self.role, Role::Owner(_)) {
+            self.timer_in(Timer::Heartbeat, self.constants.take_timeout);
+            self.token_is_here(MacAddr::BROADCAST);
+        }
+    }
+
+    /// A broadcast TOKEN_IS_HERE has left: everybody's patience begins anew.
+    pub(super) fn said_so(&mut self) {
+        if matches!(self.role, Role::Owner(_)) {
+            self.last_broadcast = Some(self.now.monotonic);
+            self.heard = Some(self.now.monotonic);
+            self.timer_in(Timer::Heartbeat, self.constants.heartbeat);
+            self.timer_in(Timer::Lease, self.constants.waiter_timeout());
+            self.unacknowledged = None;
+            self.timers.stop(Timer::Acknowledge);
+        }
+    }
+
+    /// Gives the token up if no heartbeat could be sent for WAITER_TIMEOUT: the others may have
+    /// elected another owner by now. Called before anything else that an input does, so that a
+    /// process that was stopped never acts as an owner on waking up.
+    pub(super) fn expire_lease(&mut self) {
+        if self.timers.take_due(Timer::Lease, self.now.monotonic) {
+            self.on_lease_expired();
+        }
+    }
+
+    pub(super) fn on_lease_expired(&mut self) {
+        if matches!(self.role, Role::Owner(_)) {
+            self.become_looser(Reason::LeaseExpired);
+        }
+    }
+
+    /// Changes the data, which all are told at once.
+    pub(super) fn set_data(&mut self, data: &[u8]) {
+        let may_use = matches!(self.role, Role::Owner(Tenure { offer: None, .. }));
+        if may_use && data.len() <= MAX_DATA_LEN {
+            self.known.set_data(data);
+            self.token_is_here(MacAddr::BROADCAST);
+        } else {
+            self.event(Event::DataRefused {
+                len: data.len(),
+                may_use,
+            });
+        }
+    }
+}

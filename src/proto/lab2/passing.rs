@@ -1,0 +1,178 @@
+//! OWNER: passing the token on, once and for all, to one successor.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_PROGRESS, Token};
+
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::{Offer, Role, Tenure};
+use super::timer::Timer;
+use super::{Event, Lab2, Reason};
+
+impl Lab2 {
+    /// Whether the token could go on: there is another member, and no work here.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
+            && self.table.len() > 1
+            && (!self.want || self.is_shutting_down())
+    }
+
+    /// Offers the token to the member whose turn it is.
+    pub(super) fn pass(&mut self) {
+        if self.may_pass() {
+            self.offer_after(self.me(), false);
+        }
+    }
+
+    /// Offers the token to the next member in ring order after `last`; when the round is over
+    /// this node stays OWNER.
+    fn offer_after(&mut self, last: MacAddr, minted: bool) {
+        let Role::Owner(tenure) = self.role else {
+            return;
+        };
+        self.timers.stop(Timer::Pass);
+        let me = self.me();
+        let wanting = self.table.next_wanting(last, me);
+        if tenure.token.progress >= MAX_PROGRESS {
+            self.event(Event::ProgressExhausted);
+        } else if let Some(to) = wanting.or_else(|| self.table.next_eligible(last, me)) {
+            let progress = tenure.token.progress + 1;
+            self.offer(
+                to,
+                Token {
+                    progress,
+                    ..tenure.token
+                },
+            );
+            return;
+        }
+        self.stay(minted);
+    }
+
+    /// Nobody is left to offer the token to.
+    fn stay(&mut self, minted: bool) {
+        if minted {
+            self.token_is_here(MacAddr::BROADCAST);
+        }
+        if self.is_shutting_down() {
+            self.leave();
+        } else {
+            // A turn of nobody must not become a busy loop.
+            let turn = self.constants.idle_hold.max(self.constants.take_timeout);
+            self.timer_in(Timer::Pass, turn);
+        }
+    }
+
+    /// The offer is known, and stored, before it leaves; [`offered`](Self::offered) goes on.
+    fn offer(&mut self, to: MacAddr, token: Token) {
+        self.learn(token, self.me(), None);
+        self.send(to, Content::TakeToken(token));
+    }
+
+    /// A TAKE_TOKEN was sent, or could not be: then it is tried again, and does not count.
+    pub(super) fn offered(&mut self, to: MacAddr, token: Token, accepted: bool) {
+        let now = self.now.monotonic;
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        match &mut tenure.offer {
+            Some(offer) if accepted => offer.attempts += 1,
+            Some(_) => {}
+            None if accepted => {
+                tenure.offer = Some(Offer {
+                    to,
+                    token,
+                    attempts: 1,
+                    since: now,
+                });
+                self.learn(token, to, None);
+            }
+            None => return self.timer_in(Timer::Pass, self.constants.take_timeout),
+        }
+        self.timer_in(Timer::Take, self.constants.take_timeout);
+    }
+
+    /// TAKE_TIMEOUT has passed without an acknowledgement.
+    pub(super) fn on_take_timeout(&mut self) {
+        let Role::Owner(Tenure {
+            offer: Some(offer), ..
+        }) = self.role
+        else {
+            return;
+        };
+        if offer.attempts < self.constants.take_attempts {
+            self.send(offer.to, Content::TakeToken(offer.token));
+        } else {
+            self.hand_over_failed(offer);
+        }
+    }
+
+    /// The member may have the chain or not: this node goes on with one of its own (section 2).
+    fn hand_over_failed(&mut self, offer: Offer) {
+        let Role::Owner(tenure) = self.role else {
+            return;
+        };
+        let minted = self.mint(tenure.token);
+        self.role = Role::Owner(Tenure {
+            token: minted,
+            offer: None,
+        });
+        self.table.set_wants(offer.to, false);
+        let in_a_row = self.table.peer_mut(offer.to).map_or(0, |peer| {
+            peer.penalty.fail();
+            peer.penalty.failures()
+        });
+        self.event(Event::HandOverFailed {
+            to: offer.to,
+            in_a_row,
+            minted,
+        });
+        if !self.want || self.is_shutting_down() {
+            self.offer_after(offer.to, true);
+        }
+    }
+
+    fn mint(&mut self, lost: Token) -> Token {
+        self.my_token_number = self.my_token_number.wrapping_add(1);
+        let token = Token {
+            progress: (lost.progress + 2).min(MAX_PROGRESS),
+            author: self.me(),
+            number: self.my_token_number,
+        };
+        self.learn(token, self.me(), None);
+        self.durable_changed = true;
+        token
+    }
+
+    /// A token at least as strong as the one offered was heard of at `holder`.
+    pub(super) fn hand_over_complete(&mut self, heard: Token, holder: MacAddr) {
+        let Role::Owner(Tenure {
+            offer: Some(offer), ..
+        }) = self.role
+        else {
+            return;
+        };
+        self.table.set_wants(offer.to, false);
+        if heard.same_chain(&offer.token) {
+            if let Some(peer) = self.table.peer_mut(offer.to) {
+                peer.penalty.succeed();
+            }
+            let latency = self.now.monotonic.since(offer.since);
+            self.event(Event::HandedOver {
+                to: offer.to,
+                latency,
+            });
+        }
+        self.heard = Some(self.now.monotonic);
+        self.become_waiter(Reason::TokenHandedOver, offer.token);
+        self.set_owner(Some(holder));
+    }
+
+    /// WANT_TOKEN: an idle OWNER passes at once.
+    pub(super) fn on_want_token(&mut self, envelope: Envelope) {
+        self.table.set_wants(envelope.from, true);
+        if self.may_pass() {
+            self.pass();
+        }
+    }
+}

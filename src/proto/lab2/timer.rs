@@ -1,0 +1,47 @@
+//! The machine's timers.
+
+use crate::proto::timers::TimerKind;
+
+/// When to do what. Those that are due together fire in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// When an OWNER that could send no heartbeat must assume that it was replaced.
+    Lease,
+    /// When to tell the previous holder that its TAKE_TOKEN was accepted.
+    Acknowledge,
+    /// When to repeat TAKE_TOKEN, or to give the member up.
+    Take,
+    /// When an OWNER without work is to pass the token on.
+    Pass,
+    /// When an OWNER is to broadcast TOKEN_IS_HERE.
+    Heartbeat,
+    /// When a WAITER loses its patience.
+    Waiter,
+    /// When a LOOSER or a candidate has waited long enough for an answer.
+    Answer,
+    /// When a LOOSER is to ask again.
+    Ask,
+    /// When to repeat WANT_TOKEN.
+    Want,
+}
+
+/// How many timers there are.
+pub(super) const COUNT: usize = 9;
+
+impl TimerKind for Timer {
+    const ALL: &'static [Self] = &[
+        Self::Lease,
+        Self::Acknowledge,
+        Self::Take,
+        Self::Pass,
+        Self::Heartbeat,
+        Self::Waiter,
+        Self::Answer,
+        Self::Ask,
+        Self::Want,
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}

@@ -1,0 +1,142 @@
+//! Messages about the token, in every state (`docs/protocol.md`, "States").
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::Role;
+use super::{Lab2, Reason};
+
+impl Lab2 {
+    /// TOKEN_IS_HERE: a heartbeat, an acknowledgement or an answer.
+    pub(super) fn on_token_is_here(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
+        if envelope.broadcast {
+            self.last_broadcast = self.last_broadcast.max(Some(envelope.at));
+        }
+        match self.role {
+            Role::Owner(tenure) => {
+                if tenure
+                    .offer
+                    .is_some_and(|offer| !offer.token.is_stronger_than(&token))
+                {
+                    self.hand_over_complete(token, envelope.from);
+                } else if self.outdoes(token, envelope.from, tenure.token) {
+                    self.become_waiter(Reason::StrongerToken, token);
+                    self.send_ping(envelope.from);
+                } else {
+                    self.token_is_here(envelope.from);
+                    self.token_is_here(MacAddr::BROADCAST);
+                    return;
+                }
+            }
+            Role::Looser | Role::Generating(_) => self.become_waiter(Reason::TokenHeard, token),
+            Role::Waiter => {}
+        }
+        self.learn(token, envelope.from, Some(data));
+        self.heard_of_token(envelope);
+    }
+
+    /// TAKE_TOKEN: an offer, or a duplicate of one.
+    pub(super) fn on_take_token(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
+        match self.role {
+            Role::Owner(tenure) => {
+                let offered = tenure.offer.map(|offer| offer.token);
+                if offered == Some(token) {
+                    self.hand_over_complete(token, envelope.from);
+                    self.token_was_here(envelope.from);
+                } else if token.is_stronger_than(&tenure.token) {
+                    if offered.is_some_and(|offered| !offered.is_stronger_than(&token)) {
+                        self.hand_over_complete(token, self.me());
+                    } else {
+                        self.become_waiter(Reason::StrongerToken, token);
+                    }
+                    self.take(envelope, token, data);
+                } else {
+                    self.token_is_here(envelope.from);
+                }
+            }
+            Role::Waiter | Role::Looser | Role::Generating(_)
+                if self.known.is_outdone_by(&token) =>
+            {
+                self.take(envelope, token, data);
+            }
+            Role::Waiter => self.token_was_here(envelope.from),
+            Role::Looser | Role::Generating(_) => {}
+        }
+    }
+
+    /// TOKEN_WAS_HERE_RECENTLY: a waiter's answer to a question, an election or a late offer.
+    pub(super) fn on_token_was_here(&mut self, token: Token, holder: MacAddr) {
+        self.learn(token, holder, None);
+        match self.role {
+            Role::Owner(tenure) => {
+                if tenure
+                    .offer
+                    .is_some_and(|offer| !offer.token.is_stronger_than(&token))
+                {
+                    self.hand_over_complete(token, holder);
+                }
+            }
+            Role::Looser => self.sleep(),
+            Role::Generating(_) => self.stand_down(Reason::TokenWasHere, token),
+            Role::Waiter => {}
+        }
+    }
+
+    /// WHERE_IS_TOKEN: a looser's question.
+    pub(super) fn on_where_is_token(&mut self, envelope: Envelope) {
+        match self.role {
+            Role::Owner(_) => self.token_is_here(envelope.from),
+            Role::Waiter => self.token_was_here(envelope.from),
+            Role::Looser | Role::Generating(_) => {}
+        }
+    }
+
+    /// GENERATING_TOKEN: somebody stands for election.
+    pub(super) fn on_generating_token(&mut self, envelope: Envelope, theirs: Token) {
+        match self.role {
+            Role::Owner(_) => {
+                self.token_is_here(envelope.from);
+                self.token_is_here(MacAddr::BROADCAST);
+            }
+            Role::Waiter => self.token_was_here(envelope.from),
+            Role::Looser => self.consider_standing(envelope.from, theirs),
+            Role::Generating(mine) if theirs.is_stronger_than(&mine) => {
+                self.stand_down(Reason::StrongerCandidate, theirs);
+            }
+            Role::Generating(mine) => {
+                self.send(envelope.from, Content::GeneratingToken(mine));
+            }
+        }
+    }
+
+    /// Whether a token held by another station wins against the own one (section 2).
+    fn outdoes(&self, theirs: Token, holder: MacAddr, mine: Token) -> bool {
+        theirs.is_stronger_than(&mine) || (theirs == mine && holder < self.me())
+    }
+
+    /// The token is alive at the envelope's author.
+    fn heard_of_token(&mut self, envelope: Envelope) {
+        self.heard = self.heard.max(Some(envelope.at));
+        self.trust_the_token();
+        self.set_owner(Some(envelope.from));
+    }
+
+    /// TOKEN_IS_HERE with the token held; nothing if there is none.
+    pub(super) fn token_is_here(&mut self, to: MacAddr) {
+        if let Role::Owner(tenure) = self.role {
+            self.send(to, Content::TokenIsHere(tenure.token));
+        }
+    }
+
+    /// TOKEN_WAS_HERE_RECENTLY with the strongest token known.
+    pub(super) fn token_was_here(&mut self, to: MacAddr) {
+        if let Some(token) = self.known.token() {
+            self.send(
+                to,
+                Content::TokenWasHereRecently(token, self.known.holder()),
+            );
+        }
+    }
+}

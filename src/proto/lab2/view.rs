@@ -1,0 +1,94 @@
+//! The machine as status and tests see it.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Token};
+
+use super::role::Role;
+use super::{Constants, Lab2, State};
+use crate::proto::time::Instant;
+
+/// A member as people want to see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberView {
+    /// Its address on the segment.
+    pub mac: MacAddr,
+    /// IPv6, IPv4 mapped, or `::`.
+    pub ip: [u8; 16],
+    /// For how many more turns it is passed over.
+    pub penalty: u32,
+    /// When its last frame came; `None`: never, it is only heard of. For the node itself the
+    /// machine's present.
+    pub last_seen: Option<Instant>,
+}
+
+impl Lab2 {
+    /// The constants in force.
+    #[must_use]
+    pub fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.role.state()
+    }
+
+    /// The token held, or else the strongest known.
+    #[must_use]
+    pub fn token(&self) -> Option<Token> {
+        match self.role {
+            Role::Owner(tenure) => Some(tenure.token),
+            Role::Waiter | Role::Looser | Role::Generating(_) => self.known.token(),
+        }
+    }
+
+    /// Whether the node is OWNER and may use the token: it has not begun to pass it on.
+    #[must_use]
+    pub fn may_use_token(&self) -> bool {
+        matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
+    }
+
+    /// Who holds the token as far as is known.
+    #[must_use]
+    pub fn owner(&self) -> Option<MacAddr> {
+        self.owner
+    }
+
+    /// The data of the strongest token known.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        self.known.data()
+    }
+
+    /// heardAboutToken: when the token was last heard of.
+    #[must_use]
+    pub fn heard_about_token(&self) -> Option<Instant> {
+        self.heard
+    }
+
+    /// The member table in order of MAC.
+    #[must_use]
+    pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
+        let members = self.table.members().iter();
+        members.zip(self.table.peers()).map(|(member, peer)| {
+            let own = Some(member.mac) == self.mac;
+            MemberView {
+                mac: member.mac,
+                ip: member.ip,
+                penalty: peer.penalty.turns(),
+                last_seen: if own {
+                    Some(self.now.monotonic)
+                } else {
+                    peer.last_seen
+                },
+            }
+        })
+    }
+
+    /// Size and hash of the member table.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.table.digest()
+    }
+}

@@ -1,0 +1,31 @@
+//! WAITER: another node has the token.
+
+use ring_codec::lab2::Token;
+
+use super::role::Role;
+use super::timer::Timer;
+use super::{Lab2, Reason};
+
+impl Lab2 {
+    /// Enters WAITER with full patience.
+    pub(super) fn become_waiter(&mut self, reason: Reason, token: Token) {
+        for timer in [Timer::Lease, Timer::Take, Timer::Pass, Timer::Heartbeat] {
+            self.timers.stop(timer);
+        }
+        for timer in [Timer::Answer, Timer::Ask] {
+            self.timers.stop(timer);
+        }
+        self.change(Role::Waiter, reason, Some(token));
+        self.trust_the_token();
+        if self.want {
+            self.say_want();
+        }
+    }
+
+    /// WAITER_TIMEOUT runs from heardAboutToken.
+    pub(super) fn trust_the_token(&mut self) {
+        let heard = self.heard.unwrap_or(self.now.monotonic);
+        self.timers
+            .set(Timer::Waiter, heard + self.constants.waiter_timeout());
+    }
+}

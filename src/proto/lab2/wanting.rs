@@ -1,0 +1,33 @@
+//! An application's work for the token.
+
+use super::Lab2;
+use super::outbox::Content;
+use super::role::{Role, Tenure};
+use super::timer::Timer;
+
+impl Lab2 {
+    pub(super) fn want_token(&mut self) {
+        self.want = true;
+        if matches!(self.role, Role::Owner(Tenure { offer: None, .. })) {
+            self.timers.stop(Timer::Pass);
+        } else {
+            self.say_want();
+        }
+    }
+
+    pub(super) fn work_done(&mut self) {
+        self.want = false;
+        self.timers.stop(Timer::Want);
+        if self.may_pass() {
+            self.pass();
+        }
+    }
+
+    /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here.
+    pub(super) fn say_want(&mut self) {
+        if self.want && self.link_up && !matches!(self.role, Role::Owner(_)) {
+            self.broadcast(Content::WantToken);
+            self.timer_in(Timer::Want, self.constants.heartbeat);
+        }
+    }
+}
