@@ -13,6 +13,22 @@ pub struct DecodeError {
     pub problem: Problem,
 }
 
+impl DecodeError {
+    pub(crate) const fn new(field: &'static str, offset: usize, problem: Problem) -> Self {
+        Self {
+            field,
+            offset,
+            problem,
+        }
+    }
+
+    /// Whether nothing is wrong but that the input ends too soon.
+    #[must_use]
+    pub const fn is_truncated(&self) -> bool {
+        matches!(self.problem, Problem::Truncated { .. })
+    }
+}
+
 /// What can be wrong with a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,6 +57,33 @@ pub enum Problem {
         /// The largest that is allowed.
         max: u64,
     },
+    /// The value is within the field's type, but not one that the format allows.
+    Illegal {
+        /// The value found.
+        value: i64,
+    },
+    /// An integer of variable length needs more bits than the field has.
+    DoesNotFit {
+        /// The field's width, sign included.
+        bits: u32,
+    },
+    /// A length or count is not the one that the message's other fields call for.
+    WrongLength {
+        /// The value found.
+        value: u64,
+        /// The value called for.
+        expected: u64,
+    },
+    /// The kind exists, but does not travel over this transport.
+    OtherTransport {
+        /// The kind found.
+        value: u64,
+    },
+    /// A datagram goes on after its message.
+    Trailing {
+        /// Bytes too many.
+        extra: usize,
+    },
     /// A station's address is all zero, a group address or the broadcast address.
     NotAStation,
     /// The message's author is not the station that the frame came from.
@@ -55,6 +98,15 @@ impl fmt::Display for DecodeError {
             Problem::Unknown { value } => write!(f, "unknown value {value}"),
             Problem::Reserved { value } => write!(f, "reserved, but {value}"),
             Problem::TooLarge { value, max } => write!(f, "{value} is above {max}"),
+            Problem::Illegal { value } => write!(f, "{value} is not a legal value"),
+            Problem::DoesNotFit { bits } => write!(f, "does not fit {bits} bits"),
+            Problem::WrongLength { value, expected } => {
+                write!(f, "{value}, where {expected} is called for")
+            }
+            Problem::OtherTransport { value } => {
+                write!(f, "{value} does not travel over this transport")
+            }
+            Problem::Trailing { extra } => write!(f, "{extra} bytes after the message"),
             Problem::NotAStation => f.write_str("not the address of a single station"),
             Problem::NotTheSource => f.write_str("not the frame's source address"),
         }

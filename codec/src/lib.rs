@@ -1,14 +1,27 @@
 //! Zero-copy wire formats of the token-ring protocols that `ringd` speaks.
 //!
-//! Decoding borrows the input, allocates nothing and reads nothing past its end; whatever the
-//! bytes are, the outcome is a message or a [`DecodeError`] that names the field and the offset.
+//! # What it promises
+//! - Whatever the bytes are, decoding ends with a message or with a [`DecodeError`] that names the
+//!   field and its offset. It never panics and never reads past the end of its input.
+//! - Decoding borrows the input and allocates nothing; the work is proportional to the input's
+//!   length, and a count is checked against its limit before anything is done for it.
+//! - Encoding writes into the caller's buffer: either the whole message, in exactly the predicted
+//!   number of bytes, or nothing and an [`EncodeError`]. What it writes decodes to the same message.
+//!
+//! # What it does not promise
+//! It knows no state: a message that decodes is well-formed, not welcome. Who may say what, and
+//! when, is the protocol machines' business.
 
 #![no_std]
 #![forbid(unsafe_code)]
 
 pub mod error;
 pub mod lab2;
+mod layout;
 pub mod mac;
+mod messages;
+mod reader;
+mod writer;
 
 pub use error::{DecodeError, EncodeError, Problem};
 pub use mac::MacAddr;

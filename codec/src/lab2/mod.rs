@@ -1,13 +1,46 @@
-//! Lab2: token and heartbeat messages in raw Ethernet frames (`lab2.md`, section 1).
+//! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/protocol.md`, "Frames").
+//!
+//! A frame is an Ethernet II header, the 8 bytes of the message's head, and what its kind adds.
+//! Integers are big-endian. Ethernet pads short payloads, so bytes after the message's own length
+//! are ignored. Each kind has a module with its layout and a worked example.
+//!
+//! # What is refused
+//! The checks are made in this order, and the first that fails is reported. Field and problem
+//! together tell the reasons apart:
+//!
+//! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
+//! |---|---|---|
+//! | any | `Truncated` | the frame is shorter than its kind needs |
+//! | `kind` | `Unknown` | none of 1 to 9 |
+//! | `reserved` | `Reserved` | not 0 |
+//! | `messageAuthorMAC` | `NotAStation` | all zero, or a group address (broadcast included) |
+//! | `messageAuthorMAC` | `NotTheSource` | not the Ethernet source address |
+//! | `progress` | `TooLarge` | 2^63 or more |
+//! | `dataLen` | `TooLarge` | above [`MAX_DATA_LEN`] |
+//! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`] |
+//! | `mac` | `NotAStation` | a member's address is not one of a single station |
+//!
+//! Encoding refuses what decoding would refuse.
 
 mod frame;
-mod layout;
 mod message;
+mod parts;
 mod token;
 
-pub use frame::{EthernetHeader, Frame};
-pub use layout::{Member, NO_IP};
+pub mod generating_token;
+pub mod leaving;
+pub mod ping;
+pub mod ring_members;
+pub mod take_token;
+pub mod token_is_here;
+pub mod token_was_here_recently;
+pub mod want_token;
+pub mod where_is_token;
+
+pub use frame::Frame;
 pub use message::{Kind, Message};
+pub use parts::EthernetHeader;
+pub use ring_members::Member;
 pub use token::{Digest, Token};
 
 /// The default EtherType: IEEE 802 local experimental 1.
@@ -22,3 +55,5 @@ pub const MAX_MEMBERS_PER_FRAME: usize = 66;
 pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
 /// The longest frame of this protocol, Ethernet header included, in bytes.
 pub const MAX_FRAME_LEN: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MAX_MEMBERS_PER_FRAME;
+/// The ip of a member that has none: `::`.
+pub const NO_IP: [u8; 16] = [0; 16];

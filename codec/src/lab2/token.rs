@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use crate::MacAddr;
 
-/// One tenure of the token: `(progress, authorMAC, authorTokenNum)` (`lab2.md`, section 2).
+/// One tenure of the token: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`, "Order of tokens").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
     /// Grows by one with every hand-over; at most [`MAX_PROGRESS`](super::MAX_PROGRESS).
@@ -49,7 +49,7 @@ impl Token {
     }
 }
 
-/// Size and hash of a member table (`lab2.md`, section 3).
+/// Size and hash of a member table (`docs/protocol.md`, "Membership").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest {
     /// How many members the table has.

@@ -1,0 +1,148 @@
+//! The parts that several messages share, as they lie on the wire.
+
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
+
+use super::{Digest, MAX_DATA_LEN, MAX_PROGRESS, Token};
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, MacAddr, Problem};
+
+layout! {
+    /// An Ethernet II header, 14 bytes.
+    pub struct EthernetHeader {
+        /// Where the frame goes.
+        pub destination: MacAddr = "destination",
+        /// The station that sent it.
+        pub source: MacAddr = "source",
+        /// What it carries.
+        pub ethertype: U16 = "ethertype",
+    }
+}
+
+layout! {
+    /// The head of every message, 8 bytes.
+    pub(super) struct HeaderLayout {
+        pub(super) kind: u8 = "kind",
+        pub(super) reserved: u8 = "reserved",
+        pub(super) author: MacAddr = "messageAuthorMAC",
+    }
+}
+
+layout! {
+    /// A token, 18 bytes.
+    pub(super) struct TokenLayout {
+        progress: U64 = "progress",
+        author: MacAddr = "authorMAC",
+        number: U32 = "authorTokenNum",
+    }
+}
+
+impl TokenLayout {
+    /// The token, whose layout began at `offset`.
+    #[inline]
+    pub(super) fn legal(&self, offset: usize) -> Result<Token, DecodeError> {
+        let progress = self.progress.get();
+        if progress > MAX_PROGRESS {
+            let problem = Problem::TooLarge {
+                value: progress,
+                max: MAX_PROGRESS,
+            };
+            return Err(DecodeError::new("progress", offset, problem));
+        }
+        Ok(Token {
+            progress,
+            author: self.author,
+            number: self.number.get(),
+        })
+    }
+
+    /// The layout of `token`, which must be legal for `writer` to accept the message.
+    #[inline]
+    pub(super) fn checked(token: Token, writer: &mut Writer<'_>) -> Self {
+        writer.require(token.progress <= MAX_PROGRESS, "progress");
+        Self {
+            progress: token.progress.into(),
+            author: token.author,
+            number: token.number.into(),
+        }
+    }
+}
+
+layout! {
+    /// A digest, 12 bytes.
+    pub(super) struct DigestLayout {
+        size: U32 = "ringSize",
+        hash: U64 = "ringMembersHash",
+    }
+}
+
+impl From<Digest> for DigestLayout {
+    #[inline]
+    fn from(d: Digest) -> Self {
+        Self {
+            size: d.size.into(),
+            hash: d.hash.into(),
+        }
+    }
+}
+
+impl From<DigestLayout> for Digest {
+    #[inline]
+    fn from(d: DigestLayout) -> Self {
+        Self {
+            size: d.size.get(),
+            hash: d.hash.get(),
+        }
+    }
+}
+
+layout! {
+    /// What TAKE_TOKEN and TOKEN_IS_HERE have before their data, 32 bytes.
+    struct BatonLayout {
+        token: TokenLayout = "token",
+        digest: DigestLayout = "digest",
+        data_len: U16 = "dataLen",
+    }
+}
+
+/// The body of TAKE_TOKEN and TOKEN_IS_HERE: a token that carries the application's data.
+#[derive(Clone, Copy)]
+pub(super) struct Baton<'a> {
+    pub(super) token: Token,
+    pub(super) digest: Digest,
+    pub(super) data: &'a [u8],
+}
+
+impl<'a> Baton<'a> {
+    #[inline]
+    pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let offset = reader.offset();
+        let head: &BatonLayout = reader.view()?;
+        let token = head.token.legal(offset)?;
+        let len = usize::from(head.data_len.get());
+        if len > MAX_DATA_LEN {
+            let offset = reader.offset() - size_of::<U16>();
+            let (value, max) = (len as u64, MAX_DATA_LEN as u64);
+            let problem = Problem::TooLarge { value, max };
+            return Err(DecodeError::new("dataLen", offset, problem));
+        }
+        Ok(Self {
+            token,
+            digest: head.digest.into(),
+            data: reader.bytes("data", len)?,
+        })
+    }
+
+    #[inline]
+    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+        writer.require_len("data", self.data.len(), MAX_DATA_LEN);
+        let token = TokenLayout::checked(self.token, writer);
+        writer.layout(&BatonLayout {
+            token,
+            digest: self.digest.into(),
+            data_len: u16::try_from(self.data.len()).unwrap_or(u16::MAX).into(),
+        });
+        writer.bytes(self.data);
+    }
+}

@@ -1,0 +1,76 @@
+//! TOKEN_IS_HERE, kind 2: the owner's heartbeat, and the acknowledgement of TAKE_TOKEN.
+//!
+//! The same body as TAKE_TOKEN, with the token that the author holds.
+//!
+//! ```text
+//!   at  bytes  field
+//!   14      1  kind              = 2
+//!   15      1  reserved          = 0
+//!   16      6  messageAuthorMAC  the Ethernet source
+//!   22      8  progress          u64, below 2^63
+//!   30      6  authorMAC
+//!   36      4  authorTokenNum    u32
+//!   40      4  ringSize          u32
+//!   44      8  ringMembersHash   u64
+//!   52      2  dataLen           u16, at most 1024
+//!   54  dataLen  data
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::MacAddr;
+//! use ring_codec::lab2::{self, Digest, Frame, Message, Token};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "02 00 020000000001"                      // kind, reserved, messageAuthorMAC
+//!     "0000000000000007 020000000001 00000003"    // token: progress, authorMAC, authorTokenNum
+//!     "00000002 0123456789abcdef"                 // digest: ringSize, ringMembersHash
+//!     "0002 6869"                                 // dataLen, data
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! assert_eq!(frame.destination, MacAddr::BROADCAST);
+//! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
+//! assert_eq!(
+//!     frame.message,
+//!     Message::TokenIsHere {
+//!         token: Token { progress: 7, author: frame.author, number: 3 },
+//!         digest: Digest { size: 2, hash: 0x0123_4567_89ab_cdef },
+//!         data: b"hi",
+//!     }
+//! );
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::parts::Baton;
+use super::{Digest, Message, Token};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+#[inline]
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let Baton {
+        token,
+        digest,
+        data,
+    } = Baton::read(reader)?;
+    Ok(Message::TokenIsHere {
+        token,
+        digest,
+        data,
+    })
+}
+
+#[inline]
+pub(super) fn write(writer: &mut Writer<'_>, token: Token, digest: Digest, data: &[u8]) {
+    let baton = Baton {
+        token,
+        digest,
+        data,
+    };
+    baton.write(writer);
+}

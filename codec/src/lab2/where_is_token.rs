@@ -1,0 +1,44 @@
+//! WHERE_IS_TOKEN, kind 5: a looser asks who holds the token.
+//!
+//! Nothing follows the header.
+//!
+//! ```text
+//!   at  bytes  field
+//!   14      1  kind              = 5
+//!   15      1  reserved          = 0
+//!   16      6  messageAuthorMAC  the Ethernet source
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::MacAddr;
+//! use ring_codec::lab2::{self, Frame, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "05 00 020000000001"             // kind, reserved, messageAuthorMAC
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! assert_eq!(frame.destination, MacAddr::BROADCAST);
+//! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
+//! assert_eq!(frame.message, Message::WhereIsToken);
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::Message;
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+// The table calls every message alike; this one has no body that could be wrong.
+#[expect(clippy::unnecessary_wraps)]
+#[inline]
+pub(super) fn read<'a>(_: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::WhereIsToken)
+}
+
+#[inline]
+pub(super) fn write(_: &mut Writer<'_>) {}

@@ -1,0 +1,145 @@
+//! Fixed layouts that know the names of their fields, so that an error can say which one is
+//! missing while the way through valid bytes is a single length check.
+
+use zerocopy::byteorder::network_endian::{I32, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::MacAddr;
+
+/// One field of a fixed layout.
+pub(crate) struct Field {
+    name: &'static str,
+    len: usize,
+    parts: &'static [Field],
+}
+
+impl Field {
+    /// A field of type `T` that the format's document calls `name`.
+    pub(crate) const fn of<T: Layout>(name: &'static str) -> Self {
+        Self {
+            name,
+            len: size_of::<T>(),
+            parts: T::FIELDS,
+        }
+    }
+}
+
+/// A type that lies on the wire exactly as it lies in memory.
+pub(crate) trait Layout:
+    FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned
+{
+    /// The fields in wire order; empty for what has no parts with names.
+    const FIELDS: &'static [Field];
+}
+
+macro_rules! without_parts {
+    ($($ty:ty),*) => { $(impl Layout for $ty { const FIELDS: &'static [Field] = &[]; })* };
+}
+
+without_parts!(u8, U16, U32, U64, I32, MacAddr);
+
+impl<const N: usize> Layout for [u8; N] {
+    const FIELDS: &'static [Field] = &[];
+}
+
+/// Where a layout breaks off: the first of its fields that is not there in full.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// The field's name.
+    pub(crate) field: &'static str,
+    /// Bytes from the start of the layout to the field.
+    pub(crate) offset: usize,
+    /// Bytes that the field takes.
+    pub(crate) need: usize,
+    /// Bytes of it that are there.
+    pub(crate) have: usize,
+}
+
+/// The first of `fields` that `have` bytes do not hold; `None` if they hold them all.
+pub(crate) fn first_gap(fields: &[Field], have: usize) -> Option<Gap> {
+    let mut offset = 0;
+    for field in fields {
+        let left = have - offset;
+        if left < field.len {
+            let whole = Gap {
+                field: field.name,
+                offset,
+                need: field.len,
+                have: left,
+            };
+            return Some(match first_gap(field.parts, left) {
+                Some(part) => Gap {
+                    offset: offset + part.offset,
+                    ..part
+                },
+                None => whole,
+            });
+        }
+        offset += field.len;
+    }
+    None
+}
+
+/// Defines a fixed layout: `field: Type = "the document's name"`, in wire order.
+macro_rules! layout {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $ty:ty = $wire:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(
+            Debug,
+            Clone,
+            Copy,
+            PartialEq,
+            Eq,
+            zerocopy::FromBytes,
+            zerocopy::IntoBytes,
+            zerocopy::Immutable,
+            zerocopy::KnownLayout,
+            zerocopy::Unaligned,
+        )]
+        #[repr(C)]
+        $vis struct $name {
+            $($(#[$field_meta])* $field_vis $field: $ty,)*
+        }
+
+        impl $crate::layout::Layout for $name {
+            const FIELDS: &'static [$crate::layout::Field] =
+                &[$($crate::layout::Field::of::<$ty>($wire)),*];
+        }
+    };
+}
+
+pub(crate) use layout;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    layout! {
+        struct Inner {
+            a: U32 = "a",
+            b: u8 = "b",
+        }
+    }
+
+    layout! {
+        struct Outer {
+            first: U16 = "first",
+            inner: Inner = "inner",
+            last: [u8; 3] = "last",
+        }
+    }
+
+    #[test]
+    fn a_gap_is_the_innermost_field_that_is_cut() {
+        let at = |have| first_gap(Outer::FIELDS, have).map(|g| (g.field, g.offset, g.need, g.have));
+        assert_eq!(at(0), Some(("first", 0, 2, 0)));
+        assert_eq!(at(1), Some(("first", 0, 2, 1)));
+        assert_eq!(at(2), Some(("a", 2, 4, 0)));
+        assert_eq!(at(5), Some(("a", 2, 4, 3)));
+        assert_eq!(at(6), Some(("b", 6, 1, 0)));
+        assert_eq!(at(9), Some(("last", 7, 3, 2)));
+        assert_eq!(at(10), None);
+    }
+}

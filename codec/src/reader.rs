@@ -1,0 +1,189 @@
+//! The one reader of all four formats: a position in borrowed bytes.
+//!
+//! No call panics, copies what it can borrow, or reads past the end. A call that finds too few
+//! bytes returns [`Problem::Truncated`] with the field's name and offset and takes nothing.
+
+use byteorder::{BigEndian, ByteOrder};
+use zerocopy::FromBytes;
+
+use crate::layout::{Layout, first_gap};
+use crate::{DecodeError, Problem};
+
+/// Reads fields off the front of a byte slice.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    offset: usize,
+    /// The least length of the whole input that is known to be needed.
+    needed: usize,
+}
+
+impl<'a> Reader<'a> {
+    #[inline]
+    pub(crate) const fn new(input: &'a [u8]) -> Self {
+        Self {
+            rest: input,
+            offset: 0,
+            needed: 0,
+        }
+    }
+
+    /// Bytes read so far, which is the offset of the next field.
+    #[inline]
+    pub(crate) const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The bytes not read yet.
+    #[inline]
+    pub(crate) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Notes that the message takes at least `len` bytes from here on. Changes no result but
+    /// [`missing`](Self::missing).
+    #[inline]
+    pub(crate) fn expect_at_least(&mut self, len: usize) {
+        self.needed = self.needed.max(self.offset.saturating_add(len));
+    }
+
+    /// How many bytes the input is known to lack at least.
+    pub(crate) fn missing(&self) -> usize {
+        self.needed
+            .saturating_sub(self.offset.saturating_add(self.rest.len()))
+    }
+
+    /// A fixed layout.
+    #[inline]
+    pub(crate) fn view<T: Layout>(&mut self) -> Result<&'a T, DecodeError> {
+        match T::ref_from_prefix(self.rest) {
+            Ok((view, rest)) => {
+                self.rest = rest;
+                self.offset += size_of::<T>();
+                Ok(view)
+            }
+            Err(_) => Err(self.cut_layout::<T>()),
+        }
+    }
+
+    /// `count` fixed layouts in a row, which `field` names together.
+    #[inline]
+    pub(crate) fn views<T: Layout>(
+        &mut self,
+        field: &'static str,
+        count: usize,
+    ) -> Result<&'a [T], DecodeError> {
+        match <[T]>::ref_from_prefix_with_elems(self.rest, count) {
+            Ok((views, rest)) => {
+                self.rest = rest;
+                self.offset += size_of_val::<[T]>(views);
+                Ok(views)
+            }
+            Err(_) => Err(self.cut(field, count.saturating_mul(size_of::<T>()))),
+        }
+    }
+
+    /// `len` bytes.
+    #[inline]
+    pub(crate) fn bytes(
+        &mut self,
+        field: &'static str,
+        len: usize,
+    ) -> Result<&'a [u8], DecodeError> {
+        match self.rest.split_at_checked(len) {
+            Some((bytes, rest)) => {
+                self.rest = rest;
+                self.offset += len;
+                Ok(bytes)
+            }
+            None => Err(self.cut(field, len)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        self.bytes(field, 1).map(|b| b[0])
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+        self.bytes(field, 2).map(BigEndian::read_u16)
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        self.bytes(field, 4).map(BigEndian::read_u32)
+    }
+
+    /// Refuses bytes after a datagram's message.
+    pub(crate) fn end_of_datagram(&self) -> Result<(), DecodeError> {
+        match self.rest.len() {
+            0 => Ok(()),
+            extra => Err(DecodeError::new(
+                "datagram",
+                self.offset,
+                Problem::Trailing { extra },
+            )),
+        }
+    }
+
+    #[cold]
+    fn cut(&mut self, field: &'static str, need: usize) -> DecodeError {
+        self.expect_at_least(need);
+        let have = self.rest.len();
+        DecodeError::new(field, self.offset, Problem::Truncated { need, have })
+    }
+
+    #[cold]
+    fn cut_layout<T: Layout>(&mut self) -> DecodeError {
+        let need = size_of::<T>();
+        match first_gap(T::FIELDS, self.rest.len()) {
+            Some(gap) => {
+                self.expect_at_least(need);
+                let (need, have) = (gap.need, gap.have);
+                let problem = Problem::Truncated { need, have };
+                DecodeError::new(gap.field, self.offset + gap.offset, problem)
+            }
+            None => self.cut("message", need),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::byteorder::network_endian::U32;
+
+    #[test]
+    fn a_failed_read_takes_nothing_and_says_what_is_missing() {
+        let mut reader = Reader::new(&[1, 2, 3]);
+        let error = reader.u32("number").unwrap_err();
+        assert_eq!((error.field, error.offset), ("number", 0));
+        assert_eq!(error.problem, Problem::Truncated { need: 4, have: 3 });
+        assert_eq!(reader.missing(), 1);
+        assert_eq!(reader.rest(), [1, 2, 3]);
+        assert_eq!(reader.u16("half"), Ok(0x0102));
+        assert_eq!(reader.offset(), 2);
+    }
+
+    #[test]
+    fn lengths_past_the_address_space_are_only_truncation() {
+        let mut reader = Reader::new(&[0; 8]);
+        reader.u8("first").unwrap();
+        for count in [usize::MAX, usize::MAX / 4, usize::MAX / 4 + 1] {
+            let error = reader.views::<U32>("numbers", count).unwrap_err();
+            assert!(matches!(error.problem, Problem::Truncated { have: 7, .. }));
+        }
+        assert!(reader.bytes("data", usize::MAX).is_err());
+        assert!(reader.missing() > 0);
+    }
+
+    #[test]
+    fn the_longest_expectation_is_kept() {
+        let mut reader = Reader::new(&[0; 4]);
+        reader.expect_at_least(10);
+        reader.u16("first").unwrap();
+        reader.expect_at_least(3);
+        assert_eq!(reader.missing(), 6);
+    }
+}

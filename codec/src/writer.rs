@@ -1,0 +1,123 @@
+//! The one writer of all four formats.
+//!
+//! A message is written twice by the same code: first into nothing, which measures it and finds
+//! what is not legal about it, then into the caller's buffer. So the predicted length cannot
+//! differ from the written one, and a refused message has written nothing.
+
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::EncodeError;
+
+/// Writes fields one after the other; counts on past the end of its buffer without writing.
+#[derive(Debug)]
+pub(crate) struct Writer<'b> {
+    buf: &'b mut [u8],
+    len: usize,
+    refused: Option<EncodeError>,
+}
+
+impl Writer<'_> {
+    fn new(buf: &mut [u8]) -> Writer<'_> {
+        Writer {
+            buf,
+            len: 0,
+            refused: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
+        if let Some(to) = self.buf.get_mut(self.len..end) {
+            to.copy_from_slice(bytes);
+        }
+        self.len = end;
+    }
+
+    /// A fixed layout, or a row of them.
+    #[inline]
+    pub(crate) fn layout<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) {
+        self.bytes(value.as_bytes());
+    }
+
+    /// Marks the message as not legal; the first reason is the one that counts.
+    #[inline]
+    pub(crate) fn refuse(&mut self, reason: EncodeError) {
+        self.refused.get_or_insert(reason);
+    }
+
+    /// Refuses a value that the format does not allow.
+    #[inline]
+    pub(crate) fn require(&mut self, legal: bool, field: &'static str) {
+        if !legal {
+            self.refuse(EncodeError::Illegal { field });
+        }
+    }
+
+    /// Refuses a variable-length field that is longer than `max`.
+    #[inline]
+    pub(crate) fn require_len(&mut self, field: &'static str, len: usize, max: usize) {
+        if len > max {
+            self.refuse(EncodeError::TooLong { field, len, max });
+        }
+    }
+}
+
+/// How many bytes `write` writes.
+#[inline]
+pub(crate) fn measure(write: impl FnOnce(&mut Writer<'_>)) -> usize {
+    let mut writer = Writer::new(&mut []);
+    write(&mut writer);
+    writer.len
+}
+
+/// Runs `write` on the start of `buf` if everything it writes is legal and fits.
+#[inline]
+pub(crate) fn encode(
+    buf: &mut [u8],
+    write: impl Fn(&mut Writer<'_>),
+) -> Result<usize, EncodeError> {
+    let mut dry = Writer::new(&mut []);
+    write(&mut dry);
+    if let Some(reason) = dry.refused {
+        return Err(reason);
+    }
+    let (need, have) = (dry.len, buf.len());
+    if need > have {
+        return Err(EncodeError::BufferTooSmall { need, have });
+    }
+    write(&mut Writer::new(buf));
+    Ok(need)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_unless_everything_fits() {
+        let mut buf = [0xaa; 4];
+        let long = |w: &mut Writer<'_>| {
+            w.bytes(&[1, 2, 3]);
+            w.bytes(&[4, 5]);
+        };
+        let error = encode(&mut buf, long).unwrap_err();
+        assert_eq!(error, EncodeError::BufferTooSmall { need: 5, have: 4 });
+        assert_eq!(buf, [0xaa; 4]);
+        assert_eq!(measure(long), 5);
+    }
+
+    #[test]
+    fn the_first_reason_to_refuse_is_reported() {
+        let mut buf = [0xaa; 4];
+        let error = encode(&mut buf, |w| {
+            w.bytes(&[1]);
+            w.require(true, "fine");
+            w.require_len("long", 3, 2);
+            w.require(false, "later");
+        });
+        let (field, len, max) = ("long", 3, 2);
+        assert_eq!(error, Err(EncodeError::TooLong { field, len, max }));
+        assert_eq!(buf, [0xaa; 4]);
+    }
+}
