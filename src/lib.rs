@@ -1,5 +1,8 @@
 //! `ringd`: token passing and leader election on a LAN segment.
 
+#![deny(unsafe_code)]
+
 pub mod control;
 pub mod driver;
 pub mod proto;
+pub mod sys;

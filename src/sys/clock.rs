@@ -1,0 +1,49 @@
+//! The clocks of this machine.
+
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::sys::prctl;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::proto::time::{Instant, Now, nanos};
+
+/// What time it is.
+///
+/// The monotonic part is `CLOCK_BOOTTIME`, which goes on while the machine is suspended;
+/// `CLOCK_MONOTONIC` stands still. The other members' clocks go on too: a laptop that wakes up
+/// must find that its time-outs have passed, not that it still owns the token.
+#[must_use]
+pub fn now() -> Now {
+    Now {
+        monotonic: monotonic(),
+        wall: nanos(wall()),
+    }
+}
+
+/// Time since the machine started, suspended time included.
+pub(super) fn monotonic() -> Instant {
+    // The kernel refuses a clock only that it does not have, and it has had this one since 2.6.39.
+    let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+    Instant::from_nanos(nanos(since_boot))
+}
+
+/// Time since 1970 by the wall clock; zero if it stands before that.
+pub(super) fn wall() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default,
+/// 50 µs, is long beside a token's hop.
+///
+/// A time-out of [`Poller::wait`](super::Poller::wait) may all the same be late by a thousandth of
+/// its length: so much slack the kernel gives itself for all calls of that kind.
+///
+/// # Errors
+/// The kernel refused it.
+pub fn timer_slack(ns: u32) -> io::Result<()> {
+    // Zero would mean the default.
+    Ok(prctl::set_timerslack(ns.max(1).into())?)
+}

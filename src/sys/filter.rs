@@ -1,0 +1,90 @@
+//! What the kernel lets through to a packet socket, so that nothing else wakes the process.
+#![allow(unsafe_code, reason = "nix has no way to attach a classic BPF program")]
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+
+use libc::sock_filter;
+use nix::errno::Errno;
+
+/// Offset of the EtherType in a frame.
+const ETHERTYPE: u32 = 12;
+
+// Instructions of classic BPF; the conditions are over the accumulator.
+const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+
+/// The program's length.
+const LEN: usize = 9;
+
+/// Accepts a frame if all of this holds:
+///
+/// - It came in by the interface itself. A frame of a VLAN, or for a macvlan, on top of it passes
+///   the sockets of both, but is of another segment; the kernel has put the upper interface's
+///   index on it.
+/// - It is for this host or for all. Unicast for others, which a bridge floods, and multicast are
+///   not; nor is a frame of a VLAN that nobody on this host is in, which the kernel marks as
+///   another host's.
+/// - The EtherType that stands in its bytes is `ethertype`.
+fn program(index: u32, ethertype: u16) -> [sock_filter; LEN] {
+    let ethertype = u32::from(ethertype);
+    let host = u32::from(libc::PACKET_HOST);
+    let broadcast = u32::from(libc::PACKET_BROADCAST);
+    [
+        statement(LOAD_WORD, ancillary(libc::SKF_AD_IFINDEX)),
+        jump(JUMP_IF_EQUAL, index, 0, 6),
+        statement(LOAD_WORD, ancillary(libc::SKF_AD_PKTTYPE)),
+        jump(JUMP_IF_EQUAL, host, 1, 0),
+        jump(JUMP_IF_EQUAL, broadcast, 0, 3),
+        statement(LOAD_HALF, ETHERTYPE),
+        jump(JUMP_IF_EQUAL, ethertype, 0, 1),
+        statement(RETURN, u32::MAX),
+        statement(RETURN, 0),
+    ]
+}
+
+/// The offset at which the kernel shows something that it knows about the frame.
+fn ancillary(field: libc::c_int) -> u32 {
+    (libc::SKF_AD_OFF + field).cast_unsigned()
+}
+
+fn statement(code: u32, k: u32) -> sock_filter {
+    jump(code, k, 0, 0)
+}
+
+/// An instruction; a jump skips `jt` instructions if its condition holds, else `jf`.
+fn jump(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    // All codes are below 256.
+    let code = u16::try_from(code).unwrap_or(u16::MAX);
+    sock_filter { code, jt, jf, k }
+}
+
+/// Attaches the program to `socket`.
+pub(super) fn attach(socket: &impl AsFd, index: u32, ethertype: u16) -> nix::Result<()> {
+    let mut program = program(index, ethertype);
+    let header = libc::sock_fprog {
+        // Nine.
+        len: u16::try_from(program.len()).unwrap_or(u16::MAX),
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: `header` is a live `sock_fprog` of the size given, and points to `len` instructions;
+    // the kernel copies both before it returns.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            ptr::from_ref(&header).cast(),
+            socklen::<libc::sock_fprog>(),
+        )
+    };
+    Errno::result(done).map(drop)
+}
+
+/// The size of `T` as the socket calls want it.
+fn socklen<T>() -> libc::socklen_t {
+    // No structure of the kernel's is that large.
+    libc::socklen_t::try_from(size_of::<T>()).unwrap_or(libc::socklen_t::MAX)
+}

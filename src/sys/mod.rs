@@ -1,0 +1,19 @@
+//! What the daemon asks of the kernel: raw packets, interfaces, waiting and time.
+//!
+//! The only room with `unsafe` in it, and each file that needs it says so at its head: everywhere
+//! else in the crate it is denied. Nothing here knows a word of any protocol.
+
+pub mod clock;
+mod filter;
+mod interface;
+mod lock;
+mod messages;
+mod packet;
+mod poller;
+mod watch;
+
+pub use interface::Interface;
+pub use lock::{Holder, InterfaceLock, LockError};
+pub use packet::{OpenError, PacketSocket};
+pub use poller::{Interest, Poller, Ready};
+pub use watch::InterfaceWatch;

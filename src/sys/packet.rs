@@ -1,0 +1,205 @@
+//! Raw Ethernet frames.
+#![allow(
+    unsafe_code,
+    reason = "nix has neither the options of packet sockets nor a way to make their addresses"
+)]
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, bind, getsockopt, send,
+    setsockopt, socket,
+    sockopt::{Priority, RcvBuf, RcvBufForce, ReceiveTimestampns},
+};
+use thiserror::Error;
+
+use super::{Interface, clock, filter, messages};
+use crate::driver::{Link, ReceiveBatch, TransmitBatch};
+use crate::proto::time::Instant;
+
+/// Bytes of frames, with the kernel's overhead, that wait for a process that is late.
+const RECEIVE_BUFFER: usize = 4 << 20;
+/// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
+const CONTROL_PRIORITY: i32 = 7;
+/// The kernel's `TC_PRIO_INTERACTIVE`: the same band, and needs no privilege.
+const INTERACTIVE_PRIORITY: i32 = 6;
+
+/// Options of packet sockets that nix does not know.
+mod options {
+    // The macro calls the other two by their bare names.
+    use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// Do not show the socket what this host sends.
+        IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool
+    );
+    sockopt_impl!(
+        /// Frames taken and thrown away since this was last asked for.
+        Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
+    );
+}
+
+/// Why a packet socket could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The process may not.
+    #[error(
+        "no permission to send and receive raw frames on {interface}: CAP_NET_RAW is needed; \
+         run it with sudo, or grant it once with `sudo setcap cap_net_raw+ep` on the program, \
+         or start it as the systemd service"
+    )]
+    Permission {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The interface has gone since it was looked up.
+    #[error("{interface} is gone")]
+    Gone {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The interface carries something else.
+    #[error("{interface} is not an Ethernet interface: choose one that is")]
+    NotEthernet {
+        /// The interface's name.
+        interface: String,
+    },
+    /// Something else.
+    #[error("cannot open a packet socket on {interface}: {source}")]
+    Io {
+        /// The interface's name.
+        interface: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// A packet socket: frames of one EtherType on one interface, for this host or for all.
+///
+/// It outlives the interface's going down and coming up again; not its removal.
+#[derive(Debug)]
+pub struct PacketSocket {
+    socket: OwnedFd,
+    /// When the queue was last known to be empty: nothing in it is older.
+    emptied: Instant,
+    /// Frames thrown away, up to the last time that the kernel was asked.
+    drops: u64,
+}
+
+impl PacketSocket {
+    /// Opens a socket for frames of `ethertype` on `interface`, up or not.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(interface: &Interface, ethertype: u16) -> Result<Self, OpenError> {
+        let name = || interface.name.clone();
+        if !interface.ethernet {
+            return Err(OpenError::NotEthernet { interface: name() });
+        }
+        let emptied = clock::monotonic();
+        match bound(interface.index, ethertype) {
+            Ok(socket) => Ok(Self {
+                socket,
+                emptied,
+                drops: 0,
+            }),
+            Err(Errno::EPERM | Errno::EACCES) => Err(OpenError::Permission { interface: name() }),
+            Err(Errno::ENODEV | Errno::ENXIO) => Err(OpenError::Gone { interface: name() }),
+            Err(error) => Err(OpenError::Io {
+                interface: name(),
+                source: error.into(),
+            }),
+        }
+    }
+
+    /// How many frames the kernel has thrown away because this process was too late to take them,
+    /// since the socket was opened.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn kernel_drops(&mut self) -> io::Result<u64> {
+        // The kernel starts again from zero whenever it is asked.
+        let since = getsockopt(&self.socket, options::Statistics)?.tp_drops;
+        self.drops += u64::from(since);
+        Ok(self.drops)
+    }
+}
+
+/// Every option is set before the socket is bound: it receives nothing until then, so no frame
+/// slips in that the filter would have kept out.
+fn bound(index: u32, ethertype: u16) -> nix::Result<OwnedFd> {
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        None,
+    )?;
+    filter::attach(&socket, index, ethertype)?;
+    setsockopt(&socket, options::IgnoreOutgoing, &true)?;
+    setsockopt(&socket, ReceiveTimestampns, &true)?;
+    // Kernels before 6.0 ask for CAP_NET_ADMIN here, which the daemon does without.
+    setsockopt(&socket, Priority, &CONTROL_PRIORITY)
+        .or_else(|_| setsockopt(&socket, Priority, &INTERACTIVE_PRIORITY))?;
+    // Without CAP_NET_ADMIN it is no more than `net.core.rmem_max` allows.
+    setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER)
+        .or_else(|_| setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER))?;
+    bind(socket.as_raw_fd(), &address(index, ethertype)?)?;
+    Ok(socket)
+}
+
+/// The address of frames of `ethertype` on the interface numbered `index`.
+fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
+    // SAFETY: `sockaddr_ll` is integers: all zeroes is a value of it.
+    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    address.sll_family = u16::try_from(libc::AF_PACKET).map_err(|_| Errno::EAFNOSUPPORT)?;
+    address.sll_protocol = ethertype.to_be();
+    address.sll_ifindex = i32::try_from(index).map_err(|_| Errno::ENODEV)?;
+    // SAFETY: a `sockaddr_ll` is readable in full, whatever its family says.
+    unsafe { LinkAddr::from_raw((&raw const address).cast(), None) }.ok_or(Errno::EAFNOSUPPORT)
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Link for PacketSocket {
+    fn receive(&mut self, batch: &mut ReceiveBatch) -> io::Result<()> {
+        let ReceiveBatch { buffers, frames } = batch;
+        frames.clear();
+        let now = clock::monotonic();
+        let wall = clock::wall();
+        let longest = now.since(self.emptied);
+        let received = messages::receive(self.socket.as_fd(), buffers, |len, stamp| {
+            let age = stamp.map_or(Duration::ZERO, |stamp| wall.saturating_sub(stamp));
+            // A wall clock that was set forward would make a fresh frame look old.
+            frames.push((len, age.min(longest)));
+        });
+        match received {
+            Ok(()) | Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !batch.is_full() {
+            self.emptied = now;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+        let mut frames = batch.iter();
+        let sent = match (frames.next(), frames.next()) {
+            (None, _) => 0,
+            (Some(frame), None) => {
+                send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT)?;
+                1
+            }
+            (Some(_), Some(_)) => messages::send(self.socket.as_fd(), batch)?,
+        };
+        Ok(sent)
+    }
+}
