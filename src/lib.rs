@@ -3,6 +3,8 @@
 #![deny(unsafe_code)]
 
 pub mod control;
+pub mod daemon;
 pub mod driver;
+pub mod observe;
 pub mod proto;
 pub mod sys;

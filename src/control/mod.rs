@@ -1,5 +1,15 @@
 //! Requests and replies between `ringd` and `ringctl`, and their framing.
+//!
+//! The client sends a [`Request`] as one line of JSON, at most [`MAX_REQUEST`] bytes, and gets a
+//! [`Reply`] as one line of JSON; then it may send the next.
 
+mod framing;
+mod message;
 mod status;
 
+pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
+pub use message::{Reply, Request};
 pub use status::{ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus};
+
+/// Where `ringd` makes its control socket if it is not told otherwise, as `IFACE.sock`.
+pub const CONTROL_DIR: &str = "/run/ringd";

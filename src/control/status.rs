@@ -89,7 +89,7 @@ pub struct Counters {
     pub send_failed: BTreeMap<String, u64>,
     /// Received frames without effect, by reason (`truncated`, `kernel_queue_full`, …).
     pub dropped: BTreeMap<String, u64>,
-    /// State changes (`WAITER->OWNER`, …), those that happened.
+    /// State changes (`WAITER->OWNER`, …).
     pub state_changes: BTreeMap<String, u64>,
     /// Why the state changed (`token_taken`, …).
     pub state_change_reasons: BTreeMap<String, u64>,

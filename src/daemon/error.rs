@@ -1,0 +1,214 @@
+//! Why the daemon did not start or did not go on, in words, each with an exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::proto::lab2::ConstantError;
+
+/// Why `ringd` gave up. The text is a sentence for the operator: what failed, on what, what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The constants cannot work together.
+    #[error("{0}; {remedy}", remedy = remedy(.0))]
+    Constants(#[from] ConstantError),
+    /// There is no interface of that name.
+    #[error("there is no interface {name}; {}", listed(.existing))]
+    NoInterface {
+        /// The name given.
+        name: String,
+        /// The interfaces that exist.
+        existing: Vec<String>,
+    },
+    /// The interface carries no Ethernet frames.
+    #[error("{name} is not an Ethernet interface: a ring needs stations with MAC addresses")]
+    NotEthernet {
+        /// The interface.
+        name: String,
+    },
+    /// The kernel refused the packet socket.
+    #[error(
+        "no permission to open a packet socket on {name}: run as root (sudo ringd {name}), or \
+         grant the capability once with: sudo setcap cap_net_raw+ep {program}"
+    )]
+    NoPermission {
+        /// The interface.
+        name: String,
+        /// The path of this program.
+        program: String,
+    },
+    /// Another daemon has the interface.
+    #[error(
+        "another ringd{} runs on {name}: ask it with ringctl status -i {name}, or stop it first",
+        by(*.pid)
+    )]
+    AlreadyRunning {
+        /// The interface.
+        name: String,
+        /// The other daemon's process, if it said which.
+        pid: Option<i32>,
+    },
+    /// The state file cannot be made, opened or read.
+    #[error("cannot use {}: {source}; give a directory that can be written: --state-dir DIR",
+        path.display())]
+    State {
+        /// The directory or file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another daemon holds the state file.
+    #[error(
+        "another ringd holds {}: it may run in another network namespace; give each its own \
+         --state-dir DIR", path.display()
+    )]
+    StateLocked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The control socket cannot be made.
+    #[error("cannot make the control socket {}: {source}; give another: --control PATH",
+        path.display())]
+    Control {
+        /// Its path, or that of its directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody answers on the control socket's path.
+    #[error(
+        "the control socket {} is in use by another process; give another: --control PATH",
+        path.display()
+    )]
+    ControlInUse {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A second signal came before the token was handed over.
+    #[error("stopped by a second signal, before the shutdown was complete")]
+    Interrupted,
+    /// A system call failed that does not fail on a healthy system.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The process's exit code, as `ringd --help` lists them.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Interrupted | Self::System { .. } => 1,
+            Self::Constants(_) => 2,
+            Self::NoInterface { .. } => 3,
+            Self::NotEthernet { .. } => 4,
+            Self::NoPermission { .. } => 5,
+            Self::AlreadyRunning { .. } => 6,
+            Self::State { .. } | Self::StateLocked { .. } => 7,
+            Self::Control { .. } | Self::ControlInUse { .. } => 8,
+        }
+    }
+
+    /// For `map_err`: a system call that was to do `what` failed.
+    pub(super) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { what, source }
+    }
+}
+
+fn remedy(error: &ConstantError) -> &'static str {
+    match error {
+        ConstantError::HandOverOutlastsWaiters { .. } => {
+            "give fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
+             --waiter-intervals"
+        }
+        ConstantError::AnswerIntervals { .. } => {
+            "give fewer --answer-intervals or more --waiter-intervals"
+        }
+        _ => "ringd --help has the defaults",
+    }
+}
+
+fn listed(existing: &[String]) -> String {
+    if existing.is_empty() {
+        "there is none at all".to_owned()
+    } else {
+        format!("there are: {}", existing.join(", "))
+    }
+}
+
+fn by(pid: Option<i32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+    use std::io;
+    use std::path::PathBuf;
+
+    #[test]
+    fn each_says_what_to_do_and_has_its_code() {
+        let name = || "eth7".to_owned();
+        let path = || PathBuf::from("/nowhere");
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let cases = [
+            (
+                Error::NoInterface {
+                    name: name(),
+                    existing: vec!["eth0".into(), "lo".into()],
+                },
+                3,
+                "there are: eth0, lo",
+            ),
+            (
+                Error::NotEthernet { name: name() },
+                4,
+                "not an Ethernet interface",
+            ),
+            (
+                Error::NoPermission {
+                    name: name(),
+                    program: "/usr/bin/ringd".into(),
+                },
+                5,
+                "sudo setcap cap_net_raw+ep /usr/bin/ringd",
+            ),
+            (
+                Error::AlreadyRunning {
+                    name: name(),
+                    pid: Some(42),
+                },
+                6,
+                "(pid 42)",
+            ),
+            (
+                Error::State {
+                    path: path(),
+                    source: denied(),
+                },
+                7,
+                "--state-dir DIR",
+            ),
+            (Error::StateLocked { path: path() }, 7, "--state-dir DIR"),
+            (
+                Error::Control {
+                    path: path(),
+                    source: denied(),
+                },
+                8,
+                "--control PATH",
+            ),
+            (Error::ControlInUse { path: path() }, 8, "--control PATH"),
+        ];
+        for (error, code, advice) in cases {
+            assert_eq!(error.exit_code(), code, "{error}");
+            assert!(error.to_string().contains(advice), "{error}");
+        }
+    }
+}

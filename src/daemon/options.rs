@@ -1,0 +1,266 @@
+//! The command line of `ringd`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use ring_codec::lab2::ETHERTYPE;
+
+use super::duration::parse_duration;
+use crate::control::CONTROL_DIR;
+use crate::proto::lab2::Constants;
+
+const EXAMPLES: &str = "\
+Durations are a whole number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
+given the same constants.
+
+Examples:
+  sudo ringd eth0                        join or start the ring on eth0
+  sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
+  sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
+  ringctl status                         ask the running daemon how the ring is
+
+Ctrl-C or SIGTERM hands the token over before it exits; a second one does not wait for that.
+
+Exit codes:
+  0  shut down cleanly
+  1  unexpected error, or a second signal
+  2  wrong usage, or constants that cannot work together
+  3  no such interface
+  4  not an Ethernet interface
+  5  no permission for packet sockets (CAP_NET_RAW)
+  6  another ringd runs on the interface
+  7  the state directory or file cannot be used
+  8  the control socket cannot be made";
+
+/// Keep exactly one token alive among the machines of a LAN segment.
+///
+/// ringd joins the ring on an Ethernet interface, or starts one, and prints one line a change.
+/// No servers and no configuration: members find one another by broadcast, in frames of their
+/// own EtherType.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "ringd", version, after_long_help = EXAMPLES, after_help = "--help says more.")]
+pub struct Options {
+    /// The interface whose segment holds the ring: Ethernet, veth, bridge, VLAN or macvlan.
+    #[arg(value_name = "IFACE")]
+    pub interface: String,
+
+    /// HEART_BEAT_PERIOD: how often the owner says that it is there.
+    #[arg(long, value_name = "DURATION", default_value = "100ms", value_parser = parse_duration)]
+    pub heartbeat: Duration,
+
+    /// For how many heartbeats a silent owner is trusted.
+    ///
+    /// After so many heartbeat periods without a sign of the token, members look for it and
+    /// then elect a new owner.
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    pub waiter_intervals: u32,
+
+    /// How many heartbeat periods the answer to a broadcast question is waited for.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub answer_intervals: u32,
+
+    /// How long one offer of the token waits for its acknowledgement.
+    ///
+    /// [default: a twentieth of the heartbeat]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub take_timeout: Option<Duration>,
+
+    /// How often the token is offered to a member before it is passed over.
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    pub take_attempts: u32,
+
+    /// How long an owner without work keeps the token; 0ms rotates at full speed.
+    ///
+    /// [default: a tenth of the heartbeat]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub idle_hold: Option<Duration>,
+
+    /// The EtherType of the ring's frames, hexadecimal with 0x or decimal.
+    ///
+    /// Rings with different EtherTypes share a segment without noticing each other.
+    #[arg(long, value_name = "TYPE", default_value = "0x88b5", value_parser = parse_ethertype)]
+    pub ethertype: u16,
+
+    /// The most members that are remembered.
+    #[arg(long, value_name = "COUNT", default_value_t = 4096)]
+    pub max_members: usize,
+
+    /// Where what must survive a restart is kept, in a file IFACE.state.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
+    pub state_dir: PathBuf,
+
+    /// The control socket for ringctl.
+    ///
+    /// [default: /run/ringd/IFACE.sock]
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+
+    /// How log lines are printed.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    /// Show every turn of the token, and why received frames are dropped.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// How log lines are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A sentence a line, for people.
+    Text,
+    /// A JSON object a line, for machines.
+    Json,
+}
+
+impl Options {
+    /// The protocol's constants as given, and derived from the heartbeat where not given.
+    #[must_use]
+    pub fn constants(&self) -> Constants {
+        let derived = Constants::for_heartbeat(self.heartbeat);
+        Constants {
+            heartbeat: self.heartbeat,
+            waiter_intervals: self.waiter_intervals,
+            answer_intervals: self.answer_intervals,
+            take_timeout: self.take_timeout.unwrap_or(derived.take_timeout),
+            take_attempts: self.take_attempts,
+            idle_hold: self.idle_hold.unwrap_or(derived.idle_hold),
+            ethertype: self.ethertype,
+            max_members: self.max_members,
+        }
+    }
+
+    /// The control socket's path.
+    #[must_use]
+    pub fn control_path(&self) -> PathBuf {
+        match &self.control {
+            Some(path) => path.clone(),
+            None => PathBuf::from(CONTROL_DIR).join(format!("{}.sock", self.interface)),
+        }
+    }
+}
+
+fn parse_ethertype(text: &str) -> Result<u16, String> {
+    let lower = text.to_ascii_lowercase();
+    let parsed = match lower.strip_prefix("0x") {
+        Some(hex) => u16::from_str_radix(hex, 16),
+        None => lower.parse(),
+    };
+    parsed.map_err(|_| {
+        format!("not an EtherType: give 16 bits, as in {ETHERTYPE:#06x} or {ETHERTYPE}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LogFormat, Options};
+    use crate::proto::lab2::Constants;
+    use clap::{CommandFactory, Parser};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::try_parse_from(["ringd"].iter().chain(arguments))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn an_interface_alone_gets_the_defaults() {
+        let options = parse(&["eth0"]).unwrap();
+        assert_eq!(options.interface, "eth0");
+        assert_eq!(options.constants(), Constants::default());
+        assert_eq!(options.state_dir, Path::new("/var/lib/ringd"));
+        assert_eq!(options.control_path(), Path::new("/run/ringd/eth0.sock"));
+        assert_eq!(options.log_format, LogFormat::Text);
+        assert!(!options.verbose);
+    }
+
+    #[test]
+    fn take_timeout_and_idle_hold_follow_the_heartbeat() {
+        let constants = parse(&["eth0", "--heartbeat", "1ms"]).unwrap().constants();
+        assert_eq!(constants.take_timeout, Duration::from_micros(50));
+        assert_eq!(constants.idle_hold, Duration::from_micros(100));
+        assert_eq!(constants.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_given_is_taken() {
+        let arguments = [
+            "br0",
+            "--heartbeat",
+            "20ms",
+            "--waiter-intervals",
+            "6",
+            "--answer-intervals",
+            "2",
+            "--take-timeout",
+            "3ms",
+            "--take-attempts",
+            "5",
+            "--idle-hold",
+            "0ms",
+            "--ethertype",
+            "0x88B6",
+            "--max-members",
+            "16",
+            "--state-dir",
+            "/s",
+            "--control",
+            "/c.sock",
+            "--log-format",
+            "json",
+            "-v",
+        ];
+        let options = parse(&arguments).unwrap();
+        let expected = Constants {
+            heartbeat: Duration::from_millis(20),
+            waiter_intervals: 6,
+            answer_intervals: 2,
+            take_timeout: Duration::from_millis(3),
+            take_attempts: 5,
+            idle_hold: Duration::ZERO,
+            ethertype: 0x88b6,
+            max_members: 16,
+        };
+        assert_eq!(options.constants(), expected);
+        assert_eq!(options.constants().check(), Ok(()));
+        assert_eq!(options.state_dir, Path::new("/s"));
+        assert_eq!(options.control_path(), Path::new("/c.sock"));
+        assert_eq!(options.log_format, LogFormat::Json);
+        assert!(options.verbose);
+    }
+
+    #[test]
+    fn ethertypes_are_hexadecimal_or_decimal() {
+        let decimal = parse(&["eth0", "--ethertype", "34997"]).unwrap();
+        assert_eq!(decimal.ethertype, 0x88b5);
+        for text in ["88b5", "0x188b5", "", "0x", "-1"] {
+            let error = parse(&["eth0", &format!("--ethertype={text}")]).unwrap_err();
+            assert!(error.contains("not an EtherType"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_default_and_exit_code() {
+        let help = Options::command().render_long_help().to_string();
+        for word in [
+            "100ms",
+            "a twentieth of the heartbeat",
+            "a tenth of the heartbeat",
+            "0x88b5",
+            "4096",
+            "/var/lib/ringd",
+            "/run/ringd/IFACE.sock",
+            "CAP_NET_RAW",
+            "  8  ",
+        ] {
+            assert!(help.contains(word), "{word}");
+        }
+    }
+}

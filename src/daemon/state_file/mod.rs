@@ -1,0 +1,175 @@
+//! What survives a restart, in a file that is never half written.
+//!
+//! Two slots are written in turn, one `pwrite` each, so that whenever the process dies the other
+//! slot holds the record before. Nothing is synced to the disk while the ring runs: a page that
+//! was written survives the process, and what a power loss takes is made good by the clock that
+//! a generated token's progress starts from (`docs/protocol.md`, order of tokens).
+
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use super::Error;
+use crate::driver::Store;
+use crate::proto::lab2::Durable;
+use record::Record;
+
+/// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
+const SLOTS: [u64; 2] = [0, 512];
+
+/// The state file of one interface, locked for as long as this lives.
+#[derive(Debug)]
+pub struct StateFile {
+    file: Flock<File>,
+    path: PathBuf,
+    last: Record,
+    failed: Option<WriteFailures>,
+}
+
+/// What was found in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// The file is new.
+    Nothing,
+    /// What an earlier run has stored.
+    Stored(Durable),
+    /// No slot is valid: the node starts afresh.
+    Corrupt,
+}
+
+/// Writes that failed since they were last asked about.
+#[derive(Debug)]
+pub struct WriteFailures {
+    /// How many.
+    pub count: u64,
+    /// Why the last one did.
+    pub last: io::Error,
+}
+
+impl StateFile {
+    /// Opens and locks `<directory>/<interface>.state`; makes both if they are missing.
+    ///
+    /// # Errors
+    /// The directory or the file cannot be used, or another process has the file locked.
+    pub fn open(directory: &Path, interface: &str) -> Result<(Self, Found), Error> {
+        fs::create_dir_all(directory).map_err(unusable(directory))?;
+        let path = directory.join(format!("{interface}.state"));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(unusable(&path))?;
+        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => file,
+            Err((_, Errno::EWOULDBLOCK)) => return Err(Error::StateLocked { path }),
+            Err((_, errno)) => return Err(unusable(&path)(errno.into())),
+        };
+        let (found, last) = read(&file).map_err(unusable(&path))?;
+        let state = Self {
+            file,
+            path,
+            last,
+            failed: None,
+        };
+        // A disk that is full or read-only is to be found now, not at the first token.
+        state.write(&last).map_err(unusable(&state.path))?;
+        Ok((state, found))
+    }
+
+    /// The file's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The writes that have failed since the last call.
+    pub fn take_failures(&mut self) -> Option<WriteFailures> {
+        self.failed.take()
+    }
+
+    /// Makes sure that the disk has it all, for a clean exit.
+    ///
+    /// # Errors
+    /// The disk does not have it.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn write(&self, record: &Record) -> io::Result<()> {
+        let slot = SLOTS[usize::from(record.sequence % 2 == 1)];
+        self.file.write_all_at(&record.encode(), slot)
+    }
+}
+
+impl Store<Durable> for StateFile {
+    fn store(&mut self, durable: &Durable) {
+        let next = Record {
+            sequence: self.last.sequence.wrapping_add(1),
+            durable: *durable,
+        };
+        match self.write(&next) {
+            Ok(()) => self.last = next,
+            Err(last) => {
+                let count = self.failed.as_ref().map_or(0, |failed| failed.count) + 1;
+                self.failed = Some(WriteFailures { count, last });
+            }
+        }
+    }
+}
+
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::State {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What the file holds, and the record to go on from.
+fn read(file: &File) -> io::Result<(Found, Record)> {
+    let mut newest: Option<Record> = None;
+    for slot in SLOTS {
+        let Some(record) = read_slot(file, slot)? else {
+            continue;
+        };
+        if newest.is_none_or(|newest| newest.sequence < record.sequence) {
+            newest = Some(record);
+        }
+    }
+    if let Some(record) = newest {
+        return Ok((Found::Stored(record.durable), record));
+    }
+    let fresh = Record {
+        sequence: 0,
+        durable: Durable {
+            my_token_number: 0,
+            known: None,
+        },
+    };
+    let found = if file.metadata()?.len() == 0 {
+        Found::Nothing
+    } else {
+        Found::Corrupt
+    };
+    Ok((found, fresh))
+}
+
+/// The record at `slot`; `None` if there is no valid one.
+fn read_slot(file: &File, slot: u64) -> io::Result<Option<Record>> {
+    let mut bytes = [0; record::LEN];
+    match file.read_exact_at(&mut bytes, slot) {
+        Ok(()) => Ok(Record::decode(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}

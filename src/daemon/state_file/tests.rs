@@ -1,0 +1,142 @@
+use super::record::{LEN, Record};
+use super::{Found, SLOTS, StateFile};
+use crate::daemon::Error;
+use crate::driver::Store;
+use crate::proto::lab2::Durable;
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+fn durable(number: u32) -> Durable {
+    Durable {
+        my_token_number: number,
+        known: Some(Token {
+            progress: 1000 + u64::from(number),
+            author: MacAddr([2, 0, 0, 0, 0, 1]),
+            number,
+        }),
+    }
+}
+
+fn open(directory: &Path) -> (StateFile, Found) {
+    StateFile::open(directory, "eth0").unwrap()
+}
+
+/// Overwrites the bytes at `offset`, as a write that was cut short would leave them.
+fn damage(directory: &Path, offset: u64) {
+    let file = OpenOptions::new()
+        .write(true)
+        .open(directory.join("eth0.state"))
+        .unwrap();
+    file.write_all_at(&[0xaa; 20], offset).unwrap();
+}
+
+#[test]
+fn what_was_stored_last_is_found_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut state, found) = open(directory.path());
+    assert_eq!(found, Found::Nothing);
+    for number in 1..=5 {
+        state.store(&durable(number));
+    }
+    drop(state);
+    assert_eq!(open(directory.path()).1, Found::Stored(durable(5)));
+}
+
+#[test]
+fn a_file_from_before_the_first_token_is_not_corrupt() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let nothing = Durable {
+        my_token_number: 0,
+        known: None,
+    };
+    assert_eq!(open(directory.path()).1, Found::Stored(nothing));
+}
+
+#[test]
+fn a_torn_slot_leaves_the_one_before() {
+    for stored in 2..=5_u32 {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut state, _) = open(directory.path());
+        for number in 1..=stored {
+            state.store(&durable(number));
+        }
+        drop(state);
+        damage(directory.path(), SLOTS[stored as usize % 2] + 10);
+        let (mut state, found) = open(directory.path());
+        assert_eq!(found, Found::Stored(durable(stored - 1)));
+        state.store(&durable(stored + 1));
+        drop(state);
+        assert_eq!(open(directory.path()).1, Found::Stored(durable(stored + 1)));
+    }
+}
+
+#[test]
+fn a_corrupt_file_is_said_and_started_afresh() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("eth0.state");
+    for contents in [&b"x"[..], &[0; 600], &[0xff; 100_000]] {
+        fs::write(&path, contents).unwrap();
+        let (mut state, found) = open(directory.path());
+        assert_eq!(found, Found::Corrupt);
+        state.store(&durable(7));
+        drop(state);
+        assert_eq!(open(directory.path()).1, Found::Stored(durable(7)));
+    }
+}
+
+#[test]
+fn a_record_is_one_write_to_one_slot() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut state, _) = open(directory.path());
+    state.store(&durable(1));
+    let before = fs::read(state.path()).unwrap();
+    state.store(&durable(2));
+    let after = fs::read(state.path()).unwrap();
+    let (kept, written) = (SLOTS[1] as usize, SLOTS[0] as usize);
+    assert_eq!(before[kept..kept + LEN], after[kept..kept + LEN]);
+    let bytes = after[written..written + LEN].try_into().unwrap();
+    assert_eq!(Record::decode(bytes).unwrap().durable, durable(2));
+}
+
+#[test]
+fn a_second_daemon_does_not_get_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_first, _) = open(directory.path());
+    let second = StateFile::open(directory.path(), "eth0").unwrap_err();
+    assert!(matches!(second, Error::StateLocked { .. }), "{second}");
+    StateFile::open(directory.path(), "eth1").unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    open(&directory.path().join("a/b"));
+}
+
+#[test]
+fn a_directory_that_is_none_is_an_error_that_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = StateFile::open(&file, "eth0").unwrap_err();
+    assert!(error.to_string().contains(&file.display().to_string()));
+    assert_eq!(error.exit_code(), 7);
+}
+
+#[test]
+fn failing_writes_are_counted_and_are_no_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut state, _) = open(directory.path());
+    state.store(&durable(1));
+    assert!(state.take_failures().is_none());
+    let readable = fs::File::open(state.path()).unwrap();
+    *state.file = readable;
+    state.store(&durable(2));
+    state.store(&durable(3));
+    assert_eq!(state.take_failures().unwrap().count, 2);
+    assert!(state.take_failures().is_none());
+}

@@ -1,0 +1,275 @@
+use super::Log;
+use crate::driver::Observe;
+use crate::observe::subscriber::{Style, subscriber};
+use crate::proto::lab2::{DropReason, Event, Reason, State};
+use crate::proto::time::{Instant, Now};
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const ONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const TWO: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that the events give, each at its time in ms; without time stamps if text.
+fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    tracing::subscriber::with_default(subscriber(style, move || writer.clone()), || {
+        let mut log = Log::new(style.verbose);
+        for (ms, event) in events {
+            let monotonic = Instant::from_nanos((60_000 + ms) * 1_000_000);
+            log.observe(Now { monotonic, wall: 0 }, event);
+        }
+    });
+    let bytes = captured.0.lock().unwrap().clone();
+    let text = String::from_utf8(bytes).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
+    let style = Style {
+        json: false,
+        verbose,
+        ansi: false,
+    };
+    let without_time = |line: String| line.split_once(' ').unwrap().1.trim().to_owned();
+    lines(style, events).into_iter().map(without_time).collect()
+}
+
+fn token(progress: u64) -> Option<Token> {
+    Some(Token {
+        progress,
+        author: ONE,
+        number: 3,
+    })
+}
+
+fn changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
+    let token = token(progress);
+    Event::StateChanged {
+        from,
+        to,
+        reason,
+        token,
+    }
+}
+
+/// Some turns of the plain rotation: each 10 ms the token is taken, 5 ms later handed over.
+fn rotation(turns: u64) -> Vec<(u64, Event)> {
+    (0..turns)
+        .flat_map(|turn| {
+            let (taken, over) = (Reason::TokenTaken, Reason::TokenHandedOver);
+            [
+                (
+                    turn * 10,
+                    changed(State::Waiter, State::Owner, taken, 2 * turn),
+                ),
+                (
+                    turn * 10 + 5,
+                    changed(State::Owner, State::Waiter, over, 2 * turn + 1),
+                ),
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn a_change_is_a_sentence_with_token_and_members() {
+    let events = [
+        (
+            0,
+            Event::MemberAdded {
+                mac: TWO,
+                members: 4,
+            },
+        ),
+        (
+            1,
+            changed(State::Generating, State::Owner, Reason::Elected, 17),
+        ),
+    ];
+    assert_eq!(
+        text(false, &events),
+        [
+            "INFO member 02:00:00:00:00:02 added; 4 members",
+            "INFO GENERATING -> OWNER: elected, generated a new token; \
+             token 17/02:00:00:00:00:01/3, 4 members",
+        ]
+    );
+}
+
+#[test]
+fn json_has_the_same_in_fields() {
+    let style = Style {
+        json: true,
+        verbose: false,
+        ansi: false,
+    };
+    let events = [(
+        1,
+        changed(State::Looser, State::Waiter, Reason::TokenHeard, 17),
+    )];
+    let lines = lines(style, &events);
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+    assert_eq!(line["level"], "INFO");
+    assert_eq!(line["event"], "state_changed");
+    assert_eq!(line["from"], "LOOSER");
+    assert_eq!(line["to"], "WAITER");
+    assert_eq!(line["reason"], "token_heard");
+    assert_eq!(line["token"], "17/02:00:00:00:00:01/3");
+    assert!(
+        line["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("LOOSER -> WAITER: ")
+    );
+}
+
+#[test]
+fn plain_rotation_is_shown_once_a_second_and_counted() {
+    let shown = text(false, &rotation(250));
+    assert_eq!(shown.len(), 3, "{shown:#?}");
+    assert!(shown[0].contains("WAITER -> OWNER: took the token; token 0/"));
+    assert!(shown[1].ends_with("(99 turns not shown)"), "{}", shown[1]);
+}
+
+#[test]
+fn verbose_shows_every_turn() {
+    assert_eq!(text(true, &rotation(250)).len(), 500);
+}
+
+#[test]
+fn other_changes_are_shown_in_mid_rotation() {
+    let mut events = rotation(50);
+    events.push((
+        500,
+        changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
+    ));
+    let minted = token(99).unwrap();
+    events.push((
+        501,
+        Event::HandOverFailed {
+            to: TWO,
+            in_a_row: 2,
+            minted,
+        },
+    ));
+    events.push((502, Event::MemberLeft { mac: TWO }));
+    events.push((
+        503,
+        Event::OwnerChanged {
+            owner: None,
+            token: None,
+        },
+    ));
+    let shown = text(false, &events);
+    assert_eq!(
+        shown[1..],
+        [
+            "WARN OWNER -> WAITER: met a stronger token and destroyed its own; \
+             token 9/02:00:00:00:00:01/3, 0 members (49 turns not shown)",
+            "WARN 02:00:00:00:00:02 did not take the token, failure 2 in a row; \
+             minted token 99/02:00:00:00:00:01/3 in its place",
+            "INFO member 02:00:00:00:00:02 is leaving",
+            "INFO owner is unknown; token 99/02:00:00:00:00:01/3",
+        ]
+    );
+}
+
+#[test]
+fn an_owner_of_the_same_chain_is_plain_rotation_and_of_another_is_not() {
+    let owner = |owner, token| Event::OwnerChanged {
+        owner: Some(owner),
+        token,
+    };
+    let mut events = vec![(0, owner(TWO, token(1))), (1, owner(ONE, token(2)))];
+    assert_eq!(
+        text(false, &events).len(),
+        2,
+        "the first turn of each second is shown"
+    );
+    events.push((2, owner(TWO, token(3))));
+    assert_eq!(text(false, &events).len(), 2);
+    let other = Token {
+        number: 4,
+        ..token(4).unwrap()
+    };
+    events.push((3, owner(TWO, Some(other))));
+    let shown = text(false, &events);
+    assert_eq!(
+        shown[2],
+        "INFO owner is 02:00:00:00:00:02; token 4/02:00:00:00:00:01/4"
+    );
+}
+
+#[test]
+fn a_storm_of_changes_is_limited_and_counted() {
+    let moved = Event::MemberMoved {
+        mac: TWO,
+        ip: std::net::Ipv4Addr::new(10, 0, 0, 1)
+            .to_ipv6_mapped()
+            .octets(),
+    };
+    let mut events: Vec<_> = (0..10_000).map(|at| (at / 100, moved)).collect();
+    events.push((60_000, moved));
+    let shown = text(false, &events);
+    assert!((200..220).contains(&shown.len()), "{}", shown.len());
+    assert_eq!(shown[0], "INFO member 02:00:00:00:00:02 has ip 10.0.0.1");
+    let last = shown.last().unwrap();
+    let hidden = 10_000 - (shown.len() - 1);
+    assert!(
+        last.ends_with(&format!("({hidden} lines not shown)")),
+        "{last}"
+    );
+}
+
+#[test]
+fn dropped_frames_are_shown_only_if_verbose_and_never_many() {
+    let dropped = Event::Dropped {
+        reason: DropReason::Truncated,
+    };
+    let events: Vec<_> = (0..3000).map(|ms| (ms, dropped)).collect();
+    assert!(text(false, &events).is_empty());
+    let shown = text(true, &events);
+    assert_eq!(shown.len(), 7);
+    assert!(shown[0].starts_with("DEBUG dropped a frame: shorter than its kind needs"));
+}
+
+#[test]
+fn a_full_table_is_said_but_not_for_every_frame() {
+    let full = Event::TableFull { author: TWO };
+    let events: Vec<_> = (0..3000).map(|ms| (ms, full)).collect();
+    let shown = text(false, &events);
+    assert_eq!(shown.len(), 7);
+    assert!(shown[0].contains("02:00:00:00:00:02 is not remembered"));
+}
+
+#[test]
+fn what_happens_with_every_frame_prints_nothing() {
+    let kind = ring_codec::lab2::Kind::TakeToken;
+    let latency = Duration::from_micros(30);
+    let events = [
+        (0, Event::Received { kind }),
+        (0, Event::Transmitted { kind }),
+        (0, Event::TransmitFailed { kind }),
+        (0, Event::HandedOver { to: TWO, latency }),
+    ];
+    assert!(text(false, &events).is_empty());
+}

@@ -1,0 +1,75 @@
+//! Parts of log lines.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use ring_codec::lab2::Token;
+
+/// A token's identity as `progress/author/number`.
+pub struct TokenId(pub Token);
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Token {
+            progress,
+            author,
+            number,
+        } = self.0;
+        write!(f, "{progress}/{author}/{number}")
+    }
+}
+
+/// `token 17/02:00:00:00:00:01/3`, or that there is none.
+pub struct TokenWords(pub Option<Token>);
+
+impl fmt::Display for TokenWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(token) => write!(f, "token {}", TokenId(token)),
+            None => f.write_str("no token known"),
+        }
+    }
+}
+
+/// An ip as the protocol carries it, in the way that people write it.
+pub struct Ip(pub [u8; 16]);
+
+impl fmt::Display for Ip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Ipv6Addr::from(self.0) {
+            Ipv6Addr::UNSPECIFIED => f.write_str("none"),
+            ip => ip.to_canonical().fmt(f),
+        }
+    }
+}
+
+/// `4 members`.
+pub struct Members(pub usize);
+
+impl fmt::Display for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} member{plural}", self.0)
+    }
+}
+
+/// What was left out before a line; nothing if nothing was.
+pub struct Hidden {
+    /// Turns of this node's in the plain rotation.
+    pub turns: u64,
+    /// Other lines.
+    pub lines: u64,
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (count, what) in [(self.turns, "turn"), (self.lines, "line")] {
+            match count {
+                0 => {}
+                1 => write!(f, " (1 {what} not shown)")?,
+                _ => write!(f, " ({count} {what}s not shown)")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! Subscribers to what happens: log lines and counters. They see every event and can change
+//! nothing; while the token goes its plain way they allocate nothing.
+
+mod latency;
+mod log;
+mod rate;
+mod subscriber;
+mod tally;
+pub mod text;
+
+pub use latency::Latency;
+pub use log::Log;
+pub use rate::RateLimit;
+pub use subscriber::LogOutput;
+pub use tally::Tally;
+
+use crate::driver::Observe;
+use crate::proto::lab2::Event;
+use crate::proto::time::Now;
+
+/// All subscribers of the daemon.
+#[derive(Debug)]
+pub struct Observers {
+    /// Counts.
+    pub tally: Tally,
+    /// Prints.
+    pub log: Log,
+}
+
+impl Observe<Event> for Observers {
+    fn observe(&mut self, now: Now, event: &Event) {
+        self.tally.observe(now, event);
+        self.log.observe(now, event);
+    }
+}

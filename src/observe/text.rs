@@ -1,0 +1,92 @@
+//! A key and a text for every reason. A new reason without one does not compile.
+
+use crate::proto::lab2::{DropReason, Reason};
+
+macro_rules! texts {
+    ($(#[$doc:meta])* $table:ident, $text:ident, $reason:ident {
+        $($variant:ident => $key:literal, $words:literal;)*
+    }) => {
+        $(#[$doc])*
+        pub const $table: &[$reason] = &[$($reason::$variant),*];
+
+        /// The counter's key and the log's text of a reason.
+        #[must_use]
+        pub const fn $text(reason: $reason) -> (&'static str, &'static str) {
+            match reason {
+                $($reason::$variant => ($key, $words),)*
+            }
+        }
+    };
+}
+
+texts! {
+    /// Every reason for a change of state.
+    REASONS, reason, Reason {
+        TokenTaken => "token_taken", "took the token";
+        TokenHandedOver => "token_handed_over", "handed the token over";
+        TokenHeard => "token_heard", "heard of the token";
+        StrongerToken => "stronger_token", "met a stronger token and destroyed its own";
+        WaiterTimeout => "waiter_timeout", "heard nothing of the token for too long";
+        NoAnswer => "no_answer", "nobody knows of a token, stands for election";
+        WeakerCandidate => "weaker_candidate", "stands for election against a weaker candidate";
+        StrongerCandidate => "stronger_candidate", "gave way to a stronger candidate";
+        TokenWasHere => "token_was_here", "somebody has heard of a token, waits for it";
+        Elected => "elected", "elected, generated a new token";
+        LeaseExpired => "lease_expired",
+            "could send no heartbeat for too long, destroyed its token";
+        LinkLost => "link_lost", "lost the interface";
+    }
+}
+
+texts! {
+    /// Every reason for dropping a received frame.
+    DROP_REASONS, drop_reason, DropReason {
+        Truncated => "truncated", "shorter than its kind needs";
+        UnknownKind => "unknown_kind", "of unknown kind";
+        Reserved => "reserved", "its reserved byte is not 0";
+        ProgressTooLarge => "progress_too_large", "its progress is 2^63 or more";
+        AuthorNotAStation => "author_not_a_station", "its author is no single station";
+        AuthorNotSource => "author_not_source", "its author is not the station that sent it";
+        DataTooLong => "data_too_long", "its data is longer than 1024 bytes";
+        TooManyMembers => "too_many_members", "it holds more than 66 members";
+        MemberNotAStation => "member_not_a_station", "one of its members is no single station";
+        OwnFrame => "own_frame", "sent by a station with this node's own MAC";
+        NotForUs => "not_for_us", "addressed to another station";
+        BroadcastTakeToken => "broadcast_take_token", "a TAKE_TOKEN to everybody";
+        StaleOffer => "stale_offer", "an offer that its giver no longer stands by";
+        NotListening => "not_listening", "the interface is down or the node shuts down";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DROP_REASONS, REASONS, drop_reason, reason};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn keys_are_unique_and_fit_for_json() {
+        let mut keys: Vec<_> = REASONS.iter().map(|&r| reason(r).0).collect();
+        let drops: Vec<_> = DROP_REASONS.iter().map(|&r| drop_reason(r).0).collect();
+        for list in [&keys, &drops] {
+            assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), list.len());
+        }
+        keys.extend(drops);
+        for key in keys {
+            assert!(
+                key.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_tables_stand_in_the_order_of_the_enums() {
+        assert!(REASONS.iter().enumerate().all(|(at, &r)| r as usize == at));
+        assert!(
+            DROP_REASONS
+                .iter()
+                .enumerate()
+                .all(|(at, &r)| r as usize == at)
+        );
+    }
+}
