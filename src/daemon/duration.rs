@@ -17,6 +17,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
             ));
         }
     }
+    if !text.ends_with(char::is_alphabetic) {
+        return Err(format!("no unit: give one of {UNITS}, as in 100ms"));
+    }
     humantime::parse_duration(text).map_err(|error| match error {
         humantime::DurationError::NumberOverflow => "too large, or finer than 1ns".to_owned(),
         _ => format!("not a duration: give a whole number and one of {UNITS}, as in 100ms"),

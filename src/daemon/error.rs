@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::proto::lab2::ConstantError;
+use crate::sys::{LockError, OpenError};
 
 /// Why `ringd` gave up. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -22,34 +23,12 @@ pub enum Error {
         /// The interfaces that exist.
         existing: Vec<String>,
     },
-    /// The interface carries no Ethernet frames.
-    #[error("{name} is not an Ethernet interface: a ring needs stations with MAC addresses")]
-    NotEthernet {
-        /// The interface.
-        name: String,
-    },
-    /// The kernel refused the packet socket.
-    #[error(
-        "no permission to open a packet socket on {name}: run as root (sudo ringd {name}), or \
-         grant the capability once with: sudo setcap cap_net_raw+ep {program}"
-    )]
-    NoPermission {
-        /// The interface.
-        name: String,
-        /// The path of this program.
-        program: String,
-    },
+    /// The packet socket cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// Another daemon has the interface.
-    #[error(
-        "another ringd{} runs on {name}: ask it with ringctl status -i {name}, or stop it first",
-        by(*.pid)
-    )]
-    AlreadyRunning {
-        /// The interface.
-        name: String,
-        /// The other daemon's process, if it said which.
-        pid: Option<i32>,
-    },
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The state file cannot be made, opened or read.
     #[error("cannot use {}: {source}; give a directory that can be written: --state-dir DIR",
         path.display())]
@@ -104,12 +83,15 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Interrupted | Self::System { .. } => 1,
+            Self::Interrupted
+            | Self::System { .. }
+            | Self::Open(OpenError::Io { .. })
+            | Self::Lock(LockError::Io { .. }) => 1,
             Self::Constants(_) => 2,
-            Self::NoInterface { .. } => 3,
-            Self::NotEthernet { .. } => 4,
-            Self::NoPermission { .. } => 5,
-            Self::AlreadyRunning { .. } => 6,
+            Self::NoInterface { .. } | Self::Open(OpenError::Gone { .. }) => 3,
+            Self::Open(OpenError::NotEthernet { .. }) => 4,
+            Self::Open(OpenError::Permission { .. }) => 5,
+            Self::Lock(LockError::Held { .. }) => 6,
             Self::State { .. } | Self::StateLocked { .. } => 7,
             Self::Control { .. } | Self::ControlInUse { .. } => 8,
         }
@@ -142,13 +124,9 @@ fn listed(existing: &[String]) -> String {
     }
 }
 
-fn by(pid: Option<i32>) -> String {
-    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Error;
+    use super::{Error, LockError, OpenError};
     use std::io;
     use std::path::PathBuf;
 
@@ -167,25 +145,22 @@ mod tests {
                 "there are: eth0, lo",
             ),
             (
-                Error::NotEthernet { name: name() },
+                Error::Open(OpenError::NotEthernet { interface: name() }),
                 4,
                 "not an Ethernet interface",
             ),
             (
-                Error::NoPermission {
-                    name: name(),
-                    program: "/usr/bin/ringd".into(),
-                },
+                Error::Open(OpenError::Permission { interface: name() }),
                 5,
-                "sudo setcap cap_net_raw+ep /usr/bin/ringd",
+                "setcap cap_net_raw+ep",
             ),
             (
-                Error::AlreadyRunning {
-                    name: name(),
-                    pid: Some(42),
-                },
+                Error::Lock(LockError::Held {
+                    interface: name(),
+                    holder: None,
+                }),
                 6,
-                "(pid 42)",
+                "another ringd",
             ),
             (
                 Error::State {
