@@ -5,7 +5,7 @@
 )]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::Duration;
 
@@ -141,6 +141,13 @@ impl Poller {
     /// What the last [`wait`](Self::wait) found ready.
     pub fn ready(&self) -> impl ExactSizeIterator<Item = Ready> {
         self.events[..self.ready].iter().map(Ready::from)
+    }
+}
+
+impl AsFd for Poller {
+    /// Readable while anything is ready: one poller can wait for another.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.0.as_fd()
     }
 }
 
