@@ -55,29 +55,35 @@ pub(crate) struct Gap {
     pub(crate) have: usize,
 }
 
-/// The first of `fields` that `have` bytes do not hold; `None` if they hold them all.
-pub(crate) fn first_gap(fields: &[Field], have: usize) -> Option<Gap> {
+/// The first of `fields` that `have` bytes do not hold. If they hold them all, the gap is what
+/// would come next and is empty.
+pub(crate) fn first_gap(fields: &[Field], have: usize) -> Gap {
     let mut offset = 0;
     for field in fields {
-        let left = have - offset;
+        let left = have.saturating_sub(offset);
         if left < field.len {
-            let whole = Gap {
-                field: field.name,
-                offset,
-                need: field.len,
-                have: left,
+            if field.parts.is_empty() {
+                return Gap {
+                    field: field.name,
+                    offset,
+                    need: field.len,
+                    have: left,
+                };
+            }
+            let part = first_gap(field.parts, left);
+            return Gap {
+                offset: offset + part.offset,
+                ..part
             };
-            return Some(match first_gap(field.parts, left) {
-                Some(part) => Gap {
-                    offset: offset + part.offset,
-                    ..part
-                },
-                None => whole,
-            });
         }
         offset += field.len;
     }
-    None
+    Gap {
+        field: "end",
+        offset,
+        need: 0,
+        have: 0,
+    }
 }
 
 /// Defines a fixed layout: `field: Type = "the document's name"`, in wire order.
@@ -133,13 +139,16 @@ mod tests {
 
     #[test]
     fn a_gap_is_the_innermost_field_that_is_cut() {
-        let at = |have| first_gap(Outer::FIELDS, have).map(|g| (g.field, g.offset, g.need, g.have));
-        assert_eq!(at(0), Some(("first", 0, 2, 0)));
-        assert_eq!(at(1), Some(("first", 0, 2, 1)));
-        assert_eq!(at(2), Some(("a", 2, 4, 0)));
-        assert_eq!(at(5), Some(("a", 2, 4, 3)));
-        assert_eq!(at(6), Some(("b", 6, 1, 0)));
-        assert_eq!(at(9), Some(("last", 7, 3, 2)));
-        assert_eq!(at(10), None);
+        let at = |have| {
+            let gap = first_gap(Outer::FIELDS, have);
+            (gap.field, gap.offset, gap.need, gap.have)
+        };
+        assert_eq!(at(0), ("first", 0, 2, 0));
+        assert_eq!(at(1), ("first", 0, 2, 1));
+        assert_eq!(at(2), ("a", 2, 4, 0));
+        assert_eq!(at(5), ("a", 2, 4, 3));
+        assert_eq!(at(6), ("b", 6, 1, 0));
+        assert_eq!(at(9), ("last", 7, 3, 2));
+        assert_eq!(at(10), ("end", 10, 0, 0));
     }
 }

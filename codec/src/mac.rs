@@ -30,7 +30,10 @@ impl MacAddr {
     /// (broadcast included).
     #[must_use]
     pub const fn is_station(self) -> bool {
-        self.0[0] & 1 == 0 && !matches!(self.0, [0, 0, 0, 0, 0, 0])
+        // One number, because six comparisons of a byte are the dearest part of reading a frame.
+        let [a, b, c, d, e, g] = self.0;
+        let bits = u64::from_le_bytes([a, b, c, d, e, g, 0, 0]);
+        bits != 0 && bits & 1 == 0
     }
 }
 

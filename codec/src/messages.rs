@@ -54,6 +54,9 @@ macro_rules! messages {
         }
 
         $(#[$message_meta])*
+        // Without a fixed representation the compiler keeps small fields beside the tag, and a decoded
+        // message is then copied in pieces that stall the processor's store forwarding.
+        #[repr(u8)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $message<'a> {
             $($(#[$meta])* $variant $({ $($(#[$field_meta])* $field: $ty,)* })?,)*

@@ -6,7 +6,7 @@
 use byteorder::{BigEndian, ByteOrder};
 use zerocopy::FromBytes;
 
-use crate::layout::{Layout, first_gap};
+use crate::layout::{Field, Layout, first_gap};
 use crate::{DecodeError, Problem};
 
 /// Reads fields off the front of a byte slice.
@@ -127,26 +127,32 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[cold]
+    /// The error for `need` bytes that are not there.
+    #[inline]
     fn cut(&mut self, field: &'static str, need: usize) -> DecodeError {
         self.expect_at_least(need);
-        let have = self.rest.len();
-        DecodeError::new(field, self.offset, Problem::Truncated { need, have })
+        truncated(field, self.offset, need, self.rest.len())
     }
 
-    #[cold]
+    /// The error for a layout that is not there in full.
+    #[inline]
     fn cut_layout<T: Layout>(&mut self) -> DecodeError {
-        let need = size_of::<T>();
-        match first_gap(T::FIELDS, self.rest.len()) {
-            Some(gap) => {
-                self.expect_at_least(need);
-                let (need, have) = (gap.need, gap.have);
-                let problem = Problem::Truncated { need, have };
-                DecodeError::new(gap.field, self.offset + gap.offset, problem)
-            }
-            None => self.cut("message", need),
-        }
+        self.expect_at_least(size_of::<T>());
+        truncated_layout(T::FIELDS, self.offset, self.rest.len())
     }
+}
+
+// Out of line, and by value: a reader whose address is passed on could not live in registers.
+
+#[cold]
+fn truncated(field: &'static str, offset: usize, need: usize, have: usize) -> DecodeError {
+    DecodeError::new(field, offset, Problem::Truncated { need, have })
+}
+
+#[cold]
+fn truncated_layout(fields: &[Field], offset: usize, have: usize) -> DecodeError {
+    let gap = first_gap(fields, have);
+    truncated(gap.field, offset + gap.offset, gap.need, gap.have)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whole frames: Ethernet header, message header, message.
 
-use super::parts::{EthernetHeader, HeaderLayout};
-use super::{Kind, Message};
+use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
+use super::{ETHERNET_HEADER_LEN, Kind, Message};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, MacAddr, Problem};
@@ -17,27 +17,32 @@ pub struct Frame<'a> {
     pub message: Message<'a>,
 }
 
-impl HeaderLayout {
-    /// The kind of a header that began at `offset` in a frame from `source`.
+impl PreludeLayout {
+    /// The kind of the message, if the frame's head is legal.
     #[inline]
-    fn legal(self, offset: usize, source: MacAddr) -> Result<Kind, DecodeError> {
-        let Some(kind) = Kind::from_wire(self.kind) else {
-            let value = self.kind.into();
-            return Err(DecodeError::new("kind", offset, Problem::Unknown { value }));
+    fn legal(&self) -> Result<Kind, DecodeError> {
+        let HeaderLayout {
+            kind,
+            reserved,
+            author,
+        } = self.header;
+        let wrong =
+            |field, at, problem| Err(DecodeError::new(field, ETHERNET_HEADER_LEN + at, problem));
+        let Some(legal) = Kind::from_wire(kind) else {
+            let value = kind.into();
+            return wrong("kind", 0, Problem::Unknown { value });
         };
-        if self.reserved != 0 {
-            let value = self.reserved.into();
-            let problem = Problem::Reserved { value };
-            return Err(DecodeError::new("reserved", offset + 1, problem));
+        if reserved != 0 {
+            let value = reserved.into();
+            return wrong("reserved", 1, Problem::Reserved { value });
         }
-        let author = |problem| DecodeError::new("messageAuthorMAC", offset + 2, problem);
-        if !self.author.is_station() {
-            return Err(author(Problem::NotAStation));
+        if !author.is_station() {
+            return wrong("messageAuthorMAC", 2, Problem::NotAStation);
         }
-        if self.author != source {
-            return Err(author(Problem::NotTheSource));
+        if author != self.ethernet.source {
+            return wrong("messageAuthorMAC", 2, Problem::NotTheSource);
         }
-        Ok(kind)
+        Ok(legal)
     }
 }
 
@@ -51,13 +56,11 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
-        let ethernet: &EthernetHeader = reader.view()?;
-        let offset = reader.offset();
-        let header: &HeaderLayout = reader.view()?;
-        let kind = header.legal(offset, ethernet.source)?;
+        let prelude: &PreludeLayout = reader.view()?;
+        let kind = prelude.legal()?;
         Ok(Self {
-            destination: ethernet.destination,
-            author: header.author,
+            destination: prelude.ethernet.destination,
+            author: prelude.header.author,
             message: Message::read(kind, &mut reader)?,
         })
     }
@@ -80,15 +83,17 @@ impl<'a> Frame<'a> {
     #[inline]
     fn write(&self, ethertype: u16, writer: &mut Writer<'_>) {
         writer.require(self.author.is_station(), "messageAuthorMAC");
-        writer.layout(&EthernetHeader {
-            destination: self.destination,
-            source: self.author,
-            ethertype: ethertype.into(),
-        });
-        writer.layout(&HeaderLayout {
-            kind: self.message.kind() as u8,
-            reserved: 0,
-            author: self.author,
+        writer.layout(&PreludeLayout {
+            ethernet: EthernetHeader {
+                destination: self.destination,
+                source: self.author,
+                ethertype: ethertype.into(),
+            },
+            header: HeaderLayout {
+                kind: self.message.kind() as u8,
+                reserved: 0,
+                author: self.author,
+            },
         });
         self.message.write(writer);
     }

@@ -30,6 +30,14 @@ layout! {
 }
 
 layout! {
+    /// What every frame begins with, 22 bytes.
+    pub(super) struct PreludeLayout {
+        pub(super) ethernet: EthernetHeader = "ethernet",
+        pub(super) header: HeaderLayout = "header",
+    }
+}
+
+layout! {
     /// A token, 18 bytes.
     pub(super) struct TokenLayout {
         progress: U64 = "progress",
