@@ -1,1 +1,79 @@
 #![forbid(unsafe_code)]
+//! A real Ethernet segment inside one test program: nodes in network namespaces on a bridge or on
+//! a switch that does harm, daemons on them, peers that say what the test wants, a capture of every
+//! frame, and a checker of the protocol's invariants that believes the frames alone.
+//!
+//! A test program (`harness = false`) hands its tests to [`main`], which moves the process into
+//! namespaces of its own first. Nothing reaches the machine's network and nothing is left behind.
+//! It needs root or unprivileged user namespaces, and `ip` of iproute2. What is missing makes the
+//! tests fail and is said in a sentence.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use std::time::Duration;
+//!
+//! use ring_segment::{Binaries, Message, Segment, invariants};
+//!
+//! fn two_daemons_agree() -> anyhow::Result<()> {
+//!     let binaries = Binaries { ringd: "ringd", ringctl: "ringctl" }; // or binaries!()
+//!     let segment = Segment::bridge(3)?;
+//!     let daemons = [0, 1].map(|n| segment.node(n).ringd(binaries).option("--heartbeat", "50ms").spawn());
+//!     let heartbeat = segment.capture().wait_for(Duration::from_secs(5), |seen| {
+//!         matches!(seen.message, Message::TokenIsHere { .. }) && seen.is_broadcast()
+//!     })?;
+//!     println!("node {} owns the token", heartbeat.port);
+//!     let peer = segment.node(2).peer()?;
+//!     peer.send(heartbeat.src, &Message::WhereIsToken)?;
+//!     peer.expect(Duration::from_secs(1), |seen| seen.message.token().is_some())?;
+//!     invariants::check_all(&segment.capture().frames())?;
+//!     Ok(())
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     ring_segment::main(ring_segment::trials![two_daemons_agree])
+//! }
+//! ```
+//!
+//! A benchmark calls [`enter`] as the first line of its `main` instead, and may use
+//! [`Segment::pair`] and [`NetNs::run`] to open its own sockets on a node:
+//!
+//! ```no_run
+//! fn main() -> anyhow::Result<()> {
+//!     ring_segment::enter()?;
+//!     let [left, right] = ring_segment::Segment::pair()?;
+//!     let socket = left.ns().run(|| std::net::UdpSocket::bind("0.0.0.0:0"))??;
+//!     Ok(())
+//! }
+//! ```
+
+mod capture;
+mod clock;
+mod daemon;
+mod exhibits;
+pub mod invariants;
+mod ip;
+mod lines;
+mod netns;
+mod node;
+mod pcap;
+mod peer;
+mod raw;
+mod runner;
+mod segment;
+mod switch;
+mod wire;
+mod world;
+
+pub use capture::Capture;
+pub use clock::now;
+pub use daemon::{Binaries, Daemon, Ringd};
+pub use libtest_mimic::Trial;
+pub use netns::NetNs;
+pub use node::Node;
+pub use peer::Peer;
+pub use pnet::util::MacAddr;
+pub use runner::{main, trial};
+pub use segment::{Layout, Segment};
+pub use switch::{Rules, Switch};
+pub use wire::{Digest, ETHERTYPE, Member, Message, Seen, Token, digest_of, frame};
+pub use world::enter;

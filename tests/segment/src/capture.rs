@@ -1,0 +1,209 @@
+//! Every frame of the ring that any node sends: once, in order, with the kernel's time stamp.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::netns::NetNs;
+use crate::raw::{RawSocket, Received};
+use crate::wire::Seen;
+
+/// How soon the thread notices that it is no longer wanted.
+const TURN: Duration = Duration::from_millis(20);
+const ETHERTYPE_OFFSET: usize = 12;
+
+/// The frames seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Film {
+    frames: Mutex<Vec<Seen>>,
+    grown: Condvar,
+    ports: Mutex<HashMap<usize, usize>>,
+    ignored: Mutex<Vec<usize>>,
+    lost: AtomicU32,
+    over: AtomicBool,
+}
+
+/// A recording of the segment, made on the far side of every node's interface. It sees a frame as
+/// the node sent it, before the bridge or the switch does anything with it, and even if the node
+/// is cut off.
+#[derive(Debug)]
+pub struct Capture {
+    film: Arc<Film>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Film {
+    fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        // A test that failed while it held the lock has left whole frames behind.
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn frames(&self) -> Vec<Seen> {
+        Self::lock(&self.frames).clone()
+    }
+
+    fn record(&self, received: Received, ethertype: u16) {
+        self.lost.store(received.lost, Ordering::Relaxed);
+        let wanted = received.bytes.get(ETHERTYPE_OFFSET..ETHERTYPE_OFFSET + 2);
+        if received.outgoing || wanted != Some(&ethertype.to_be_bytes()) {
+            return;
+        }
+        let Some(port) = Self::lock(&self.ports).get(&received.interface).copied() else {
+            return;
+        };
+        if Self::lock(&self.ignored).contains(&port) {
+            return;
+        }
+        if let Some(seen) = Seen::read(received.at, port, received.bytes) {
+            Self::lock(&self.frames).push(seen);
+            self.grown.notify_all();
+        }
+    }
+
+    fn run(&self, socket: &RawSocket, ethertype: u16) -> Result<()> {
+        while !self.over.load(Ordering::Relaxed) {
+            if let Some(received) = socket.receive(TURN)? {
+                self.record(received, ethertype);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Capture {
+    /// Starts to record what comes in from the ports of a hub.
+    pub(crate) fn start(hub: &NetNs, ethertype: u16) -> Result<Self> {
+        let film = Arc::new(Film::default());
+        let socket = hub.run(RawSocket::on_all)??;
+        let (script, name) = (Arc::clone(&film), "capture".to_owned());
+        let thread = thread::Builder::new()
+            .name(name)
+            .spawn(move || script.run(&socket, ethertype))
+            .context("cannot start the capture's thread")?;
+        Ok(Self {
+            film,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn film(&self) -> Arc<Film> {
+        Arc::clone(&self.film)
+    }
+
+    /// Attributes what comes in from an interface of the hub to a node.
+    pub(crate) fn attribute(&self, interface: usize, port: usize) {
+        Film::lock(&self.film.ports).insert(interface, port);
+    }
+
+    /// Records nothing more from a node (one that floods the segment with garbage).
+    pub fn ignore(&self, port: usize) {
+        Film::lock(&self.film.ignored).push(port);
+    }
+
+    /// Everything so far.
+    ///
+    /// # Panics
+    /// If the recording has gaps: its socket had no room for a frame.
+    #[must_use]
+    pub fn frames(&self) -> Vec<Seen> {
+        let lost = self.film.lost.load(Ordering::Relaxed);
+        assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
+        self.film.frames()
+    }
+
+    /// How many frames so far: where [`Capture::wait_from`] begins to look.
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        Film::lock(&self.film.frames).len()
+    }
+
+    /// Everything since a mark.
+    ///
+    /// # Panics
+    /// As [`Capture::frames`].
+    #[must_use]
+    pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
+        self.frames().split_off(mark)
+    }
+
+    /// Waits for the first frame since a mark that is as `wanted`.
+    ///
+    /// # Errors
+    /// If none comes in time.
+    pub fn wait_from(
+        &self,
+        mark: usize,
+        timeout: Duration,
+        wanted: impl Fn(&Seen) -> bool,
+    ) -> Result<Seen> {
+        let mut next = mark;
+        self.wait_until(timeout, |frames| {
+            let found = frames[next..].iter().find(|seen| wanted(seen)).cloned();
+            next = frames.len();
+            found
+        })
+    }
+
+    /// Waits for the next frame that is as `wanted`.
+    ///
+    /// # Errors
+    /// If none comes in time.
+    pub fn wait_for(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
+        self.wait_from(self.mark(), timeout, wanted)
+    }
+
+    /// Looks at all frames whenever there are new ones, until `wanted` finds something.
+    ///
+    /// # Errors
+    /// If it does not in time.
+    pub fn wait_until<T>(
+        &self,
+        timeout: Duration,
+        mut wanted: impl FnMut(&[Seen]) -> Option<T>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + timeout;
+        let mut frames = Film::lock(&self.film.frames);
+        loop {
+            if let Some(found) = wanted(&frames) {
+                return Ok(found);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let tail: Vec<String> = frames
+                    .iter()
+                    .rev()
+                    .take(12)
+                    .map(|seen| format!("  {seen:?}"))
+                    .collect();
+                bail!(
+                    "what was waited for did not come in {timeout:?}; the last frames, newest \
+                     first:\n{}",
+                    tail.join("\n")
+                );
+            }
+            let woken = self.film.grown.wait_timeout(frames, left);
+            frames = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Lets the segment run for a while and gives what was sent meanwhile.
+    #[must_use]
+    pub fn watch(&self, window: Duration) -> Vec<Seen> {
+        let mark = self.mark();
+        thread::sleep(window);
+        self.frames_from(mark)
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.film.over.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("the capture ended early: {error:#}");
+        }
+    }
+}

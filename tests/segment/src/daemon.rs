@@ -1,0 +1,357 @@
+//! Real daemons on the segment.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::exhibits;
+use crate::lines::Lines;
+use crate::node::Node;
+
+/// A look at a process's end or at its status costs little: often.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Where the programs under test are. The macro [`binaries!`](crate::binaries) knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Binaries {
+    /// `ringd`.
+    pub ringd: &'static str,
+    /// `ringctl`.
+    pub ringctl: &'static str,
+}
+
+/// The programs that cargo has built for the test or benchmark that this stands in.
+#[macro_export]
+macro_rules! binaries {
+    () => {
+        $crate::Binaries {
+            ringd: env!("CARGO_BIN_EXE_ringd"),
+            ringctl: env!("CARGO_BIN_EXE_ringctl"),
+        }
+    };
+}
+
+/// A daemon that is to be started. Its state and control socket lie in a folder of its own.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Ringd {
+    node: Node,
+    binaries: Binaries,
+    interface: String,
+    arguments: Vec<OsString>,
+    wrapper: Vec<OsString>,
+    own_folder: bool,
+}
+
+impl Ringd {
+    pub(crate) fn new(node: Node, binaries: Binaries) -> Self {
+        Self {
+            node,
+            binaries,
+            interface: "eth0".to_owned(),
+            arguments: Vec::new(),
+            wrapper: Vec::new(),
+            own_folder: true,
+        }
+    }
+
+    /// Another interface than `eth0`.
+    pub fn interface(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.interface);
+        self
+    }
+
+    /// An option with its value.
+    pub fn option(mut self, name: &str, value: impl AsRef<Path>) -> Self {
+        self.arguments.push(name.into());
+        self.arguments.push(value.as_ref().into());
+        self
+    }
+
+    /// An argument that stands alone.
+    pub fn flag(mut self, flag: &str) -> Self {
+        self.arguments.push(flag.into());
+        self
+    }
+
+    /// Runs the daemon through another command, which gets its command line as arguments.
+    pub fn through<T: Into<OsString>>(mut self, wrapper: impl IntoIterator<Item = T>) -> Self {
+        self.wrapper = wrapper.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Leaves the state directory and the control socket to the daemon's defaults.
+    pub fn default_places(mut self) -> Self {
+        self.own_folder = false;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If the program cannot be started. What it does then is the test's business.
+    pub fn spawn(self) -> Result<Daemon> {
+        let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
+        let mut daemon = Daemon {
+            options: self,
+            folder,
+            lines: Arc::default(),
+            child: None,
+        };
+        let name = format!("node {}", daemon.options.node.index());
+        exhibits::show_log(name, Arc::clone(&daemon.lines));
+        daemon.start()?;
+        Ok(daemon)
+    }
+
+    fn command(&self, folder: &Path) -> Command {
+        let mut line: Vec<OsString> = self.wrapper.clone();
+        line.push(self.binaries.ringd.into());
+        line.push(self.interface.clone().into());
+        if self.own_folder {
+            let places = [
+                ("--state-dir", state_dir(folder)),
+                ("--control", control(folder)),
+            ];
+            for (name, place) in places {
+                if !self.arguments.iter().any(|argument| argument == name) {
+                    line.extend([name.into(), place.into()]);
+                }
+            }
+        }
+        line.extend(self.arguments.iter().cloned());
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// A daemon that was started. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Daemon {
+    options: Ringd,
+    folder: TempDir,
+    lines: Arc<Lines>,
+    child: Option<Child>,
+}
+
+impl Daemon {
+    /// The node that it runs on.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.options.node
+    }
+
+    /// Its process.
+    ///
+    /// # Panics
+    /// If it has ended.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        let id = self.child.as_ref().expect("the daemon runs").id();
+        Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
+    }
+
+    /// Its state directory, if it was not told another.
+    #[must_use]
+    pub fn state_dir(&self) -> PathBuf {
+        state_dir(self.folder.path())
+    }
+
+    /// Its control socket, if it was not told another.
+    #[must_use]
+    pub fn control(&self) -> PathBuf {
+        control(self.folder.path())
+    }
+
+    /// Starts it again after it has ended, with the same options and state.
+    ///
+    /// # Errors
+    /// If it still runs or the program cannot be started.
+    pub fn start(&mut self) -> Result<()> {
+        ensure!(self.child.is_none(), "the daemon runs already");
+        fs::create_dir_all(self.state_dir()).context("cannot make a state directory")?;
+        let mut command = self.options.command(self.folder.path());
+        let mut child = self.options.node.ns().spawn(&mut command)?;
+        if let Some(stream) = child.stdout.take() {
+            self.lines.follow(stream)?;
+        }
+        if let Some(stream) = child.stderr.take() {
+            self.lines.follow(stream)?;
+        }
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        kill(self.pid(), signal).with_context(|| format!("cannot send {signal} to the daemon"))
+    }
+
+    /// Kills it with SIGKILL and waits for its end.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn kill(&mut self) -> Result<()> {
+        if let Some(mut child) = self.child.take() {
+            child.kill().context("cannot kill the daemon")?;
+            child.wait().context("cannot wait for the daemon")?;
+        }
+        Ok(())
+    }
+
+    /// Waits for its own end.
+    ///
+    /// # Errors
+    /// If it goes on.
+    pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        let child = self
+            .child
+            .as_mut()
+            .context("the daemon has ended already")?;
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) = child.try_wait().context("cannot look after the daemon")? {
+                self.child = None;
+                return Ok(status);
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "the daemon did not end in {timeout:?}"
+            );
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn is_running(&mut self) -> Result<bool> {
+        let Some(child) = self.child.as_mut() else {
+            return Ok(false);
+        };
+        Ok(child
+            .try_wait()
+            .context("cannot look after the daemon")?
+            .is_none())
+    }
+
+    /// What it has said so far, both streams.
+    #[must_use]
+    pub fn output(&self) -> Vec<String> {
+        self.lines.all()
+    }
+
+    /// Waits for a line, be it already said or not.
+    ///
+    /// # Errors
+    /// If it does not come in time.
+    pub fn wait_for_line(
+        &self,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        self.wait_for_line_from(0, timeout, wanted)
+    }
+
+    /// Waits for a line after the first `from` lines.
+    ///
+    /// # Errors
+    /// If it does not come in time.
+    pub fn wait_for_line_from(
+        &self,
+        from: usize,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        self.lines.wait_for(from, timeout, wanted)
+    }
+
+    /// Runs `ringctl` on its control socket.
+    ///
+    /// # Errors
+    /// If the program cannot be started.
+    pub fn ringctl(&self, arguments: &[&str]) -> Result<Output> {
+        let mut command = Command::new(self.options.binaries.ringctl);
+        command.arg("--socket").arg(self.control()).args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = self.options.node.ns().spawn(&mut command)?;
+        child.wait_with_output().context("cannot wait for ringctl")
+    }
+
+    /// Its status as `ringctl status --json` has it.
+    ///
+    /// # Errors
+    /// With ringctl's own words.
+    pub fn status(&self) -> Result<Value> {
+        let output = self.ringctl(&["status", "--json"])?;
+        if !output.status.success() {
+            bail!(
+                "ringctl: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        serde_json::from_slice(&output.stdout).context("ringctl's status is no JSON")
+    }
+
+    /// Asks for its status until it is as `wanted`.
+    ///
+    /// # Errors
+    /// If it does not become so in time: shows the last status.
+    pub fn wait_for_status(
+        &self,
+        timeout: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Value> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let status = self.status();
+            match status {
+                Ok(status) if wanted(&status) => return Ok(status),
+                _ if Instant::now() < deadline => thread::sleep(POLL),
+                Ok(status) => bail!("not the wanted status in {timeout:?}: {status:#}"),
+                Err(error) => return Err(error.context("no status in time")),
+            }
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Err(error) = self.kill() {
+            eprintln!("a daemon was left behind: {error:#}");
+        }
+    }
+}
+
+fn state_dir(folder: &Path) -> PathBuf {
+    folder.join("state")
+}
+
+fn control(folder: &Path) -> PathBuf {
+    folder.join("control.sock")
+}

@@ -1,0 +1,76 @@
+//! What the running test has recorded, kept until its end so that a failure can show it.
+
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::capture::Film;
+use crate::lines::Lines;
+use crate::pcap;
+
+/// How much of a log a failure shows.
+const LAST_LINES: usize = 25;
+
+enum Exhibit {
+    Capture(Arc<Film>),
+    Log(String, Arc<Lines>),
+}
+
+static EXHIBITS: Mutex<Vec<Exhibit>> = Mutex::new(Vec::new());
+
+pub(crate) fn show_capture(film: Arc<Film>) {
+    lock().push(Exhibit::Capture(film));
+}
+
+pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
+    lock().push(Exhibit::Log(name, lines));
+}
+
+/// Forgets everything: the test has passed, or has been reported.
+pub(crate) fn clear() {
+    lock().clear();
+}
+
+/// Writes the recordings beside the test's program and describes everything.
+pub(crate) fn describe(test: &str) -> String {
+    let mut report = String::new();
+    for (index, exhibit) in lock().iter().enumerate() {
+        // Writing to a String cannot fail.
+        let _ = match exhibit {
+            Exhibit::Capture(film) => writeln!(report, "\n{}", save(film, test, index)),
+            Exhibit::Log(name, lines) => {
+                let all = lines.all();
+                let tail = &all[all.len().saturating_sub(LAST_LINES)..];
+                writeln!(report, "\n{name} said last:\n  {}", tail.join("\n  "))
+            }
+        };
+    }
+    report
+}
+
+fn save(film: &Film, test: &str, index: usize) -> String {
+    let frames = film.frames();
+    let path = folder().join(format!("{test}-{index}.pcap"));
+    let written = fs::create_dir_all(folder()).map_err(Into::into);
+    match written.and_then(|()| pcap::write(&path, &frames)) {
+        Ok(()) => format!("{} frames are in {}", frames.len(), path.display()),
+        Err(error) => format!("the {} frames could not be saved: {error:#}", frames.len()),
+    }
+}
+
+/// `segment-failures` beside the build's `deps`, in cargo's target folder.
+fn folder() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    let build = program
+        .ancestors()
+        .nth(2)
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    build.join("segment-failures")
+}
+
+fn lock() -> MutexGuard<'static, Vec<Exhibit>> {
+    EXHIBITS.lock().unwrap_or_else(PoisonError::into_inner)
+}

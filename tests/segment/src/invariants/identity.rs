@@ -1,0 +1,107 @@
+//! No two nodes ever hold equal tokens, and a chain goes to one successor only.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, ensure};
+use pnet::util::MacAddr;
+
+use crate::wire::{Message, Seen, Token};
+
+type Chain = (MacAddr, u32);
+
+/// What the frames have told so far.
+#[derive(Default)]
+struct Ledger {
+    /// Who alone may hold a token: its holder, or whom it was offered to.
+    holders: HashMap<Token, MacAddr>,
+    /// The newest offer of each chain: progress and taker.
+    offers: HashMap<Chain, (u64, MacAddr)>,
+    /// The largest progress of each chain.
+    reached: HashMap<Chain, u64>,
+    /// The largest number that each author has used.
+    numbers: HashMap<MacAddr, u32>,
+}
+
+/// Checks the identities of all tokens that were held or offered:
+/// - a token is held by one node, the one that it was offered to;
+/// - a chain is handed on by its holder, to one successor;
+/// - it begins with its author, under a number larger than that author's last;
+/// - its progress grows.
+///
+/// # Errors
+/// Shows the first frame that breaks a rule.
+pub fn check_identities(frames: &[Seen]) -> Result<()> {
+    let mut ledger = Ledger::default();
+    for seen in frames {
+        match seen.message {
+            Message::TokenIsHere { token, .. } => ledger.hold(token, seen.author, seen)?,
+            Message::TakeToken { token, .. } => ledger.offer(token, seen)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Ledger {
+    fn hold(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
+        let known = self.holders.contains_key(&token);
+        let only = *self.holders.entry(token).or_insert(holder);
+        ensure!(
+            only == holder,
+            "{holder} and {only} have equal tokens {token:?}: {seen:?}"
+        );
+        if known {
+            Ok(())
+        } else {
+            self.appear(token, holder, seen)
+        }
+    }
+
+    /// A token that is new to the ledger.
+    fn appear(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
+        let chain = token.chain();
+        let Some(reached) = self.reached.insert(chain, token.progress) else {
+            ensure!(
+                holder == token.author,
+                "the chain {chain:?} begins with {holder}, who is not its author: {seen:?}"
+            );
+            let last = self.numbers.insert(token.author, token.number);
+            ensure!(
+                last.is_none_or(|last| last < token.number),
+                "the author uses number {} after {last:?}: {seen:?}",
+                token.number
+            );
+            return Ok(());
+        };
+        ensure!(
+            reached < token.progress,
+            "the chain {chain:?} goes back from {reached} to {}: {seen:?}",
+            token.progress
+        );
+        Ok(())
+    }
+
+    fn offer(&mut self, token: Token, seen: &Seen) -> Result<()> {
+        let (giver, taker) = (seen.author, seen.dst);
+        let held = Token {
+            progress: token.progress.saturating_sub(1),
+            ..token
+        };
+        self.hold(held, giver, seen)?;
+        let newest = self.offers.get(&token.chain()).copied();
+        if let Some((progress, successor)) = newest.filter(|(last, _)| *last < token.progress) {
+            ensure!(
+                successor == giver,
+                "{giver} hands on a chain that was offered to {successor} at {progress}: {seen:?}"
+            );
+        }
+        if newest.is_none_or(|(last, _)| last < token.progress) {
+            self.offers.insert(token.chain(), (token.progress, taker));
+        }
+        self.hold(token, taker, seen)
+    }
+}
+
+#[cfg(test)]
+#[path = "identity_tests.rs"]
+mod tests;

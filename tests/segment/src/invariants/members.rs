@@ -1,0 +1,34 @@
+//! Tables of live members become equal.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, ensure};
+use pnet::util::MacAddr;
+
+use crate::wire::{Digest, Seen};
+
+/// Checks that each of these nodes told, in the last of its frames that has a digest, the
+/// `expected` one.
+///
+/// # Errors
+/// Names the node that told another, or none.
+pub fn check_equal_digests(frames: &[Seen], alive: &[MacAddr], expected: Digest) -> Result<()> {
+    let told = frames
+        .iter()
+        .filter_map(|seen| Some((seen.author, seen.message.digest()?)));
+    let last: HashMap<MacAddr, Digest> = told.collect();
+    for mac in alive {
+        let digest = last
+            .get(mac)
+            .with_context(|| format!("{mac} has told no digest"))?;
+        ensure!(
+            *digest == expected,
+            "{mac} tells {digest:x?}, not {expected:x?}"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! What must always hold (section 5 of the protocol), checked on captured frames alone.
+//!
+//! A capture for these checks begins with the ring and holds frames of real nodes only: take out
+//! what a test forged.
+
+mod identity;
+mod members;
+mod ownership;
+mod tenures;
+
+use anyhow::{Result, bail};
+
+pub use identity::check_identities;
+pub use members::check_equal_digests;
+pub use ownership::{check_one_owner, owner_changes};
+pub use tenures::{Tenure, check_fair_rotation, tenures};
+
+use crate::wire::{Message, Seen};
+
+/// Every frame is one that the protocol allows a node to send.
+///
+/// # Errors
+/// Shows the first frame that is not.
+pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
+    for seen in frames {
+        match &seen.message {
+            Message::Invalid(why) => bail!("a node sent an invalid frame ({why}): {seen:?}"),
+            Message::TakeToken { .. } if seen.is_broadcast() => {
+                bail!("a node offered its token to everybody: {seen:?}")
+            }
+            _ if seen.dst == seen.src => bail!("a node wrote to itself: {seen:?}"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// All that must hold at any time, in a ring in any trouble: well-formed frames and identities
+/// that name one tenure each.
+///
+/// # Errors
+/// Shows the first violation.
+pub fn check_all(frames: &[Seen]) -> Result<()> {
+    check_well_formed(frames)?;
+    check_identities(frames)
+}
+
+#[cfg(test)]
+#[path = "made_up.rs"]
+mod made_up;

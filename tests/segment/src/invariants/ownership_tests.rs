@@ -1,0 +1,93 @@
+use std::time::Duration;
+
+use super::{check_one_owner, owner_changes};
+use crate::invariants::made_up::{here, mac, take, token};
+use crate::wire::Seen;
+
+fn assert_found(frames: &[Seen], words: &str) {
+    let error = check_one_owner(frames, Duration::ZERO)
+        .expect_err("it is there")
+        .to_string();
+    assert!(
+        error.contains(words),
+        "another violation was found: {error}"
+    );
+}
+
+#[test]
+fn one_token_that_goes_round_and_is_minted_anew_passes() {
+    let frames = [
+        here(0, 1, token(5, 1, 1)),
+        take(1, 1, 2, token(6, 1, 1)),
+        here(2, 1, token(5, 1, 1)),
+        here(2, 2, token(6, 1, 1)),
+        take(3, 2, 3, token(7, 1, 1)),
+        here(4, 2, token(6, 1, 1)),
+        take(5, 2, 1, token(9, 2, 1)),
+        here(6, 1, token(9, 2, 1)),
+        // Node 2 does not take it, and the minted token is offered on.
+        take(7, 1, 2, token(10, 2, 1)),
+        here(8, 1, token(12, 1, 2)),
+    ];
+    check_one_owner(&frames, Duration::ZERO).expect("there is one owner at a time");
+}
+
+#[test]
+fn what_was_before_the_window_does_not_matter() {
+    let frames = [
+        here(0, 1, token(5, 1, 1)),
+        here(1, 2, token(9, 2, 1)),
+        here(9, 2, token(9, 2, 1)),
+    ];
+    check_one_owner(&frames, Duration::from_millis(5)).expect("the two owners were before");
+    assert_found(&frames, "two owners");
+}
+
+#[test]
+fn two_owners_in_turn_are_found() {
+    let frames = [
+        here(0, 1, token(5, 1, 1)),
+        take(1, 1, 2, token(6, 1, 1)),
+        take(2, 1, 3, token(8, 1, 2)),
+        here(3, 3, token(8, 1, 2)),
+        // Node 2 had taken the first chain after all.
+        here(4, 2, token(6, 1, 1)),
+    ];
+    assert_found(&frames, "two owners");
+}
+
+#[test]
+fn a_former_holder_that_still_claims_is_found() {
+    let frames = [
+        here(0, 1, token(5, 1, 1)),
+        take(1, 1, 2, token(6, 1, 1)),
+        take(2, 2, 3, token(7, 1, 1)),
+        here(3, 3, token(7, 1, 1)),
+        here(4, 1, token(5, 1, 1)),
+    ];
+    assert_found(&frames, "former holder");
+}
+
+#[test]
+fn a_stranger_that_mints_is_found() {
+    let frames = [here(0, 1, token(5, 1, 1)), here(1, 3, token(9, 3, 1))];
+    assert_found(&frames, "two owners");
+}
+
+#[test]
+fn silence_is_found() {
+    assert_found(&[], "nobody");
+}
+
+#[test]
+fn owners_are_listed_in_order() {
+    let frames = [
+        here(0, 1, token(5, 1, 1)),
+        take(1, 1, 2, token(6, 1, 1)),
+        here(2, 2, token(6, 1, 1)),
+        take(3, 2, 1, token(7, 1, 1)),
+        here(4, 1, token(7, 1, 1)),
+    ];
+    let expected = [(0, 1), (2, 2), (4, 1)].map(|(at, who)| (Duration::from_millis(at), mac(who)));
+    assert_eq!(owner_changes(&frames, Duration::ZERO), expected);
+}

@@ -1,0 +1,82 @@
+//! Who had the token how often.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use pnet::util::MacAddr;
+
+use crate::wire::{Message, Seen, Token};
+
+/// One node's time with the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tenure {
+    /// The token that it held.
+    pub token: Token,
+    /// The node.
+    pub holder: MacAddr,
+    /// When it first said so.
+    pub since: Duration,
+}
+
+/// The tenures in order, by what the holders themselves said. An offer that was not taken up is
+/// none.
+#[must_use]
+pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
+    let mut known = HashSet::new();
+    let mut tenures = Vec::new();
+    for seen in frames {
+        let token = match seen.message {
+            Message::TokenIsHere { token, .. } => token,
+            Message::TakeToken { token, .. } => Token {
+                progress: token.progress.saturating_sub(1),
+                ..token
+            },
+            _ => continue,
+        };
+        if known.insert(token) {
+            tenures.push(Tenure {
+                token,
+                holder: seen.author,
+                since: seen.at,
+            });
+        }
+    }
+    tenures
+}
+
+/// Checks that the members, all of them alive and without work, had the token equally often but
+/// for `slack` turns, and at least `least` times each.
+///
+/// # Errors
+/// Shows the counts.
+pub fn check_fair_rotation(
+    tenures: &[Tenure],
+    members: &[MacAddr],
+    least: usize,
+    slack: usize,
+) -> Result<()> {
+    let mut counts: HashMap<MacAddr, usize> = members.iter().map(|mac| (*mac, 0)).collect();
+    for tenure in tenures {
+        *counts.entry(tenure.holder).or_default() += 1;
+    }
+    let fewest = counts
+        .values()
+        .min()
+        .copied()
+        .context("there are no members")?;
+    let most = counts.values().max().copied().unwrap_or(fewest);
+    ensure!(
+        fewest >= least,
+        "a member had the token less than {least} times: {counts:?}"
+    );
+    ensure!(
+        most - fewest <= slack,
+        "the token's rotation is not fair: {counts:?}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "tenures_tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+use super::{check_fair_rotation, tenures};
+use crate::invariants::made_up::{here, mac, take, token};
+
+#[test]
+fn an_offer_that_nobody_takes_up_is_no_tenure() {
+    let frames = [
+        here(0, 1, token(5, 1, 1)),
+        take(1, 1, 2, token(6, 1, 1)),
+        take(2, 1, 3, token(8, 1, 2)),
+        here(3, 3, token(8, 1, 2)),
+    ];
+    let holders: Vec<_> = tenures(&frames)
+        .iter()
+        .map(|tenure| tenure.holder)
+        .collect();
+    // Node 1 had two: with its first chain, and with the one that it minted.
+    assert_eq!(holders, [mac(1), mac(1), mac(3)]);
+}
+
+#[test]
+fn equal_shares_pass_and_unequal_ones_are_found() {
+    let frames: Vec<_> = (0..9_u8)
+        .map(|turn| {
+            take(
+                u64::from(turn),
+                turn % 3 + 1,
+                (turn + 1) % 3 + 1,
+                token(6 + u64::from(turn), 1, 1),
+            )
+        })
+        .collect();
+    let all = tenures(&frames);
+    let members = [mac(1), mac(2), mac(3)];
+    check_fair_rotation(&all, &members, 3, 0).expect("each had three turns");
+    check_fair_rotation(&all[..7], &members, 1, 0).expect_err("one had three turns, two had two");
+    check_fair_rotation(&all, &members, 4, 0).expect_err("nobody had four turns");
+    check_fair_rotation(&all, &[mac(1), mac(9)], 0, 2).expect_err("node 9 had none");
+}

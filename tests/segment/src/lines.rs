@@ -1,0 +1,66 @@
+//! What a daemon has said so far.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// Lines of a process's output, which can be waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    said: Mutex<Vec<String>>,
+    grown: Condvar,
+}
+
+impl Lines {
+    /// Reads a stream to its end in a thread of its own.
+    pub(crate) fn follow(self: &Arc<Self>, stream: impl Read + Send + 'static) -> Result<()> {
+        let this = Arc::clone(self);
+        let read = move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                this.lock().push(line);
+                this.grown.notify_all();
+            }
+        };
+        thread::Builder::new()
+            .name("output".to_owned())
+            .spawn(read)
+            .context("cannot start a thread for a daemon's output")?;
+        Ok(())
+    }
+
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.lock().clone()
+    }
+
+    /// The first line since the `from`-th that is as `wanted`.
+    pub(crate) fn wait_for(
+        &self,
+        from: usize,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        let deadline = Instant::now() + timeout;
+        let mut said = self.lock();
+        loop {
+            if let Some(line) = said.iter().skip(from).find(|line| wanted(line)) {
+                return Ok(line.clone());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                bail!(
+                    "the line did not come in {timeout:?}; what was said:\n{}",
+                    said.join("\n")
+                );
+            }
+            let woken = self.grown.wait_timeout(said, left);
+            said = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<String>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

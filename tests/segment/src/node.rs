@@ -1,0 +1,60 @@
+//! One machine on the segment.
+
+use anyhow::Result;
+use pnet::util::MacAddr;
+
+use crate::daemon::{Binaries, Ringd};
+use crate::netns::NetNs;
+use crate::peer::Peer;
+
+/// A node: a network namespace with an `eth0` on the segment.
+#[derive(Debug, Clone)]
+pub struct Node {
+    index: usize,
+    mac: MacAddr,
+    ethertype: u16,
+    ns: NetNs,
+}
+
+impl Node {
+    pub(crate) fn new(index: usize, mac: MacAddr, ethertype: u16) -> Result<Self> {
+        Ok(Self {
+            index,
+            mac,
+            ethertype,
+            ns: NetNs::new()?,
+        })
+    }
+
+    /// Its place in the segment, which is also the port that captured frames name.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its MAC when the segment was made.
+    #[must_use]
+    pub fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    /// Its namespace.
+    #[must_use]
+    pub fn ns(&self) -> &NetNs {
+        &self.ns
+    }
+
+    /// A daemon to be started here.
+    pub fn ringd(&self, binaries: Binaries) -> Ringd {
+        Ringd::new(self.clone(), binaries)
+    }
+
+    /// A speaker of the protocol that does only what the test says.
+    ///
+    /// # Errors
+    /// If the kernel refuses a packet socket.
+    pub fn peer(&self) -> Result<Peer> {
+        self.ns
+            .run(|| Peer::new(self.index, self.mac, self.ethertype))?
+    }
+}

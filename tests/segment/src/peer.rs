@@ -1,0 +1,149 @@
+//! A speaker of the protocol that does only what the test says.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use pnet::util::MacAddr;
+
+use crate::clock;
+use crate::raw::RawSocket;
+use crate::wire::{self, Message, Seen};
+
+const INTERFACE: &str = "eth0";
+
+/// A node of the tests' own. It answers nothing by itself.
+#[derive(Debug)]
+pub struct Peer {
+    index: usize,
+    mac: MacAddr,
+    ethertype: u16,
+    socket: RawSocket,
+}
+
+impl Peer {
+    /// In the calling thread's network namespace.
+    pub(crate) fn new(index: usize, mac: MacAddr, ethertype: u16) -> Result<Self> {
+        Ok(Self {
+            index,
+            mac,
+            ethertype,
+            socket: RawSocket::on(INTERFACE, ethertype)?,
+        })
+    }
+
+    /// Its MAC.
+    #[must_use]
+    pub fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    /// Sends a message under its own name, and gives the time just before.
+    ///
+    /// # Errors
+    /// If the interface does not take the frame.
+    pub fn send(&self, dst: MacAddr, message: &Message) -> Result<Duration> {
+        self.send_payload(dst, &message.payload(self.mac))
+    }
+
+    /// Sends a message to everybody, and gives the time just before.
+    ///
+    /// # Errors
+    /// As [`Peer::send`].
+    pub fn broadcast(&self, message: &Message) -> Result<Duration> {
+        self.send(MacAddr::broadcast(), message)
+    }
+
+    /// Sends any payload from its own MAC, and gives the time just before.
+    ///
+    /// # Errors
+    /// As [`Peer::send`].
+    pub fn send_payload(&self, dst: MacAddr, payload: &[u8]) -> Result<Duration> {
+        self.send_frame(&wire::frame(dst, self.mac, self.ethertype, payload))
+    }
+
+    /// Sends a message as another station: source and author are forged alike.
+    ///
+    /// # Errors
+    /// As [`Peer::send`].
+    pub fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Result<Duration> {
+        self.send_frame(&wire::frame(
+            dst,
+            src,
+            self.ethertype,
+            &message.payload(src),
+        ))
+    }
+
+    /// Sends any frame, and gives the time just before.
+    ///
+    /// # Errors
+    /// As [`Peer::send`].
+    pub fn send_frame(&self, frame: &[u8]) -> Result<Duration> {
+        let at = clock::now();
+        self.socket.send(frame)?;
+        Ok(at)
+    }
+
+    /// The next frame that is meant for this node or for all, if one comes in time. Its `port` is
+    /// this node's.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn receive(&self, timeout: Duration) -> Result<Option<Seen>> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Some(received) = self.socket.receive(left)? else {
+                return Ok(None);
+            };
+            let Some(seen) = Seen::read(received.at, self.index, received.bytes) else {
+                continue;
+            };
+            if !received.outgoing && (seen.dst == self.mac || seen.is_broadcast()) {
+                return Ok(Some(seen));
+            }
+        }
+    }
+
+    /// Waits for a frame that is as `wanted`; others are let go by.
+    ///
+    /// # Errors
+    /// If none comes in time: lists those that came.
+    pub fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
+        let deadline = Instant::now() + timeout;
+        let mut others = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.receive(left)? {
+                Some(seen) if wanted(&seen) => return Ok(seen),
+                Some(seen) => others.push(format!("  {seen:?}")),
+                None => bail!(
+                    "what the peer waited for did not come in {timeout:?}; what came:\n{}",
+                    others.join("\n")
+                ),
+            }
+        }
+    }
+
+    /// Everything that comes in a span of time.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn collect(&self, window: Duration) -> Result<Vec<Seen>> {
+        let deadline = Instant::now() + window;
+        let mut all = Vec::new();
+        while let Some(seen) = self.receive(deadline.saturating_duration_since(Instant::now()))? {
+            all.push(seen);
+        }
+        Ok(all)
+    }
+
+    /// Forgets what has come so far.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn forget(&self) -> Result<()> {
+        while self.receive(Duration::ZERO)?.is_some() {}
+        Ok(())
+    }
+}

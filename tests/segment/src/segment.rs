@@ -1,0 +1,344 @@
+//! A broadcast segment of nodes, each in a network namespace of its own.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use pnet::util::MacAddr;
+use serde_json::Value;
+
+use crate::capture::Capture;
+use crate::exhibits;
+use crate::netns::NetNs;
+use crate::node::Node;
+use crate::switch::Switch;
+use crate::wire::ETHERTYPE;
+
+/// How long a new link may take to carry frames.
+const LINK_PATIENCE: Duration = Duration::from_secs(10);
+/// A look at the link's state is a process of its own: not too often.
+const LINK_POLL: Duration = Duration::from_millis(5);
+
+/// What joins the nodes.
+#[derive(Debug)]
+enum Fabric {
+    /// The kernel's bridge.
+    Bridge,
+    /// The tests' own switch.
+    Switch(Switch),
+}
+
+/// What a segment shall be like. Start with [`Layout::new`], end with [`Layout::bridge`] or
+/// [`Layout::switch`].
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Layout {
+    macs: Vec<MacAddr>,
+    addresses: bool,
+    ethertype: u16,
+}
+
+impl Layout {
+    /// Nodes with the MACs `02:00:00:00:00:01` and up, and with no IP addresses.
+    pub fn new(nodes: usize) -> Self {
+        let macs = (1..=nodes as u64).map(fixed_mac).collect();
+        Self {
+            macs,
+            addresses: false,
+            ethertype: ETHERTYPE,
+        }
+    }
+
+    /// Locally administered MACs from a seed, so that the ring's order is not the nodes'.
+    pub fn random_macs(mut self, seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        for mac in &mut self.macs {
+            let mut octets: [u8; 6] = std::array::from_fn(|_| random.u8(..));
+            octets[0] = octets[0] & 0xfc | 0x02;
+            *mac = octets.into();
+        }
+        self
+    }
+
+    /// Gives node `n` the address `10.77.0.(n + 1)/24`.
+    pub fn addresses(mut self) -> Self {
+        self.addresses = true;
+        self
+    }
+
+    /// The EtherType that is captured and that peers speak.
+    pub fn ethertype(mut self, ethertype: u16) -> Self {
+        self.ethertype = ethertype;
+        self
+    }
+
+    /// Joins the nodes by a bridge of the kernel, without spanning tree and multicast snooping.
+    ///
+    /// # Errors
+    /// If the kernel lacks bridge or veth devices, or refuses.
+    pub fn bridge(self) -> Result<Segment> {
+        let hub = NetNs::new()?;
+        hub.ip(
+            "link add br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
+             link set br0 up\n",
+        )
+        .context("cannot make a bridge: CONFIG_BRIDGE is needed")?;
+        let segment = self.plug_nodes(hub, Fabric::Bridge)?;
+        segment.wait_for_links()?;
+        Ok(segment)
+    }
+
+    /// Joins the nodes by a switch that can lose, duplicate, delay and keep apart; its dice are
+    /// thrown from `seed`.
+    ///
+    /// # Errors
+    /// If the kernel lacks veth devices, or refuses.
+    pub fn switch(self, seed: u64) -> Result<Segment> {
+        let hub = NetNs::new()?;
+        let switch = Switch::new(self.macs.len(), seed);
+        let mut segment = self.plug_nodes(hub, Fabric::Switch(switch))?;
+        segment.wait_for_links()?;
+        let hub = segment.hub.clone();
+        if let Fabric::Switch(switch) = &mut segment.fabric {
+            hub.run(|| switch.start())??;
+        }
+        Ok(segment)
+    }
+
+    fn plug_nodes(self, hub: NetNs, fabric: Fabric) -> Result<Segment> {
+        let capture = Capture::start(&hub, self.ethertype)?;
+        exhibits::show_capture(capture.film());
+        let mut segment = Segment {
+            hub,
+            nodes: Vec::new(),
+            fabric,
+            capture,
+            addresses: self.addresses,
+        };
+        for (index, mac) in self.macs.into_iter().enumerate() {
+            segment.nodes.push(Node::new(index, mac, self.ethertype)?);
+            segment.plug(index)?;
+        }
+        Ok(segment)
+    }
+}
+
+/// A broadcast segment.
+#[derive(Debug)]
+pub struct Segment {
+    hub: NetNs,
+    nodes: Vec<Node>,
+    fabric: Fabric,
+    capture: Capture,
+    addresses: bool,
+}
+
+impl Segment {
+    /// Nodes on a bridge, as [`Layout::new`] has them.
+    ///
+    /// # Errors
+    /// As [`Layout::bridge`].
+    pub fn bridge(nodes: usize) -> Result<Self> {
+        Layout::new(nodes).bridge()
+    }
+
+    /// Nodes on the tests' own switch, as [`Layout::new`] has them.
+    ///
+    /// # Errors
+    /// As [`Layout::switch`].
+    pub fn switch(nodes: usize, seed: u64) -> Result<Self> {
+        Layout::new(nodes).switch(seed)
+    }
+
+    /// Two nodes with one cable between them, for measurements: no bridge and no capture.
+    ///
+    /// # Errors
+    /// If the kernel lacks veth devices, or refuses.
+    pub fn pair() -> Result<[Node; 2]> {
+        let nodes = [
+            Node::new(0, fixed_mac(1), ETHERTYPE)?,
+            Node::new(1, fixed_mac(2), ETHERTYPE)?,
+        ];
+        let [left, right] = &nodes;
+        left.ns().ip(&format!(
+            "link add eth0 address {} type veth peer name eth0 address {} netns {}\n",
+            left.mac(),
+            right.mac(),
+            right.ns().path()?
+        ))?;
+        for node in &nodes {
+            node.ns().ip("link set eth0 up\n")?;
+        }
+        for node in &nodes {
+            wait_for_state(node.ns(), "eth0", |link| link["operstate"] == "UP")?;
+        }
+        Ok(nodes)
+    }
+
+    /// The nodes in order.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A node.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn node(&self, index: usize) -> &Node {
+        &self.nodes[index]
+    }
+
+    /// The recording of all frames.
+    #[must_use]
+    pub fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// The namespace of the bridge or switch, for what this type has no method for.
+    #[must_use]
+    pub fn hub(&self) -> &NetNs {
+        &self.hub
+    }
+
+    /// The switch.
+    ///
+    /// # Panics
+    /// If the segment is a bridge.
+    #[must_use]
+    pub fn rules(&self) -> &Switch {
+        match &self.fabric {
+            Fabric::Switch(switch) => switch,
+            Fabric::Bridge => panic!("a bridge has no rules: make the segment with a switch"),
+        }
+    }
+
+    /// Cuts a node off without its noticing: its link stays up, and nothing goes through.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn cut(&self, index: usize) -> Result<()> {
+        match &self.fabric {
+            Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),
+            Fabric::Switch(switch) => {
+                switch.set(|rules| rules.up[index] = false);
+                Ok(())
+            }
+        }
+    }
+
+    /// Undoes [`Segment::cut`].
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn heal(&self, index: usize) -> Result<()> {
+        match &self.fabric {
+            Fabric::Bridge => {
+                self.hub.ip(&format!("link set p{index} master br0\n"))?;
+                self.wait_for_link(index)
+            }
+            Fabric::Switch(switch) => {
+                switch.set(|rules| rules.up[index] = true);
+                Ok(())
+            }
+        }
+    }
+
+    /// Pulls a node's cable: it loses its carrier.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn lose_carrier(&self, index: usize) -> Result<()> {
+        self.hub.ip(&format!("link set p{index} down\n"))
+    }
+
+    /// Undoes [`Segment::lose_carrier`].
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn regain_carrier(&self, index: usize) -> Result<()> {
+        self.hub.ip(&format!("link set p{index} up\n"))
+    }
+
+    /// Takes a node's interface away altogether.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn unplug(&self, index: usize) -> Result<()> {
+        self.hub.ip(&format!("link del p{index}\n"))
+    }
+
+    /// Gives a node its interface: at first, and after [`Segment::unplug`] (on a bridge).
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn plug(&mut self, index: usize) -> Result<()> {
+        let node = &self.nodes[index];
+        self.hub.ip(&format!(
+            "link add p{index} type veth peer name eth0 address {} netns {}\n",
+            node.mac(),
+            node.ns().path()?
+        ))?;
+        let port = query(&self.hub, &format!("p{index}"))?;
+        let number = port["ifindex"].as_u64().context("`ip` tells no ifindex")?;
+        self.capture.attribute(usize::try_from(number)?, index);
+        if let Fabric::Bridge = self.fabric {
+            self.hub.ip(&format!("link set p{index} master br0\n"))?;
+        }
+        self.hub.ip(&format!("link set p{index} up\n"))?;
+        if self.addresses {
+            node.ns()
+                .ip(&format!("addr add 10.77.0.{}/24 dev eth0\n", index + 1))?;
+        }
+        node.ns().ip("link set eth0 up\n")
+    }
+
+    /// Waits until a node's link carries frames.
+    ///
+    /// # Errors
+    /// If it does not after some seconds.
+    pub fn wait_for_link(&self, index: usize) -> Result<()> {
+        wait_for_state(self.nodes[index].ns(), "eth0", |link| {
+            link["operstate"] == "UP"
+        })?;
+        let is_bridge = matches!(self.fabric, Fabric::Bridge);
+        wait_for_state(&self.hub, &format!("p{index}"), |port| {
+            let forwards = port["linkinfo"]["info_slave_data"]["state"] == "forwarding";
+            port["operstate"] == "UP" && (forwards || !is_bridge)
+        })
+    }
+
+    fn wait_for_links(&self) -> Result<()> {
+        (0..self.nodes.len()).try_for_each(|index| self.wait_for_link(index))
+    }
+}
+
+fn fixed_mac(number: u64) -> MacAddr {
+    let [.., d, e, f] = number.to_be_bytes();
+    MacAddr::new(2, 0, 0, d, e, f)
+}
+
+fn wait_for_state(ns: &NetNs, interface: &str, wanted: impl Fn(&Value) -> bool) -> Result<()> {
+    let deadline = Instant::now() + LINK_PATIENCE;
+    loop {
+        let link = query(ns, interface)?;
+        if wanted(&link) {
+            return Ok(());
+        }
+        ensure!(
+            Instant::now() < deadline,
+            "{interface} carries nothing yet: {link}"
+        );
+        thread::sleep(LINK_POLL);
+    }
+}
+
+fn query(ns: &NetNs, interface: &str) -> Result<Value> {
+    let text = ns.ask_ip(&["-json", "-details", "link", "show", "dev", interface])?;
+    let mut links: Value = serde_json::from_str(&text).context("`ip` tells no JSON")?;
+    links
+        .get_mut(0)
+        .map(Value::take)
+        .ok_or_else(|| anyhow!("`ip` knows no {interface}"))
+}

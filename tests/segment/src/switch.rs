@@ -1,0 +1,194 @@
+//! A switch of the tests' own: it learns and floods like a real one, and does harm on demand.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use fastrand::Rng;
+use nix::net::if_::if_nametoindex;
+use pnet::packet::ethernet::EthernetPacket;
+use pnet::util::MacAddr;
+
+use crate::raw::RawSocket;
+
+/// How soon the thread notices that it is no longer wanted.
+const TURN: Duration = Duration::from_millis(20);
+
+/// What the switch does to frames. Set with [`Switch::set`]; the first rules do no harm.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Which ports carry frames.
+    pub up: Vec<bool>,
+    /// The partition of each port: frames stay in their own.
+    pub side: Vec<usize>,
+    /// The chance that one receiver misses a frame, 0 to 1.
+    pub loss: f64,
+    /// The chance that one receiver gets a frame twice, 0 to 1.
+    pub duplication: f64,
+    /// How long a copy is held back, by chance in this range: so later frames overtake it.
+    pub delay: Range<Duration>,
+}
+
+/// The switch. Its dice are its own: the same seed and the same frames in the same order meet the
+/// same fate.
+#[derive(Debug)]
+pub struct Switch {
+    rules: Arc<Mutex<Rules>>,
+    over: Arc<AtomicBool>,
+    seed: u64,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Switch {
+    pub(crate) fn new(ports: usize, seed: u64) -> Self {
+        let rules = Rules {
+            up: vec![true; ports],
+            side: vec![0; ports],
+            loss: 0.0,
+            duplication: 0.0,
+            delay: Duration::ZERO..Duration::ZERO,
+        };
+        Self {
+            rules: Arc::new(Mutex::new(rules)),
+            over: Arc::default(),
+            seed,
+            thread: None,
+        }
+    }
+
+    /// Begins to switch between the ports `p0`, `p1`, … of the calling thread's namespace.
+    pub(crate) fn start(&mut self) -> Result<()> {
+        let ports = lock(&self.rules).up.len();
+        let mut engine = Engine {
+            inlet: RawSocket::on_all()?,
+            outlets: Vec::new(),
+            ports: HashMap::new(),
+            stations: HashMap::new(),
+            held: BinaryHeap::new(),
+            frames: HashMap::new(),
+            count: 0,
+            dice: Rng::with_seed(self.seed),
+        };
+        for port in 0..ports {
+            let name = format!("p{port}");
+            let interface = if_nametoindex(name.as_str())
+                .with_context(|| format!("the switch has no interface {name}"))?;
+            engine.ports.insert(usize::try_from(interface)?, port);
+            engine.outlets.push(RawSocket::outlet(&name)?);
+        }
+        let (rules, over) = (Arc::clone(&self.rules), Arc::clone(&self.over));
+        let thread = thread::Builder::new().name("switch".to_owned());
+        let thread = thread.spawn(move || engine.run(&rules, &over));
+        self.thread = Some(thread.context("cannot start the switch's thread")?);
+        Ok(())
+    }
+
+    /// Changes the rules, for frames that come in from now on.
+    pub fn set(&self, change: impl FnOnce(&mut Rules)) {
+        change(&mut lock(&self.rules));
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("the switch ended early: {error:#}");
+        }
+    }
+}
+
+fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
+    rules.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the thread works with.
+struct Engine {
+    inlet: RawSocket,
+    outlets: Vec<RawSocket>,
+    /// By interface number.
+    ports: HashMap<usize, usize>,
+    stations: HashMap<MacAddr, usize>,
+    /// Copies that wait: when due, the how many-th, to which port.
+    held: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    /// Their bytes, by the how many-th.
+    frames: HashMap<u64, Vec<u8>>,
+    count: u64,
+    dice: Rng,
+}
+
+impl Engine {
+    fn run(mut self, rules: &Mutex<Rules>, over: &AtomicBool) -> Result<()> {
+        while !over.load(Ordering::Relaxed) {
+            self.release();
+            let next = self.held.peek().map(|Reverse((due, ..))| *due);
+            let wait = next.map_or(TURN, |due| due.saturating_duration_since(Instant::now()));
+            let Some(received) = self.inlet.receive(wait.min(TURN))? else {
+                continue;
+            };
+            if let (Some(&from), false) = (self.ports.get(&received.interface), received.outgoing) {
+                let rules = lock(rules).clone();
+                self.forward(&rules, from, &received.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, rules: &Rules, from: usize, frame: &[u8]) {
+        let Some(packet) = EthernetPacket::new(frame) else {
+            return;
+        };
+        if !rules.up[from] {
+            return;
+        }
+        self.stations.insert(packet.get_source(), from);
+        let known = self.stations.get(&packet.get_destination()).copied();
+        for to in 0..self.outlets.len() {
+            let reaches = rules.up[to] && rules.side[to] == rules.side[from] && to != from;
+            if reaches && known.is_none_or(|port| port == to) {
+                self.deliver(rules, to, frame);
+            }
+        }
+    }
+
+    fn deliver(&mut self, rules: &Rules, to: usize, frame: &[u8]) {
+        let lost = self.dice.f64() < rules.loss;
+        let copies = 1 + usize::from(self.dice.f64() < rules.duplication);
+        for _ in 0..copies * usize::from(!lost) {
+            let Range { start, end } = rules.delay;
+            if end.is_zero() {
+                self.emit(to, frame);
+                continue;
+            }
+            let delay = start + end.saturating_sub(start).mul_f64(self.dice.f64());
+            self.count += 1;
+            self.held
+                .push(Reverse((Instant::now() + delay, self.count, to)));
+            self.frames.insert(self.count, frame.to_vec());
+        }
+    }
+
+    fn release(&mut self) {
+        while let Some(&Reverse((due, number, to))) = self.held.peek() {
+            if due > Instant::now() {
+                return;
+            }
+            self.held.pop();
+            if let Some(frame) = self.frames.remove(&number) {
+                self.emit(to, &frame);
+            }
+        }
+    }
+
+    fn emit(&self, to: usize, frame: &[u8]) {
+        // A port that is down loses frames, as a real one does.
+        if self.outlets[to].send(frame).is_err() {
+            self.outlets[to].clear_error();
+        }
+    }
+}

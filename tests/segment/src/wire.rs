@@ -1,0 +1,408 @@
+//! Lab2 frames, read and written by offsets: a second opinion on the codec under test.
+//!
+//! Nothing here shares code with `ring-codec`. The layouts are those of the protocol's section 1.
+
+use std::fmt;
+
+use pnet::packet::Packet;
+use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
+use pnet::util::MacAddr;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The EtherType of a ring that is not told otherwise.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// The length of a header in front of the body.
+const HEADER: usize = 8;
+/// The most data that a token carries.
+const MOST_DATA: usize = 1024;
+/// The most members in one frame.
+const MOST_MEMBERS: usize = 66;
+
+/// The identity of one tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token {
+    /// Grows with every hand-over.
+    pub progress: u64,
+    /// Who made the chain.
+    pub author: MacAddr,
+    /// Its maker's number for it.
+    pub number: u32,
+}
+
+impl Token {
+    /// Whether this token beats the other one (the smaller priority of section 2).
+    #[must_use]
+    pub fn beats(&self, other: &Self) -> bool {
+        let priority = |token: &Self| (!token.progress, token.author, token.number);
+        priority(self) < priority(other)
+    }
+
+    /// The chain that the token belongs to.
+    #[must_use]
+    pub fn chain(&self) -> (MacAddr, u32) {
+        (self.author, self.number)
+    }
+}
+
+/// Size and hash of a member table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest {
+    /// How many members.
+    pub size: u32,
+    /// XXH3-64 of their encodings in order of MAC.
+    pub hash: u64,
+}
+
+/// A member of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// Its address on the segment.
+    pub mac: MacAddr,
+    /// IPv6, or IPv4 mapped; all zero if it has none.
+    pub ip: [u8; 16],
+}
+
+/// The digest of a table of these members.
+#[must_use]
+pub fn digest_of(members: &[Member]) -> Digest {
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    let mut bytes = Vec::new();
+    for member in &sorted {
+        bytes.extend(member.mac.octets());
+        bytes.extend(member.ip);
+    }
+    Digest {
+        size: u32::try_from(sorted.len()).unwrap_or(u32::MAX),
+        hash: xxh3_64(&bytes),
+    }
+}
+
+/// What comes after the header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// Kind 1.
+    TakeToken {
+        /// The token as offered.
+        token: Token,
+        /// The giver's table.
+        digest: Digest,
+        /// The token's data.
+        data: Vec<u8>,
+    },
+    /// Kind 2.
+    TokenIsHere {
+        /// The token held.
+        token: Token,
+        /// The holder's table.
+        digest: Digest,
+        /// The token's data.
+        data: Vec<u8>,
+    },
+    /// Kind 3.
+    Ping {
+        /// The author's table.
+        digest: Digest,
+        /// The author's ip.
+        ip: [u8; 16],
+    },
+    /// Kind 4.
+    TokenWasHereRecently {
+        /// The strongest token that the author knows.
+        token: Token,
+        /// Its holder.
+        holder: MacAddr,
+    },
+    /// Kind 5.
+    WhereIsToken,
+    /// Kind 6.
+    GeneratingToken {
+        /// The candidate.
+        token: Token,
+    },
+    /// Kind 7.
+    RingMembers {
+        /// Of the author's whole table.
+        digest: Digest,
+        /// The part of it that fits.
+        members: Vec<Member>,
+    },
+    /// Kind 8.
+    WantToken,
+    /// Kind 9.
+    Leaving,
+    /// Nothing that the protocol allows, and why.
+    Invalid(&'static str),
+}
+
+impl Message {
+    /// The payload of a frame by `author` that carries this message; nothing for
+    /// [`Message::Invalid`].
+    #[must_use]
+    pub fn payload(&self, author: MacAddr) -> Vec<u8> {
+        let (kind, body) = match self {
+            Self::TakeToken {
+                token,
+                digest,
+                data,
+            } => (1, tenure_bytes(token, digest, data)),
+            Self::TokenIsHere {
+                token,
+                digest,
+                data,
+            } => (2, tenure_bytes(token, digest, data)),
+            Self::Ping { digest, ip } => (3, [&digest_bytes(digest)[..], ip].concat()),
+            Self::TokenWasHereRecently { token, holder } => {
+                (4, [&token_bytes(token)[..], &holder.octets()].concat())
+            }
+            Self::WhereIsToken => (5, Vec::new()),
+            Self::GeneratingToken { token } => (6, token_bytes(token)),
+            Self::RingMembers { digest, members } => (7, members_bytes(digest, members)),
+            Self::WantToken => (8, Vec::new()),
+            Self::Leaving => (9, Vec::new()),
+            Self::Invalid(_) => return Vec::new(),
+        };
+        [&[kind, 0][..], &author.octets(), &body].concat()
+    }
+
+    /// The token that the message names.
+    #[must_use]
+    pub fn token(&self) -> Option<Token> {
+        match self {
+            Self::TakeToken { token, .. }
+            | Self::TokenIsHere { token, .. }
+            | Self::TokenWasHereRecently { token, .. }
+            | Self::GeneratingToken { token } => Some(*token),
+            _ => None,
+        }
+    }
+
+    /// The author's table as the message tells it.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::TakeToken { digest, .. }
+            | Self::TokenIsHere { digest, .. }
+            | Self::Ping { digest, .. }
+            | Self::RingMembers { digest, .. } => Some(*digest),
+            _ => None,
+        }
+    }
+}
+
+/// One frame that was seen on the segment.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// When, by [`crate::now`].
+    pub at: std::time::Duration,
+    /// The node that it came from, whatever it says itself.
+    pub port: usize,
+    /// The Ethernet destination.
+    pub dst: MacAddr,
+    /// The Ethernet source.
+    pub src: MacAddr,
+    /// messageAuthorMAC.
+    pub author: MacAddr,
+    /// The message.
+    pub message: Message,
+    /// The whole frame.
+    pub bytes: Vec<u8>,
+}
+
+impl Seen {
+    /// Reads a whole frame; `None` if it is too short to be Ethernet.
+    #[must_use]
+    pub fn read(at: std::time::Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
+        let packet = EthernetPacket::new(&bytes)?;
+        let (dst, src) = (packet.get_destination(), packet.get_source());
+        let (author, message) = read_payload(packet.payload(), src);
+        Some(Self {
+            at,
+            port,
+            dst,
+            src,
+            author,
+            message,
+            bytes,
+        })
+    }
+
+    /// Whether it went to everybody.
+    #[must_use]
+    pub fn is_broadcast(&self) -> bool {
+        self.dst == MacAddr::broadcast()
+    }
+}
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            at,
+            port,
+            dst,
+            message,
+            ..
+        } = self;
+        write!(f, "{at:?} node {port} to {dst}: {message:?}")
+    }
+}
+
+/// A whole Ethernet frame, not padded.
+#[must_use]
+pub fn frame(dst: MacAddr, src: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; MutableEthernetPacket::minimum_packet_size() + payload.len()];
+    if let Some(mut packet) = MutableEthernetPacket::new(&mut bytes) {
+        packet.set_destination(dst);
+        packet.set_source(src);
+        packet.set_ethertype(EtherType::new(ethertype));
+        packet.set_payload(payload);
+    }
+    bytes
+}
+
+fn read_payload(payload: &[u8], src: MacAddr) -> (MacAddr, Message) {
+    let Some(author) = mac_at(payload, 2) else {
+        return (MacAddr::zero(), Message::Invalid("shorter than a header"));
+    };
+    let message = if payload[1] != 0 {
+        Message::Invalid("reserved is not 0")
+    } else if author != src {
+        Message::Invalid("the author is not the source")
+    } else if author.is_multicast() || author.is_zero() {
+        Message::Invalid("the author is no station")
+    } else {
+        let body = read_body(payload[0], &payload[HEADER..]);
+        body.unwrap_or(Message::Invalid("shorter than its kind, or over a bound"))
+    };
+    let message = match message.token() {
+        Some(token) if token.progress >= 1 << 63 => Message::Invalid("progress of 2^63 or more"),
+        _ => message,
+    };
+    (author, message)
+}
+
+fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
+    Some(match kind {
+        1 => Message::TakeToken {
+            token: token_at(body)?,
+            digest: digest_at(body, 18)?,
+            data: data_at(body)?,
+        },
+        2 => Message::TokenIsHere {
+            token: token_at(body)?,
+            digest: digest_at(body, 18)?,
+            data: data_at(body)?,
+        },
+        3 => Message::Ping {
+            digest: digest_at(body, 0)?,
+            ip: array_at(body, 12)?,
+        },
+        4 => Message::TokenWasHereRecently {
+            token: token_at(body)?,
+            holder: mac_at(body, 18)?,
+        },
+        5 => Message::WhereIsToken,
+        6 => Message::GeneratingToken {
+            token: token_at(body)?,
+        },
+        7 => Message::RingMembers {
+            digest: digest_at(body, 0)?,
+            members: members_at(body)?,
+        },
+        8 => Message::WantToken,
+        9 => Message::Leaving,
+        _ => Message::Invalid("unknown kind"),
+    })
+}
+
+fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..offset + N)?.try_into().ok()
+}
+
+fn mac_at(bytes: &[u8], offset: usize) -> Option<MacAddr> {
+    array_at::<6>(bytes, offset).map(MacAddr::from)
+}
+
+fn token_at(body: &[u8]) -> Option<Token> {
+    Some(Token {
+        progress: u64::from_be_bytes(array_at(body, 0)?),
+        author: mac_at(body, 8)?,
+        number: u32::from_be_bytes(array_at(body, 14)?),
+    })
+}
+
+fn digest_at(body: &[u8], offset: usize) -> Option<Digest> {
+    Some(Digest {
+        size: u32::from_be_bytes(array_at(body, offset)?),
+        hash: u64::from_be_bytes(array_at(body, offset + 4)?),
+    })
+}
+
+fn data_at(body: &[u8]) -> Option<Vec<u8>> {
+    let length = usize::from(u16::from_be_bytes(array_at(body, 30)?));
+    if length > MOST_DATA {
+        return None;
+    }
+    body.get(32..32 + length).map(<[u8]>::to_vec)
+}
+
+fn members_at(body: &[u8]) -> Option<Vec<Member>> {
+    let count = usize::from(u16::from_be_bytes(array_at(body, 12)?));
+    if count > MOST_MEMBERS {
+        return None;
+    }
+    let offsets = (0..count).map(|index| 14 + 22 * index);
+    offsets
+        .map(|offset| {
+            Some(Member {
+                mac: mac_at(body, offset)?,
+                ip: array_at(body, offset + 6)?,
+            })
+        })
+        .collect()
+}
+
+fn token_bytes(token: &Token) -> Vec<u8> {
+    let Token {
+        progress,
+        author,
+        number,
+    } = token;
+    [
+        &progress.to_be_bytes()[..],
+        &author.octets(),
+        &number.to_be_bytes(),
+    ]
+    .concat()
+}
+
+fn digest_bytes(digest: &Digest) -> Vec<u8> {
+    [&digest.size.to_be_bytes()[..], &digest.hash.to_be_bytes()].concat()
+}
+
+fn tenure_bytes(token: &Token, digest: &Digest, data: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(data.len()).unwrap_or(u16::MAX).to_be_bytes();
+    [
+        &token_bytes(token)[..],
+        &digest_bytes(digest),
+        &length,
+        data,
+    ]
+    .concat()
+}
+
+fn members_bytes(digest: &Digest, members: &[Member]) -> Vec<u8> {
+    let count = u16::try_from(members.len())
+        .unwrap_or(u16::MAX)
+        .to_be_bytes();
+    let mut bytes = [&digest_bytes(digest)[..], &count].concat();
+    for member in members {
+        bytes.extend(member.mac.octets());
+        bytes.extend(member.ip);
+    }
+    bytes
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+use std::time::Duration;
+
+use super::*;
+
+const A: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const B: [u8; 6] = [2, 0, 0, 0, 0, 2];
+const TOKEN: [u8; 18] = [0, 0, 0, 0, 0, 0, 1, 2, 2, 0, 0, 0, 0, 2, 0, 0, 0, 9];
+const DIGEST: [u8; 12] = [0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8];
+const IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 0, 0, 1];
+
+fn token() -> Token {
+    Token {
+        progress: 0x102,
+        author: B.into(),
+        number: 9,
+    }
+}
+
+fn digest() -> Digest {
+    Digest {
+        size: 2,
+        hash: 0x0102_0304_0506_0708,
+    }
+}
+
+fn payload(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    [&[kind, 0][..], &A, &parts.concat()].concat()
+}
+
+fn every_message() -> Vec<(Message, Vec<u8>)> {
+    let (token, digest, data) = (token(), digest(), b"work".to_vec());
+    let tenure: [&[u8]; 4] = [&TOKEN, &DIGEST, &[0, 4], b"work"];
+    let member = Member {
+        mac: B.into(),
+        ip: IP,
+    };
+    vec![
+        (
+            Message::TakeToken {
+                token,
+                digest,
+                data: data.clone(),
+            },
+            payload(1, &tenure),
+        ),
+        (
+            Message::TokenIsHere {
+                token,
+                digest,
+                data,
+            },
+            payload(2, &tenure),
+        ),
+        (
+            Message::Ping { digest, ip: IP },
+            payload(3, &[&DIGEST, &IP]),
+        ),
+        (
+            Message::TokenWasHereRecently {
+                token,
+                holder: B.into(),
+            },
+            payload(4, &[&TOKEN, &B]),
+        ),
+        (Message::WhereIsToken, payload(5, &[])),
+        (Message::GeneratingToken { token }, payload(6, &[&TOKEN])),
+        (
+            Message::RingMembers {
+                digest,
+                members: vec![member],
+            },
+            payload(7, &[&DIGEST, &[0, 1], &B, &IP]),
+        ),
+        (Message::WantToken, payload(8, &[])),
+        (Message::Leaving, payload(9, &[])),
+    ]
+}
+
+fn read(payload: &[u8]) -> Message {
+    let bytes = frame(MacAddr::broadcast(), A.into(), ETHERTYPE, payload);
+    Seen::read(Duration::ZERO, 0, bytes)
+        .expect("a frame")
+        .message
+}
+
+#[test]
+fn every_kind_is_written_as_the_document_lays_it_out() {
+    for (message, bytes) in every_message() {
+        assert_eq!(message.payload(A.into()), bytes, "{message:?}");
+    }
+}
+
+#[test]
+fn every_kind_is_read_back_with_or_without_padding() {
+    for (message, mut bytes) in every_message() {
+        assert_eq!(read(&bytes), message);
+        bytes.resize(1500, 0xee);
+        assert_eq!(read(&bytes), message);
+    }
+}
+
+#[test]
+fn every_truncation_is_invalid() {
+    for (message, bytes) in every_message() {
+        for length in 0..bytes.len() {
+            assert!(
+                matches!(read(&bytes[..length]), Message::Invalid(_)),
+                "{message:?} {length}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_document_forbids_is_invalid() {
+    let with = |offset: usize, byte: u8| {
+        let mut bytes = every_message()[0].1.clone();
+        bytes[offset] = byte;
+        read(&bytes)
+    };
+    for (offset, byte) in [(0, 0), (0, 10), (1, 1), (7, 3), (8, 0x80), (38, 5)] {
+        assert!(
+            matches!(with(offset, byte), Message::Invalid(_)),
+            "byte {byte} at {offset}"
+        );
+    }
+    let group = frame(
+        A.into(),
+        [3, 0, 0, 0, 0, 1].into(),
+        ETHERTYPE,
+        &[5, 0, 3, 0, 0, 0, 0, 1],
+    );
+    let seen = Seen::read(Duration::ZERO, 0, group).expect("a frame");
+    assert!(matches!(seen.message, Message::Invalid(_)));
+}
+
+#[test]
+fn more_progress_beats_then_the_smaller_author_then_the_smaller_number() {
+    let base = token();
+    assert!(
+        Token {
+            progress: 0x103,
+            ..base
+        }
+        .beats(&base)
+    );
+    assert!(
+        Token {
+            author: A.into(),
+            ..base
+        }
+        .beats(&base)
+    );
+    assert!(Token { number: 8, ..base }.beats(&base));
+    assert!(!base.beats(&base));
+}
+
+#[test]
+fn a_table_is_hashed_in_the_order_of_its_macs() {
+    let (first, second) = (
+        Member {
+            mac: A.into(),
+            ip: [0; 16],
+        },
+        Member {
+            mac: B.into(),
+            ip: IP,
+        },
+    );
+    assert_eq!(digest_of(&[second, first]), digest_of(&[first, second]));
+    // The published XXH3-64 of nothing, with seed 0.
+    assert_eq!(
+        digest_of(&[]),
+        Digest {
+            size: 0,
+            hash: 0x2d06_8005_38d3_94c2
+        }
+    );
+}

@@ -1,0 +1,319 @@
+//! The segment itself: what the other tests stand on.
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Digest, Layout, MacAddr, Message, NetNs, Segment, Token, trials};
+
+const SOON: Duration = Duration::from_secs(5);
+const QUIET: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    ring_segment::main(trials![
+        the_world_is_cut_off_from_the_machine,
+        nodes_hear_each_other_over_a_bridge,
+        the_capture_sees_every_frame_once_and_in_order,
+        the_capture_tells_the_node_that_really_sent,
+        a_cut_node_keeps_its_carrier_and_hears_nothing,
+        a_pulled_cable_is_noticed_and_put_back,
+        an_interface_can_go_and_come_back,
+        the_switch_learns_and_floods,
+        the_switch_loses_and_doubles_as_told,
+        the_switch_keeps_partitions_apart,
+        the_switch_delays_and_reorders,
+        another_ethertype_is_captured_alone,
+        addresses_and_random_macs_are_as_asked_for,
+        a_pair_has_one_cable,
+    ])
+}
+
+fn ping(hash: u64) -> Message {
+    Message::Ping {
+        digest: Digest { size: 1, hash },
+        ip: [0; 16],
+    }
+}
+
+fn hashes(frames: &[ring_segment::Seen]) -> Vec<u64> {
+    frames
+        .iter()
+        .filter_map(|seen| Some(seen.message.digest()?.hash))
+        .collect()
+}
+
+fn the_world_is_cut_off_from_the_machine() -> Result<()> {
+    let links = Command::new("ip").args(["-brief", "link"]).output()?;
+    let links = String::from_utf8(links.stdout)?;
+    ensure!(
+        links.lines().all(|line| line.starts_with("lo ")),
+        "not only lo: {links}"
+    );
+    ensure!(
+        std::process::id() == 1,
+        "a process {} would leave others",
+        std::process::id()
+    );
+    Ok(())
+}
+
+fn nodes_hear_each_other_over_a_bridge() -> Result<()> {
+    let segment = Segment::bridge(3)?;
+    let peers = [0, 1, 2].map(|n| segment.node(n).peer());
+    let [a, b, c] = peers;
+    let (a, b, c) = (a?, b?, c?);
+    a.broadcast(&Message::WhereIsToken)?;
+    for peer in [&b, &c] {
+        let seen = peer.expect(SOON, |seen| seen.message == Message::WhereIsToken)?;
+        ensure!(seen.src == a.mac() && seen.is_broadcast());
+    }
+    let token = Token {
+        progress: 7,
+        author: b.mac(),
+        number: 1,
+    };
+    b.send(
+        a.mac(),
+        &Message::TokenWasHereRecently {
+            token,
+            holder: c.mac(),
+        },
+    )?;
+    a.expect(SOON, |seen| seen.message.token() == Some(token))?;
+    ensure!(
+        c.receive(QUIET)?.is_none(),
+        "the answer was meant for another"
+    );
+    ensure!(b.receive(QUIET)?.is_none(), "a peer heard its own frame");
+    Ok(())
+}
+
+fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
+    let segment = Segment::bridge(4)?;
+    let peer = segment.node(1).peer()?;
+    let before = ring_segment::now();
+    for number in 0..500 {
+        let dst = if number % 2 == 0 {
+            MacAddr::broadcast()
+        } else {
+            segment.node(2).mac()
+        };
+        peer.send(dst, &ping(number))?;
+    }
+    let after = ring_segment::now();
+    segment
+        .capture()
+        .wait_until(SOON, |frames| (frames.len() >= 500).then_some(()))?;
+    let frames = segment.capture().frames();
+    ensure!(hashes(&frames) == (0..500).collect::<Vec<_>>());
+    ensure!(
+        frames.is_sorted_by_key(|seen| seen.at),
+        "the stamps go back"
+    );
+    ensure!(
+        frames
+            .iter()
+            .all(|seen| before <= seen.at && seen.at <= after + SOON)
+    );
+    Ok(())
+}
+
+fn the_capture_tells_the_node_that_really_sent() -> Result<()> {
+    let segment = Segment::bridge(3)?;
+    let (honest, forger) = (segment.node(0), segment.node(2).peer()?);
+    forger.send_as(honest.mac(), MacAddr::broadcast(), &Message::Leaving)?;
+    let seen = segment.capture().wait_from(0, SOON, |_| true)?;
+    ensure!(seen.port == 2 && seen.src == honest.mac(), "{seen:?}");
+    Ok(())
+}
+
+fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
+    for segment in [Segment::bridge(3)?, Segment::switch(3, 1)?] {
+        let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+        segment.cut(1)?;
+        a.broadcast(&ping(1))?;
+        b.broadcast(&ping(2))?;
+        ensure!(
+            a.receive(QUIET)?.is_none() && b.receive(QUIET)?.is_none(),
+            "it is not cut off"
+        );
+        let link = segment
+            .node(1)
+            .ns()
+            .ask_ip(&["-brief", "link", "show", "eth0"])?;
+        ensure!(
+            link.contains("UP") && !link.contains("NO-CARRIER"),
+            "{link}"
+        );
+        // What a node sends into the void is still evidence.
+        segment
+            .capture()
+            .wait_from(0, SOON, |seen| seen.port == 1)?;
+        segment.heal(1)?;
+        a.broadcast(&ping(3))?;
+        b.expect(SOON, |seen| seen.message == ping(3))?;
+    }
+    Ok(())
+}
+
+fn a_pulled_cable_is_noticed_and_put_back() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    segment.lose_carrier(1)?;
+    let link = segment
+        .node(1)
+        .ns()
+        .ask_ip(&["-brief", "link", "show", "eth0"])?;
+    ensure!(link.contains("NO-CARRIER"), "{link}");
+    segment.regain_carrier(1)?;
+    segment.wait_for_link(1)?;
+    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    a.broadcast(&ping(1))?;
+    b.expect(SOON, |seen| seen.message == ping(1))?;
+    Ok(())
+}
+
+fn an_interface_can_go_and_come_back() -> Result<()> {
+    let mut segment = Segment::bridge(2)?;
+    segment.unplug(1)?;
+    segment
+        .node(1)
+        .peer()
+        .err()
+        .context("there is no interface")?;
+    segment.plug(1)?;
+    segment.wait_for_link(1)?;
+    segment.node(1).peer()?.broadcast(&ping(1))?;
+    let seen = segment.capture().wait_from(0, SOON, |_| true)?;
+    ensure!(seen.port == 1 && seen.src == segment.node(1).mac());
+    Ok(())
+}
+
+fn the_switch_learns_and_floods() -> Result<()> {
+    let segment = Segment::switch(3, 1)?;
+    let (a, b, c) = (
+        segment.node(0).peer()?,
+        segment.node(1).peer()?,
+        segment.node(2).peer()?,
+    );
+    a.broadcast(&ping(1))?;
+    b.expect(SOON, |seen| seen.message == ping(1))?;
+    c.expect(SOON, |seen| seen.message == ping(1))?;
+    b.send(a.mac(), &ping(2))?;
+    a.expect(SOON, |seen| seen.message == ping(2))?;
+    ensure!(
+        c.receive(QUIET)?.is_none(),
+        "a learned station's frame was flooded"
+    );
+    let frames = segment.capture().frames();
+    ensure!(hashes(&frames) == [1, 2], "{frames:?}");
+    Ok(())
+}
+
+fn the_switch_loses_and_doubles_as_told() -> Result<()> {
+    let mut outcomes = Vec::new();
+    for _ in 0..2 {
+        let segment = Segment::switch(2, 42)?;
+        let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+        segment
+            .rules()
+            .set(|rules| (rules.loss, rules.duplication) = (0.3, 0.2));
+        for number in 0..1000 {
+            a.broadcast(&ping(number))?;
+        }
+        let sent = |frames: &[_]| (frames.len() >= 1000).then_some(());
+        segment.capture().wait_until(SOON, sent)?;
+        outcomes.push(hashes(&b.collect(QUIET)?));
+    }
+    ensure!(
+        outcomes[0] == outcomes[1],
+        "the same seed had another outcome"
+    );
+    let received = &outcomes[0];
+    let mut distinct = received.clone();
+    distinct.dedup();
+    ensure!(
+        (600..800).contains(&distinct.len()),
+        "{} of 1000 came",
+        distinct.len()
+    );
+    let doubles = received.len() - distinct.len();
+    ensure!((90..190).contains(&doubles), "{doubles} came twice");
+    Ok(())
+}
+
+fn the_switch_keeps_partitions_apart() -> Result<()> {
+    let segment = Segment::switch(3, 1)?;
+    let (a, b, c) = (
+        segment.node(0).peer()?,
+        segment.node(1).peer()?,
+        segment.node(2).peer()?,
+    );
+    segment.rules().set(|rules| rules.side = vec![0, 1, 0]);
+    a.broadcast(&ping(1))?;
+    c.expect(SOON, |seen| seen.message == ping(1))?;
+    ensure!(b.receive(QUIET)?.is_none(), "a frame crossed over");
+    segment.rules().set(|rules| rules.side = vec![0, 0, 0]);
+    a.broadcast(&ping(2))?;
+    b.expect(SOON, |seen| seen.message == ping(2))?;
+    Ok(())
+}
+
+fn the_switch_delays_and_reorders() -> Result<()> {
+    let segment = Segment::switch(2, 5)?;
+    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    segment
+        .rules()
+        .set(|rules| rules.delay = Duration::from_millis(20)..Duration::from_millis(60));
+    let mut first = None;
+    for number in 0..50 {
+        let at = a.broadcast(&ping(number))?;
+        first.get_or_insert(at);
+    }
+    let received = b.collect(Duration::from_millis(400))?;
+    ensure!(received.len() == 50, "{} of 50 came", received.len());
+    let order = hashes(&received);
+    ensure!(!order.is_sorted(), "nothing was overtaken");
+    let delay = received[0].at.saturating_sub(first.unwrap_or_default());
+    ensure!(
+        delay >= Duration::from_millis(20),
+        "the first came after {delay:?}"
+    );
+    Ok(())
+}
+
+fn another_ethertype_is_captured_alone() -> Result<()> {
+    let segment = Layout::new(2).ethertype(0x9000).bridge()?;
+    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    let other = ring_segment::frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));
+    a.send_frame(&other)?;
+    a.broadcast(&ping(1))?;
+    b.expect(SOON, |seen| seen.message == ping(1))?;
+    segment.capture().wait_from(0, SOON, |_| true)?;
+    let frames = segment.capture().frames();
+    ensure!(hashes(&frames) == [1] && frames.len() == 1, "{frames:?}");
+    Ok(())
+}
+
+fn addresses_and_random_macs_are_as_asked_for() -> Result<()> {
+    let segment = Layout::new(2).random_macs(9).addresses().bridge()?;
+    for node in segment.nodes() {
+        let text = node.ns().ask_ip(&["address", "show", "eth0"])?;
+        ensure!(text.contains(&node.mac().to_string()), "{text}");
+        ensure!(
+            text.contains(&format!("10.77.0.{}/24", node.index() + 1)),
+            "{text}"
+        );
+        ensure!(!text.contains("inet6"), "IPv6 makes noise: {text}");
+    }
+    let fresh: &NetNs = segment.hub();
+    ensure!(fresh.ask_ip(&["-brief", "link"])?.contains("br0"));
+    Ok(())
+}
+
+fn a_pair_has_one_cable() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let (a, b) = (left.peer()?, right.peer()?);
+    a.send(b.mac(), &ping(1))?;
+    b.expect(SOON, |seen| seen.message == ping(1))?;
+    Ok(())
+}
