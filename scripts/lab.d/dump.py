@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Prints the ring's frames as they pass an interface. Shares no code with ringd, on purpose:
+what it shows is what is on the wire. Needs nothing but Python and the right to open a packet
+socket."""
+
+import argparse
+import signal
+import socket
+import struct
+import sys
+import time
+
+ETH_P_ALL = 3
+SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
+KINDS = {
+    1: "TAKE_TOKEN", 2: "TOKEN_IS_HERE", 3: "PING", 4: "TOKEN_WAS_HERE_RECENTLY",
+    5: "WHERE_IS_TOKEN", 6: "GENERATING_TOKEN", 7: "RING_MEMBERS", 8: "WANT_TOKEN", 9: "LEAVING",
+}
+
+
+def mac(data):
+    return "broadcast" if data == b"\xff" * 6 else data.hex(":")
+
+
+def ip(data):
+    if not any(data):
+        return "none"
+    if data[:12] == b"\0" * 10 + b"\xff\xff":
+        return socket.inet_ntop(socket.AF_INET, data[12:])
+    return socket.inet_ntop(socket.AF_INET6, data)
+
+
+class Reader:
+    """Takes fields off the front; raises ValueError where the bytes end."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        if self.at + count > len(self.data):
+            raise ValueError(f"truncated: {count} bytes needed at offset {self.at}, {len(self.data) - self.at} there")
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def number(self, count):
+        return int.from_bytes(self.take(count), "big")
+
+    def token(self):
+        progress = self.number(8)
+        return f"token {progress} of {mac(self.take(6))} #{self.number(4)}"
+
+    def digest(self):
+        return f"ring {self.number(4)} members {self.take(8).hex()}"
+
+    def tail(self):
+        length = self.number(2)
+        data = self.take(length)
+        return f"data {data.hex()}" if length else "no data"
+
+    def members(self):
+        count = self.number(2)
+        return ", ".join(f"{mac(self.take(6))} {ip(self.take(16))}" for _ in range(count))
+
+
+def decode(payload):
+    """The message in words; the layouts are those of docs/protocol.md."""
+    reader = Reader(payload)
+    kind, reserved, author = reader.number(1), reader.number(1), reader.take(6)
+    words = [KINDS.get(kind, f"unknown kind {kind}")]
+    if reserved:
+        words.append(f"reserved byte {reserved}")
+    if kind in (1, 2):
+        words += [reader.token(), reader.digest(), reader.tail()]
+    elif kind == 3:
+        words += [reader.digest(), f"ip {ip(reader.take(16))}"]
+    elif kind == 4:
+        words += [reader.token(), f"holder {mac(reader.take(6))}"]
+    elif kind == 6:
+        words.append(reader.token())
+    elif kind == 7:
+        words += [reader.digest(), reader.members()]
+    return author, words
+
+
+def describe(frame):
+    try:
+        author, words = decode(frame[14:])
+    except ValueError as error:
+        return f"malformed ({error}): {frame[14:].hex()}"
+    if author != frame[6:12]:
+        words.insert(0, f"author {mac(author)}!")
+    return "  ".join(words)
+
+
+class Pcap:
+    """A capture file as tcpdump and Wireshark read it (nanosecond time stamps)."""
+
+    def __init__(self, path):
+        self.file = sys.stdout.buffer if path == "-" else open(path, "wb")
+        self.file.write(struct.pack("=IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
+
+    def write(self, now, frame):
+        seconds, nanos = divmod(now, 10**9)
+        self.file.write(struct.pack("=IIII", seconds, nanos, len(frame), len(frame)) + frame)
+        self.file.flush()
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="dump", description="Prints the ring's frames as they pass.")
+    parser.add_argument("interface", help=argparse.SUPPRESS)
+    parser.add_argument("-c", "--count", type=int, help="end after COUNT frames")
+    parser.add_argument("-k", "--kind", choices=KINDS.values(), metavar="KIND", help="only this kind: " + " ".join(KINDS.values()))
+    parser.add_argument("-w", "--write", metavar="FILE", help="write a pcap file instead ('-' for the standard output)")
+    parser.add_argument("--ethertype", type=lambda text: int(text, 0), default=0x88B5, help="the ring's (default 0x88b5)")
+    return parser.parse_args()
+
+
+def open_socket(interface):
+    # All EtherTypes, since a bridge takes the frames of a port before it asks who wants one type.
+    tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    tap.bind((interface, ETH_P_ALL))
+    # A bridge shows itself the unicast between its ports only when it is promiscuous.
+    request = struct.pack("=iHH8s", socket.if_nametoindex(interface), PACKET_MR_PROMISC, 0, b"")
+    tap.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, request)
+    return tap
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        tap = open_socket(options.interface)
+        pcap = Pcap(options.write) if options.write else None
+    except OSError as error:
+        sys.exit(f"dump: cannot listen on {options.interface}: {error}")
+    wanted, seen = options.ethertype.to_bytes(2, "big"), 0
+    while options.count is None or seen < options.count:
+        frame = tap.recv(65535)
+        now = time.time_ns()
+        if frame[12:14] != wanted or options.kind and KINDS.get(frame[14] if len(frame) > 14 else 0) != options.kind:
+            continue
+        seen += 1
+        if pcap:
+            pcap.write(now, frame)
+        else:
+            clock = time.strftime("%H:%M:%S", time.localtime(now // 10**9))
+            print(f"{clock}.{now // 1000 % 10**6:06}  {mac(frame[6:12])} > {mac(frame[:6]):17}  {describe(frame)}", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
