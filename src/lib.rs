@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 pub mod control;
+pub mod ctl;
 pub mod daemon;
 pub mod driver;
 pub mod observe;

@@ -47,6 +47,12 @@ impl LineBuffer {
         self.filled = (self.filled + len).min(MAX_REQUEST);
     }
 
+    /// Whether [`next_line`](Self::next_line) has something to give.
+    #[must_use]
+    pub fn has_line(&self) -> bool {
+        self.filled == MAX_REQUEST || self.bytes[..self.filled].contains(&b'\n')
+    }
+
     /// Takes the next whole line out and reads it; `None`: none is whole yet.
     ///
     /// # Errors

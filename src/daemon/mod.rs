@@ -1,8 +1,20 @@
-//! The daemon.
+//! The daemon: the one loop and what it wires together. No protocol decisions.
+
+mod attachment;
+mod client;
 mod duration;
+mod endpoint;
 mod error;
+mod housekeeping;
+mod notify;
 mod options;
+mod run;
+mod server;
+mod share;
+mod signals;
 mod state_file;
+mod status;
+
 pub use error::Error;
 pub use options::{LogFormat, Options};
-pub use state_file::{Found, StateFile, WriteFailures};
+pub use run::run;

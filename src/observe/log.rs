@@ -2,7 +2,6 @@
 
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use tracing::{debug, error, info, warn};
 
 use super::RateLimit;
 use super::text::{drop_reason, reason};
+use super::words::{Hidden, Ip, Members, TokenId, TokenWords};
 use crate::driver::Observe;
 use crate::proto::lab2::{DropReason, Event, Reason, State};
 use crate::proto::time::{Instant, Now};
-use words::{Hidden, Ip, Members, TokenId, TokenWords};
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
@@ -123,9 +122,10 @@ impl Log {
         };
         let (event, words) = ("owner_changed", TokenWords(self.known));
         let token = self.known.map(TokenId).map(display);
-        match owner {
-            Some(owner) => info!(event, %owner, token, "owner is {owner}; {words}{hidden}"),
-            None => info!(event, token, "owner is unknown; {words}{hidden}"),
+        if let Some(owner) = owner {
+            info!(event, %owner, token, "owner is {owner}; {words}{hidden}");
+        } else {
+            info!(event, token, "owner is unknown; {words}{hidden}");
         }
     }
 
@@ -219,6 +219,19 @@ impl Observe<Event> for Log {
                     error!(
                         event = "progress_exhausted",
                         "the token's progress has reached 2^63 - 1: it cannot be handed over"
+                    );
+                }
+            }
+            Event::DataRefused { len, may_use } => {
+                if self.admit(now).is_some() {
+                    let why = if may_use {
+                        "a token carries 1024 at most"
+                    } else {
+                        "this node may not use the token just now"
+                    };
+                    warn!(
+                        event = "data_refused",
+                        len, "{len} bytes of data refused: {why}"
                     );
                 }
             }

@@ -7,12 +7,14 @@ mod rate;
 mod subscriber;
 mod tally;
 pub mod text;
+mod words;
 
 pub use latency::Latency;
 pub use log::Log;
 pub use rate::RateLimit;
 pub use subscriber::LogOutput;
 pub use tally::Tally;
+pub use words::Ip;
 
 use crate::driver::Observe;
 use crate::proto::lab2::Event;

@@ -112,6 +112,7 @@ impl Observe<Event> for Tally {
             Event::TableFull { .. } => self.table_full += 1,
             Event::OwnerChanged { .. }
             | Event::ProgressExhausted
+            | Event::DataRefused { .. }
             | Event::MemberAdded { .. }
             | Event::MemberMoved { .. }
             | Event::MemberLeft { .. } => {}

@@ -78,7 +78,7 @@ fn a_torn_slot_leaves_the_one_before() {
 fn a_corrupt_file_is_said_and_started_afresh() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("eth0.state");
-    for contents in [&b"x"[..], &[0; 600], &[0xff; 100_000]] {
+    for contents in [vec![b'x'], vec![0; 600], vec![0xff; 100_000]] {
         fs::write(&path, contents).unwrap();
         let (mut state, found) = open(directory.path());
         assert_eq!(found, Found::Corrupt);
@@ -96,7 +96,7 @@ fn a_record_is_one_write_to_one_slot() {
     let before = fs::read(state.path()).unwrap();
     state.store(&durable(2));
     let after = fs::read(state.path()).unwrap();
-    let (kept, written) = (SLOTS[1] as usize, SLOTS[0] as usize);
+    let [written, kept] = SLOTS.map(|slot| usize::try_from(slot).unwrap());
     assert_eq!(before[kept..kept + LEN], after[kept..kept + LEN]);
     let bytes = after[written..written + LEN].try_into().unwrap();
     assert_eq!(Record::decode(bytes).unwrap().durable, durable(2));

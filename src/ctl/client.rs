@@ -1,0 +1,77 @@
+//! Asking a daemon.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::socket::sockopt::SendTimeout;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+use super::Error;
+use crate::control::{Reply, Request, to_line};
+
+/// How long the daemon may take for each step.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Sends the request to the daemon at `path` and waits for its reply.
+///
+/// # Errors
+/// The daemon is not reached, does not answer in time, or answers with an error.
+pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
+    let stream = connected(path).map_err(|source| Error::Connect {
+        path: path.to_owned(),
+        source,
+    })?;
+    let bytes = exchange(stream, request).map_err(|source| Error::Exchange {
+        path: path.to_owned(),
+        source,
+    })?;
+    match serde_json::from_slice(&bytes) {
+        Ok(Reply::Error(why)) => Err(Error::Refused(why)),
+        Ok(reply) => Ok(reply),
+        Err(source) => Err(Error::Reply {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Connects, but does not wait for ever for a daemon that accepts nobody.
+pub(super) fn connected(path: &Path) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    let patience = i64::try_from(PATIENCE.as_secs()).unwrap_or(i64::MAX);
+    setsockopt(&socket, SendTimeout, &TimeVal::seconds(patience))?;
+    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// The reply's line, without its end.
+fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Vec<u8>> {
+    let line = to_line(request).map_err(io::Error::other)?;
+    // A daemon that has no room for one more client says so and hangs up without reading.
+    let sent = stream.write_all(&line);
+    let mut reply = Vec::new();
+    let mut part = [0; 16 << 10];
+    while reply.last() != Some(&b'\n') {
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(len) => reply.extend_from_slice(&part[..len]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let text = format!("it said nothing for {PATIENCE:?}; is it stopped?");
+                return Err(io::Error::new(ErrorKind::TimedOut, text));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if reply.pop() == Some(b'\n') {
+        return Ok(reply);
+    }
+    sent?;
+    Err(io::Error::new(ErrorKind::UnexpectedEof, "it hung up"))
+}

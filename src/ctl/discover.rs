@@ -1,0 +1,102 @@
+//! Finding the daemon to ask.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::client::connected;
+
+/// The one control socket in `directory`.
+///
+/// # Errors
+/// There is none, or several, or the directory cannot be read.
+pub fn only_socket(directory: &Path) -> Result<PathBuf, Error> {
+    let mut sockets = sockets(directory)?;
+    sockets.sort();
+    match sockets.len() {
+        0 => Err(Error::NoneRuns),
+        1 => Ok(sockets.remove(0)),
+        _ => Err(Error::Several {
+            interfaces: sockets.iter().filter_map(|path| interface(path)).collect(),
+        }),
+    }
+}
+
+fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::Directory(error)),
+    };
+    let mut sockets = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::Directory)?;
+        let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
+        let path = entry.path();
+        let is_named = path.extension().is_some_and(|end| end == "sock");
+        if is_socket && is_named && is_listened_at(&path) {
+            sockets.push(path);
+        }
+    }
+    Ok(sockets)
+}
+
+/// Whether a daemon is behind it: one that was killed leaves its file behind.
+fn is_listened_at(path: &Path) -> bool {
+    !connected(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+fn interface(path: &Path) -> Option<String> {
+    Some(path.file_stem()?.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_socket;
+    use crate::ctl::Error;
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn no_directory_and_no_socket_are_no_daemon() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("eth0.sock"), "no socket").unwrap();
+        let _other = UnixListener::bind(directory.path().join("other")).unwrap();
+        for path in [directory.path(), &directory.path().join("missing")] {
+            let error = only_socket(path).unwrap_err();
+            assert!(matches!(error, Error::NoneRuns), "{error}");
+            assert!(error.to_string().contains("sudo ringd IFACE"), "{error}");
+            assert_eq!(error.exit_code(), 3);
+        }
+    }
+
+    #[test]
+    fn one_socket_is_the_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        let _daemon = UnixListener::bind(&path).unwrap();
+        assert_eq!(only_socket(directory.path()).unwrap(), path);
+    }
+
+    #[test]
+    fn what_a_killed_daemon_left_does_not_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        drop(UnixListener::bind(directory.path().join("eth1.sock")).unwrap());
+        let _daemon = UnixListener::bind(&path).unwrap();
+        assert_eq!(only_socket(directory.path()).unwrap(), path);
+    }
+
+    #[test]
+    fn several_are_listed_to_choose_from() {
+        let directory = tempfile::tempdir().unwrap();
+        let daemons = ["eth0", "br0"]
+            .map(|name| UnixListener::bind(directory.path().join(format!("{name}.sock"))).unwrap());
+        let error = only_socket(directory.path()).unwrap_err();
+        assert!(error.to_string().contains("-i br0 or -i eth0"), "{error}");
+        assert_eq!(error.exit_code(), 4);
+        drop(daemons);
+    }
+}

@@ -1,0 +1,204 @@
+//! A status as people want to read it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::control::{ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status};
+
+/// The most members that are listed; a larger ring is for programs (`--json`).
+const LISTED: usize = 100;
+
+/// Writes the status.
+///
+/// # Errors
+/// `out` takes nothing.
+pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
+    head(status, out)?;
+    writeln!(out, "\nMembers ({})", status.members.len())?;
+    writeln!(out, "{}", members(status).trim_fmt())?;
+    if let Some(more) = status.members.len().checked_sub(LISTED).filter(|&n| n > 0) {
+        writeln!(
+            out,
+            "  and {more} more: ringctl status --json lists them all"
+        )?;
+    }
+    constants(&status.constants, out)?;
+    counters(&status.counters, out)
+}
+
+fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
+    let link = match status.link.as_str() {
+        "up" => String::new(),
+        why => format!(" (the link is {why})"),
+    };
+    let token = status.token.as_ref().map_or_else(
+        || "none known".to_owned(),
+        |token| format!("{}/{}/{}", token.progress, token.author, token.number),
+    );
+    let owner = match &status.owner {
+        Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
+        Some(owner) => owner.clone(),
+        None => "unknown".to_owned(),
+    };
+    let heard = status
+        .heard_about_token_ns
+        .map_or_else(|| "never".to_owned(), |ns| format!("{} ago", short(ns)));
+    let lines = [
+        (
+            "Interface",
+            format!("{}, MAC {}{link}", status.interface, status.mac),
+        ),
+        ("State", status.state.clone()),
+        ("Token", token),
+        ("Owner", owner),
+        ("Token heard", heard),
+        ("Ring hash", status.ring_hash.clone()),
+    ];
+    for (name, value) in lines {
+        writeln!(out, "{name:<13}{value}")?;
+    }
+    Ok(())
+}
+
+fn members(status: &Status) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header([" MAC", "IP", "PENALTY", "LAST SEEN", ""]);
+    for member in status.members.iter().take(LISTED) {
+        table.add_row(row(status, member));
+    }
+    table
+}
+
+fn row(status: &Status, member: &MemberStatus) -> [String; 5] {
+    let is_self = member.mac == status.mac;
+    let seen = match member.last_seen_ns {
+        _ if is_self => "now".to_owned(),
+        Some(ns) => format!("{} ago", short(ns)),
+        None => "never".to_owned(),
+    };
+    let is_owner = status.owner.as_ref() == Some(&member.mac);
+    let remark = match (is_self, is_owner) {
+        (true, true) => "this node, owner",
+        (true, false) => "this node",
+        (false, true) => "owner",
+        (false, false) => "",
+    };
+    let penalty = match member.penalty {
+        0 => "-".to_owned(),
+        1 => "1 turn".to_owned(),
+        turns => format!("{turns} turns"),
+    };
+    let ip = member.ip.as_deref().unwrap_or("-");
+    [
+        format!(" {}", member.mac),
+        ip.to_owned(),
+        penalty,
+        seen,
+        remark.to_owned(),
+    ]
+}
+
+fn constants(constants: &ConstantsStatus, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nConstants")?;
+    writeln!(
+        out,
+        "  heartbeat {}, waiter timeout {}, looser timeout {}, answer timeout {}",
+        short(constants.heartbeat_ns),
+        short(constants.waiter_timeout_ns),
+        short(constants.looser_timeout_ns),
+        short(constants.looser_answer_timeout_ns),
+    )?;
+    writeln!(
+        out,
+        "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}",
+        short(constants.take_timeout_ns),
+        constants.take_attempts,
+        short(constants.idle_hold_ns),
+        constants.ethertype,
+        constants.max_members,
+    )
+}
+
+fn counters(counters: &Counters, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nCounters (those that are not 0)")?;
+    writeln!(
+        out,
+        "  hand-overs {}, failed {}",
+        counters.hand_overs, counters.hand_overs_failed
+    )?;
+    if counters.hand_overs > 0 {
+        latency(&counters.hand_over_latency, out)?;
+    }
+    let single = |name: &str, value| BTreeMap::from([(name.to_owned(), value)]);
+    let groups = [
+        ("received", &counters.received),
+        ("sent", &counters.sent),
+        ("not sent", &counters.send_failed),
+        ("dropped", &counters.dropped),
+        ("state changes", &counters.state_changes),
+        ("because", &counters.state_change_reasons),
+        (
+            "table full",
+            &single("authors not remembered", counters.table_full),
+        ),
+        ("late", &single("wake-ups", counters.late_wake_ups)),
+    ];
+    for (name, counts) in groups {
+        group(name, counts, out)?;
+    }
+    Ok(())
+}
+
+fn latency(latency: &HandOverLatency, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "  hand-over latency: min {}, p50 {}, p90 {}, p99 {}, max {}",
+        short(latency.min_ns),
+        short(latency.p50_ns),
+        short(latency.p90_ns),
+        short(latency.p99_ns),
+        short(latency.max_ns),
+    )
+}
+
+/// The counters of one group, one a line; nothing if all are 0.
+fn group(name: &str, counts: &BTreeMap<String, u64>, out: &mut impl Write) -> io::Result<()> {
+    let mut name = name;
+    for (key, count) in counts.iter().filter(|(_, count)| **count > 0) {
+        writeln!(out, "  {name:<14}{key:<24}{count:>12}")?;
+        name = "";
+    }
+    Ok(())
+}
+
+/// A time in its largest fitting unit with three digits at most: `1.25ms`, `37.0us`, `2.00s`; minutes and more
+/// as in `3m 5s`.
+fn short(ns: u64) -> String {
+    let duration = Duration::from_nanos(ns);
+    if duration >= Duration::from_secs(60) {
+        return humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string();
+    }
+    let (unit, per) = match ns {
+        0 => return "0".to_owned(),
+        1..1_000 => return format!("{ns}ns"),
+        1_000..1_000_000 => ("us", 1_000),
+        1_000_000..1_000_000_000 => ("ms", 1_000_000),
+        _ => ("s", 1_000_000_000),
+    };
+    let (whole, part) = (ns / per, ns % per * 100 / per);
+    match whole {
+        _ if ns.is_multiple_of(per) => format!("{whole}{unit}"),
+        0..10 => format!("{whole}.{part:02}{unit}"),
+        10..100 => format!("{whole}.{}{unit}", part / 10),
+        _ => format!("{whole}{unit}"),
+    }
+}

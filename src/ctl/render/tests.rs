@@ -1,0 +1,138 @@
+use super::{short, status};
+use crate::control::{ConstantsStatus, Counters, MemberStatus, Status, TokenStatus};
+
+fn member(last: u8) -> MemberStatus {
+    MemberStatus {
+        mac: format!("02:00:00:00:00:{last:02x}"),
+        ip: (last == 2).then(|| "10.0.0.2".to_owned()),
+        penalty: u32::from(last) - 1,
+        last_seen_ns: (last != 3).then_some(1_250_000),
+    }
+}
+
+fn example() -> Status {
+    let mut counters = Counters {
+        hand_overs: 12,
+        ..Counters::default()
+    };
+    counters.received.insert("PING".to_owned(), 7);
+    counters.received.insert("LEAVING".to_owned(), 0);
+    counters.hand_over_latency.p50_ns = 37_400;
+    Status {
+        interface: "eth0".to_owned(),
+        mac: "02:00:00:00:00:01".to_owned(),
+        link: "up".to_owned(),
+        state: "WAITER".to_owned(),
+        token: Some(TokenStatus {
+            progress: 17,
+            author: "02:00:00:00:00:01".to_owned(),
+            number: 3,
+        }),
+        owner: Some("02:00:00:00:00:02".to_owned()),
+        heard_about_token_ns: Some(12_345_678),
+        members: (1..=3).map(member).collect(),
+        ring_hash: "00000000deadbeef".to_owned(),
+        constants: ConstantsStatus {
+            heartbeat_ns: 100_000_000,
+            waiter_timeout_ns: 400_000_000,
+            looser_timeout_ns: 200_000_000,
+            looser_answer_timeout_ns: 100_000_000,
+            take_timeout_ns: 5_000_000,
+            take_attempts: 3,
+            idle_hold_ns: 10_000_000,
+            ethertype: "0x88b5".to_owned(),
+            max_members: 4096,
+        },
+        counters,
+    }
+}
+
+fn text(shown: &Status) -> String {
+    let mut out = Vec::new();
+    status(shown, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_head_says_state_token_and_owner() {
+    let text = text(&example());
+    for line in [
+        "Interface    eth0, MAC 02:00:00:00:00:01\n",
+        "State        WAITER\n",
+        "Token        17/02:00:00:00:00:01/3\n",
+        "Owner        02:00:00:00:00:02\n",
+        "Token heard  12.3ms ago\n",
+        "Ring hash    00000000deadbeef\n",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn a_status_without_anything_is_shown_too() {
+    let mut shown = example();
+    (shown.token, shown.owner, shown.heard_about_token_ns) = (None, None, None);
+    shown.link = "without carrier".to_owned();
+    shown.members.clear();
+    let text = text(&shown);
+    for words in [
+        "none known",
+        "unknown",
+        "never",
+        "(the link is without carrier)",
+    ] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+}
+
+#[test]
+fn members_stand_one_a_line_with_remarks() {
+    let text = text(&example());
+    let line = |mac: &str| {
+        let start = format!("  {mac}");
+        let line = text.lines().find(|line| line.starts_with(&start)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        line("02:00:00:00:00:01"),
+        "02:00:00:00:00:01 - - now this node"
+    );
+    assert_eq!(
+        line("02:00:00:00:00:02"),
+        "02:00:00:00:00:02 10.0.0.2 1 turn 1.25ms ago owner"
+    );
+    assert_eq!(
+        line("02:00:00:00:00:03"),
+        "02:00:00:00:00:03 - 2 turns never"
+    );
+}
+
+#[test]
+fn only_counters_that_count_are_shown() {
+    let text = text(&example());
+    assert!(text.contains("hand-overs 12, failed 0"));
+    assert!(text.contains("p50 37.4us"));
+    assert!(text.contains("PING"));
+    for absent in ["LEAVING", "dropped", "late"] {
+        assert!(!text.contains(absent), "{absent} in\n{text}");
+    }
+}
+
+#[test]
+fn times_are_short() {
+    for (ns, expected) in [
+        (0, "0"),
+        (999, "999ns"),
+        (1_000, "1us"),
+        (1_256, "1.25us"),
+        (99_950, "99.9us"),
+        (100_000_000, "100ms"),
+        (123_456_789, "123ms"),
+        (2_005_000_000, "2.00s"),
+        (59_999_999_999, "59.9s"),
+        (185_400_000_000, "3m 5s"),
+        (u64::MAX, "584years 6months 18days 11h 59m 29s"),
+    ] {
+        assert_eq!(short(ns), expected, "{ns}");
+    }
+}

@@ -1,0 +1,375 @@
+//! The daemon's one loop, in one thread.
+//!
+//! Each turn waits until something is there or the machine's time has come, then does a bounded
+//! amount of everything in order of urgency: frames, time-outs, the interface, signals, and last
+//! the control socket.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use tracing::{info, warn};
+
+use super::attachment::{Attachment, Step};
+use super::housekeeping::Housekeeping;
+use super::notify::Notifier;
+use super::server::Server;
+use super::signals::{Signals, Wish};
+use super::state_file::{Found, StateFile};
+use super::status::status;
+use super::{Error, LogFormat, Options};
+use crate::control::{Reply, Request};
+use crate::driver::{Driver, Environment};
+use crate::observe::{Log, LogOutput, Observers, Tally};
+use crate::proto::LinkState;
+use crate::proto::lab2::{Command, Constants, Durable, Lab2};
+use crate::proto::time::{Instant, Now};
+use crate::sys::{Interest, InterfaceLock, PacketSocket, Poller, clock};
+
+/// The most batches of frames that one turn receives.
+const BATCHES: usize = 4;
+/// The most time-outs that one turn handles: a time-out may lead to another at the same time.
+const TIMEOUTS: usize = 4;
+/// The most steps of the interface that one turn takes.
+const STEPS: usize = 2;
+/// How much later than asked the kernel may wake the loop, in nanoseconds; its default is long
+/// beside a hop.
+const TIMER_SLACK: u32 = 1_000;
+
+const PACKETS: u64 = 0;
+const WATCH: u64 = 1;
+const SIGNALS: u64 = 2;
+const CONTROL: u64 = 3;
+
+/// Runs a daemon until it was asked to shut down and has done so.
+///
+/// # Errors
+/// It could not start, or a system call failed that does not fail on a healthy system.
+pub fn run(options: &Options) -> Result<(), Error> {
+    let constants = options.constants();
+    constants.check()?;
+    let mut daemon = Daemon::start(options, constants)?;
+    daemon.run()
+}
+
+/// What surrounds the machine.
+#[derive(Debug)]
+struct Surroundings {
+    attachment: Attachment,
+    store: StateFile,
+    observers: Observers,
+}
+
+impl Surroundings {
+    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Observers> {
+        Environment {
+            link: self.attachment.socket(),
+            store: &mut self.store,
+            observer: &mut self.observers,
+        }
+    }
+}
+
+/// What a wait has found ready.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four descriptors that know nothing of each other"
+)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Ready {
+    packets: bool,
+    watch: bool,
+    signals: bool,
+    control: bool,
+}
+
+/// All that runs. Dropped in this order: the last log lines come out last.
+#[derive(Debug)]
+struct Daemon {
+    driver: Driver<Lab2>,
+    around: Surroundings,
+    poller: Poller,
+    signals: Signals,
+    server: Server,
+    /// Whether the poller waits for the server.
+    server_awaited: bool,
+    notifier: Notifier,
+    housekeeping: Housekeeping,
+    /// When the shutdown is complete, be it done or not; `None`: there is none.
+    give_up: Option<Instant>,
+    _lock: InterfaceLock,
+    _log: LogOutput,
+}
+
+impl Daemon {
+    fn start(options: &Options, constants: Constants) -> Result<Self, Error> {
+        let attachment = Attachment::open(&options.interface, constants.ethertype)?;
+        let lock = InterfaceLock::acquire(&options.interface)?;
+        let (store, found) = StateFile::open(&options.state_dir, &options.interface)?;
+        let server = Server::listen(&options.control_path())?;
+        let signals = Signals::new().map_err(Error::system("catch signals"))?;
+        let poller = Poller::new().map_err(Error::system("make a poller"))?;
+        add(&poller, attachment.watch(), WATCH)?;
+        add(&poller, &signals, SIGNALS)?;
+        add(&poller, server.poller(), CONTROL)?;
+        clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
+        let tally = Tally::new().map_err(io::Error::other);
+        let observers = Observers {
+            tally: tally.map_err(Error::system("make the counters"))?,
+            log: Log::new(options.verbose),
+        };
+        let log = LogOutput::start(options.log_format == LogFormat::Json, options.verbose);
+        let log = log
+            .map_err(io::Error::other)
+            .map_err(Error::system("start the log"))?;
+        say_start(options, &constants, &attachment, &store, found);
+        Ok(Self {
+            driver: Driver::new(Lab2::new(constants, durable(found))),
+            around: Surroundings {
+                attachment,
+                store,
+                observers,
+            },
+            poller,
+            signals,
+            server,
+            server_awaited: true,
+            notifier: Notifier::new(),
+            housekeeping: Housekeeping::new(),
+            give_up: None,
+            _lock: lock,
+            _log: log,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        self.notifier.ready();
+        self.look_at_interface()?;
+        let result = loop {
+            if self.is_over() {
+                break Ok(());
+            }
+            if let Err(error) = self.turn() {
+                break Err(error);
+            }
+        };
+        if let Err(error) = self.around.store.sync() {
+            warn!(
+                event = "state_not_synced",
+                "the state file was not synced: {error}"
+            );
+        }
+        info!(event = "stopped", "stopped");
+        result
+    }
+
+    /// Whether the shutdown is complete, or there was no more time for it.
+    fn is_over(&self) -> bool {
+        let late = |give_up| clock::now().monotonic >= give_up;
+        self.driver.machine().is_finished() || self.give_up.is_some_and(late)
+    }
+
+    fn turn(&mut self) -> Result<(), Error> {
+        let ready = self.wait()?;
+        if ready.packets {
+            self.receive()?;
+        }
+        self.time_out();
+        if ready.watch {
+            let heard = self.around.attachment.heard();
+            heard.map_err(Error::system("hear of changes to the interfaces"))?;
+        }
+        self.look_at_interface()?;
+        if ready.signals {
+            self.heed_signals()?;
+        }
+        self.serve_clients(ready.control)?;
+        self.keep_house();
+        Ok(())
+    }
+
+    /// Waits until something is ready or due.
+    fn wait(&mut self) -> Result<Ready, Error> {
+        let due = self.driver.deadline();
+        let deadlines = [
+            due,
+            self.server.deadline(),
+            self.around.attachment.deadline(),
+            self.give_up,
+        ];
+        let deadline = deadlines.into_iter().flatten().min();
+        let start = clock::now().monotonic;
+        let timeout = deadline.map(|deadline| deadline.since(start));
+        self.poller.wait(timeout).map_err(Error::system("wait"))?;
+        if let Some(due) = due {
+            self.notice_lateness(due);
+        }
+        let mut ready = Ready::default();
+        for found in self.poller.ready() {
+            match found.key {
+                PACKETS => ready.packets = true,
+                WATCH => ready.watch = true,
+                SIGNALS => ready.signals = true,
+                CONTROL => ready.control = true,
+                _ => {}
+            }
+        }
+        Ok(ready)
+    }
+
+    /// So late that a member may have given this one up is worth saying.
+    fn notice_lateness(&mut self, due: Instant) {
+        let now = clock::now().monotonic;
+        let late = now.since(due);
+        if late > self.driver.machine().constants().take_timeout {
+            self.around.observers.tally.late_wake_up();
+            self.housekeeping.late(now, late);
+        }
+    }
+
+    fn receive(&mut self) -> Result<(), Error> {
+        for _ in 0..BATCHES {
+            let now = clock::now();
+            match self.driver.receive(now, &mut self.around.environment()) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    let step = self.around.attachment.fail(now.monotonic, &error);
+                    return self.take_step(now, step);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn time_out(&mut self) {
+        for _ in 0..TIMEOUTS {
+            let now = clock::now();
+            if self.driver.deadline().is_none_or(|due| due > now.monotonic) {
+                break;
+            }
+            self.driver.timeout(now, &mut self.around.environment());
+        }
+    }
+
+    fn look_at_interface(&mut self) -> Result<(), Error> {
+        for _ in 0..STEPS {
+            let now = clock::now();
+            let Some(step) = self.around.attachment.look(now.monotonic) else {
+                break;
+            };
+            self.take_step(now, step)?;
+        }
+        Ok(())
+    }
+
+    fn take_step(&mut self, now: Now, step: Step) -> Result<(), Error> {
+        let link = match step {
+            Step::Lost => LinkState::Down,
+            Step::Opened(link) => {
+                if let Some(socket) = self.around.attachment.socket() {
+                    add(&self.poller, &*socket, PACKETS)?;
+                }
+                link
+            }
+            Step::Changed(link) => link,
+        };
+        let environment = &mut self.around.environment();
+        self.driver.link_changed(now, link, environment);
+        Ok(())
+    }
+
+    fn heed_signals(&mut self) -> Result<(), Error> {
+        let now = clock::now();
+        let wish = self.signals.drain(now.monotonic);
+        match wish.map_err(Error::system("read signals"))? {
+            None => Ok(()),
+            Some(Wish::ExitNow) => Err(Error::Interrupted),
+            Some(Wish::ShutDown) => {
+                info!(
+                    event = "stopping",
+                    "shutting down: the token goes to another member first"
+                );
+                self.notifier.stopping();
+                let patience = self.driver.machine().constants().waiter_timeout();
+                self.give_up = Some(now.monotonic + patience);
+                let environment = &mut self.around.environment();
+                self.driver.command(now, Command::ShutDown, environment);
+                Ok(())
+            }
+        }
+    }
+
+    fn serve_clients(&mut self, ready: bool) -> Result<(), Error> {
+        let now = clock::now().monotonic;
+        let (machine, around) = (self.driver.machine(), &mut self.around);
+        self.server.serve(now, ready, |request| match request {
+            Request::Status => {
+                let tally = &around.observers.tally;
+                let status = status(now, machine, &mut around.attachment, tally);
+                Reply::Status(Box::new(status))
+            }
+        });
+        let awaited = self.server.resume().is_none();
+        if awaited != self.server_awaited {
+            self.server_awaited = awaited;
+            if awaited {
+                add(&self.poller, self.server.poller(), CONTROL)?;
+            } else {
+                let removed = self.poller.remove(self.server.poller());
+                removed.map_err(Error::system("leave the control socket alone"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_house(&mut self) {
+        let now = clock::now().monotonic;
+        let Surroundings {
+            attachment, store, ..
+        } = &mut self.around;
+        self.housekeeping.tidy(now, attachment, store);
+        let link_up = attachment.loss().is_none();
+        if self.give_up.is_none() {
+            self.notifier.update(now, self.driver.machine(), link_up);
+        }
+    }
+}
+
+fn add(poller: &Poller, fd: impl AsFd, key: u64) -> Result<(), Error> {
+    let added = poller.add(fd, key, Interest::Read);
+    added.map_err(Error::system("wait for a descriptor"))
+}
+
+fn durable(found: Found) -> Durable {
+    match found {
+        Found::Stored(durable) => durable,
+        Found::Nothing | Found::Corrupt => Durable {
+            my_token_number: 0,
+            known: None,
+        },
+    }
+}
+
+fn say_start(
+    options: &Options,
+    constants: &Constants,
+    attachment: &Attachment,
+    store: &StateFile,
+    found: Found,
+) {
+    let (interface, version) = (&options.interface, env!("CARGO_PKG_VERSION"));
+    let mac = attachment.interface().mac;
+    let (heartbeat, ethertype) = (constants.heartbeat, constants.ethertype);
+    info!(
+        event = "started", version, interface, %mac,
+        "ringd {version} on {interface}: MAC {mac}, heartbeat {heartbeat:?}, \
+         EtherType {ethertype:#06x}"
+    );
+    if found == Found::Corrupt {
+        warn!(
+            event = "state_corrupt",
+            "{} was unreadable: starting without it; tokens keep growing by the clock",
+            store.path().display()
+        );
+    }
+}
