@@ -1,5 +1,7 @@
 //! One machine on the segment.
 
+use std::net::Ipv4Addr;
+
 use anyhow::Result;
 use pnet::util::MacAddr;
 
@@ -13,15 +15,22 @@ pub struct Node {
     index: usize,
     mac: MacAddr,
     ethertype: u16,
+    ip: Option<Ipv4Addr>,
     ns: NetNs,
 }
 
 impl Node {
-    pub(crate) fn new(index: usize, mac: MacAddr, ethertype: u16) -> Result<Self> {
+    pub(crate) fn new(
+        index: usize,
+        mac: MacAddr,
+        ethertype: u16,
+        ip: Option<Ipv4Addr>,
+    ) -> Result<Self> {
         Ok(Self {
             index,
             mac,
             ethertype,
+            ip,
             ns: NetNs::new()?,
         })
     }
@@ -36,6 +45,12 @@ impl Node {
     #[must_use]
     pub fn mac(&self) -> MacAddr {
         self.mac
+    }
+
+    /// Its address, if the layout gives addresses.
+    #[must_use]
+    pub fn ip(&self) -> Option<Ipv4Addr> {
+        self.ip
     }
 
     /// Its namespace.

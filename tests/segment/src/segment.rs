@@ -1,5 +1,6 @@
 //! A broadcast segment of nodes, each in a network namespace of its own.
 
+use std::net::Ipv4Addr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -113,10 +114,14 @@ impl Layout {
             nodes: Vec::new(),
             fabric,
             capture,
-            addresses: self.addresses,
         };
         for (index, mac) in self.macs.into_iter().enumerate() {
-            segment.nodes.push(Node::new(index, mac, self.ethertype)?);
+            let ip = self
+                .addresses
+                .then(|| Ipv4Addr::new(10, 77, 0, last_octet(index)));
+            segment
+                .nodes
+                .push(Node::new(index, mac, self.ethertype, ip)?);
             segment.plug(index)?;
         }
         Ok(segment)
@@ -130,7 +135,6 @@ pub struct Segment {
     nodes: Vec<Node>,
     fabric: Fabric,
     capture: Capture,
-    addresses: bool,
 }
 
 impl Segment {
@@ -156,8 +160,8 @@ impl Segment {
     /// If the kernel lacks veth devices, or refuses.
     pub fn pair() -> Result<[Node; 2]> {
         let nodes = [
-            Node::new(0, fixed_mac(1), ETHERTYPE)?,
-            Node::new(1, fixed_mac(2), ETHERTYPE)?,
+            Node::new(0, fixed_mac(1), ETHERTYPE, None)?,
+            Node::new(1, fixed_mac(2), ETHERTYPE, None)?,
         ];
         let [left, right] = &nodes;
         left.ns().ip(&format!(
@@ -287,9 +291,8 @@ impl Segment {
             self.hub.ip(&format!("link set p{index} master br0\n"))?;
         }
         self.hub.ip(&format!("link set p{index} up\n"))?;
-        if self.addresses {
-            node.ns()
-                .ip(&format!("addr add 10.77.0.{}/24 dev eth0\n", index + 1))?;
+        if let Some(ip) = node.ip() {
+            node.ns().ip(&format!("addr add {ip}/24 dev eth0\n"))?;
         }
         node.ns().ip("link set eth0 up\n")
     }
@@ -317,6 +320,11 @@ impl Segment {
 fn fixed_mac(number: u64) -> MacAddr {
     let [.., d, e, f] = number.to_be_bytes();
     MacAddr::new(2, 0, 0, d, e, f)
+}
+
+/// Of the node's address: 254 nodes have one of their own.
+fn last_octet(index: usize) -> u8 {
+    u8::try_from(index % 254 + 1).unwrap_or(u8::MAX)
 }
 
 fn wait_for_state(ns: &NetNs, interface: &str, wanted: impl Fn(&Value) -> bool) -> Result<()> {

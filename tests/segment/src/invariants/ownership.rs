@@ -8,6 +8,9 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Message, Seen, Token};
 
+/// How long a frame may take to a node that is busy, and the node to act on it.
+const ON_THE_WAY: Duration = Duration::from_millis(50);
+
 /// A node's claim to hold a token.
 #[derive(Debug, Clone, Copy)]
 struct Claim<'a> {
@@ -50,26 +53,29 @@ impl<'a> Claim<'a> {
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     let mut chains = HashSet::new();
     let mut newest: Option<Claim<'_>> = None;
-    for claim in frames.iter().filter_map(Claim::of) {
+    for (index, seen) in frames.iter().enumerate() {
+        let Some(claim) = Claim::of(seen) else {
+            continue;
+        };
         let is_new = chains.insert(claim.token.chain());
-        if claim.seen.at < from {
+        if seen.at < from {
             continue;
         }
-        if let Some(last) = newest {
-            check_succession(&last, &claim, is_new)?;
-            if claim.token.progress < last.token.progress {
-                continue;
-            }
+        let Some(last) = newest.replace(claim) else {
+            continue;
+        };
+        if claim.token.chain() != last.token.chain() {
+            check_mint(&last, &claim, is_new)?;
+        } else if claim.token.progress < last.token.progress {
+            check_late(&frames[..index], &last, &claim)?;
+            newest = Some(last);
+        } else if claim.token == last.token {
             // A heartbeat during a hand-over must not make the offer forgotten.
-            let offered_to = claim
-                .offered_to
-                .or(last.offered_to.filter(|_| claim.token == last.token));
+            let offered_to = claim.offered_to.or(last.offered_to);
             newest = Some(Claim {
                 offered_to,
                 ..claim
             });
-        } else {
-            newest = Some(claim);
         }
     }
     ensure!(
@@ -79,25 +85,39 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
     Ok(())
 }
 
-fn check_succession(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
-    let (holder, claimant) = (last.seen.author, next.seen.author);
-    let may_hold = claimant == holder || last.offered_to == Some(claimant);
-    if next.token.chain() == last.token.chain() {
-        // The giver's heartbeats may cross the taker's first frames.
-        let oldest = last.token.progress.saturating_sub(1);
-        ensure!(
-            next.token.progress >= oldest,
-            "a former holder still claims the token:\n  {:?}\n  {:?}",
-            last.seen,
-            next.seen
-        );
-        return Ok(());
-    }
+/// A new chain must be made by the one who held the last one.
+fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
+    let minter = next.seen.author;
+    let may_mint = minter == last.seen.author || last.offered_to == Some(minter);
     ensure!(
-        is_new && may_hold && next.token.progress > last.token.progress,
+        is_new && may_mint && next.token.progress > last.token.progress,
         "two owners:\n  {:?}\n  {:?}",
         last.seen,
         next.seen
+    );
+    Ok(())
+}
+
+/// A former holder's heartbeats go on until it hears that the token has arrived.
+fn check_late(before: &[Seen], last: &Claim<'_>, late: &Claim<'_>) -> Result<()> {
+    let holder = late.seen.author;
+    let offered = before.iter().rposition(|seen| {
+        let offer = Claim::of(seen).filter(|claim| claim.offered_to.is_some());
+        seen.author == holder && offer.is_some_and(|claim| claim.token == late.token)
+    });
+    let told = offered.and_then(|offer| {
+        before[offer..].iter().find(|seen| {
+            let newer = seen.message.token().is_some_and(|token| {
+                token.chain() == late.token.chain() && token.progress > late.token.progress
+            });
+            newer && seen.author != holder && (seen.dst == holder || seen.is_broadcast())
+        })
+    });
+    ensure!(
+        offered.is_some() && told.is_none_or(|told| late.seen.at <= told.at + ON_THE_WAY),
+        "a former holder still claims the token:\n  {:?}\n  {:?}",
+        last.seen,
+        late.seen
     );
     Ok(())
 }

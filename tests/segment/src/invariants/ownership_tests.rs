@@ -57,14 +57,22 @@ fn two_owners_in_turn_are_found() {
 }
 
 #[test]
-fn a_former_holder_that_still_claims_is_found() {
-    let frames = [
+fn a_giver_may_claim_its_token_until_it_hears_of_the_taker() {
+    let mut frames = vec![
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
         take(2, 2, 3, token(7, 1, 1)),
-        here(3, 3, token(7, 1, 1)),
-        here(4, 1, token(5, 1, 1)),
+        take(3, 3, 4, token(8, 1, 1)),
+        here(99, 1, token(5, 1, 1)),
     ];
+    check_one_owner(&frames, Duration::ZERO).expect("nobody has told node 1");
+    frames.insert(4, here(4, 4, token(8, 1, 1)));
+    assert_found(&frames, "former holder");
+}
+
+#[test]
+fn an_older_token_that_was_never_offered_is_found() {
+    let frames = [take(2, 2, 3, token(7, 1, 1)), here(4, 1, token(5, 1, 1))];
     assert_found(&frames, "former holder");
 }
 

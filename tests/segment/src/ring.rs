@@ -1,0 +1,207 @@
+//! A segment with a daemon on every node.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use nix::sys::signal::Signal;
+use pnet::util::MacAddr;
+use serde_json::Value;
+
+use crate::clock;
+use crate::daemon::{Binaries, Daemon, Ringd};
+use crate::invariants;
+use crate::segment::Segment;
+use crate::timing::{SLACK, Timing};
+use crate::wire::{Digest, Member, Message, Seen, digest_of};
+
+const POLL: Duration = Duration::from_millis(10);
+
+/// Daemons on a segment, and what a test asks of them.
+#[derive(Debug)]
+pub struct Ring {
+    /// In the order of the nodes, of which the last may have none yet.
+    pub daemons: Vec<Daemon>,
+    /// What they run on. Dropped last.
+    pub segment: Segment,
+    timing: Timing,
+    binaries: Binaries,
+}
+
+impl Ring {
+    /// Starts a daemon on each of the first `count` nodes.
+    ///
+    /// # Errors
+    /// If one cannot be started.
+    pub fn start(
+        segment: Segment,
+        count: usize,
+        timing: Timing,
+        binaries: Binaries,
+    ) -> Result<Self> {
+        let daemons = Vec::new();
+        let mut ring = Self {
+            daemons,
+            segment,
+            timing,
+            binaries,
+        };
+        for _ in 0..count {
+            ring.join()?;
+        }
+        Ok(ring)
+    }
+
+    /// Starts a daemon on the next node.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn join(&mut self) -> Result<()> {
+        let node = self.segment.node(self.daemons.len());
+        self.daemons
+            .push(node.ringd(self.binaries).timing(&self.timing).spawn()?);
+        Ok(())
+    }
+
+    /// The daemons' MACs.
+    #[must_use]
+    pub fn macs(&self) -> Vec<MacAddr> {
+        self.daemons
+            .iter()
+            .map(|daemon| daemon.node().mac())
+            .collect()
+    }
+
+    /// The digest of a table that holds the daemons' nodes and nobody else.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let members = self.daemons.iter().map(|daemon| Member {
+            mac: daemon.node().mac(),
+            ip: daemon
+                .node()
+                .ip()
+                .map_or([0; 16], |ip| ip.to_ipv6_mapped().octets()),
+        });
+        digest_of(&members.collect::<Vec<_>>())
+    }
+
+    /// The frames of the daemons since a time.
+    #[must_use]
+    pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
+        let mut frames = self.segment.capture().frames();
+        frames.retain(|seen| seen.at >= from);
+        frames
+    }
+
+    /// Waits until there was one owner for a WAITER_TIMEOUT, as section 5, rule 2 promises it for
+    /// a segment that lost its last frame at `since`. Gives the time from which on it was so.
+    ///
+    /// # Errors
+    /// If there is none, or more than one, after the protocol's bound.
+    pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
+        let window = self.timing.waiter_timeout();
+        let deadline = since + self.timing.one_owner_bound() + window + SLACK;
+        loop {
+            let (now, frames) = (clock::now(), self.segment.capture().frames());
+            let from = now.saturating_sub(window).max(since);
+            let verdict = invariants::check_one_owner(&frames, from);
+            if verdict.is_ok() && now >= since + window {
+                return Ok(from);
+            }
+            if now >= deadline {
+                verdict?;
+                bail!("the test was too late to look");
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Waits until all daemons tell the same table, with the daemons' nodes and nobody else.
+    ///
+    /// # Errors
+    /// If one still tells another.
+    pub fn wait_for_equal_tables(&self, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let frames = self.segment.capture().frames();
+            let verdict = invariants::check_equal_digests(&frames, &self.macs(), self.digest());
+            if verdict.is_ok() || Instant::now() >= deadline {
+                return verdict;
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Waits for one owner after a start, and then for equal tables: the ring has formed.
+    ///
+    /// # Errors
+    /// If it does not form in time.
+    pub fn wait_until_formed(&self) -> Result<()> {
+        self.wait_for_one_owner(clock::now())?;
+        // Every member tells its digest once a round.
+        self.wait_for_equal_tables(4 * self.timing.heartbeat + SLACK)
+    }
+
+    /// Waits for the next heartbeat, and gives the place of the daemon that sent it.
+    ///
+    /// # Errors
+    /// If none comes.
+    pub fn owner(&self) -> Result<usize> {
+        let timeout = self.timing.one_owner_bound() + SLACK;
+        let heartbeat = self.segment.capture().wait_for(timeout, |seen| {
+            seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
+        })?;
+        Ok(heartbeat.port)
+    }
+
+    /// Sends a signal to all daemons.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn signal_all(&self, signal: Signal) -> Result<()> {
+        self.daemons
+            .iter()
+            .try_for_each(|daemon| daemon.signal(signal))
+    }
+
+    /// Checks what must hold at all times, over all frames so far.
+    ///
+    /// # Errors
+    /// Shows the first violation.
+    pub fn check(&self) -> Result<()> {
+        invariants::check_all(&self.segment.capture().frames())
+    }
+
+    /// Checks that all daemons tell `ringctl` the same table, and gives their statuses.
+    ///
+    /// # Errors
+    /// Shows two that differ.
+    pub fn statuses(&self) -> Result<Vec<Value>> {
+        let statuses = self
+            .daemons
+            .iter()
+            .map(Daemon::status)
+            .collect::<Result<Vec<_>>>()?;
+        for status in &statuses {
+            let expected = format!("{:016x}", self.digest().hash);
+            ensure!(
+                status["ring_hash"] == expected,
+                "not {expected}: {status:#}"
+            );
+        }
+        Ok(statuses)
+    }
+}
+
+impl Ringd {
+    /// The protocol's constants.
+    pub fn timing(self, timing: &Timing) -> Self {
+        self.option("--heartbeat", in_ns(timing.heartbeat))
+            .option("--take-timeout", in_ns(timing.take_timeout))
+            .option("--idle-hold", in_ns(timing.idle_hold))
+    }
+}
+
+fn in_ns(duration: Duration) -> String {
+    format!("{}ns", duration.as_nanos())
+}

@@ -1,0 +1,185 @@
+//! A daemon between two peers: the place to see how one node behaves on the wire.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use pnet::util::MacAddr;
+
+use crate::daemon::{Binaries, Daemon, Ringd};
+use crate::peer::Peer;
+use crate::segment::{Layout, Segment};
+use crate::timing::{SLACK, Timing};
+use crate::wire::{Digest, Message, Seen, Token};
+
+const DAEMON: usize = 1;
+
+/// One daemon, and a peer with a smaller and one with a larger MAC.
+#[derive(Debug)]
+pub struct Stand {
+    /// Under test.
+    pub daemon: Daemon,
+    /// `02:00:00:00:00:01`: of equal progress, its tokens and candidates beat the daemon's.
+    pub low: Peer,
+    /// `02:00:00:00:00:03`: the daemon's beat its. The daemon's next in ring order.
+    pub high: Peer,
+    /// What they are on.
+    pub segment: Segment,
+    /// The constants in force.
+    pub timing: Timing,
+}
+
+impl Stand {
+    /// Starts the daemon; the peers listen already.
+    ///
+    /// # Errors
+    /// If something cannot be started.
+    pub fn new(binaries: Binaries, timing: Timing) -> Result<Self> {
+        Self::with(binaries, timing, Layout::new(3), |ringd| ringd)
+    }
+
+    /// The same on another kind of segment, and with further options.
+    ///
+    /// # Errors
+    /// If something cannot be started.
+    pub fn with(
+        binaries: Binaries,
+        timing: Timing,
+        layout: Layout,
+        options: impl FnOnce(Ringd) -> Ringd,
+    ) -> Result<Self> {
+        let segment = layout.bridge()?;
+        let (low, high) = (segment.node(0).peer()?, segment.node(2).peer()?);
+        let daemon = options(segment.node(DAEMON).ringd(binaries).timing(&timing)).spawn()?;
+        Ok(Self {
+            daemon,
+            low,
+            high,
+            segment,
+            timing,
+        })
+    }
+
+    /// The daemon's MAC.
+    #[must_use]
+    pub fn mac(&self) -> MacAddr {
+        self.daemon.node().mac()
+    }
+
+    /// How long to wait for what comes after a time-out of the protocol.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.timing.one_owner_bound() + SLACK
+    }
+
+    /// Lets the daemon elect itself, and gives its token.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn elect(&self) -> Result<Token> {
+        let heartbeat = self.wait_from(0, is_heartbeat)?;
+        heartbeat.message.token().context("a heartbeat has a token")
+    }
+
+    /// Makes the daemon a WAITER for a token of `low`'s, and gives that.
+    ///
+    /// # Errors
+    /// If it does not become one.
+    pub fn follow(&self) -> Result<Token> {
+        let token = self.token_of(&self.low, 1000);
+        self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
+        self.low.broadcast(&holds(token))?;
+        self.wait_for_state("WAITER")?;
+        Ok(token)
+    }
+
+    /// Waits until the daemon's status tells a state.
+    ///
+    /// # Errors
+    /// If it does not in time.
+    pub fn wait_for_state(&self, state: &str) -> Result<()> {
+        self.daemon
+            .wait_for_status(self.patience(), |status| status["state"] == state)?;
+        Ok(())
+    }
+
+    /// A peer's first chain, with a progress.
+    #[must_use]
+    pub fn token_of(&self, peer: &Peer, progress: u64) -> Token {
+        Token {
+            progress,
+            author: peer.mac(),
+            number: 1,
+        }
+    }
+
+    /// Waits for a frame of the daemon's since a mark of the capture.
+    ///
+    /// # Errors
+    /// If none comes in time.
+    pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
+        let patience = self.patience();
+        self.segment
+            .capture()
+            .wait_from(mark, patience, |seen| seen.port == DAEMON && wanted(seen))
+    }
+
+    /// The capture's mark for [`Stand::wait_from`].
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.segment.capture().mark()
+    }
+
+    /// What the daemon has sent since a mark.
+    #[must_use]
+    pub fn sent_from(&self, mark: usize) -> Vec<Seen> {
+        let mut frames = self.segment.capture().frames_from(mark);
+        frames.retain(|seen| seen.port == DAEMON);
+        frames
+    }
+
+    /// What the daemon sends in a span of time.
+    #[must_use]
+    pub fn watch(&self, window: Duration) -> Vec<Seen> {
+        let mut frames = self.segment.capture().watch(window);
+        frames.retain(|seen| seen.port == DAEMON);
+        frames
+    }
+}
+
+/// Whether a frame is a TOKEN_IS_HERE to everybody.
+#[must_use]
+pub fn is_heartbeat(seen: &Seen) -> bool {
+    seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
+}
+
+/// Whether a frame claims a token: TOKEN_IS_HERE or TAKE_TOKEN.
+#[must_use]
+pub fn is_claim(seen: &Seen) -> bool {
+    matches!(
+        seen.message,
+        Message::TokenIsHere { .. } | Message::TakeToken { .. }
+    )
+}
+
+/// A TOKEN_IS_HERE without data.
+#[must_use]
+pub fn holds(token: Token) -> Message {
+    Message::TokenIsHere {
+        token,
+        digest: ALIEN,
+        data: Vec::new(),
+    }
+}
+
+/// A TAKE_TOKEN without data.
+#[must_use]
+pub fn offers(token: Token) -> Message {
+    Message::TakeToken {
+        token,
+        digest: ALIEN,
+        data: Vec::new(),
+    }
+}
+
+/// A digest that is no table's.
+pub const ALIEN: Digest = Digest { size: 1, hash: 0 };

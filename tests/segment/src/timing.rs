@@ -1,0 +1,76 @@
+//! The protocol's constants as a test sets them, and what follows from them.
+
+use std::time::Duration;
+
+/// What a busy machine may add to any time-out of the protocol.
+pub const SLACK: Duration = Duration::from_millis(800);
+/// Longer than any test holds a token: it stays where it is.
+pub const FOR_GOOD: Duration = Duration::from_secs(3600);
+
+/// The constants of a ring under test.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// HEART_BEAT_PERIOD.
+    pub heartbeat: Duration,
+    /// TAKE_TIMEOUT.
+    pub take_timeout: Duration,
+    /// IDLE_HOLD.
+    pub idle_hold: Duration,
+}
+
+impl Timing {
+    /// Hand-overs that a busy machine does not break off: TAKE_TIMEOUT is a quarter of the
+    /// heartbeat and not a twentieth. IDLE_HOLD is a tenth, as by default.
+    #[must_use]
+    pub fn patient(heartbeat: Duration) -> Self {
+        Self {
+            heartbeat,
+            take_timeout: heartbeat / 4,
+            idle_hold: heartbeat / 10,
+        }
+    }
+
+    /// The same with another IDLE_HOLD.
+    #[must_use]
+    pub fn idle_hold(self, idle_hold: Duration) -> Self {
+        Self { idle_hold, ..self }
+    }
+
+    /// WAITER_TIMEOUT.
+    #[must_use]
+    pub fn waiter_timeout(&self) -> Duration {
+        self.heartbeat * 4
+    }
+
+    /// LOOSER_TIMEOUT.
+    #[must_use]
+    pub fn looser_timeout(&self) -> Duration {
+        self.heartbeat * 2
+    }
+
+    /// LOOSER_ANSWER_TIMEOUT.
+    #[must_use]
+    pub fn answer_timeout(&self) -> Duration {
+        self.heartbeat
+    }
+
+    /// How long a giver waits for one member in all.
+    #[must_use]
+    pub fn hand_over_timeout(&self) -> Duration {
+        self.take_timeout * 3
+    }
+
+    /// How soon one owner remains when frames stop being lost (section 5, rule 2), hand-overs in
+    /// flight included.
+    #[must_use]
+    pub fn one_owner_bound(&self) -> Duration {
+        let hand_overs = 2 * self.hand_over_timeout();
+        self.waiter_timeout() + 2 * self.looser_timeout() + 2 * self.answer_timeout() + hand_overs
+    }
+
+    /// How soon a new owner is up after the old one's crash (section 5, rule 4).
+    #[must_use]
+    pub fn new_owner_bound(&self) -> Duration {
+        self.waiter_timeout() + self.looser_timeout() + 2 * self.answer_timeout()
+    }
+}
