@@ -1,38 +1,61 @@
 //! The manual pages say what `--help` says: both are made from the same declarations.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 
 /// Set it to write the pages instead of checking them.
 const WRITE: &str = "RINGD_WRITE_MAN";
 
-fn agrees<C: CommandFactory>() {
-    let command = C::command();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("docs/man")
-        .join(format!("{}.8", command.get_name()));
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command)
-        .section("8")
-        .render(&mut page)
-        .expect("a vector takes all that is written to it");
-    let page = String::from_utf8(page).expect("help is text");
-    if env::var_os(WRITE).is_some() {
-        fs::write(&path, page).expect("the manual page can be written");
-        return;
-    }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == page,
-        "{} does not say what --help says; write it again: {WRITE}=1 cargo test --test man",
-        path.display()
-    );
+/// The pages of a program, the first for itself and one for each of its commands, by file name.
+fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
+    // Clap's own `help` command needs no page.
+    let mut program = program.disable_help_subcommand(true);
+    program.build();
+    let commands: Vec<_> = program.get_subcommands().cloned().collect();
+    std::iter::once(program).chain(commands).map(|command| {
+        let man = clap_mangen::Man::new(command).section("8");
+        let mut page = Vec::new();
+        man.render(&mut page)
+            .expect("a vector takes all that is written to it");
+        (
+            man.get_filename(),
+            String::from_utf8(page).expect("help is text"),
+        )
+    })
+}
+
+fn written(directory: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(directory).expect("docs/man is there");
+    entries
+        .map(|entry| {
+            let entry = entry.expect("docs/man can be listed");
+            let page = fs::read_to_string(entry.path()).expect("a manual page is text");
+            (entry.file_name().to_string_lossy().into_owned(), page)
+        })
+        .collect()
 }
 
 #[test]
-fn ringd_page_says_what_help_says() {
-    agrees::<ringd::daemon::Options>();
+fn manual_pages_say_what_help_says() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man");
+    let made: BTreeMap<_, _> = pages(ringd::daemon::Options::command()).collect();
+    if env::var_os(WRITE).is_some() {
+        for (name, page) in &made {
+            fs::write(directory.join(name), page).expect("a manual page can be written");
+        }
+    }
+    let written = written(&directory);
+    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&written), names(&made), "the files in docs/man");
+    for (name, page) in made {
+        assert!(
+            written[&name] == page,
+            "docs/man/{name} does not say what --help says; write it again: \
+             {WRITE}=1 cargo test --test man"
+        );
+    }
 }
