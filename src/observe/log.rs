@@ -29,6 +29,8 @@ const DROPS: RateLimit = RateLimit::new(5, Duration::from_secs(1));
 pub struct Log {
     verbose: bool,
     members: usize,
+    /// This node's state.
+    state: State,
     /// The last token that was spoken of.
     known: Option<Token>,
     turns: RateLimit,
@@ -46,6 +48,7 @@ impl Log {
         Self {
             verbose,
             members: 0,
+            state: State::Looser,
             known: None,
             turns: TURNS,
             turns_hidden: 0,
@@ -112,6 +115,10 @@ impl Log {
             .zip(token)
             .is_some_and(|(known, token)| known.same_chain(&token));
         self.known = token.or(self.known);
+        if self.state == State::Owner {
+            // The change of state has said so.
+            return;
+        }
         let admitted = if owner.is_some() && same_chain {
             self.admit_turn(now, false)
         } else {
@@ -199,6 +206,7 @@ impl Observe<Event> for Log {
                 reason,
                 token,
             } => {
+                self.state = to;
                 self.known = token.or(self.known);
                 self.state_changed(now, from, to, reason);
             }

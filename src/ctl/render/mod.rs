@@ -145,7 +145,7 @@ fn counters(counters: &Counters, out: &mut impl Write) -> io::Result<()> {
         ("not sent", &counters.send_failed),
         ("dropped", &counters.dropped),
         ("state changes", &counters.state_changes),
-        ("because", &counters.state_change_reasons),
+        ("reasons", &counters.state_change_reasons),
         (
             "table full",
             &single("authors not remembered", counters.table_full),
@@ -180,8 +180,7 @@ fn group(name: &str, counts: &BTreeMap<String, u64>, out: &mut impl Write) -> io
     Ok(())
 }
 
-/// A time in its largest fitting unit with three digits at most: `1.25ms`, `37.0us`, `2.00s`; minutes and more
-/// as in `3m 5s`.
+/// A time in its largest fitting unit, with three digits at most: `1.25ms`, `37.4us`, `3m 5s`.
 fn short(ns: u64) -> String {
     let duration = Duration::from_nanos(ns);
     if duration >= Duration::from_secs(60) {

@@ -113,7 +113,7 @@ fn only_counters_that_count_are_shown() {
     assert!(text.contains("hand-overs 12, failed 0"));
     assert!(text.contains("p50 37.4us"));
     assert!(text.contains("PING"));
-    for absent in ["LEAVING", "dropped", "late"] {
+    for absent in ["LEAVING", "dropped", "wake-ups"] {
         assert!(!text.contains(absent), "{absent} in\n{text}");
     }
 }
@@ -131,7 +131,6 @@ fn times_are_short() {
         (2_005_000_000, "2.00s"),
         (59_999_999_999, "59.9s"),
         (185_400_000_000, "3m 5s"),
-        (u64::MAX, "584years 6months 18days 11h 59m 29s"),
     ] {
         assert_eq!(short(ns), expected, "{ns}");
     }

@@ -220,6 +220,25 @@ fn an_owner_of_the_same_chain_is_plain_rotation_and_of_another_is_not() {
 }
 
 #[test]
+fn an_owner_does_not_say_twice_that_it_is_one() {
+    let owner = Some(ONE);
+    let events = [
+        (
+            0,
+            changed(State::Generating, State::Owner, Reason::Elected, 1),
+        ),
+        (
+            0,
+            Event::OwnerChanged {
+                owner,
+                token: token(1),
+            },
+        ),
+    ];
+    assert_eq!(text(false, &events).len(), 1);
+}
+
+#[test]
 fn a_storm_of_changes_is_limited_and_counted() {
     let moved = Event::MemberMoved {
         mac: TWO,
