@@ -11,7 +11,7 @@ pub struct Status {
     pub interface: String,
     /// Its own address.
     pub mac: String,
-    /// `up`, or why nothing can be sent.
+    /// `up`, or why nothing can be sent: `is down`, `has no carrier`, `is gone`, ….
     pub link: String,
     /// OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,

@@ -30,15 +30,15 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// For the status and the log, as in `eth0 is down`.
+    /// For the status and the log, after the interface's name.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
-            Self::Down => "down",
-            Self::NoCarrier => "without carrier",
-            Self::Gone => "gone",
-            Self::Replaced => "replaced by another",
-            Self::Broken => "broken",
+            Self::Down => "is down",
+            Self::NoCarrier => "has no carrier",
+            Self::Gone => "is gone",
+            Self::Replaced => "has another MAC, or was replaced",
+            Self::Broken => "cannot be used",
         }
     }
 }
@@ -253,14 +253,18 @@ impl Attachment {
     }
 
     fn say_loss(&self, loss: Loss) {
-        if self.loss != Some(loss) {
-            let text = loss.text();
-            info!(
-                event = "link_lost",
-                reason = text,
-                "{} is {text}: waiting for its return",
-                self.name
-            );
+        if self.loss == Some(loss) {
+            return;
         }
+        let (name, text) = (&self.name, loss.text());
+        let outlook = match loss {
+            Loss::Replaced => "joining anew",
+            _ => "waiting for its return",
+        };
+        info!(
+            event = "link_lost",
+            reason = text,
+            "{name} {text}: {outlook}"
+        );
     }
 }

@@ -40,12 +40,15 @@ impl Housekeeping {
     /// The loop woke up `late` after the time that it was to wake up at.
     pub fn late(&mut self, now: Instant, late: Duration) {
         if self.late.allow(now) {
-            let more = self.late.take_refused();
+            let late_ns = crate::proto::time::nanos(late);
+            let more = match self.late.take_refused() {
+                0 => String::new(),
+                more => format!(", and {more} times before"),
+            };
             warn!(
                 event = "late_wake_up",
-                late_ns = crate::proto::time::nanos(late),
-                "woke up {late:.1?} late (and {more} times before that were not shown): this \
-                 machine is overloaded, or the process was stopped"
+                late_ns,
+                "{late:.1?} late{more}: this machine is overloaded, or the process was stopped"
             );
         }
     }

@@ -35,7 +35,7 @@ pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
 fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
     let link = match status.link.as_str() {
         "up" => String::new(),
-        why => format!(" (the link is {why})"),
+        why => format!(" ({} {why})", status.interface),
     };
     let token = status.token.as_ref().map_or_else(
         || "none known".to_owned(),

@@ -72,15 +72,10 @@ fn the_head_says_state_token_and_owner() {
 fn a_status_without_anything_is_shown_too() {
     let mut shown = example();
     (shown.token, shown.owner, shown.heard_about_token_ns) = (None, None, None);
-    shown.link = "without carrier".to_owned();
+    shown.link = "has no carrier".to_owned();
     shown.members.clear();
     let text = text(&shown);
-    for words in [
-        "none known",
-        "unknown",
-        "never",
-        "(the link is without carrier)",
-    ] {
+    for words in ["none known", "unknown", "never", "(eth0 has no carrier)"] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
 }

@@ -1,1 +1,302 @@
+use super::{MAX_CLIENTS, Server};
+use crate::control::{MAX_REQUEST, Reply, Request};
+use crate::proto::time::Instant;
+use crate::sys::clock;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
 
+const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
+
+/// A server whose time the test makes.
+struct Rig {
+    server: Server,
+    path: PathBuf,
+    now: Instant,
+    /// How often the status was asked for.
+    answers: usize,
+    reply: String,
+    _directory: TempDir,
+}
+
+impl Rig {
+    fn new(reply: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        Self {
+            server: Server::listen(&path).unwrap(),
+            path,
+            now: clock::now().monotonic,
+            answers: 0,
+            reply: reply.to_owned(),
+            _directory: directory,
+        }
+    }
+
+    fn connect(&self) -> UnixStream {
+        let client = UnixStream::connect(&self.path).unwrap();
+        client.set_nonblocking(true).unwrap();
+        client
+    }
+
+    /// One round, `later` than the one before.
+    fn round(&mut self, later: Duration) {
+        self.now = self.now + later;
+        let (answers, reply) = (&mut self.answers, &self.reply);
+        self.server.serve(self.now, true, |request| {
+            assert_eq!(request, Request::Status);
+            *answers += 1;
+            Reply::Error(reply.clone())
+        });
+    }
+
+    fn rounds(&mut self, count: usize) {
+        for _ in 0..count {
+            // Longer than any round takes, that the share of time is never used up.
+            self.round(Duration::from_millis(400));
+        }
+    }
+}
+
+/// What has arrived, and whether the server has hung up.
+fn take(mut client: &UnixStream) -> (String, bool) {
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        match client.read(&mut part) {
+            Ok(0) => return (String::from_utf8(bytes).unwrap(), true),
+            Ok(len) => bytes.extend_from_slice(&part[..len]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return (String::from_utf8(bytes).unwrap(), false);
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                return (String::from_utf8(bytes).unwrap(), true);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn is_served(rig: &mut Rig) -> bool {
+    let mut client = rig.connect();
+    client.write_all(STATUS).unwrap();
+    rig.rounds(2);
+    take(&client).0 == format!("{{\"error\":\"{}\"}}\n", rig.reply)
+}
+
+#[test]
+fn one_request_after_the_other_is_answered() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    for _ in 0..3 {
+        client.write_all(STATUS).unwrap();
+        rig.rounds(2);
+        assert_eq!(take(&client), ("{\"error\":\"fine\"}\n".to_owned(), false));
+    }
+}
+
+#[test]
+fn what_is_no_request_gets_an_error_and_the_next_one_an_answer() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    client.write_all(b"{\"request\":\"sing\"}\n").unwrap();
+    rig.rounds(2);
+    assert!(take(&client).0.contains("not a message that is known here"));
+    client.write_all(STATUS).unwrap();
+    rig.rounds(1);
+    assert_eq!(take(&client).0, "{\"error\":\"fine\"}\n");
+    assert_eq!(rig.answers, 1);
+}
+
+#[test]
+fn requests_that_come_together_are_answered_one_a_round() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    client.write_all(&STATUS.repeat(100)).unwrap();
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    rig.rounds(2);
+    assert!(rig.answers <= 2);
+    let (mut text, mut closed) = (String::new(), false);
+    for _ in 0..101 {
+        rig.rounds(1);
+        let (more, end) = take(&client);
+        text += &more;
+        closed = end;
+    }
+    assert_eq!((text.lines().count(), closed), (100, true));
+}
+
+#[test]
+fn all_who_ask_in_one_round_share_one_answer() {
+    let mut rig = Rig::new("fine");
+    let clients: Vec<_> = (0..MAX_CLIENTS).map(|_| rig.connect()).collect();
+    rig.rounds(1);
+    for mut client in &clients {
+        client.write_all(STATUS).unwrap();
+    }
+    rig.rounds(1);
+    assert!(clients.iter().all(|client| !take(client).0.is_empty()));
+    assert_eq!(rig.answers, 1);
+}
+
+#[test]
+fn a_line_without_end_is_refused() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    client.write_all(&[b'x'; MAX_REQUEST]).unwrap();
+    rig.rounds(3);
+    let (text, closed) = take(&client);
+    assert!(text.contains("4096 bytes"), "{text}");
+    assert!(closed);
+    assert!(is_served(&mut rig));
+}
+
+#[test]
+fn one_client_too_many_is_told_so_and_the_others_stay() {
+    let mut rig = Rig::new("fine");
+    let clients: Vec<_> = (0..MAX_CLIENTS).map(|_| rig.connect()).collect();
+    rig.rounds(1);
+    let refused = rig.connect();
+    rig.rounds(1);
+    let (text, closed) = take(&refused);
+    assert!(text.contains("try again") && closed, "{text}");
+    assert!(
+        clients
+            .iter()
+            .all(|client| take(client) == (String::new(), false))
+    );
+    drop(clients);
+    rig.rounds(1);
+    assert!(is_served(&mut rig));
+}
+
+#[test]
+fn a_client_that_says_nothing_or_drips_is_let_go() {
+    let mut rig = Rig::new("fine");
+    let (silent, mut dripping) = (rig.connect(), rig.connect());
+    rig.rounds(1);
+    for _ in 0..4 {
+        dripping.write_all(b"x").unwrap();
+        rig.round(Duration::from_secs(1));
+    }
+    assert!(!take(&silent).1 && !take(&dripping).1);
+    rig.round(Duration::from_secs(2));
+    assert!(take(&silent).1 && take(&dripping).1);
+}
+
+#[test]
+fn a_client_that_never_reads_is_let_go_and_disturbs_nobody() {
+    let mut rig = Rig::new(&"x".repeat(1 << 20));
+    let mut lazy = rig.connect();
+    lazy.write_all(&STATUS.repeat(10)).unwrap();
+    rig.rounds(5);
+    assert_eq!(rig.answers, 1, "no second reply before the first is taken");
+    rig.reply = "fine".to_owned();
+    assert!(is_served(&mut rig));
+    rig.round(Duration::from_secs(6));
+    let (text, closed) = take(&lazy);
+    assert!(text.len() < 1 << 20 && closed, "{}", text.len());
+}
+
+#[test]
+fn a_long_reply_is_written_as_it_is_taken() {
+    let mut rig = Rig::new(&"x".repeat(1 << 20));
+    let mut client = rig.connect();
+    client.write_all(STATUS).unwrap();
+    let mut text = String::new();
+    for _ in 0..1000 {
+        rig.round(Duration::from_millis(400));
+        text += &take(&client).0;
+        if text.ends_with('\n') {
+            break;
+        }
+    }
+    assert_eq!(text.len(), (1 << 20) + "{\"error\":\"\"}\n".len());
+}
+
+#[test]
+fn a_client_that_is_gone_is_forgotten() {
+    let mut rig = Rig::new(&"x".repeat(1 << 20));
+    for _ in 0..3 * MAX_CLIENTS {
+        let mut client = rig.connect();
+        client.write_all(STATUS).unwrap();
+        rig.rounds(1);
+        drop(client);
+        rig.rounds(1);
+    }
+    assert_eq!(rig.server.clients.iter().flatten().count(), 0);
+}
+
+#[test]
+fn work_that_took_long_is_paid_for_by_a_pause() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    client.write_all(STATUS).unwrap();
+    let busy = Duration::from_millis(2);
+    let serve = |rig: &mut Rig, now| {
+        rig.server.serve(now, true, |_| {
+            let start = clock::now().monotonic;
+            while clock::now().monotonic.since(start) < busy {}
+            Reply::Error("slow".to_owned())
+        });
+    };
+    // The first round accepts, the second answers.
+    for _ in 0..2 {
+        let due = rig.server.resume().unwrap_or(clock::now().monotonic);
+        serve(&mut rig, due);
+    }
+    let resume = rig.server.resume().unwrap();
+    assert!(resume.since(clock::now().monotonic) > busy * 8);
+    client.write_all(STATUS).unwrap();
+    take(&client);
+    serve(&mut rig, resume.before(Duration::from_nanos(1)));
+    assert_eq!(take(&client).0, "", "not before the pause is over");
+    serve(&mut rig, resume);
+    assert_eq!(take(&client).0, "{\"error\":\"slow\"}\n");
+}
+
+#[test]
+fn hammering_clients_get_a_tenth_of_the_time() {
+    let mut rig = Rig::new(&"x".repeat(10_000));
+    let (stop, hits) = (AtomicBool::new(false), AtomicU64::new(0));
+    let path = rig.path.clone();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // Any outcome will do: it hammers.
+                    if hammer(&path).is_ok() {
+                        hits.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        let (start, mut used) = (clock::now().monotonic, Duration::ZERO);
+        let mut now = start;
+        while now.since(start) < Duration::from_millis(500) {
+            let reply = rig.reply.clone();
+            rig.server.serve(now, true, |_| Reply::Error(reply.clone()));
+            let end = clock::now().monotonic;
+            if rig.server.resume().is_some_and(|resume| resume > end) {
+                used += end.since(now);
+            }
+            thread::sleep(Duration::from_micros(200));
+            now = clock::now().monotonic;
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(used < Duration::from_millis(100), "{used:?} of 500ms");
+        drop(rig);
+    });
+    assert!(hits.into_inner() > 0);
+}
+
+fn hammer(path: &std::path::Path) -> io::Result<()> {
+    let mut client = UnixStream::connect(path)?;
+    client.set_read_timeout(Some(Duration::from_millis(100)))?;
+    client.write_all(STATUS)?;
+    client.read_exact(&mut [0; 100])
+}
