@@ -69,6 +69,7 @@ mod world;
 
 pub use capture::Capture;
 pub use clock::now;
+pub use fastrand::Rng;
 pub use daemon::{Binaries, Daemon, Ringd};
 pub use libtest_mimic::Trial;
 pub use netns::NetNs;
