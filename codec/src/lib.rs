@@ -15,13 +15,25 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
+pub mod andrews;
 pub mod error;
+pub mod ftn;
+pub mod jitterbug;
 pub mod lab2;
 mod layout;
+pub mod list;
 pub mod mac;
 mod messages;
 mod reader;
+pub mod stream;
 mod writer;
 
 pub use error::{DecodeError, EncodeError, Problem};
+pub use list::List;
 pub use mac::MacAddr;
+pub use stream::{StreamState, Streamed};
+/// A big-endian 32-bit integer in place, as [`andrews::Election::RingBased`] lists them.
+pub use zerocopy::byteorder::network_endian::U32;

@@ -31,21 +31,50 @@ impl MacAddr {
     #[must_use]
     pub const fn is_station(self) -> bool {
         // One number, because six comparisons of a byte are the dearest part of reading a frame.
-        let [a, b, c, d, e, g] = self.0;
-        let bits = u64::from_le_bytes([a, b, c, d, e, g, 0, 0]);
-        bits != 0 && bits & 1 == 0
+        let mut wide = [0; 8];
+        wide.split_at_mut(6).0.copy_from_slice(&self.0);
+        let number = u64::from_le_bytes(wide);
+        number != 0 && number & 1 == 0
     }
 }
 
 impl fmt::Display for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+        for (i, byte) in self.0.iter().enumerate() {
+            let colon = if i == 0 { "" } else { ":" };
+            write!(f, "{colon}{byte:02x}")?;
+        }
+        Ok(())
     }
 }
 
 impl fmt::Debug for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    #[test]
+    fn a_station_is_neither_nobody_nor_a_group() {
+        assert!(MacAddr([2, 0, 0, 0, 0, 1]).is_station());
+        assert!(MacAddr([0, 0, 0, 0, 0, 1]).is_station());
+        assert!(MacAddr([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff]).is_station());
+        assert!(!MacAddr([0; 6]).is_station());
+        assert!(!MacAddr::BROADCAST.is_station());
+        assert!(!MacAddr([1, 0, 0x5e, 0, 0, 1]).is_station());
+    }
+
+    #[test]
+    fn it_is_written_as_people_write_it() {
+        let mac = MacAddr([0x02, 0, 0xab, 0xcd, 0, 0x0f]);
+        assert_eq!(
+            format!("{mac} {mac:?}"),
+            "02:00:ab:cd:00:0f 02:00:ab:cd:00:0f"
+        );
     }
 }

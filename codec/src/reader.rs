@@ -9,13 +9,18 @@ use zerocopy::FromBytes;
 use crate::layout::{Field, Layout, first_gap};
 use crate::{DecodeError, Problem};
 
-/// Reads fields off the front of a byte slice.
+/// Reads fields off the front of a byte slice. Public for [`Item`](crate::list::Item)'s sake alone:
+/// no path leads to it from outside.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
     offset: usize,
     /// The least length of the whole input that is known to be needed.
     needed: usize,
+    /// The most entries that a count may announce.
+    max_count: u32,
+    /// Where the message says that it ends.
+    declared_end: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -25,13 +30,31 @@ impl<'a> Reader<'a> {
             rest: input,
             offset: 0,
             needed: 0,
+            max_count: u32::MAX,
+            declared_end: usize::MAX,
         }
+    }
+
+    /// Bounds what [`count`](Self::count) accepts.
+    pub(crate) const fn limit_counts(&mut self, max: u32) {
+        self.max_count = max;
     }
 
     /// Bytes read so far, which is the offset of the next field.
     #[inline]
     pub(crate) const fn offset(&self) -> usize {
         self.offset
+    }
+
+    /// Notes that the message says of itself to end `len` bytes from here.
+    pub(crate) fn declare_end(&mut self, len: usize) {
+        self.expect_at_least(len);
+        self.declared_end = self.offset.saturating_add(len);
+    }
+
+    /// Where the message says that it ends, as an offset.
+    pub(crate) const fn declared_end(&self) -> usize {
+        self.declared_end
     }
 
     /// The bytes not read yet.
@@ -45,6 +68,11 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn expect_at_least(&mut self, len: usize) {
         self.needed = self.needed.max(self.offset.saturating_add(len));
+    }
+
+    /// Notes that what is known to be needed is followed by at least `len` bytes more.
+    pub(crate) fn expect_beyond(&mut self, len: usize) {
+        self.needed = self.needed.saturating_add(len);
     }
 
     /// How many bytes the input is known to lack at least.
@@ -102,17 +130,24 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
-        self.bytes(field, 1).map(|b| b[0])
-    }
-
-    #[inline]
-    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
-        self.bytes(field, 2).map(BigEndian::read_u16)
+        self.bytes(field, size_of::<u8>()).map(|b| b[0])
     }
 
     #[inline]
     pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
-        self.bytes(field, 4).map(BigEndian::read_u32)
+        self.bytes(field, size_of::<u32>()).map(BigEndian::read_u32)
+    }
+
+    /// The number of entries of a list, which must be within the limit.
+    pub(crate) fn count(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        let offset = self.offset;
+        let count = self.u32(field)?;
+        if count > self.max_count {
+            let (value, max) = (count.into(), self.max_count.into());
+            let problem = Problem::TooLarge { value, max };
+            return Err(DecodeError::new(field, offset, problem));
+        }
+        Ok(count)
     }
 
     /// Refuses bytes after a datagram's message.
@@ -125,6 +160,11 @@ impl<'a> Reader<'a> {
                 Problem::Trailing { extra },
             )),
         }
+    }
+
+    /// Says that a message without a length of its own may go on: it lacks a byte, or the end.
+    pub(crate) fn wait_for_end(&mut self) -> DecodeError {
+        self.cut("data", self.rest.len().saturating_add(1))
     }
 
     /// The error for `need` bytes that are not there.
@@ -168,8 +208,8 @@ mod tests {
         assert_eq!(error.problem, Problem::Truncated { need: 4, have: 3 });
         assert_eq!(reader.missing(), 1);
         assert_eq!(reader.rest(), [1, 2, 3]);
-        assert_eq!(reader.u16("half"), Ok(0x0102));
-        assert_eq!(reader.offset(), 2);
+        assert_eq!(reader.u8("byte"), Ok(1));
+        assert_eq!(reader.offset(), 1);
     }
 
     #[test]
@@ -188,8 +228,19 @@ mod tests {
     fn the_longest_expectation_is_kept() {
         let mut reader = Reader::new(&[0; 4]);
         reader.expect_at_least(10);
-        reader.u16("first").unwrap();
-        reader.expect_at_least(3);
+        reader.u8("first").unwrap();
+        reader.expect_at_least(4);
         assert_eq!(reader.missing(), 6);
+    }
+
+    #[test]
+    fn a_count_above_the_limit_is_wrong_even_if_nothing_follows() {
+        let mut reader = Reader::new(&[0, 0, 0, 3]);
+        reader.limit_counts(2);
+        let error = reader.count("count").unwrap_err();
+        assert_eq!(error.problem, Problem::TooLarge { value: 3, max: 2 });
+        let mut reader = Reader::new(&[0, 0, 0, 3]);
+        reader.limit_counts(3);
+        assert_eq!(reader.count("count"), Ok(3));
     }
 }

@@ -8,9 +8,10 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::EncodeError;
 
-/// Writes fields one after the other; counts on past the end of its buffer without writing.
+/// Writes fields one after the other; counts on past the end of its buffer without writing. Public
+/// for [`Item`](crate::list::Item)'s sake alone: no path leads to it from outside.
 #[derive(Debug)]
-pub(crate) struct Writer<'b> {
+pub struct Writer<'b> {
     buf: &'b mut [u8],
     len: usize,
     refused: Option<EncodeError>,

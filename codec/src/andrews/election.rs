@@ -1,0 +1,77 @@
+//! What an election message says, as values.
+
+use crate::U32;
+
+/// An election's method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Method {
+    /// The election goes round and collects everybody.
+    RingBased = 1,
+    /// The election goes round and keeps the greatest.
+    ChangRoberts = 2,
+    /// The election goes to everybody greater.
+    Bully = 3,
+}
+
+/// What an election message says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Election<'a> {
+    /// RING_BASED, ELECTION.
+    RingBased {
+        /// The nodes that it has passed so far, at most [`MAX_IDS`](super::MAX_IDS).
+        ids: &'a [U32],
+    },
+    /// CHANG_ROBERTS, ELECTION.
+    ChangRoberts {
+        /// The greatest id so far.
+        candidate: u32,
+    },
+    /// BULLY, ELECTION.
+    Bully,
+    /// BULLY, OK: a greater node takes over.
+    BullyOk,
+    /// Any method, COORDINATOR: the result.
+    Coordinator {
+        /// The election's method.
+        method: Method,
+        /// The new coordinator's id.
+        coordinator_id: u32,
+    },
+}
+
+pub(super) const ELECTION: u8 = 1;
+pub(super) const COORDINATOR: u8 = 2;
+pub(super) const OK: u8 = 3;
+
+impl Method {
+    pub(super) const fn from_wire(method: u8) -> Option<Self> {
+        match method {
+            1 => Some(Self::RingBased),
+            2 => Some(Self::ChangRoberts),
+            3 => Some(Self::Bully),
+            _ => None,
+        }
+    }
+}
+
+impl Election<'_> {
+    /// The election's method.
+    #[must_use]
+    pub const fn method(&self) -> Method {
+        match self {
+            Self::RingBased { .. } => Method::RingBased,
+            Self::ChangRoberts { .. } => Method::ChangRoberts,
+            Self::Bully | Self::BullyOk => Method::Bully,
+            Self::Coordinator { method, .. } => *method,
+        }
+    }
+
+    pub(super) const fn election_type(&self) -> u8 {
+        match self {
+            Self::RingBased { .. } | Self::ChangRoberts { .. } | Self::Bully => ELECTION,
+            Self::Coordinator { .. } => COORDINATOR,
+            Self::BullyOk => OK,
+        }
+    }
+}

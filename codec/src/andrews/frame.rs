@@ -1,0 +1,120 @@
+//! Whole frames: head and payload.
+
+use zerocopy::byteorder::network_endian::{U16, U32};
+
+use super::payload::{self, LEN_OFFSET};
+use super::{Kind, MAX_PAYLOAD_LEN, Message, VERSION};
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::stream::{self, StreamState, Streamed};
+use crate::writer::{self, Writer};
+use crate::{DecodeError, EncodeError, Problem};
+
+/// A message and who sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The sender's id.
+    pub src_id: u32,
+    /// What it says.
+    pub message: Message<'a>,
+}
+
+layout! {
+    /// The head of every frame, 12 bytes.
+    struct HeaderLayout {
+        version: u8 = "version",
+        kind: u8 = "type",
+        reserved: U16 = "reserved",
+        src_id: U32 = "srcId",
+        payload_len: U32 = "payloadLen",
+    }
+}
+
+impl HeaderLayout {
+    /// The kind and the length of the payload in bytes, if the head is legal.
+    fn legal(&self) -> Result<(Kind, usize), DecodeError> {
+        if self.version != VERSION {
+            let value = self.version.into();
+            return Err(DecodeError::new("version", 0, Problem::Unknown { value }));
+        }
+        let Some(kind) = Kind::from_wire(self.kind) else {
+            let value = self.kind.into();
+            return Err(DecodeError::new("type", 1, Problem::Unknown { value }));
+        };
+        if self.reserved != 0 {
+            let value = self.reserved.get().into();
+            return Err(DecodeError::new("reserved", 2, Problem::Reserved { value }));
+        }
+        let len = self.payload_len.get() as usize;
+        if len > MAX_PAYLOAD_LEN {
+            let (value, max) = (len as u64, MAX_PAYLOAD_LEN as u64);
+            let problem = Problem::TooLarge { value, max };
+            return Err(DecodeError::new("payloadLen", LEN_OFFSET, problem));
+        }
+        Ok((kind, len))
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a whole datagram.
+    ///
+    /// # Errors
+    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    pub fn decode_datagram(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let frame = Self::read(&mut reader)?;
+        reader.end_of_datagram()?;
+        Ok(frame)
+    }
+
+    /// Reads the frame at the front of a stream.
+    ///
+    /// # Errors
+    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    pub fn decode_stream(
+        bytes: &'a [u8],
+        state: StreamState,
+    ) -> Result<Streamed<Self>, DecodeError> {
+        stream::decode(bytes, state, Self::read)
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let header: &HeaderLayout = reader.view()?;
+        let (kind, payload_len) = header.legal()?;
+        reader.declare_end(payload_len);
+        let message = Message::read(kind, reader)?;
+        payload::require_end(reader, reader.offset() as u64)?;
+        Ok(Self {
+            src_id: header.src_id.get(),
+            message,
+        })
+    }
+
+    /// How many bytes [`encode`](Self::encode) writes.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        writer::measure(|w| self.write(w))
+    }
+
+    /// Writes the frame at the start of `buf` and returns its length in bytes.
+    ///
+    /// # Errors
+    /// Writes nothing if `buf` is too small or an election names more than
+    /// [`MAX_IDS`](super::MAX_IDS) candidates.
+    pub fn encode(&self, buf: &mut [u8]) -> Result<usize, EncodeError> {
+        writer::encode(buf, |w| self.write(w))
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        let payload_len = writer::measure(|w| self.message.write(w));
+        writer.layout(&HeaderLayout {
+            version: VERSION,
+            kind: self.message.kind() as u8,
+            reserved: 0.into(),
+            src_id: self.src_id.into(),
+            // A message above the limit refuses itself.
+            payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX).into(),
+        });
+        self.message.write(writer);
+    }
+}

@@ -1,0 +1,35 @@
+//! Reading a payload against the length that the frame's head declares for it.
+
+use super::HEADER_LEN;
+use crate::layout::Layout;
+use crate::reader::Reader;
+use crate::{DecodeError, Problem};
+
+/// Where payloadLen stands in a frame.
+pub(super) const LEN_OFFSET: usize = 8;
+
+/// The next part of the payload, which must be within its declared length.
+pub(super) fn view<'a, T: Layout>(reader: &mut Reader<'a>) -> Result<&'a T, DecodeError> {
+    let end = reader.offset() + size_of::<T>();
+    if end > reader.declared_end() {
+        return Err(wrong_length(reader, end as u64));
+    }
+    reader.view()
+}
+
+/// Refuses a payload that does not end at the offset `end`.
+pub(super) fn require_end(reader: &Reader<'_>, end: u64) -> Result<(), DecodeError> {
+    if end == reader.declared_end() as u64 {
+        return Ok(());
+    }
+    Err(wrong_length(reader, end))
+}
+
+#[cold]
+fn wrong_length(reader: &Reader<'_>, end: u64) -> DecodeError {
+    let problem = Problem::WrongLength {
+        value: (reader.declared_end() - HEADER_LEN) as u64,
+        expected: end - HEADER_LEN as u64,
+    };
+    DecodeError::new("payloadLen", LEN_OFFSET, problem)
+}

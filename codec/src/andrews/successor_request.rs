@@ -1,0 +1,32 @@
+//! SUCCESSOR_REQUEST, type 3: a node whose successor has failed asks for another.
+//!
+//! The payload is empty.
+//!
+//! # Example
+//! ```
+//! use ring_codec::andrews::{Frame, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "01 03 0000" // version, type, reserved
+//!     "00000006 00000000" // srcId, payloadLen
+//! );
+//! let frame = Frame { src_id: 6, message: Message::SuccessorRequest };
+//! assert_eq!(Frame::decode_datagram(&bytes)?, frame);
+//! # let mut buf = [0xaa; 64];
+//! # let len = frame.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::Message;
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+// The table calls every message alike; this one has no payload that could be wrong.
+#[expect(clippy::unnecessary_wraps)]
+pub(super) fn read<'a>(_: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::SuccessorRequest)
+}
+
+pub(super) fn write(_: &mut Writer<'_>) {}

@@ -1,0 +1,53 @@
+//! TOKEN_ACK, type 5: the token has come, to the predecessor.
+//!
+//! It is the only message that goes round the ring backwards.
+//!
+//! ```text
+//!   at  bytes  field
+//!   12      8  sequence  u64, that of the token
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::andrews::{Frame, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "01 05 0000" // version, type, reserved
+//!     "00000005 00000008" // srcId, payloadLen
+//!     "0000000000000029" // sequence
+//! );
+//! let message = Message::TokenAck { sequence: 41 };
+//! let frame = Frame { src_id: 5, message };
+//! assert_eq!(Frame::decode_datagram(&bytes)?, frame);
+//! # let mut buf = [0xaa; 64];
+//! # let len = frame.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use zerocopy::byteorder::network_endian::U64;
+
+use super::{Message, payload};
+use crate::DecodeError;
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+layout! {
+    /// The payload, 8 bytes.
+    struct TokenAckLayout {
+        sequence: U64 = "sequence",
+    }
+}
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let body: &TokenAckLayout = payload::view(reader)?;
+    Ok(Message::TokenAck {
+        sequence: body.sequence.get(),
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, sequence: u64) {
+    let sequence = sequence.into();
+    writer.layout(&TokenAckLayout { sequence });
+}

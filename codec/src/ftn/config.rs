@@ -1,0 +1,47 @@
+//! CONFIG, type 12, from a server: the state of the group.
+//!
+//! The head's `to`, if not 0, is the id that the client has got.
+//!
+//! ```text
+//!   leader   int    index of the leading server
+//!   sstates  int[]  state of every server: 0 DOWN, 1 BOOTING, 2 READY
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message, ServerState};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "0c 00 83e8 84d2" // type, from, to, ssig
+//!     "00" // leader
+//!     "03 02 01 00" // sstates: 3 of them, READY, BOOTING, DOWN
+//! );
+//! let sstates = [ServerState::Ready, ServerState::Booting, ServerState::Down];
+//! let header = Header { from: 0, to: 1000, ssig: 1234 };
+//! let message = Message::Config { leader: 0, sstates: sstates[..].into() };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::value::{array, put_array};
+use super::{Message, ServerState, wire};
+use crate::DecodeError;
+use crate::list::List;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Config {
+        leader: wire::int(reader, "leader")?,
+        sstates: array(reader, "sstates")?,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, leader: i32, sstates: List<'_, ServerState>) {
+    wire::put(writer, leader);
+    put_array(writer, "sstates", sstates);
+}

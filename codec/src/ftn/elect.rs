@@ -1,0 +1,45 @@
+//! ELECT, type 33, from server to server: no leader is heard of (ours).
+//!
+//! The lowest-numbered server that is up becomes the leader, and counts `seq` on from the greatest that it
+//! has heard of.
+//!
+//! ```text
+//!   seq     long  of the latest STATE that the sender knows; 0 for none
+//!   leader  int   the server that the sender takes for the next leader
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "21 02 01 84d2" // type, from, to, ssig
+//!     "09" // seq
+//!     "01" // leader
+//! );
+//! let header = Header { from: 2, to: 1, ssig: 1234 };
+//! let message = Message::Elect { seq: 9, leader: 1 };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Message, wire};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Elect {
+        seq: wire::long(reader, "seq")?,
+        leader: wire::int(reader, "leader")?,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, seq: i64, leader: i32) {
+    wire::put(writer, seq);
+    wire::put(writer, leader);
+}

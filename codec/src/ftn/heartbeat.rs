@@ -1,0 +1,44 @@
+//! HEARTBEAT, type 32, from a server to the leader: its heartbeat (ours).
+//!
+//! It declares what the server is: BOOTING after it has started afresh, then READY.
+//!
+//! ```text
+//!   seq     long  of the latest STATE that the sender has acted on; 0 for none
+//!   sstate  int   0 DOWN, 1 BOOTING, 2 READY
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message, ServerState};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "20 01 00 84d2" // type, from, to, ssig
+//!     "09" // seq
+//!     "01" // sstate: BOOTING
+//! );
+//! let header = Header { from: 1, to: 0, ssig: 1234 };
+//! let message = Message::Heartbeat { seq: 9, sstate: ServerState::Booting };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Message, ServerState, wire};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Heartbeat {
+        seq: wire::long(reader, "seq")?,
+        sstate: ServerState::read_field(reader, "sstate")?,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, seq: i64, sstate: ServerState) {
+    wire::put(writer, seq);
+    sstate.put(writer);
+}

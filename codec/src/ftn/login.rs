@@ -1,0 +1,41 @@
+//! LOGIN, type 11, from a client: asks for a session.
+//!
+//! The answer of the leader assigns an id; that of another server only says who leads. A client without
+//! an id says it is from 0.
+//!
+//! ```text
+//!   p  string  the client's incoming datagram port, as `:portnum`
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "0b 00 00 84d2" // type, from, to, ssig
+//!     "05 3a34313030" // p
+//! );
+//! let header = Header { from: 0, to: 0, ssig: 1234 };
+//! let message = Message::Login { p: b":4100" };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Message, wire};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Login {
+        p: wire::string(reader, "p")?,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, p: &[u8]) {
+    wire::put_string(writer, "p", p);
+}

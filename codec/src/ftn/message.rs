@@ -1,0 +1,129 @@
+//! The fifteen messages as values.
+
+use super::{
+    Access, Assignment, Client, Flags, ServerState, Token, alive, catalog, config, confirm, elect,
+    grant, heartbeat, login, logout, request, return_, revoke, state, transfer, transferred,
+};
+use crate::list::List;
+use crate::messages::messages;
+
+messages! {
+    /// A message's type.
+    kind Kind;
+    /// What follows the head, its variable parts borrowed from the input.
+    message Message;
+
+    /// From a client: asks for a session.
+    11 "LOGIN" Login {
+        /// The client's incoming datagram port, as `:portnum`.
+        p: &'a [u8],
+    } in login;
+
+    /// From a server: the state of the group. The head's `to`, if not 0, is the client's id.
+    12 "CONFIG" Config {
+        /// The leading server's index.
+        leader: i32,
+        /// The state of every server.
+        sstates: List<'a, ServerState>,
+    } in config;
+
+    /// From a client: what it holds of the tokens that the recipient serves.
+    13 "CATALOG" Catalog {
+        /// The tokens.
+        holdings: List<'a, Token<'a>>,
+    } in catalog;
+
+    /// From a client: it still works.
+    14 "ALIVE" Alive in alive;
+
+    /// From a client: ends its session.
+    15 "LOGOUT" Logout in logout;
+
+    /// From a client: asks for a token.
+    21 "REQUEST" Request {
+        /// The client's number for the request.
+        msgnum: i64,
+        /// The token; its data is ignored.
+        token: Token<'a>,
+        /// How it is to be held.
+        access: Access,
+    } in request;
+
+    /// From a server: assigns a token.
+    22 "GRANT" Grant {
+        /// The number of the request granted.
+        msgnum: i64,
+        /// The token with its data.
+        token: Token<'a>,
+    } in grant;
+
+    /// From a server: asks for a token back.
+    23 "REVOKE" Revoke {
+        /// The token's name.
+        name: &'a [u8],
+    } in revoke;
+
+    /// From a client: sets a token's data, gives the token up, or both.
+    24 "RETURN" Return {
+        /// The client's number for the message.
+        msgnum: i64,
+        /// The token with its data.
+        token: Token<'a>,
+        /// What is asked for.
+        flags: Flags,
+    } in return_;
+
+    /// From a server: a RETURN has been carried out.
+    25 "CONFIRM" Confirm {
+        /// The number of that RETURN.
+        msgnum: i64,
+    } in confirm;
+
+    /// From the leader to the servers: the global state, and the leader's heartbeat (ours).
+    31 "STATE" State {
+        /// Grows with every change, so that a late message cannot undo one.
+        seq: i64,
+        /// The leading server's index.
+        leader: i32,
+        /// The state of every server.
+        sstates: List<'a, ServerState>,
+        /// The active clients.
+        clients: List<'a, Client<'a>>,
+    } in state;
+
+    /// From a server to the leader: its heartbeat (ours).
+    32 "HEARTBEAT" Heartbeat {
+        /// The `seq` of the latest STATE that the sender has acted on; 0 for none.
+        seq: i64,
+        /// What the sender declares itself to be.
+        sstate: ServerState,
+    } in heartbeat;
+
+    /// From server to server: no leader is heard of (ours).
+    33 "ELECT" Elect {
+        /// The `seq` of the latest STATE that the sender knows; 0 for none.
+        seq: i64,
+        /// The server that the sender takes for the next leader.
+        leader: i32,
+    } in elect;
+
+    /// From server to server: tokens that the recipient is responsible for from now on (ours).
+    34 "TRANSFER" Transfer {
+        /// The sender's number for the transfer, the same in all its parts.
+        msgnum: i64,
+        /// Which part this is, from 0.
+        part: i32,
+        /// How many parts the transfer has, at least 1.
+        parts: i32,
+        /// The tokens, their data and their holders.
+        assignments: List<'a, Assignment<'a>>,
+    } in transfer;
+
+    /// From server to server: a part of a TRANSFER has come (ours).
+    35 "TRANSFERRED" Transferred {
+        /// The number of the transfer.
+        msgnum: i64,
+        /// The part that has come.
+        part: i32,
+    } in transferred;
+}

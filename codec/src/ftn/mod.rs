@@ -1,0 +1,70 @@
+//! The FTN token service: tokens served to clients by a group of servers, in UDP datagrams
+//! (`docs/wire-formats.md`, "FTN token service").
+//!
+//! A message is a sequence of values, each of variable length; what they mean follows from the
+//! first, the type. Every message begins with the same head:
+//!
+//! ```text
+//!   type  int  11 to 15, 21 to 25 or 31 to 35
+//!   from  int  the sender: a server's index or a session's id
+//!   to    int  the recipient, likewise
+//!   ssig  int  the signature of the server list
+//! ```
+//!
+//! Each type has a module with its fields and a worked example.
+//!
+//! # Values
+//! | value | on the wire |
+//! |---|---|
+//! | int, long | `0snn nnnn`, 7 bits; or `1bbb snnn nnnn nnnn …`, 12 + 8·bbb bits in bbb + 2 bytes; two's complement |
+//! | string | its length as an int, then that many bytes, of any value |
+//! | token | two strings: name, data |
+//! | array | the number of its entries as an int, then these |
+//!
+//! # One value, several forms
+//! A long form may hold a small number. Decoding takes any form; encoding a message writes the
+//! shortest. So that decoding and encoding still give the same bytes back, a decoded [`Datagram`]
+//! remembers the bytes that it came from and encodes to them; a new one made from the same values
+//! encodes to the shortest form. The two differ if and only if
+//! [`is_shortest`](Datagram::is_shortest) says no.
+//!
+//! # What is refused
+//! The first that fails is reported:
+//!
+//! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
+//! |---|---|---|
+//! | any | `Truncated` | the datagram is too short |
+//! | any | `DoesNotFit` | more than 32 bits for an int, or 64 for a long |
+//! | any | `Illegal` | a negative length or count, or none of the values that the field has |
+//! | `part` | `Illegal` | a TRANSFER's part is none of its `parts` |
+//! | `holders` | `WrongLength` | not as many as the `access` calls for |
+//! | `datagram` | `Trailing` | bytes after the message |
+//!
+//! Encoding refuses what decoding would refuse.
+
+mod datagram;
+mod hash;
+mod message;
+mod value;
+mod wire;
+
+pub mod alive;
+pub mod catalog;
+pub mod config;
+pub mod confirm;
+pub mod elect;
+pub mod grant;
+pub mod heartbeat;
+pub mod login;
+pub mod logout;
+pub mod request;
+pub mod return_;
+pub mod revoke;
+pub mod state;
+pub mod transfer;
+pub mod transferred;
+
+pub use datagram::{Datagram, Header};
+pub use hash::{hash, rehash, server_sequence, server_signature};
+pub use message::{Kind, Message};
+pub use value::{Access, Assignment, Client, Flags, Holders, ServerState, Token};

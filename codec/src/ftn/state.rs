@@ -1,0 +1,69 @@
+//! STATE, type 31, from the leader to the servers: the global state, and the leader's heartbeat (ours).
+//!
+//! The client's address is where the leader has its datagrams from, with the port that it named: the
+//! other servers query it there.
+//!
+//! ```text
+//!   seq      long      grows with every change, so that a late message cannot undo one
+//!   leader   int       index of the leading server
+//!   sstates  int[]     state of every server: 0 DOWN, 1 BOOTING, 2 READY
+//!   clients  client[]  the active clients; a client is id int, address string
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Client, Datagram, Header, Message, ServerState};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "1f 00 01 84d2" // type, from, to, ssig
+//!     "09" // seq
+//!     "00" // leader
+//!     "03 02 01 00" // sstates: 3 of them, READY, BOOTING, DOWN
+//!     "01" // clients: 1 of them
+//!     "83e8 0e 3139322e302e322e373a34313030" // id, address
+//! );
+//! let sstates = [ServerState::Ready, ServerState::Booting, ServerState::Down];
+//! let clients = [Client { id: 1000, address: b"192.0.2.7:4100" }];
+//! let header = Header { from: 0, to: 1, ssig: 1234 };
+//! let message = Message::State {
+//!     seq: 9,
+//!     leader: 0,
+//!     sstates: sstates[..].into(),
+//!     clients: clients[..].into(),
+//! };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::value::{array, put_array};
+use super::{Client, Message, ServerState, wire};
+use crate::DecodeError;
+use crate::list::List;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::State {
+        seq: wire::long(reader, "seq")?,
+        leader: wire::int(reader, "leader")?,
+        sstates: array(reader, "sstates")?,
+        clients: array(reader, "clients")?,
+    })
+}
+
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    seq: i64,
+    leader: i32,
+    sstates: List<'_, ServerState>,
+    clients: List<'_, Client<'_>>,
+) {
+    wire::put(writer, seq);
+    wire::put(writer, leader);
+    put_array(writer, "sstates", sstates);
+    put_array(writer, "clients", clients);
+}

@@ -1,0 +1,93 @@
+//! TRANSFER, type 34, from server to server: tokens that the recipient is responsible for from now on (ours).
+//!
+//! The sender honours no further request for them. A transfer has as many parts as its datagrams need; one
+//! of nothing has one part without assignments. Each part is sent again until it is acknowledged.
+//!
+//! ```text
+//!   msgnum       long          the sender's number for the transfer, the same in all its parts
+//!   part         int           which part this is, from 0
+//!   parts        int           how many there are
+//!   assignments  assignment[]
+//!
+//!   assignment:
+//!   t            token         name string, data string
+//!   access       int           0 held by nobody, 1 shared, -1 exclusive
+//!   holders      int[]         the clients' ids: none, at least one, exactly one
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Assignment, Datagram, Header, Holders, Message, Token};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "22 00 01 84d2" // type, from, to, ssig
+//!     "05" // msgnum
+//!     "00 01" // part, parts
+//!     "02" // assignments: 2 of them
+//!     "05 737761726d 01 78" // t: name, data
+//!     "7f 01 83e8" // access: exclusive, holders: 1 of them
+//!     "04 69646c65 00" // t: name, data
+//!     "00 00" // access: nobody, holders: none
+//! );
+//! let assignments = [
+//!     Assignment {
+//!         token: Token { name: b"swarm", data: b"x" },
+//!         holders: Holders::Exclusive(1000),
+//!     },
+//!     Assignment {
+//!         token: Token { name: b"idle", data: b"" },
+//!         holders: Holders::Nobody,
+//!     },
+//! ];
+//! let header = Header { from: 0, to: 1, ssig: 1234 };
+//! let message = Message::Transfer {
+//!     msgnum: 5,
+//!     part: 0,
+//!     parts: 1,
+//!     assignments: assignments[..].into(),
+//! };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::value::{array, put_array};
+use super::{Assignment, Message, wire};
+use crate::list::List;
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, Problem};
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let msgnum = wire::long(reader, "msgnum")?;
+    let offset = reader.offset();
+    let part = wire::int(reader, "part")?;
+    let parts = wire::int(reader, "parts")?;
+    if !(0..parts).contains(&part) {
+        let value = part.into();
+        return Err(DecodeError::new("part", offset, Problem::Illegal { value }));
+    }
+    Ok(Message::Transfer {
+        msgnum,
+        part,
+        parts,
+        assignments: array(reader, "assignments")?,
+    })
+}
+
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    msgnum: i64,
+    part: i32,
+    parts: i32,
+    assignments: List<'_, Assignment<'_>>,
+) {
+    writer.require((0..parts).contains(&part), "part");
+    wire::put(writer, msgnum);
+    wire::put(writer, part);
+    wire::put(writer, parts);
+    put_array(writer, "assignments", assignments);
+}

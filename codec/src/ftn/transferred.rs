@@ -1,0 +1,44 @@
+//! TRANSFERRED, type 35, from server to server: a part of a TRANSFER has come (ours).
+//!
+//! It is sent again for every copy that comes.
+//!
+//! ```text
+//!   msgnum  long  the number of the transfer
+//!   part    int   the part that has come
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "23 01 00 84d2" // type, from, to, ssig
+//!     "05" // msgnum
+//!     "00" // part
+//! );
+//! let header = Header { from: 1, to: 0, ssig: 1234 };
+//! let message = Message::Transferred { msgnum: 5, part: 0 };
+//! let datagram = Datagram::new(header, message);
+//! assert_eq!(Datagram::decode(&bytes)?, datagram);
+//! # let mut buf = [0xaa; 128];
+//! # let len = datagram.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Message, wire};
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Transferred {
+        msgnum: wire::long(reader, "msgnum")?,
+        part: wire::int(reader, "part")?,
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, msgnum: i64, part: i32) {
+    wire::put(writer, msgnum);
+    wire::put(writer, part);
+}

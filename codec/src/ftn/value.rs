@@ -1,0 +1,253 @@
+//! The values that messages are made of.
+
+use super::wire;
+use crate::list::{Item, List};
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, Problem};
+
+/// Enums whose variants are ints on the wire.
+macro_rules! int_enum {
+    ($(
+        $(#[$meta:meta])* $name:ident {
+            $($(#[$variant_meta:meta])* $variant:ident = $value:literal,)*
+        }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(i8)]
+        pub enum $name {
+            $($(#[$variant_meta])* $variant = $value,)*
+        }
+
+        impl $name {
+            /// The value with this number on the wire.
+            #[must_use]
+            pub const fn from_wire(value: i32) -> Option<Self> {
+                match value {
+                    $($value => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// Reads one.
+            pub(super) fn read_field(
+                reader: &mut Reader<'_>,
+                field: &'static str,
+            ) -> Result<Self, DecodeError> {
+                wire::known(reader, field, Self::from_wire)
+            }
+
+            /// Writes it.
+            pub(super) fn put(self, writer: &mut Writer<'_>) {
+                wire::put(writer, self as i8);
+            }
+        }
+    )* };
+}
+
+int_enum! {
+    /// What a server is doing.
+    ServerState {
+        /// It is responsible for nothing.
+        Down = 0,
+        /// It is responsible, but still initialising.
+        Booting = 1,
+        /// It serves its tokens.
+        Ready = 2,
+    }
+
+    /// How a token is held.
+    Access {
+        /// With others, for reading.
+        Shared = 1,
+        /// Alone.
+        Exclusive = -1,
+    }
+
+    /// What a RETURN asks for.
+    Flags {
+        /// Set the token's data.
+        Update = 1,
+        /// Give the token up.
+        Deassign = 2,
+        /// Both at once.
+        Both = 3,
+    }
+}
+
+/// A token: a name and the data that goes with it, both any bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// The data.
+    pub data: &'a [u8],
+}
+
+/// A client as the leader announces it (ours).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Client<'a> {
+    /// Its session's id.
+    pub id: i32,
+    /// Where its datagrams go, as `address:port`.
+    pub address: &'a [u8],
+}
+
+/// Who holds a token (ours).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holders<'a> {
+    /// No client.
+    Nobody,
+    /// One client, alone.
+    Exclusive(i32),
+    /// These clients, at least one, for reading.
+    Shared(List<'a, i32>),
+}
+
+/// A token's whole state, as one server transfers it to another (ours).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assignment<'a> {
+    /// The token and its data.
+    pub token: Token<'a>,
+    /// Who holds it.
+    pub holders: Holders<'a>,
+}
+
+impl<'a> Item<'a> for i32 {
+    const MIN_LEN: usize = 1;
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        wire::int(reader, "id")
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        wire::put(writer, *self);
+    }
+}
+
+impl<'a> Item<'a> for ServerState {
+    const MIN_LEN: usize = 1;
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Self::read_field(reader, "sstate")
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        self.put(writer);
+    }
+}
+
+impl<'a> Item<'a> for Token<'a> {
+    const MIN_LEN: usize = 2;
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            name: wire::string(reader, "name")?,
+            data: wire::string(reader, "data")?,
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        wire::put_string(writer, "name", self.name);
+        wire::put_string(writer, "data", self.data);
+    }
+}
+
+impl<'a> Item<'a> for Client<'a> {
+    const MIN_LEN: usize = 2;
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            id: wire::int(reader, "id")?,
+            address: wire::string(reader, "address")?,
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        wire::put(writer, self.id);
+        wire::put_string(writer, "address", self.address);
+    }
+}
+
+/// The access of a token that nobody holds.
+const NO_ACCESS: i32 = 0;
+
+impl<'a> Holders<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let access = wire::known(reader, "access", |value| match value {
+            NO_ACCESS => Some(None),
+            _ => Access::from_wire(value).map(Some),
+        })?;
+        let offset = reader.offset();
+        let count = wire::length(reader, "holders")?;
+        let expected = match access {
+            None => 0,
+            Some(Access::Exclusive) => 1,
+            Some(Access::Shared) => count.max(1),
+        };
+        if count != expected {
+            let (value, expected) = (count as u64, expected as u64);
+            let problem = Problem::WrongLength { value, expected };
+            return Err(DecodeError::new("holders", offset, problem));
+        }
+        Ok(match access {
+            None => Self::Nobody,
+            Some(Access::Exclusive) => Self::Exclusive(wire::int(reader, "id")?),
+            Some(Access::Shared) => Self::Shared(List::read(reader, count)?),
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::Nobody => {
+                wire::put(writer, NO_ACCESS);
+                put_array(writer, "holders", List::<i32>::default());
+            }
+            Self::Exclusive(id) => {
+                Access::Exclusive.put(writer);
+                put_array(writer, "holders", List::from(&[*id]));
+            }
+            Self::Shared(ids) => {
+                writer.require(!ids.is_empty(), "holders");
+                Access::Shared.put(writer);
+                put_array(writer, "holders", *ids);
+            }
+        }
+    }
+}
+
+impl<'a> Item<'a> for Assignment<'a> {
+    const MIN_LEN: usize = 4;
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            token: Token::read(reader)?,
+            holders: Holders::read(reader)?,
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        self.token.write(writer);
+        self.holders.write(writer);
+    }
+}
+
+/// Reads an array.
+pub(super) fn array<'a, T: Item<'a>>(
+    reader: &mut Reader<'a>,
+    field: &'static str,
+) -> Result<List<'a, T>, DecodeError> {
+    let count = wire::length(reader, field)?;
+    List::read(reader, count)
+}
+
+/// Writes an array.
+pub(super) fn put_array<'a, T: Item<'a>>(
+    writer: &mut Writer<'_>,
+    field: &'static str,
+    entries: List<'a, T>,
+) {
+    wire::put_length(writer, field, entries.len());
+    entries.write(writer);
+}

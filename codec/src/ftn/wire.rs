@@ -1,0 +1,126 @@
+//! Integers and strings as they lie on the wire.
+
+use byteorder::{BigEndian, ByteOrder};
+
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, Problem};
+
+/// The first byte of a long form has this bit.
+const LONG: u8 = 0x80;
+/// The longest form: the first byte, whose `bbb` is 7, and 8 more.
+const MAX_LEN: usize = 9;
+
+/// Value bits of the long form that takes `len` bytes: all but the four that say so.
+const fn long_bits(len: usize) -> usize {
+    8 * len - 4
+}
+
+/// Whether `value` fits two's complement of so many bits.
+const fn fits(value: i128, bits: usize) -> bool {
+    sign_extend(value, bits) == value
+}
+
+/// The number whose low `bits` are those of `value`, the highest of them being its sign.
+const fn sign_extend(value: i128, bits: usize) -> i128 {
+    let unused = i128::BITS as usize - bits;
+    value << unused >> unused
+}
+
+fn integer(reader: &mut Reader<'_>, field: &'static str, bits: u32) -> Result<i128, DecodeError> {
+    let offset = reader.offset();
+    let first = reader.rest().first().copied().unwrap_or_default();
+    let value = if first & LONG == 0 {
+        sign_extend(reader.u8(field)?.into(), 7)
+    } else {
+        let len = usize::from(first >> 4 & 7) + 2;
+        let bytes = reader.bytes(field, len)?;
+        let raw = BigEndian::read_uint128(bytes, len).cast_signed();
+        sign_extend(raw, long_bits(len))
+    };
+    if fits(value, bits as usize) {
+        return Ok(value);
+    }
+    Err(DecodeError::new(
+        field,
+        offset,
+        Problem::DoesNotFit { bits },
+    ))
+}
+
+/// Reads an int, 32 bits.
+pub(super) fn int(reader: &mut Reader<'_>, field: &'static str) -> Result<i32, DecodeError> {
+    // `integer` has seen to it that the value fits.
+    #[expect(clippy::cast_possible_truncation)]
+    integer(reader, field, i32::BITS).map(|value| value as i32)
+}
+
+/// Reads a long, 64 bits.
+pub(super) fn long(reader: &mut Reader<'_>, field: &'static str) -> Result<i64, DecodeError> {
+    // `integer` has seen to it that the value fits.
+    #[expect(clippy::cast_possible_truncation)]
+    integer(reader, field, i64::BITS).map(|value| value as i64)
+}
+
+/// Reads an int that is one of those for which `known` has a meaning.
+pub(super) fn known<T>(
+    reader: &mut Reader<'_>,
+    field: &'static str,
+    known: impl FnOnce(i32) -> Option<T>,
+) -> Result<T, DecodeError> {
+    let offset = reader.offset();
+    let value = int(reader, field)?;
+    known(value).ok_or_else(|| {
+        let value = value.into();
+        DecodeError::new(field, offset, Problem::Illegal { value })
+    })
+}
+
+/// Reads the length of a string or the number of an array's entries.
+pub(super) fn length(reader: &mut Reader<'_>, field: &'static str) -> Result<usize, DecodeError> {
+    known(reader, field, |value| usize::try_from(value).ok())
+}
+
+/// Reads a string.
+pub(super) fn string<'a>(
+    reader: &mut Reader<'a>,
+    field: &'static str,
+) -> Result<&'a [u8], DecodeError> {
+    let len = length(reader, field)?;
+    reader.bytes(field, len)
+}
+
+/// Writes an int or a long in its shortest form.
+pub(super) fn put(writer: &mut Writer<'_>, value: impl Into<i64>) {
+    let value = i128::from(value.into());
+    if fits(value, 7) {
+        writer.bytes(&[value.to_le_bytes()[0] & !LONG]);
+        return;
+    }
+    // Every long fits the longest form.
+    let len = (2..MAX_LEN)
+        .find(|len| fits(value, long_bits(*len)))
+        .unwrap_or(MAX_LEN);
+    let bits = long_bits(len);
+    let head = 0b1000 | (len as u128 - 2);
+    let number = value.cast_unsigned() & ((1 << bits) - 1) | head << bits;
+    let mut form = [0; MAX_LEN];
+    BigEndian::write_uint128(&mut form, number, len);
+    writer.bytes(form.get(..len).unwrap_or_default());
+}
+
+/// Writes the length of a string or the number of an array's entries, which must fit an int.
+pub(super) fn put_length(writer: &mut Writer<'_>, field: &'static str, len: usize) {
+    writer.require_len(field, len, i32::MAX as usize);
+    put(writer, i32::try_from(len).unwrap_or(i32::MAX));
+}
+
+/// Writes a string.
+pub(super) fn put_string(writer: &mut Writer<'_>, field: &'static str, bytes: &[u8]) {
+    put_length(writer, field, bytes.len());
+    writer.bytes(bytes);
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,148 @@
+//! The seven messages as values.
+
+use super::{MAX_NODES, Node, TokenId, VERSION, tp1, tp2, tp3, tp4, tp5, tr1, tr2};
+use crate::list::List;
+use crate::messages::messages;
+use crate::reader::Reader;
+use crate::stream::{self, StreamState, Streamed};
+use crate::writer::{self, Writer};
+use crate::{DecodeError, EncodeError, Problem};
+
+messages! {
+    /// A message's type: the high four bits of its first byte.
+    kind Kind;
+    /// One message, its variable parts borrowed from the input.
+    message Message;
+
+    /// UDP broadcast: an orphan asks for better tokens.
+    0 "TR1" Tr1 {
+        /// The token that the sender would restore.
+        token_id: TokenId,
+        /// The port that the sender's TCP listener is bound to.
+        node_tcp_port: u16,
+    } in tr1;
+
+    /// UDP: the answer of a node that knows a better token, or leads.
+    1 "TR2" Tr2 {
+        /// The answering node's token.
+        token_id: TokenId,
+    } in tr2;
+
+    /// TCP: the leader offers the token.
+    2 "TP1" Tp1 {
+        /// The leader's token.
+        token_id: TokenId,
+        /// The hash of the leader's node list.
+        node_list_hash: i32,
+    } in tp1;
+
+    /// TCP: the candidate's node list differs.
+    3 "TP2" Tp2 in tp2;
+
+    /// TCP: the candidate's node list is the same.
+    4 "TP3" Tp3 in tp3;
+
+    /// TCP: the leader's node list.
+    5 "TP4" Tp4 {
+        /// The nodes in the order in which leaders added them.
+        node_list: List<'a, Node>,
+    } in tp4;
+
+    /// TCP: the token itself, to the end of the stream.
+    6 "TP5" Tp5 {
+        /// The token handed over.
+        token_id: TokenId,
+        /// The application's data.
+        data: &'a [u8],
+    } in tp5;
+}
+
+impl Kind {
+    /// Whether the message travels in a datagram; the others travel on a stream.
+    #[must_use]
+    pub const fn is_datagram(self) -> bool {
+        matches!(self, Self::Tr1 | Self::Tr2)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let offset = reader.offset();
+        let first = reader.u8("type")?;
+        let (version, kind) = (first & 0x0f, first >> 4);
+        let unknown = |field, value: u8| {
+            let value = value.into();
+            DecodeError::new(field, offset, Problem::Unknown { value })
+        };
+        if version != VERSION {
+            return Err(unknown("version", version));
+        }
+        Self::from_wire(kind).ok_or_else(|| unknown("type", kind))
+    }
+
+    fn require_transport(self, datagram: bool) -> Result<Self, DecodeError> {
+        if self.is_datagram() == datagram {
+            return Ok(self);
+        }
+        let value = (self as u8).into();
+        Err(DecodeError::new(
+            "type",
+            0,
+            Problem::OtherTransport { value },
+        ))
+    }
+}
+
+impl<'a> Message<'a> {
+    /// Reads a whole datagram.
+    ///
+    /// # Errors
+    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    pub fn decode_datagram(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let kind = Kind::read(&mut reader)?.require_transport(true)?;
+        let message = Self::read(kind, &mut reader)?;
+        reader.end_of_datagram()?;
+        Ok(message)
+    }
+
+    /// Reads the message at the front of a stream. A node list has at most `max_nodes` nodes, and
+    /// never more than [`MAX_NODES`].
+    ///
+    /// A [`Tp5`](Self::Tp5) has no length of its own: it is incomplete until the stream has ended.
+    ///
+    /// # Errors
+    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    pub fn decode_stream(
+        bytes: &'a [u8],
+        state: StreamState,
+        max_nodes: u32,
+    ) -> Result<Streamed<Self>, DecodeError> {
+        stream::decode(bytes, state, |reader| {
+            reader.limit_counts(max_nodes.min(MAX_NODES));
+            let kind = Kind::read(reader)?.require_transport(false)?;
+            let message = Self::read(kind, reader)?;
+            if kind == Kind::Tp5 && state == StreamState::Open {
+                return Err(reader.wait_for_end());
+            }
+            Ok(message)
+        })
+    }
+
+    /// How many bytes [`encode`](Self::encode) writes.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        writer::measure(|w| self.write_whole(w))
+    }
+
+    /// Writes the message at the start of `buf` and returns its length in bytes.
+    ///
+    /// # Errors
+    /// Writes nothing if `buf` is too small or the node list has more than [`MAX_NODES`] nodes.
+    pub fn encode(&self, buf: &mut [u8]) -> Result<usize, EncodeError> {
+        writer::encode(buf, |w| self.write_whole(w))
+    }
+
+    fn write_whole(&self, writer: &mut Writer<'_>) {
+        writer.bytes(&[(self.kind() as u8) << 4 | VERSION]);
+        self.write(writer);
+    }
+}

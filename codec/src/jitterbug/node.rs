@@ -1,0 +1,127 @@
+//! The nodes of a ring, and the hash of their list.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use zerocopy::IntoBytes;
+use zerocopy::byteorder::network_endian::U16;
+
+use crate::layout::layout;
+use crate::list::{Item, List};
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, Problem};
+
+/// Bit 0 of `meta`: the address is IPv6.
+const IPV6: u8 = 1;
+/// The base of the list's hash.
+const HASH_BASE: i32 = 577;
+
+/// One node: where its TCP listener is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node {
+    /// The address. IPv4 and IPv6 stay what they are: a mapped address is IPv6.
+    pub ip: IpAddr,
+    /// The TCP port.
+    pub port: u16,
+}
+
+layout! {
+    /// `meta` of an IPv4 node and what follows it, 7 bytes.
+    struct V4Layout {
+        meta: u8 = "meta",
+        address: [u8; 4] = "address",
+        port: U16 = "port",
+    }
+}
+
+layout! {
+    /// `meta` of an IPv6 node and what follows it, 19 bytes.
+    struct V6Layout {
+        meta: u8 = "meta",
+        address: [u8; 16] = "address",
+        port: U16 = "port",
+    }
+}
+
+impl Node {
+    /// Hands `f` the node's bytes.
+    fn on_wire<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        let port = self.port.into();
+        match self.ip {
+            IpAddr::V4(ip) => f(V4Layout {
+                meta: 0,
+                address: ip.octets(),
+                port,
+            }
+            .as_bytes()),
+            IpAddr::V6(ip) => f(V6Layout {
+                meta: IPV6,
+                address: ip.octets(),
+                port,
+            }
+            .as_bytes()),
+        }
+    }
+}
+
+impl<'a> Item<'a> for Node {
+    const MIN_LEN: usize = size_of::<V4Layout>();
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let offset = reader.offset();
+        let meta = reader.clone().u8("meta")?;
+        if meta & !IPV6 != 0 {
+            let value = meta.into();
+            let problem = Problem::Reserved { value };
+            return Err(DecodeError::new("meta", offset, problem));
+        }
+        if meta == IPV6 {
+            let node: &V6Layout = reader.view()?;
+            let ip = Ipv6Addr::from(node.address).into();
+            let port = node.port.get();
+            return Ok(Self { ip, port });
+        }
+        let node: &V4Layout = reader.view()?;
+        let ip = Ipv4Addr::from(node.address).into();
+        let port = node.port.get();
+        Ok(Self { ip, port })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        self.on_wire(|bytes| writer.bytes(bytes));
+    }
+}
+
+/// The number of nodes as it lies on the wire.
+pub(super) fn count_on_wire(nodes: &List<'_, Node>) -> [u8; 4] {
+    // A list above the limit of 65,536 is never sent.
+    u32::try_from(nodes.len()).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+/// The node_list_hash: `h = h * 577 + b` in 32 bits that wrap, from 0, over the bytes of the
+/// node_list on the wire (count included), each taken as signed.
+///
+/// ```
+/// use ring_codec::jitterbug::{Node, node_list_hash};
+///
+/// // 00 00 00 01, then 00 c0 00 02 01 e1 64
+/// let nodes = [Node { ip: [192, 0, 2, 1].into(), port: 57700 }];
+/// let bytes = [0, 0, 0, 1, 0, -64, 0, 2, 1, -31, 100_i32];
+/// let hash = bytes.iter().fold(0_i32, |h, b| h.wrapping_mul(577).wrapping_add(*b));
+/// assert_eq!(node_list_hash(&nodes[..].into()), hash);
+/// ```
+#[must_use]
+pub fn node_list_hash(nodes: &List<'_, Node>) -> i32 {
+    nodes
+        .iter()
+        .fold(step(0, &count_on_wire(nodes)), |hash, node| {
+            node.on_wire(|bytes| step(hash, bytes))
+        })
+}
+
+fn step(hash: i32, bytes: &[u8]) -> i32 {
+    bytes.iter().fold(hash, |hash, byte| {
+        hash.wrapping_mul(HASH_BASE)
+            .wrapping_add(byte.cast_signed().into())
+    })
+}

@@ -1,0 +1,38 @@
+//! TP2, type 3, on a stream: the candidate's node list differs from the leader's.
+//!
+//! Nothing follows the first byte. The leader sends its list, TP4.
+//!
+//! ```text
+//!   at  bytes  field
+//!    0      1  version, type  0x31: version 1 in the low four bits, type 3 in the high
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::jitterbug::{MAX_NODES, Message};
+//! use ring_codec::{StreamState, Streamed};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "31" // version 1, type 3
+//! );
+//! let message = Message::Tp2;
+//! let decoded = Message::decode_stream(&bytes, StreamState::Open, MAX_NODES)?;
+//! assert_eq!(decoded, Streamed::Message { message, consumed: bytes.len() });
+//! # let mut buf = [0xaa; 64];
+//! # let len = message.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::Message;
+use crate::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+// The table calls every message alike; this one has no body that could be wrong.
+#[expect(clippy::unnecessary_wraps)]
+pub(super) fn read<'a>(_: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    Ok(Message::Tp2)
+}
+
+pub(super) fn write(_: &mut Writer<'_>) {}

@@ -1,0 +1,60 @@
+//! TR1, type 0, in a UDP broadcast: an orphan asks for better tokens.
+//!
+//! Everybody who hears it remembers the sender: the address of the datagram and this port.
+//!
+//! ```text
+//!   at  bytes  field
+//!    0      1  version, type  0x01: version 1 in the low four bits, type 0 in the high
+//!    1      4  token_id       i32, negative unless the sender leads
+//!    5      2  node_tcp_port  u16
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::jitterbug::{Message, TokenId};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "01"       // version 1, type 0
+//!     "fffffff9" // token_id: token 7, said by a node that does not lead
+//!     "e165"     // node_tcp_port: 57701
+//! );
+//! let token_id = TokenId::new(7, false).ok_or("random part")?;
+//! let message = Message::Tr1 { token_id, node_tcp_port: 57701 };
+//! assert_eq!(Message::decode_datagram(&bytes)?, message);
+//! # let mut buf = [0xaa; 64];
+//! # let len = message.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use zerocopy::byteorder::network_endian::{I32, U16};
+
+use super::{Message, TokenId};
+use crate::DecodeError;
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+layout! {
+    /// What follows the first byte, 6 bytes.
+    struct Tr1Layout {
+        token_id: I32 = "token_id",
+        node_tcp_port: U16 = "node_tcp_port",
+    }
+}
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let offset = reader.offset();
+    let body: &Tr1Layout = reader.view()?;
+    Ok(Message::Tr1 {
+        token_id: TokenId::legal(body.token_id, offset)?,
+        node_tcp_port: body.node_tcp_port.get(),
+    })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId, node_tcp_port: u16) {
+    writer.layout(&Tr1Layout {
+        token_id: token_id.into(),
+        node_tcp_port: node_tcp_port.into(),
+    });
+}

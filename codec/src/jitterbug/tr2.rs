@@ -1,0 +1,53 @@
+//! TR2, type 1, in a UDP datagram: the answer of a node that knows a better token, or leads.
+//!
+//! The document's separate flag "holds token" is the sign of the token_id.
+//!
+//! ```text
+//!   at  bytes  field
+//!    0      1  version, type  0x11: version 1 in the low four bits, type 1 in the high
+//!    1      4  token_id       i32, positive if the sender leads
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::jitterbug::{Message, TokenId};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "11"       // version 1, type 1
+//!     "00000008" // token_id: token 8, said by its leader
+//! );
+//! let token_id = TokenId::new(8, true).ok_or("random part")?;
+//! let message = Message::Tr2 { token_id };
+//! assert_eq!(Message::decode_datagram(&bytes)?, message);
+//! # let mut buf = [0xaa; 64];
+//! # let len = message.encode(&mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use zerocopy::byteorder::network_endian::I32;
+
+use super::{Message, TokenId};
+use crate::DecodeError;
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+layout! {
+    /// What follows the first byte, 4 bytes.
+    struct Tr2Layout {
+        token_id: I32 = "token_id",
+    }
+}
+
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let offset = reader.offset();
+    let body: &Tr2Layout = reader.view()?;
+    let token_id = TokenId::legal(body.token_id, offset)?;
+    Ok(Message::Tr2 { token_id })
+}
+
+pub(super) fn write(writer: &mut Writer<'_>, token_id: TokenId) {
+    let token_id = token_id.into();
+    writer.layout(&Tr2Layout { token_id });
+}
