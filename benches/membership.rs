@@ -1,0 +1,116 @@
+//! The member table through the machine that owns it: a frame from an author that it does not
+//! know inserts a member, and a PING with another ip hashes the table anew. Beside each, the same
+//! frame without that effect: the difference is the table's.
+//!
+//! `cargo bench --bench membership [FILTER]`
+
+mod support;
+
+use std::time::Duration;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
+use ringd::proto::lab2::Constants;
+
+use support::{ME, Node, encode};
+
+const SIZES: [usize; 4] = [10, 100, 1_000, 4_096];
+
+/// The `n`th member's address. Consecutive ones lie far apart in the table.
+fn mac(n: usize) -> MacAddr {
+    // An odd factor visits each number once.
+    let scattered = u32::try_from(n).expect("few").wrapping_mul(0x9e37_79b1);
+    let mut octets = [2; 6];
+    octets[2..].copy_from_slice(&scattered.to_be_bytes());
+    MacAddr(octets)
+}
+
+/// A machine with `members` in its table, itself included, and room for one more.
+fn node(members: usize) -> Node {
+    let constants = Constants {
+        max_members: members + 1,
+        ..Constants::default()
+    };
+    let mut node = Node::new(constants);
+    let all: Vec<Member> = (1..members)
+        .map(|n| Member {
+            mac: mac(n),
+            ip: NO_IP,
+        })
+        .collect();
+    let digest = Digest { size: 0, hash: 0 };
+    for part in all.chunks(MAX_MEMBERS_PER_FRAME) {
+        let members = part;
+        node.frame(&encode(
+            mac(1),
+            ME,
+            Message::RingMembers { digest, members },
+        ));
+    }
+    assert_eq!(node.machine.members().len(), members);
+    node
+}
+
+/// A LOOSER does not answer this: all the work is the author's.
+fn question(author: MacAddr) -> Vec<u8> {
+    encode(author, ME, Message::WhereIsToken)
+}
+
+fn insert(c: &mut Criterion) {
+    let mut group = c.benchmark_group("membership/insert");
+    for size in SIZES {
+        let stranger = question(mac(size));
+        group.bench_function(BenchmarkId::new("new author", size), |b| {
+            b.iter_batched_ref(
+                || node(size - 1),
+                |node| node.frame(&stranger),
+                BatchSize::NumIterations(16),
+            );
+        });
+        let member = question(mac(size / 2));
+        let mut node = node(size);
+        group.bench_function(BenchmarkId::new("known author", size), |b| {
+            b.iter(|| node.frame(&member));
+        });
+    }
+    group.finish();
+}
+
+fn hash(c: &mut Criterion) {
+    let mut group = c.benchmark_group("membership/hash");
+    for size in SIZES {
+        let mut node = node(size);
+        let ping = |ip: u8, node: &Node| {
+            // The own digest: there is nothing to answer.
+            let digest = node.machine.digest();
+            let ip = [ip; 16];
+            encode(mac(size / 2), ME, Message::Ping { digest, ip })
+        };
+        let pings = [ping(1, &node), ping(2, &node)];
+        let mut turn = 0;
+        group.bench_function(BenchmarkId::new("ip changed", size), |b| {
+            b.iter(|| {
+                turn ^= 1;
+                node.frame(&pings[turn])
+            });
+        });
+        group.bench_function(BenchmarkId::new("ip unchanged", size), |b| {
+            b.iter(|| node.frame(&pings[turn]));
+        });
+    }
+    group.finish();
+}
+
+fn config() -> Criterion {
+    Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+}
+
+criterion_group! {
+    name = benches;
+    config = config();
+    targets = insert, hash
+}
+criterion_main!(benches);

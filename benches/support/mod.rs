@@ -1,0 +1,85 @@
+//! A Lab2 machine by itself, as a benchmark drives it: frames in, frames out, no link.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{ETHERTYPE, Frame, MAX_FRAME_LEN, Message, NO_IP};
+use ringd::proto::lab2::{Constants, Durable, Lab2};
+use ringd::proto::time::{Instant, Now};
+use ringd::proto::{LinkState, Machine, Sent, Transmit};
+
+/// The measured machine's address.
+pub const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+/// A frame's bytes.
+pub fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {
+    let frame = Frame {
+        destination,
+        author,
+        message,
+    };
+    let mut buf = [0; MAX_FRAME_LEN];
+    let len = frame
+        .encode(ETHERTYPE, &mut buf)
+        .expect("the message is legal");
+    buf[..len].to_vec()
+}
+
+/// A machine with everything that its driver would lend it.
+pub struct Node {
+    pub machine: Lab2,
+    pub now: Now,
+    buf: Box<[u8; MAX_FRAME_LEN]>,
+}
+
+impl Node {
+    /// A machine whose link has just come up.
+    pub fn new(constants: Constants) -> Self {
+        let fresh = Durable {
+            my_token_number: 0,
+            known: None,
+        };
+        let now = Now {
+            monotonic: Instant::from_nanos(1_000_000_000),
+            wall: 1_000_000_000,
+        };
+        let mut node = Self {
+            machine: Lab2::new(constants, fresh),
+            now,
+            buf: Box::new([0; MAX_FRAME_LEN]),
+        };
+        let up = LinkState::Up {
+            mac: ME,
+            ip: NO_IP,
+            mtu: 1500,
+        };
+        node.machine.handle_link(now, up);
+        node.drain();
+        node
+    }
+
+    /// A frame comes in, and everything that follows from it goes out.
+    pub fn frame(&mut self, bytes: &[u8]) -> usize {
+        self.machine.handle_frame(self.now, bytes, Duration::ZERO);
+        self.drain()
+    }
+
+    /// Drains the machine as the contract says, and gives the length of all frames in bytes.
+    pub fn drain(&mut self) -> usize {
+        let mut sent = 0;
+        loop {
+            std::hint::black_box(self.machine.poll_durable());
+            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut self.buf[..])
+            else {
+                break;
+            };
+            sent += len;
+            self.machine.handle_sent(self.now, ticket, Sent::Accepted);
+        }
+        while let Some(event) = self.machine.poll_event() {
+            std::hint::black_box(event);
+        }
+        std::hint::black_box(self.machine.poll_timeout());
+        sent
+    }
+}
