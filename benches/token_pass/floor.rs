@@ -1,0 +1,229 @@
+//! The floor: a frame passed round by programs that do nothing else.
+
+use std::env;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use hdrhistogram::Histogram;
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socket};
+use pnet::datalink::{self, ChannelType, NetworkInterface};
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, ETHERTYPE, Frame, MAX_FRAME_LEN, Message, Token};
+use ringd::sys::{Interest, Poller};
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::Placement;
+use crate::fabric::Fabric;
+use crate::figures::Figures;
+
+/// Tells the process that is to be a station what it is to do.
+const STATION: &str = "RINGD_BENCH_STATION";
+/// The other experimental EtherType: frames that teach the bridge where a station is, and that no
+/// station receives.
+const UNHEARD: u16 = 0x88b6;
+/// Rotations before the first that counts.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// One station, a process of its own.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Station {
+    mac: [u8; 6],
+    next: [u8; 6],
+    /// The first one starts the frame, reads the clock once a rotation, and ends it all.
+    time: Option<Duration>,
+}
+
+/// Measures the floor for about `time`.
+///
+/// # Errors
+/// A station could not be started.
+pub fn measure(fabric: &Fabric, placement: Placement, time: Duration) -> Result<Figures> {
+    let places = &fabric.places;
+    let mut stations = Vec::with_capacity(places.len());
+    // The first comes last: all the others are there when it starts the frame.
+    for at in (0..places.len()).rev() {
+        let station = Station {
+            mac: places[at].mac.0,
+            next: places[(at + 1) % places.len()].mac.0,
+            time: (at == 0).then_some(time),
+        };
+        let child = placement.at(at, || {
+            let mut command = Command::new(env::current_exe()?);
+            command
+                .env(STATION, serde_json::to_string(&station)?)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped());
+            places[at].ns.spawn(&mut command)
+        })?;
+        stations.push(Running(child));
+        let last = stations.last_mut().context("one was just started")?;
+        last.wait_until_ready()?;
+    }
+    let first = stations.last_mut().context("there are no stations")?;
+    first.result(places.len())
+}
+
+/// A station's process. It is killed when this is dropped.
+struct Running(Child);
+
+impl Running {
+    fn output(&mut self) -> Result<&mut impl Read> {
+        self.0.stdout.as_mut().context("a station has no output")
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let mut byte = [0];
+        self.output()?
+            .read_exact(&mut byte)
+            .context("a station did not start")
+    }
+
+    fn result(&mut self, stations: usize) -> Result<Figures> {
+        let mut line = String::new();
+        BufReader::new(self.output()?).read_line(&mut line)?;
+        let rotation: Figures = serde_json::from_str(&line).context("a station has failed")?;
+        Ok(rotation.per_hop(stations))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Station {
+    /// What this process was started to be, if it is a station.
+    ///
+    /// # Errors
+    /// It was told nonsense.
+    pub fn from_env() -> Result<Option<Self>> {
+        let told = env::var(STATION).ok();
+        let station = told.map(|told| serde_json::from_str(&told));
+        station.transpose().context("not a station's orders")
+    }
+
+    /// Passes the frame on until this process is killed, or, as the first, until time is up.
+    ///
+    /// # Errors
+    /// The kernel refused something.
+    pub fn run(&self) -> Result<()> {
+        let socket = packet_socket()?;
+        let mut poller = Poller::new()?;
+        poller.add(&socket, 0, Interest::Read)?;
+        let frame = self.frame(MacAddr(self.next), ETHERTYPE)?;
+        send_frame(&socket, &self.frame(MacAddr::BROADCAST, UNHEARD)?)?;
+        let mut out = std::io::stdout();
+        out.write_all(b"!")?;
+        out.flush()?;
+        let Some(time) = self.time else {
+            loop {
+                pass(&mut poller, &socket, &frame)?;
+            }
+        };
+        let figures = lead(&mut poller, &socket, &frame, time)?;
+        writeln!(out, "{}", serde_json::to_string(&figures)?)?;
+        Ok(())
+    }
+
+    /// A frame as long as a TAKE_TOKEN without data, which it is.
+    fn frame(&self, destination: MacAddr, ethertype: u16) -> Result<Vec<u8>> {
+        let author = MacAddr(self.mac);
+        let frame = Frame {
+            destination,
+            author,
+            message: Message::TakeToken {
+                token: Token {
+                    progress: 0,
+                    author,
+                    number: 0,
+                },
+                digest: Digest { size: 0, hash: 0 },
+                data: &[],
+            },
+        };
+        let mut buf = [0; MAX_FRAME_LEN];
+        let len = frame.encode(ethertype, &mut buf)?;
+        Ok(buf[..len].to_vec())
+    }
+}
+
+/// The first station's part: rotations, by the clock.
+fn lead(poller: &mut Poller, socket: &OwnedFd, frame: &[u8], time: Duration) -> Result<Figures> {
+    // As fine as the ring's own, and as many digits.
+    let mut rotations = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3)?;
+    send_frame(socket, frame)?;
+    let warm = Instant::now() + WARM_UP;
+    while Instant::now() < warm {
+        pass(poller, socket, frame)?;
+    }
+    let start = Instant::now();
+    let mut last = start;
+    while last < start + time {
+        pass(poller, socket, frame)?;
+        let now = Instant::now();
+        let rotation = now.duration_since(last);
+        rotations.saturating_record(u64::try_from(rotation.as_nanos())?);
+        last = now;
+    }
+    Ok(Figures::new(
+        rotations.value_at_quantile(0.5),
+        rotations.value_at_quantile(0.99),
+        last.duration_since(start),
+        rotations.len(),
+    ))
+}
+
+/// One hop.
+#[inline]
+fn pass(poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
+    let mut buf = [0; MAX_FRAME_LEN];
+    loop {
+        poller.wait(None)?;
+        match recv(socket.as_raw_fd(), &mut buf, MsgFlags::MSG_DONTWAIT) {
+            Ok(_) => return send_frame(socket, frame),
+            Err(Errno::EAGAIN) => {}
+            Err(error) => return Err(error).context("cannot receive"),
+        }
+    }
+}
+
+fn send_frame(socket: &OwnedFd, frame: &[u8]) -> Result<()> {
+    send(socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT).context("cannot send")?;
+    Ok(())
+}
+
+/// A plain packet socket, bound to `eth0` and the protocol's EtherType.
+fn packet_socket() -> Result<OwnedFd> {
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        None,
+    )
+    .context("cannot open a packet socket: CAP_NET_RAW and CONFIG_PACKET are needed")?;
+    // pnet binds a socket to an interface in safe code, and closes it: it gets a duplicate.
+    let config = datalink::Config {
+        channel_type: ChannelType::Layer3(ETHERTYPE),
+        socket_fd: Some(socket.try_clone()?.into_raw_fd()),
+        promiscuous: false,
+        ..datalink::Config::default()
+    };
+    let interface = NetworkInterface {
+        name: "eth0".to_owned(),
+        description: String::new(),
+        index: if_nametoindex("eth0").context("there is no eth0")?,
+        mac: None,
+        ips: Vec::new(),
+        flags: 0,
+    };
+    datalink::channel(&interface, config).context("cannot bind to eth0")?;
+    Ok(socket)
+}

@@ -1,0 +1,98 @@
+//! What a hop of the token costs, and what it cannot cost less than.
+//!
+//! On one and the same segment, in turn: `ringd`, as it ships, on every node with `--idle-hold
+//! 0ms`; and the floor, the barest program that can pass a frame on. Its loop is one
+//! `epoll_pwait2`, one `recv` and one `send` on a plain AF_PACKET socket, of a frame as long as a
+//! TAKE_TOKEN, and nothing else: no time-out, no filter, no time stamp, no look at the bytes.
+//! Both are processes of their own, one a node, in network namespaces.
+//!
+//! A hop is a rotation of the frame divided by the number of stations, so that nobody has to
+//! read a clock at every hop: `ringd` reports its rotations in `ringctl status`
+//! (`hand_over_latency`), and one station of the floor reads the clock once a rotation.
+//!
+//! A machine's noise moves both, so floor and ring are measured in pairs, and the ratio is the
+//! median over the pairs' ratios.
+//!
+//! ```text
+//! cargo bench --bench token_pass
+//! cargo bench --bench token_pass -- --pairs 15 --time 2s --placement together bridge-8
+//! ```
+
+mod cpus;
+mod fabric;
+mod figures;
+mod floor;
+mod ring;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Parser;
+
+use cpus::Placement;
+use fabric::{Fabric, Kind};
+use figures::{Figures, Row};
+
+/// Measures a hop of the token, and the floor under it.
+#[derive(Debug, Parser)]
+struct Options {
+    /// How many times floor and ring are measured, in turn.
+    #[arg(long, default_value_t = 7)]
+    pairs: usize,
+    /// How long each is measured each time.
+    #[arg(long, default_value = "1s")]
+    time: humantime::Duration,
+    /// Which CPUs the stations run on; both ways if not given.
+    #[arg(long, value_enum)]
+    placement: Option<Placement>,
+    /// Only these of `pair-2`, `bridge-2`, `bridge-4` and `bridge-8`.
+    segments: Vec<String>,
+    /// Cargo says that this is a benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+const SEGMENTS: [(Kind, usize); 4] = [
+    (Kind::Pair, 2),
+    (Kind::Bridge, 2),
+    (Kind::Bridge, 4),
+    (Kind::Bridge, 8),
+];
+
+fn main() -> Result<()> {
+    if let Some(station) = floor::Station::from_env()? {
+        return station.run();
+    }
+    let options = Options::parse();
+    ring_segment::enter()?;
+    let placements = match options.placement {
+        Some(placement) => vec![placement],
+        None => vec![Placement::Apart, Placement::Together],
+    };
+    for placement in placements {
+        println!("\n{placement}:\n");
+        println!("{}", figures::HEAD);
+        for (kind, stations) in SEGMENTS {
+            let name = format!("{kind}-{stations}");
+            if options.segments.is_empty() || options.segments.contains(&name) {
+                println!(
+                    "{}",
+                    measure(&options, placement, kind, stations)?.line(&name)
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn measure(options: &Options, placement: Placement, kind: Kind, stations: usize) -> Result<Row> {
+    let fabric = Fabric::new(kind, stations)?;
+    let time: Duration = options.time.into();
+    let mut pairs: Vec<(Figures, Figures)> = Vec::with_capacity(options.pairs);
+    for _ in 0..options.pairs {
+        let floor = floor::measure(&fabric, placement, time)?;
+        let ring = ring::measure(&fabric, placement, time)?;
+        pairs.push((floor, ring));
+    }
+    Ok(Row::new(&pairs))
+}
