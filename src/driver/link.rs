@@ -3,14 +3,16 @@
 use std::io;
 
 use super::{ReceiveBatch, TransmitBatch};
+use crate::proto::time::Now;
 
 /// A link that carries whole Ethernet frames.
 pub trait Link {
     /// Receives what has arrived, up to a batch, without waiting. An empty batch: nothing has.
+    /// The frames' ages are as of `now`.
     ///
     /// # Errors
     /// The link is gone or broken (`ENETDOWN`, `ENXIO`, …); never `EAGAIN` or `EINTR`.
-    fn receive(&mut self, batch: &mut ReceiveBatch) -> io::Result<()>;
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()>;
 
     /// Sends the frames in order, without waiting, and returns how many the link accepted.
     /// Fewer than all: the rest was refused (queue full, …) and is lost.

@@ -90,7 +90,7 @@ impl<M: Machine> Driver<M> {
         let Some(link) = environment.link.as_deref_mut() else {
             return Ok(false);
         };
-        link.receive(&mut self.received)?;
+        link.receive(now, &mut self.received)?;
         for (frame, age) in self.received.iter() {
             self.pump.machine.handle_frame(now, frame, age);
             self.pump.drain(now, environment);

@@ -15,24 +15,16 @@ use crate::proto::time::{Instant, Now, nanos};
 /// must find that its time-outs have passed, not that it still owns the token.
 #[must_use]
 pub fn now() -> Now {
-    Now {
-        monotonic: monotonic(),
-        wall: nanos(wall()),
-    }
-}
-
-/// Time since the machine started, suspended time included.
-pub(super) fn monotonic() -> Instant {
     // The kernel refuses a clock only that it does not have, and it has had this one since 2.6.39.
     let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
-    Instant::from_nanos(nanos(since_boot))
-}
-
-/// Time since 1970 by the wall clock; zero if it stands before that.
-pub(super) fn wall() -> Duration {
-    SystemTime::now()
+    // A clock that stands before 1970 is no floor for anything: zero.
+    let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
+        .unwrap_or_default();
+    Now {
+        monotonic: Instant::from_nanos(nanos(since_boot)),
+        wall: nanos(since_1970),
+    }
 }
 
 /// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default,

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use super::{Interface, clock, filter, messages};
 use crate::driver::{Link, ReceiveBatch, TransmitBatch};
-use crate::proto::time::Instant;
+use crate::proto::time::{Instant, Now};
 
 /// Bytes of frames, with the kernel's overhead, that wait for a process that is late.
 const RECEIVE_BUFFER: usize = 4 << 20;
@@ -100,7 +100,7 @@ impl PacketSocket {
         if !interface.ethernet {
             return Err(OpenError::NotEthernet { interface: name() });
         }
-        let emptied = clock::monotonic();
+        let emptied = clock::now().monotonic;
         match bound(interface.index, ethertype) {
             Ok(socket) => Ok(Self {
                 socket,
@@ -169,12 +169,11 @@ impl AsFd for PacketSocket {
 }
 
 impl Link for PacketSocket {
-    fn receive(&mut self, batch: &mut ReceiveBatch) -> io::Result<()> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
         let ReceiveBatch { buffers, frames } = batch;
         frames.clear();
-        let now = clock::monotonic();
-        let wall = clock::wall();
-        let longest = now.since(self.emptied);
+        let wall = Duration::from_nanos(now.wall);
+        let longest = now.monotonic.since(self.emptied);
         let received = messages::receive(self.socket.as_fd(), buffers, |len, stamp| {
             let age = stamp.map_or(Duration::ZERO, |stamp| wall.saturating_sub(stamp));
             // A wall clock that was set forward would make a fresh frame look old.
@@ -185,7 +184,7 @@ impl Link for PacketSocket {
             Err(error) => return Err(error.into()),
         }
         if !batch.is_full() {
-            self.emptied = now;
+            self.emptied = now.monotonic;
         }
         Ok(())
     }
