@@ -10,6 +10,7 @@ mod lock;
 mod messages;
 mod packet;
 mod poller;
+mod ring;
 mod watch;
 
 pub use interface::Interface;

@@ -13,16 +13,15 @@ use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, bind, getsockopt, send,
     setsockopt, socket,
-    sockopt::{Priority, RcvBuf, RcvBufForce, ReceiveTimestampns},
+    sockopt::{Priority, SocketError},
 };
 use thiserror::Error;
 
+use super::ring::ReceiveRing;
 use super::{Interface, clock, filter, messages};
 use crate::driver::{Link, ReceiveBatch, TransmitBatch};
 use crate::proto::time::{Instant, Now};
 
-/// Bytes of frames, with the kernel's overhead, that wait for a process that is late.
-const RECEIVE_BUFFER: usize = 4 << 20;
 /// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
 const CONTROL_PRIORITY: i32 = 7;
 /// The kernel's `TC_PRIO_INTERACTIVE`: the same band, and needs no privilege.
@@ -83,6 +82,8 @@ pub enum OpenError {
 /// It outlives the interface's going down and coming up again; not its removal.
 #[derive(Debug)]
 pub struct PacketSocket {
+    // Before the socket, so that it is unmapped before the socket is closed.
+    ring: ReceiveRing,
     socket: OwnedFd,
     /// When the queue was last known to be empty: nothing in it is older.
     emptied: Instant,
@@ -102,7 +103,8 @@ impl PacketSocket {
         }
         let emptied = clock::now().monotonic;
         match bound(interface.index, ethertype) {
-            Ok(socket) => Ok(Self {
+            Ok((socket, ring)) => Ok(Self {
+                ring,
                 socket,
                 emptied,
                 drops: 0,
@@ -131,7 +133,7 @@ impl PacketSocket {
 
 /// Every option is set before the socket is bound: it receives nothing until then, so no frame
 /// slips in that the filter would have kept out.
-fn bound(index: u32, ethertype: u16) -> nix::Result<OwnedFd> {
+fn bound(index: u32, ethertype: u16) -> nix::Result<(OwnedFd, ReceiveRing)> {
     let socket = socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -140,15 +142,12 @@ fn bound(index: u32, ethertype: u16) -> nix::Result<OwnedFd> {
     )?;
     filter::attach(&socket, index, ethertype)?;
     setsockopt(&socket, options::IgnoreOutgoing, &true)?;
-    setsockopt(&socket, ReceiveTimestampns, &true)?;
     // Kernels before 6.0 ask for CAP_NET_ADMIN here, which the daemon does without.
     setsockopt(&socket, Priority, &CONTROL_PRIORITY)
         .or_else(|_| setsockopt(&socket, Priority, &INTERACTIVE_PRIORITY))?;
-    // Without CAP_NET_ADMIN it is no more than `net.core.rmem_max` allows.
-    setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER)
-        .or_else(|_| setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER))?;
+    let ring = ReceiveRing::new(&socket)?;
     bind(socket.as_raw_fd(), &address(index, ethertype)?)?;
-    Ok(socket)
+    Ok((socket, ring))
 }
 
 /// The address of frames of `ethertype` on the interface numbered `index`.
@@ -174,17 +173,20 @@ impl Link for PacketSocket {
         frames.clear();
         let wall = Duration::from_nanos(now.wall);
         let longest = now.monotonic.since(self.emptied);
-        let received = messages::receive(self.socket.as_fd(), buffers, |len, stamp| {
-            let age = stamp.map_or(Duration::ZERO, |stamp| wall.saturating_sub(stamp));
+        for buffer in buffers {
+            let Some((len, since)) = self.ring.take(buffer) else {
+                self.emptied = now.monotonic;
+                break;
+            };
             // A wall clock that was set forward would make a fresh frame look old.
-            frames.push((len, age.min(longest)));
-        });
-        match received {
-            Ok(()) | Err(Errno::EAGAIN | Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
+            frames.push((len, wall.saturating_sub(since).min(longest)));
         }
-        if !batch.is_full() {
-            self.emptied = now.monotonic;
+        if frames.is_empty() {
+            // Woken up for nothing: there is an error to fetch, such as that the interface is down.
+            match getsockopt(&self.socket, SocketError)? {
+                0 => {}
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
         }
         Ok(())
     }
