@@ -186,3 +186,7 @@ fn epoll_pwait2(
     // Never negative past the check.
     Errno::result(ready).map(|ready| usize::try_from(ready).unwrap_or(0))
 }
+
+#[cfg(test)]
+#[path = "poller_tests.rs"]
+mod tests;

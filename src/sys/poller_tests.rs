@@ -1,0 +1,135 @@
+//! Waiting, on descriptors that need no privilege.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::libc::SIGUSR1;
+use nix::sys::pthread::{pthread_kill, pthread_self};
+use nix::sys::signal::Signal;
+
+use super::{EVENTS, Interest, Poller, Ready};
+
+/// How long something that must happen may take.
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+
+fn ready(poller: &mut Poller, timeout: Option<Duration>) -> Vec<Ready> {
+    poller.wait(timeout).expect("a wait");
+    poller.ready().collect()
+}
+
+#[test]
+fn a_timeout_passes_and_no_more() {
+    let mut poller = Poller::new().expect("a poller");
+    for timeout in [1, 900_000, 2_000_001].map(Duration::from_nanos) {
+        let start = Instant::now();
+        assert_eq!(ready(&mut poller, Some(timeout)), []);
+        assert!(start.elapsed() >= timeout);
+    }
+    let (near, mut far) = UnixStream::pair().expect("a pair");
+    poller.add(&near, 1, Interest::Read).expect("added");
+    far.write_all(b"!").expect("written");
+    // No more than is needed: this returns at all.
+    assert_eq!(ready(&mut poller, Some(Duration::MAX)).len(), 1);
+    assert_eq!(ready(&mut poller, None).len(), 1);
+}
+
+#[test]
+fn readiness_is_told_by_key_until_it_is_gone() {
+    let mut poller = Poller::new().expect("a poller");
+    let (mut near, mut far) = UnixStream::pair().expect("a pair");
+    poller.add(&near, 7, Interest::Read).expect("added");
+    assert_eq!(ready(&mut poller, AT_ONCE), []);
+    far.write_all(b"!").expect("written");
+    let readable = Ready {
+        key: 7,
+        readable: true,
+        writable: false,
+        hangup: false,
+    };
+    for _ in 0..2 {
+        assert_eq!(ready(&mut poller, PATIENCE), [readable]);
+    }
+    near.read_exact(&mut [0]).expect("read");
+    assert_eq!(ready(&mut poller, AT_ONCE), []);
+}
+
+#[test]
+fn an_interest_can_be_changed_and_given_up() {
+    let mut poller = Poller::new().expect("a poller");
+    let (near, mut far) = UnixStream::pair().expect("a pair");
+    far.write_all(b"!").expect("written");
+    poller.add(&near, 1, Interest::Nothing).expect("added");
+    assert_eq!(ready(&mut poller, AT_ONCE), []);
+    for (interest, readable, writable) in [
+        (Interest::Write, false, true),
+        (Interest::ReadWrite, true, true),
+        (Interest::Read, true, false),
+    ] {
+        poller.modify(&near, 2, interest).expect("modified");
+        let expected = Ready {
+            key: 2,
+            readable,
+            writable,
+            hangup: false,
+        };
+        assert_eq!(ready(&mut poller, PATIENCE), [expected], "{interest:?}");
+    }
+    poller.remove(&near).expect("removed");
+    assert_eq!(ready(&mut poller, AT_ONCE), []);
+}
+
+#[test]
+fn a_hangup_is_told_without_interest() {
+    let mut poller = Poller::new().expect("a poller");
+    let (near, far) = UnixStream::pair().expect("a pair");
+    poller.add(&near, 1, Interest::Nothing).expect("added");
+    drop(far);
+    let [ready] = ready(&mut poller, PATIENCE)[..] else {
+        panic!("one is ready");
+    };
+    assert!(ready.hangup && ready.readable);
+}
+
+#[test]
+fn more_than_fit_are_told_in_turns() {
+    let mut poller = Poller::new().expect("a poller");
+    let pairs: Vec<_> = (0..2 * EVENTS)
+        .map(|_| UnixStream::pair().expect("a pair"))
+        .collect();
+    for ((near, mut far), key) in pairs.iter().map(|(near, far)| (near, far)).zip(0..) {
+        poller.add(near, key, Interest::Read).expect("added");
+        far.write_all(b"!").expect("written");
+    }
+    let mut keys: Vec<_> = (0..2)
+        .flat_map(|_| ready(&mut poller, PATIENCE))
+        .map(|ready| ready.key)
+        .collect();
+    keys.sort_unstable();
+    assert!(keys.into_iter().eq(0..2 * EVENTS as u64));
+}
+
+#[test]
+fn a_signal_ends_a_wait_with_nothing_ready() {
+    let taken = std::sync::Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, taken.clone()).expect("a handler");
+    let mut poller = Poller::new().expect("a poller");
+    let waiting = pthread_self();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // Again and again: one that comes before the wait does not end it.
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                pthread_kill(waiting, Signal::SIGUSR1).expect("a signal");
+                thread::yield_now();
+            }
+        });
+        poller.wait(None).expect("a wait that was interrupted");
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(poller.ready().len(), 0);
+    assert!(taken.load(Ordering::Relaxed));
+}

@@ -1,0 +1,214 @@
+//! Sockets, frames and waiting for the tests.
+
+use std::env;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use pnet::datalink::{self, Channel, DataLinkSender};
+use ring_segment::Node;
+use ringd::driver::{Link, ReceiveBatch, TransmitBatch};
+use ringd::sys::{Interest, Interface, InterfaceLock, PacketSocket, Poller, clock};
+
+/// IEEE 802's first experimental EtherType.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// Its second: what other traffic the tests make.
+pub const OTHER: u16 = 0x88b6;
+/// The destination of frames for all.
+pub const ALL: [u8; 6] = [0xff; 6];
+/// How long something that must happen may take.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Tells the test program to be a child that locks the interface named in it.
+const LOCK: &str = "RINGD_TEST_LOCK";
+/// Tells the test program to be a child that opens the interface named in it.
+const OPEN: &str = "RINGD_TEST_OPEN";
+
+/// The variable and value that make a child lock `interface`, say `held`, and hold it until its
+/// standard input ends.
+pub fn lock(interface: &str) -> (&'static str, &str) {
+    (LOCK, interface)
+}
+
+/// The variable and value that make a child open `interface` and say why it could not.
+pub fn open_only(interface: &str) -> (&'static str, &str) {
+    (OPEN, interface)
+}
+
+/// Does what the environment asks a child of the tests to do, if this is one.
+pub fn act_as_a_child() -> Option<ExitCode> {
+    let result = if let Ok(interface) = env::var(LOCK) {
+        hold(&interface)
+    } else if let Ok(interface) = env::var(OPEN) {
+        let open = || -> Result<()> {
+            let interface = Interface::find(&interface)?.context("no such interface")?;
+            PacketSocket::open(&interface, ETHERTYPE)?;
+            Ok(())
+        };
+        open()
+    } else {
+        return None;
+    };
+    Some(match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn hold(interface: &str) -> Result<()> {
+    let _lock = InterfaceLock::acquire(interface)?;
+    println!("held");
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+/// The interface `name` of a node.
+pub fn find(node: &Node, name: &str) -> Result<Interface> {
+    node.ns()
+        .run(|| Interface::find(name))??
+        .with_context(|| format!("node {} has no {name}", node.index()))
+}
+
+/// A packet socket on the interface `name` of a node, with something to wait for it.
+pub struct Station {
+    pub socket: PacketSocket,
+    pub poller: Poller,
+    pub batch: ReceiveBatch,
+}
+
+impl Station {
+    pub fn on(node: &Node, name: &str, ethertype: u16) -> Result<Self> {
+        let interface = find(node, name)?;
+        let socket = node
+            .ns()
+            .run(|| PacketSocket::open(&interface, ethertype))??;
+        let poller = Poller::new()?;
+        poller.add(&socket, 0, Interest::Read)?;
+        Ok(Self {
+            socket,
+            poller,
+            batch: ReceiveBatch::new(),
+        })
+    }
+
+    /// The usual: the protocol's EtherType on `eth0`.
+    pub fn new(node: &Node) -> Result<Self> {
+        Self::on(node, "eth0", ETHERTYPE)
+    }
+
+    /// Whether the process would be woken now.
+    pub fn is_awake(&mut self) -> Result<bool> {
+        self.poller.wait(Some(Duration::ZERO))?;
+        Ok(self.poller.ready().len() > 0)
+    }
+
+    /// Waits until the process is woken.
+    pub fn wait(&mut self) -> Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let left = give_up.saturating_duration_since(Instant::now());
+            ensure!(!left.is_zero(), "nothing woke the process");
+            self.poller.wait(Some(left))?;
+            if self.poller.ready().len() > 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes one receive call, and gives the payloads' first bytes after the header.
+    pub fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
+        self.socket.receive(clock::now(), &mut self.batch)?;
+        Ok(self.batch.iter().map(|(frame, _)| frame.to_vec()).collect())
+    }
+
+    /// Waits for frames, and gives those of one receive call.
+    pub fn next(&mut self) -> Result<Vec<Vec<u8>>> {
+        self.wait()?;
+        self.receive()
+    }
+
+    /// Sends frames, all in one batch, and fails if one was refused.
+    pub fn send(&mut self, frames: &[Vec<u8>]) -> Result<()> {
+        let sent = self.socket.send(&transmit(frames)?)?;
+        ensure!(
+            sent == frames.len(),
+            "{sent} of {} frames sent",
+            frames.len()
+        );
+        Ok(())
+    }
+}
+
+/// A batch of these frames.
+pub fn transmit(frames: &[Vec<u8>]) -> Result<TransmitBatch> {
+    let mut batch = TransmitBatch::new();
+    for frame in frames {
+        let buffer = batch.next_buffer().context("too many frames for a batch")?;
+        buffer[..frame.len()].copy_from_slice(frame);
+        batch.push(frame.len());
+    }
+    Ok(batch)
+}
+
+/// A frame of the protocol's EtherType.
+pub fn frame(to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
+    frame_of(ETHERTYPE, to, from, payload)
+}
+
+/// A frame of any EtherType.
+pub fn frame_of(ethertype: u16, to: [u8; 6], from: &Node, payload: &[u8]) -> Vec<u8> {
+    let mut frame = to.to_vec();
+    frame.extend(from.mac().octets());
+    frame.extend(ethertype.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// A frame that carries `number`.
+pub fn numbered(from: &Node, number: usize) -> Vec<u8> {
+    frame(ALL, from, &number.to_be_bytes())
+}
+
+/// The number that [`numbered`] put into a frame.
+pub fn number(frame: &[u8]) -> usize {
+    let bytes = frame[14..].first_chunk().expect("a numbered frame");
+    usize::from_be_bytes(*bytes)
+}
+
+/// Sends frames by other means than those under test.
+pub struct Forger(Box<dyn DataLinkSender>);
+
+impl Forger {
+    pub fn new(node: &Node) -> Result<Self> {
+        node.ns().run(|| {
+            let all = datalink::interfaces();
+            let eth0 = all.iter().find(|found| found.name == "eth0");
+            let config = datalink::Config {
+                promiscuous: false,
+                ..datalink::Config::default()
+            };
+            match datalink::channel(eth0.context("no eth0")?, config)? {
+                Channel::Ethernet(sender, _) => Ok(Self(sender)),
+                _ => anyhow::bail!("eth0 is not Ethernet"),
+            }
+        })?
+    }
+
+    pub fn send(&mut self, frame: &[u8]) -> Result<()> {
+        self.0.send_to(frame, None).context("nothing was sent")??;
+        Ok(())
+    }
+}
+
+/// Whether something is to be read from `fd` in time.
+pub fn rings(fd: impl AsFd) -> Result<bool> {
+    let mut poller = Poller::new()?;
+    poller.add(fd, 0, Interest::Read)?;
+    poller.wait(Some(PATIENCE))?;
+    Ok(poller.ready().len() > 0)
+}
