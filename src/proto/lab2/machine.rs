@@ -253,6 +253,7 @@ impl Machine for Lab2 {
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
         self.advance(now);
+        self.expire_lease();
         self.link_changed(link);
     }
 
