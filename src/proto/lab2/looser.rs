@@ -74,7 +74,6 @@ impl Lab2 {
             self.send(rival, Content::GeneratingToken(mine));
         } else {
             self.sleep();
-            self.timer_in(Timer::Ask, self.constants.looser_timeout());
         }
     }
 
