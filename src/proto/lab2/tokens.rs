@@ -14,6 +14,7 @@ impl Lab2 {
         if envelope.broadcast {
             self.last_broadcast = self.last_broadcast.max(Some(envelope.at));
         }
+        self.table.set_wants(envelope.from, false);
         match self.role {
             Role::Owner(tenure) => {
                 if tenure
