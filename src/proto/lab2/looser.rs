@@ -7,6 +7,7 @@ use super::outbox::Content;
 use super::role::Role;
 use super::timer::Timer;
 use super::{Lab2, Reason};
+use crate::proto::timers::TimerKind;
 
 impl Lab2 {
     /// Enters LOOSER and asks at once.
@@ -23,10 +24,10 @@ impl Lab2 {
 
     pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
         // What is wanted goes on being wanted; all else belonged to the state that is left.
-        let want = self.timers.is_set(Timer::Want);
-        self.timers.stop_all();
-        if want {
-            self.timer_in(Timer::Want, self.constants.heartbeat);
+        for &timer in Timer::ALL {
+            if timer != Timer::Want {
+                self.timers.stop(timer);
+            }
         }
         self.unacknowledged = None;
         self.change(Role::Looser, reason, token);

@@ -176,6 +176,12 @@ impl Lab2 {
         }
     }
 
+    /// What depends on the state that an input has led to in the end.
+    fn settle_input(&mut self) {
+        self.leave_if_free();
+        self.go_on_wanting();
+    }
+
     /// What a frame's outcome changes: a state that a frame announces is entered only once the
     /// frame was accepted for sending.
     fn sent(&mut self, to: MacAddr, content: Content, sent: Sent) {
@@ -236,7 +242,7 @@ impl Machine for Lab2 {
         self.expire_lease();
         self.replies_left = MAX_REPLIES;
         self.receive(frame, age);
-        self.leave_if_free();
+        self.settle_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
@@ -248,7 +254,7 @@ impl Machine for Lab2 {
             Command::SetData(data) => self.set_data(&data),
             Command::ShutDown => self.shut_down(),
         }
-        self.leave_if_free();
+        self.settle_input();
     }
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
@@ -264,7 +270,7 @@ impl Machine for Lab2 {
                 self.fire(timer);
             }
         }
-        self.leave_if_free();
+        self.settle_input();
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {

@@ -17,9 +17,6 @@ impl Lab2 {
         }
         self.change(Role::Waiter, reason, Some(token));
         self.trust_the_token();
-        if self.want {
-            self.say_want();
-        }
     }
 
     /// WAITER_TIMEOUT runs from heardAboutToken.

@@ -23,6 +23,14 @@ impl Lab2 {
         }
     }
 
+    /// Takes up asking for the token again if it was lost, or handed over, with work left. Called
+    /// when an input was dealt with: it may have brought another token in its place.
+    pub(super) fn go_on_wanting(&mut self) {
+        if !self.is_shutting_down() && !self.timers.is_set(Timer::Want) {
+            self.say_want();
+        }
+    }
+
     /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here.
     pub(super) fn say_want(&mut self) {
         if self.want && self.link_up && !matches!(self.role, Role::Owner(_)) {
