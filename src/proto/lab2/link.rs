@@ -10,6 +10,9 @@ use crate::proto::LinkState;
 
 impl Lab2 {
     pub(super) fn link_changed(&mut self, link: LinkState) {
+        if self.is_finished() {
+            return;
+        }
         match link {
             LinkState::Down => self.link_lost(),
             LinkState::Up { mac, ip, mtu } => {

@@ -7,6 +7,9 @@ use super::timer::Timer;
 
 impl Lab2 {
     pub(super) fn want_token(&mut self) {
+        if self.is_shutting_down() {
+            return;
+        }
         self.want = true;
         if matches!(self.role, Role::Owner(Tenure { offer: None, .. })) {
             self.timers.stop(Timer::Pass);
