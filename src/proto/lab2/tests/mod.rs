@@ -1,5 +1,21 @@
-//! The rules of the protocol, one test each, on the machine that ships.
+//! The rules of the protocol, a test each, on the machine that ships.
+//!
+//! `rig` holds one machine at arm's length: a test says what it hears and reads what it says.
+//! `world` holds several on a segment that may lose, double, delay and cut. Everything is taken
+//! from `docs/protocol.md`, nothing from the machine's code.
 
-mod world;
+mod rig;
 
-mod forming;
+mod frames;
+mod generating;
+mod lease;
+mod looser;
+mod membership;
+mod order;
+mod owner;
+mod passing;
+mod penalties;
+mod sending;
+mod shutdown;
+mod waiter;
+mod wanting;

@@ -1,0 +1,410 @@
+//! Section 3: the member table.
+
+use ring_codec::lab2::{Digest, Member, Message, NO_IP};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::rig::{
+    BLANK, HEARTBEAT, ME, OTHER, Rig, SAME, WAITER_TIMEOUT, decode, generating, here, ip, mac,
+    member, ms, ping, take, token, was_here,
+};
+use crate::proto::LinkState;
+use crate::proto::lab2::{Constants, Event, State};
+
+fn table<'a>(digest: Digest, members: &'a [Member]) -> Message<'a> {
+    Message::RingMembers { digest, members }
+}
+
+fn differing_ping() -> Message<'static> {
+    Message::Ping {
+        digest: OTHER,
+        ip: NO_IP,
+    }
+}
+
+fn differing_here(progress: u64) -> Message<'static> {
+    Message::TokenIsHere {
+        token: token(progress),
+        digest: OTHER,
+        data: b"",
+    }
+}
+
+#[test]
+fn the_table_holds_the_node_itself_and_is_sorted_by_mac() {
+    let mut rig = Rig::looser();
+    assert_eq!(rig.members(), [ME]);
+    assert_eq!(rig.ip_of(ME), Some(ip(ME)));
+    for n in [9, 2, 7] {
+        rig.hear(n, Message::WantToken);
+    }
+    assert_eq!(rig.members(), [2, ME, 7, 9]);
+}
+
+#[test]
+fn the_author_of_every_valid_frame_is_inserted_with_no_ip_yet() {
+    let members = [member(3, NO_IP)];
+    let messages = [
+        take(token(1)),
+        here(token(1)),
+        was_here(token(1), 3),
+        Message::WhereIsToken,
+        generating(token(1)),
+        table(SAME, &members),
+        Message::WantToken,
+        Message::Leaving,
+    ];
+    for message in messages {
+        let mut rig = Rig::waiter();
+        rig.hear(9, message);
+        assert_eq!(rig.members(), [3, 5, 9], "{message:?}");
+        assert_eq!(rig.ip_of(9), Some(NO_IP));
+        let added = Event::MemberAdded {
+            mac: mac(9),
+            members: 3,
+        };
+        assert!(rig.events.contains(&added));
+    }
+}
+
+#[test]
+fn the_hash_is_xxh3_64_over_the_22_bytes_of_each_member_in_order() {
+    let mut rig = Rig::looser();
+    rig.hear(9, ping(ip(9)));
+    rig.hear(2, Message::WantToken);
+    let mut bytes = Vec::new();
+    for (n, ip) in [(2, NO_IP), (ME, ip(ME)), (9, ip(9))] {
+        bytes.extend(mac(n).0);
+        bytes.extend(ip);
+    }
+    let expected = Digest {
+        size: 3,
+        hash: xxh3_64(&bytes),
+    };
+    assert_eq!(rig.machine.digest(), expected);
+}
+
+#[test]
+fn nobody_is_deleted() {
+    let mut rig = Rig::owner();
+    rig.hear_all(7, Message::Leaving);
+    rig.pass_time(ms(60_000));
+    rig.link(LinkState::Down);
+    rig.link_up();
+    assert_eq!(rig.members(), [3, 5, 7]);
+}
+
+#[test]
+fn a_broadcast_from_an_author_that_was_unknown_is_answered_with_ping() {
+    let mut rig = Rig::waiter();
+    let said = rig.hear_all(9, Message::WantToken);
+    assert_eq!(said, ["PING to n9"]);
+    assert_eq!(rig.hear_all(9, Message::WantToken), [""; 0], "known now");
+}
+
+#[test]
+fn a_frame_to_this_node_alone_from_an_unknown_author_is_not_answered_with_ping() {
+    let mut rig = Rig::waiter();
+    assert_eq!(rig.hear(9, Message::WantToken), [""; 0]);
+}
+
+#[test]
+fn the_ping_tells_the_own_ip_and_digest() {
+    let mut rig = Rig::waiter();
+    rig.hear_all(9, Message::WantToken);
+    let expected = Message::Ping {
+        digest: rig.machine.digest(),
+        ip: ip(ME),
+    };
+    assert_eq!(decode(&rig.frames[0]).message, expected);
+}
+
+#[test]
+fn a_ping_that_two_replies_left_no_room_for_is_owed_until_the_next_broadcast_with_room() {
+    let mut rig = Rig::owner();
+    let said = rig.hear_all(9, generating(token(1)));
+    assert_eq!(said.len(), 2);
+    assert!(!said.contains(&"PING to n9".into()));
+    assert_eq!(rig.hear(9, Message::WantToken).len(), 1, "no broadcast");
+    let mut rig = Rig::owner();
+    rig.hear_all(9, generating(token(1)));
+    assert_eq!(rig.hear_all(9, generating(token(1))).len(), 2, "no room");
+    let said = rig.hear_all(9, Message::WhereIsToken);
+    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n9", "PING to n9"]);
+    assert_eq!(rig.hear_all(9, Message::WhereIsToken).len(), 1, "paid");
+}
+
+#[test]
+fn ping_sets_the_authors_ip() {
+    let mut rig = Rig::waiter();
+    for address in [ip(3), ip(33), NO_IP] {
+        rig.hear_all(3, ping(address));
+        assert_eq!(rig.ip_of(3), Some(address));
+    }
+}
+
+#[test]
+fn a_table_adds_its_members() {
+    let mut rig = Rig::waiter();
+    rig.hear(3, table(SAME, &[member(8, ip(8)), member(2, NO_IP)]));
+    assert_eq!(rig.members(), [2, 3, 5, 8]);
+    assert_eq!(rig.ip_of(8), Some(ip(8)));
+}
+
+#[test]
+fn any_address_beats_none_in_a_table() {
+    let mut rig = Rig::waiter();
+    rig.hear(9, Message::WantToken);
+    rig.hear(3, table(SAME, &[member(9, ip(9))]));
+    assert_eq!(rig.ip_of(9), Some(ip(9)));
+    rig.hear(3, table(SAME, &[member(9, NO_IP)]));
+    assert_eq!(rig.ip_of(9), Some(ip(9)));
+}
+
+#[test]
+fn the_ip_held_for_a_third_party_that_was_heard_lately_stays() {
+    for other in [ip(8), ip(99)] {
+        let mut rig = Rig::waiter();
+        rig.hear(9, ping(ip(9)));
+        rig.hear(3, table(SAME, &[member(9, other)]));
+        assert_eq!(rig.ip_of(9), Some(ip(9)));
+    }
+}
+
+#[test]
+fn of_two_ips_for_a_third_party_that_is_silent_the_larger_wins() {
+    for (other, wins) in [(ip(8), ip(9)), (ip(99), ip(99))] {
+        let mut rig = Rig::waiter();
+        rig.hear(9, ping(ip(9)));
+        rig.sleep_through(WAITER_TIMEOUT + ms(1));
+        rig.hear(3, table(SAME, &[member(9, other)]));
+        assert_eq!(rig.ip_of(9), Some(wins));
+    }
+    // One that was never heard is silent.
+    let mut rig = Rig::waiter();
+    rig.hear(3, table(SAME, &[member(9, ip(9))]));
+    rig.hear(3, table(SAME, &[member(9, ip(99))]));
+    assert_eq!(rig.ip_of(9), Some(ip(99)));
+}
+
+#[test]
+fn a_member_is_the_authority_on_its_own_ip_in_a_table_too() {
+    let mut rig = Rig::waiter();
+    rig.hear(3, ping(ip(33)));
+    rig.hear(3, table(SAME, &[member(3, ip(3))]));
+    assert_eq!(rig.ip_of(3), Some(ip(3)));
+}
+
+#[test]
+fn a_node_that_sees_a_wrong_ip_for_itself_in_a_table_broadcasts_ping() {
+    for wrong in [ip(99), NO_IP] {
+        let mut rig = Rig::waiter();
+        let said = rig.hear(3, table(SAME, &[member(ME, wrong)]));
+        assert_eq!(said, ["PING to all"]);
+        assert_eq!(rig.ip_of(ME), Some(ip(ME)), "nobody else sets it");
+    }
+    let mut rig = Rig::waiter();
+    let said = rig.hear(3, table(SAME, &[member(ME, ip(ME))]));
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn a_changed_own_ip_is_broadcast() {
+    let mut rig = Rig::waiter();
+    let up = LinkState::Up {
+        mac: mac(ME),
+        ip: ip(55),
+        mtu: 1500,
+    };
+    assert_eq!(rig.link(up), ["PING to all"]);
+    assert_eq!(rig.ip_of(ME), Some(ip(55)));
+    assert_eq!(rig.state(), State::Waiter, "nothing else changes");
+}
+
+#[test]
+fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
+    for all in [false, true] {
+        let mut rig = Rig::waiter();
+        let said = if all {
+            rig.hear_all(3, differing_here(10))
+        } else {
+            rig.hear(3, differing_here(10))
+        };
+        assert_eq!(said, ["PING to n3"]);
+    }
+    let mut rig = Rig::waiter();
+    assert_eq!(rig.hear_all(3, here(token(10))), [""; 0], "no difference");
+}
+
+#[test]
+fn it_pings_the_holder_at_most_once_per_heart_beat_period() {
+    let mut rig = Rig::waiter();
+    rig.hear_all(3, differing_here(10));
+    rig.sleep_through(HEARTBEAT - ms(1));
+    assert_eq!(rig.hear_all(3, differing_here(10)), [""; 0]);
+    assert_eq!(rig.hear_all(9, differing_here(10)), ["PING to n9"]);
+    rig.sleep_through(ms(1));
+    assert_eq!(rig.hear_all(3, differing_here(10)), ["PING to n3"]);
+}
+
+#[test]
+fn a_holder_that_gets_ping_with_another_digest_answers_ring_members() {
+    for mut rig in [Rig::owner(), Rig::giver()] {
+        assert_eq!(rig.hear(7, differing_ping()), ["RING_MEMBERS 3 to n7"]);
+        let Message::RingMembers { digest, members } = decode(&rig.frames[0]).message else {
+            panic!("not a table");
+        };
+        assert_eq!(digest, rig.machine.digest());
+        let own: Vec<_> = rig.machine.members().map(|m| (m.mac, m.ip)).collect();
+        let sent: Vec<_> = members.iter().map(|m| (m.mac, m.ip)).collect();
+        assert_eq!(sent, own);
+    }
+}
+
+#[test]
+fn it_answers_ring_members_at_most_once_per_heart_beat_period_for_one_peer() {
+    let mut rig = Rig::giver();
+    rig.hear(7, differing_ping());
+    assert_eq!(rig.hear(7, differing_ping()), [""; 0]);
+    assert_eq!(rig.hear(3, differing_ping()).len(), 1);
+    rig.sleep_through(HEARTBEAT);
+    assert_eq!(rig.hear(7, differing_ping()).len(), 1);
+}
+
+#[test]
+fn a_holder_that_gets_ping_with_its_own_digest_or_a_node_that_is_no_holder_does_not_answer() {
+    assert_eq!(Rig::owner().hear(7, ping(NO_IP)), [""; 0]);
+    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+        assert_eq!(rig.hear(3, differing_ping()), [""; 0]);
+    }
+}
+
+#[test]
+fn the_ping_is_compared_after_the_ip_that_it_brings_is_set() {
+    let mut rig = Rig::owner();
+    let mut twin = Rig::owner();
+    twin.hear(7, ping(ip(7)));
+    let digest = twin.machine.digest();
+    let said = rig.hear(7, Message::Ping { digest, ip: ip(7) });
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn a_node_that_still_differs_after_merging_sends_its_own_table_back() {
+    let mut rig = Rig::waiter();
+    let said = rig.hear(3, table(OTHER, &[member(8, NO_IP)]));
+    assert_eq!(said, ["RING_MEMBERS 3 to n3"]);
+    assert_eq!(rig.hear(3, table(OTHER, &[])), [""; 0], "once per period");
+    assert_eq!(rig.hear(8, table(OTHER, &[])).len(), 1);
+    rig.sleep_through(HEARTBEAT);
+    assert_eq!(rig.hear(3, table(OTHER, &[])).len(), 1);
+}
+
+#[test]
+fn a_node_whose_table_is_equal_after_merging_sends_nothing_back() {
+    let mut rig = Rig::waiter();
+    let mut twin = Rig::waiter();
+    let members = [member(8, ip(8))];
+    twin.hear(3, table(SAME, &members));
+    let digest = twin.machine.digest();
+    assert_eq!(rig.hear(3, table(digest, &members)), [""; 0]);
+}
+
+/// An OWNER with `n` members of which n5 and n3 are two.
+fn large(n: u16) -> Rig {
+    let mut rig = Rig::owner();
+    let members: Vec<_> = (0..n - 3)
+        .map(|at| Member {
+            mac: ring_codec::MacAddr([4, 0, 0, 0, at.to_be_bytes()[0], at.to_be_bytes()[1]]),
+            ip: NO_IP,
+        })
+        .collect();
+    for part in members.chunks(66) {
+        rig.hear(3, table(SAME, part));
+    }
+    assert_eq!(rig.members().len(), usize::from(n));
+    rig
+}
+
+#[test]
+fn a_large_table_goes_in_frames_of_66_each_with_the_digest_of_the_whole() {
+    let mut rig = large(100);
+    assert_eq!(
+        rig.hear(7, differing_ping()),
+        ["RING_MEMBERS 66 to n7", "RING_MEMBERS 34 to n7"]
+    );
+    for bytes in &rig.frames {
+        assert!(bytes.len() <= 14 + 1500);
+        let Message::RingMembers { digest, .. } = decode(bytes).message else {
+            panic!("not a table");
+        };
+        assert_eq!(digest, rig.machine.digest());
+    }
+}
+
+#[test]
+fn a_table_of_more_than_two_frames_goes_two_at_a_time_on_from_where_the_last_ones_ended() {
+    let mut rig = large(66 * 3 + 10);
+    let mut sent = std::collections::BTreeSet::new();
+    for round in 0..2 {
+        let said = rig.hear(7, differing_ping());
+        assert_eq!(said.len(), 2, "round {round}");
+        for bytes in &rig.frames {
+            let Message::RingMembers { members, .. } = decode(bytes).message else {
+                panic!("not a table");
+            };
+            sent.extend(members.iter().map(|member| member.mac));
+        }
+        rig.sleep_through(HEARTBEAT);
+    }
+    assert_eq!(sent.len(), 66 * 3 + 10);
+    let said = rig.hear(7, differing_ping());
+    assert_eq!(said[0], "RING_MEMBERS 66 to n7", "and from the start again");
+}
+
+#[test]
+fn every_peer_has_a_place_of_its_own_in_a_large_table() {
+    let mut rig = large(66 * 3);
+    rig.hear(7, differing_ping());
+    rig.hear(9, differing_ping());
+    let Message::RingMembers { members, .. } = decode(&rig.frames[0]).message else {
+        panic!("not a table");
+    };
+    assert_eq!(members[0].mac, mac(3), "the first of all");
+}
+
+#[test]
+fn a_small_mtu_makes_small_parts() {
+    let mut rig = Rig::owner();
+    rig.link(LinkState::Up {
+        mac: mac(ME),
+        ip: ip(ME),
+        mtu: 68,
+    });
+    let said = rig.hear(7, differing_ping());
+    assert_eq!(said, ["RING_MEMBERS 2 to n7", "RING_MEMBERS 1 to n7"]);
+    assert!(rig.frames.iter().all(|bytes| bytes.len() <= 14 + 68));
+}
+
+#[test]
+fn a_wrong_own_ip_and_a_differing_table_are_two_replies_at_the_most() {
+    let mut rig = large(300);
+    let said = rig.hear(7, table(OTHER, &[member(ME, ip(99))]));
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said[0], "PING to all");
+}
+
+#[test]
+fn the_own_member_always_has_room() {
+    let constants = Constants {
+        max_members: 2,
+        ..Constants::default()
+    };
+    let (mut rig, _) = Rig::start(constants, BLANK);
+    rig.hear(8, Message::WantToken);
+    rig.link(LinkState::Up {
+        mac: mac(6),
+        ip: ip(6),
+        mtu: 1500,
+    });
+    assert_eq!(rig.members(), [5, 6, 8]);
+}

@@ -1,0 +1,263 @@
+//! Section 4, OWNER: passing.
+
+use ring_codec::lab2::{Message, NO_IP};
+
+use super::rig::{
+    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, here, mac, ms, ping, take, token,
+    token_of, was_here,
+};
+use crate::proto::lab2::{Command, Event, Reason, State};
+
+const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+
+#[test]
+fn with_no_work_the_token_is_passed_after_idle_hold() {
+    let mut rig = Rig::owner();
+    assert_eq!(rig.timeline(IDLE_HOLD), [(IDLE_HOLD, OFFER.into())]);
+}
+
+#[test]
+fn with_work_the_token_is_passed_when_the_work_is_done() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(ms(350));
+    assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
+    assert_eq!(rig.command(Command::WorkDone), [OFFER]);
+}
+
+#[test]
+fn it_goes_to_the_next_member_in_sorted_order_and_round_from_the_last_to_the_first() {
+    let mut rig = Rig::owner();
+    rig.hear(6, ping(NO_IP));
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n6"]);
+
+    let mut rig = Rig::waiter();
+    rig.hear(2, ping(NO_IP));
+    rig.hear(4, take(token(11)));
+    let said = rig.pass_time(IDLE_HOLD);
+    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n2"], "n5 is the last one");
+}
+
+#[test]
+fn take_token_is_repeated_take_attempts_times_take_timeout_apart() {
+    let mut rig = Rig::owner();
+    let said = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT - ms(1));
+    let offers: Vec<_> = (0..3)
+        .map(|n| (IDLE_HOLD + n * TAKE_TIMEOUT, OFFER.into()))
+        .collect();
+    assert_eq!(said, offers);
+}
+
+#[test]
+fn after_the_last_attempt_it_mints_penalises_and_tries_the_next() {
+    let mut rig = Rig::giver();
+    rig.pass_time(3 * TAKE_TIMEOUT - ms(1));
+    assert_eq!(rig.pass_time(ms(1)), ["TAKE_TOKEN 14:n5#1 to n3"]);
+    assert!(rig.events.contains(&Event::HandOverFailed {
+        to: mac(7),
+        in_a_row: 1,
+        minted: token_of(13, 5, 1),
+    }));
+    assert_eq!(rig.penalty_of(7), 1);
+}
+
+#[test]
+fn with_no_eligible_member_left_it_mints_stays_owner_and_broadcasts() {
+    let mut rig = Rig::giver();
+    let said = rig.timeline(6 * TAKE_TIMEOUT);
+    let last = said.last().expect("a broadcast");
+    let broadcast = (6 * TAKE_TIMEOUT, "TOKEN_IS_HERE 15:n5#2 to all".into());
+    assert_eq!(*last, broadcast);
+    assert_eq!(rig.state(), State::Owner);
+    assert!(rig.machine.may_use_token());
+}
+
+#[test]
+fn from_the_first_take_token_on_it_may_not_use_the_token() {
+    let mut rig = Rig::owner();
+    assert!(rig.machine.may_use_token());
+    rig.pass_time(IDLE_HOLD);
+    assert_eq!(rig.state(), State::Owner);
+    assert!(!rig.machine.may_use_token());
+}
+
+#[test]
+fn its_heartbeats_go_on_while_it_passes() {
+    let mut rig = Rig::owner();
+    for n in 10..60 {
+        rig.hear(n, was_here(token(1), 3));
+    }
+    let said = rig.timeline(50 * 3 * TAKE_TIMEOUT);
+    let heartbeats: Vec<_> = said
+        .iter()
+        .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"))
+        .map(|(at, _)| *at)
+        .collect();
+    let every_period: Vec<_> = (1..=7).map(|n| n * HEARTBEAT).collect();
+    assert_eq!(heartbeats, every_period, "{said:?}");
+}
+
+#[test]
+fn the_heartbeats_of_a_giver_are_of_the_token_that_it_holds() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT - ms(1));
+    assert_eq!(rig.command(Command::WorkDone), [OFFER]);
+    assert_eq!(rig.pass_time(ms(1)), ["TOKEN_IS_HERE 11:n3#1 to all"]);
+}
+
+#[test]
+fn the_hand_over_is_complete_with_token_is_here_at_least_as_strong_as_the_offer() {
+    for (from, heard) in [(7, token(12)), (9, token(13)), (9, token_of(99, 9, 1))] {
+        let mut rig = Rig::giver();
+        rig.hear(from, here(heard));
+        assert_eq!(rig.state(), State::Waiter, "{heard:?}");
+        assert_eq!(rig.machine.owner(), Some(mac(from)));
+    }
+}
+
+#[test]
+fn the_hand_over_is_complete_with_token_was_here_recently_at_least_as_strong() {
+    for heard in [token(12), token(13)] {
+        let mut rig = Rig::giver();
+        rig.hear(7, was_here(heard, 9));
+        assert_eq!(rig.state(), State::Waiter);
+        assert_eq!(rig.machine.owner(), Some(mac(9)));
+    }
+}
+
+#[test]
+fn the_hand_over_is_complete_with_take_token_stronger_than_the_offer_which_is_taken() {
+    let mut rig = Rig::giver();
+    let said = rig.hear(7, take(token(13)));
+    assert_eq!(said, ["TOKEN_IS_HERE 13:n3#1 to n7"]);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.token(), "13:n3#1");
+    let handed_over =
+        |event: &Event| matches!(event, Event::HandedOver { to, .. } if *to == mac(7));
+    assert!(rig.events.iter().any(handed_over));
+}
+
+#[test]
+fn take_token_equal_to_the_offer_completes_the_hand_over_but_is_not_accepted() {
+    let mut rig = Rig::giver();
+    let said = rig.hear(7, take(token(12)));
+    assert_eq!(rig.state(), State::Waiter);
+    assert!(said.iter().all(|line| !line.starts_with("TOKEN_IS_HERE")));
+}
+
+#[test]
+fn a_completed_hand_over_is_measured_from_the_first_take_token() {
+    let mut rig = Rig::giver();
+    rig.pass_time(ms(7));
+    rig.hear(7, here(token(12)));
+    let (to, latency) = (mac(7), ms(7));
+    assert!(rig.events.contains(&Event::HandedOver { to, latency }));
+    assert!(rig.events.contains(&Event::StateChanged {
+        from: State::Owner,
+        to: State::Waiter,
+        reason: Reason::TokenHandedOver,
+        token: Some(token(12)),
+    }));
+}
+
+#[test]
+fn weaker_tokens_do_not_complete_the_hand_over() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.hear(7, was_here(token(11), 5)), [""; 0]);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(
+        rig.hear(7, take(token(11))),
+        ["TOKEN_IS_HERE 11:n3#1 to n7"]
+    );
+    assert_eq!(rig.hear(7, here(token(10))).len(), 2);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.timeline(TAKE_TIMEOUT), [(TAKE_TIMEOUT, OFFER.into())]);
+}
+
+#[test]
+fn a_token_between_the_held_and_the_offered_one_destroys_the_held_one() {
+    let between = token_of(12, 9, 1);
+    let mut rig = Rig::giver();
+    assert!(rig.hear(9, here(between)).contains(&"PING to n9".into()));
+    assert_eq!(rig.state(), State::Waiter);
+
+    let mut rig = Rig::giver();
+    let said = rig.hear(9, take(between));
+    assert_eq!(said, ["TOKEN_IS_HERE 12:n9#1 to n9"]);
+    assert_eq!(rig.token(), "12:n9#1");
+}
+
+#[test]
+fn a_giver_goes_on_answering_for_the_token_that_it_holds() {
+    let mut rig = Rig::giver();
+    let said = rig.hear_all(9, Message::WhereIsToken);
+    assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n9");
+    let said = rig.hear_all(9, super::rig::generating(token(5)));
+    assert_eq!(
+        said,
+        [
+            "TOKEN_IS_HERE 11:n3#1 to n9",
+            "TOKEN_IS_HERE 11:n3#1 to all"
+        ]
+    );
+}
+
+#[test]
+fn a_waiter_after_a_hand_over_has_its_full_patience() {
+    let mut rig = Rig::giver();
+    rig.hear(7, here(token(12)));
+    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_lone_owner_neither_mints_nor_offers() {
+    let mut rig = Rig::looser();
+    rig.pass_time(ms(200));
+    assert_eq!(rig.token(), "1:n5#1");
+    let said = rig.pass_time(ms(1_000));
+    assert!(
+        said.iter()
+            .all(|line| line == "TOKEN_IS_HERE 1:n5#1 to all"),
+        "{said:?}"
+    );
+    assert_eq!(said.len(), 10);
+}
+
+#[test]
+fn a_lone_owner_passes_once_somebody_is_there() {
+    let mut rig = Rig::looser();
+    rig.pass_time(ms(250));
+    rig.hear(7, ping(NO_IP));
+    let said = rig.pass_time(IDLE_HOLD);
+    assert_eq!(said, ["TAKE_TOKEN 2:n5#1 to n7"]);
+}
+
+#[test]
+fn an_owner_that_gets_work_while_it_passes_keeps_what_it_mints() {
+    let mut rig = Rig::giver();
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(ms(80));
+    assert_eq!(said[..2], [OFFER, OFFER]);
+    assert!(
+        said[2..]
+            .iter()
+            .all(|line| line.starts_with("TOKEN_IS_HERE"))
+    );
+    assert_eq!(rig.token(), "13:n5#1");
+    assert!(rig.machine.may_use_token());
+}
+
+#[test]
+fn with_idle_hold_0_a_row_of_members_that_do_not_answer_is_no_busy_loop() {
+    let constants = crate::proto::lab2::Constants {
+        idle_hold: std::time::Duration::ZERO,
+        ..Default::default()
+    };
+    let mut rig = Rig::waiter_with(constants);
+    rig.hear(3, take(token(11)));
+    let said = rig.pass_time(ms(1_000));
+    assert!(said.len() < 1_000 / 5 + 12, "{} frames", said.len());
+    assert_eq!(rig.state(), State::Owner);
+}
