@@ -175,7 +175,11 @@ impl Lab2 {
 
     /// Whether something is due for a member, and if so notes that it was done. Never for one
     /// that the table had no room for.
-    fn once_a_period(&mut self, mac: MacAddr, what: fn(&mut Peer) -> &mut Option<Instant>) -> bool {
+    pub(super) fn once_a_period(
+        &mut self,
+        mac: MacAddr,
+        what: fn(&mut Peer) -> &mut Option<Instant>,
+    ) -> bool {
         let now = self.now.monotonic;
         let heartbeat = self.constants.heartbeat;
         let Some(peer) = self.table.peer_mut(mac) else {

@@ -26,8 +26,10 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.send_ping(envelope.from);
                 } else {
-                    self.token_is_here(envelope.from);
-                    self.token_is_here(MacAddr::BROADCAST);
+                    if !self.is_echo(envelope.from, token, tenure.token) {
+                        self.token_is_here(envelope.from);
+                        self.token_is_here(MacAddr::BROADCAST);
+                    }
                     return;
                 }
             }
@@ -36,6 +38,14 @@ impl Lab2 {
         }
         self.learn(token, envelope.from, Some(data));
         self.heard_of_token(envelope);
+    }
+
+    /// Whether an OWNER heard no more than an earlier tenure of its own chain, from a station that
+    /// it has answered for that within HEART_BEAT_PERIOD. Such a heartbeat was overtaken by its
+    /// own token; in a fast rotation two answers to it would be overtaken in their turn, and be
+    /// answered by the next OWNER, and so double with every hop.
+    fn is_echo(&mut self, from: MacAddr, theirs: Token, mine: Token) -> bool {
+        theirs.same_chain(&mine) && !self.once_a_period(from, |peer| &mut peer.echoed)
     }
 
     /// TAKE_TOKEN: an offer, or a duplicate of one.

@@ -69,8 +69,8 @@ mod world;
 
 pub use capture::Capture;
 pub use clock::now;
-pub use fastrand::Rng;
 pub use daemon::{Binaries, Daemon, Ringd};
+pub use fastrand::Rng;
 pub use libtest_mimic::Trial;
 pub use netns::NetNs;
 pub use node::Node;
