@@ -33,22 +33,42 @@ fn stand() -> Result<Stand> {
 
 fn counter(stand: &Stand, reason: &str) -> Result<u64> {
     let status = stand.daemon.status()?;
-    status["counters"]["dropped"][reason].as_u64().with_context(|| format!("{reason}: {status:#}"))
+    status["counters"]["dropped"][reason]
+        .as_u64()
+        .with_context(|| format!("{reason}: {status:#}"))
 }
 
 /// Frames that section 1 forbids, and the reason under which each is counted.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
-    let valid = holds(Token { progress: u64::MAX / 4, author, number: 1 }).payload(author);
+    let valid = holds(Token {
+        progress: u64::MAX / 4,
+        author,
+        number: 1,
+    })
+    .payload(author);
     let with = |offset: usize, bytes: &[u8]| {
         let mut payload = valid.clone();
         payload[offset..offset + bytes.len()].copy_from_slice(bytes);
         payload
     };
     let ring_members = |members: Vec<Member>| {
-        Message::RingMembers { digest: Digest { size: 9, hash: 9 }, members }.payload(author)
+        Message::RingMembers {
+            digest: Digest { size: 9, hash: 9 },
+            members,
+        }
+        .payload(author)
     };
-    let everybody = Member { mac: MacAddr::broadcast(), ip: [0; 16] };
-    let too_many = vec![Member { mac: author, ip: [0; 16] }; 67];
+    let everybody = Member {
+        mac: MacAddr::broadcast(),
+        ip: [0; 16],
+    };
+    let too_many = vec![
+        Member {
+            mac: author,
+            ip: [0; 16]
+        };
+        67
+    ];
     vec![
         ("truncated", valid[..39].to_vec()),
         ("truncated", valid[..7].to_vec()),
@@ -85,37 +105,49 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
         };
         let bytes = frame(MacAddr::broadcast(), station, ETHERTYPE, &payload);
         stand.high.send_frame(&bytes)?;
-        let counted = |status: &serde_json::Value| {
-            status["counters"]["dropped"][reason] == before + 1
-        };
+        let counted =
+            |status: &serde_json::Value| status["counters"]["dropped"][reason] == before + 1;
         stand.daemon.wait_for_status(stand.patience(), counted)?;
-        let others: Vec<Seen> =
-            stand.sent_from(mark).into_iter().filter(|seen| !is_heartbeat(seen)).collect();
+        let others: Vec<Seen> = stand
+            .sent_from(mark)
+            .into_iter()
+            .filter(|seen| !is_heartbeat(seen))
+            .collect();
         ensure!(others.is_empty(), "{reason} was answered: {others:?}");
     }
     let mark = stand.mark();
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
     let answer = stand.wait_from(mark, |seen| !seen.is_broadcast())?;
-    ensure!(answer.message.token() == Some(token), "its state changed: {answer:?}");
+    ensure!(
+        answer.message.token() == Some(token),
+        "its state changed: {answer:?}"
+    );
     Ok(())
 }
 
 fn frames_for_others_are_not_answered() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
-    let stranger = MacAddr::new(2, 0, 0, 0, 0x99, 1);
+    let nobody = MacAddr::new(2, 0, 0, 0, 0x99, 1);
     let mark = stand.mark();
     // The bridge floods these: nobody has this address.
-    stand.high.send(stranger, &Message::WhereIsToken)?;
-    let stronger = Token { progress: token.progress + 5, author: stand.high.mac(), number: 1 };
-    stand.high.send(stranger, &offers(stronger))?;
-    stand.high.send(stranger, &holds(stronger))?;
+    stand.high.send(nobody, &Message::WhereIsToken)?;
+    let stronger = Token {
+        progress: token.progress + 5,
+        author: stand.high.mac(),
+        number: 1,
+    };
+    stand.high.send(nobody, &offers(stronger))?;
+    stand.high.send(nobody, &holds(stronger))?;
     stand.high.collect(ANSWER)?;
     let sent = stand.sent_from(mark);
     ensure!(sent.iter().all(is_heartbeat), "it answered: {sent:?}");
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
     let answer = stand.wait_from(mark, |seen| !seen.is_broadcast())?;
-    ensure!(answer.message.token() == Some(token), "its state changed: {answer:?}");
+    ensure!(
+        answer.message.token() == Some(token),
+        "its state changed: {answer:?}"
+    );
     Ok(())
 }
 
@@ -125,7 +157,9 @@ fn another_ethertype_is_not_heard() -> Result<()> {
     let mark = stand.mark();
     let payload = Message::WhereIsToken.payload(stand.high.mac());
     for ethertype in [0x88b6, 0x0800, 0x86dd] {
-        stand.high.send_frame(&frame(stand.mac(), stand.high.mac(), ethertype, &payload))?;
+        stand
+            .high
+            .send_frame(&frame(stand.mac(), stand.high.mac(), ethertype, &payload))?;
     }
     stand.high.collect(ANSWER)?;
     let sent = stand.sent_from(mark);
@@ -149,14 +183,27 @@ fn padding_is_ignored() -> Result<()> {
 
 /// One message of every kind by a station, with a token that the daemon must find weaker.
 fn every_kind(author: MacAddr) -> Vec<Message> {
-    let token = Token { progress: 1, author, number: 1 };
+    let token = Token {
+        progress: 1,
+        author,
+        number: 1,
+    };
     let digest = Digest { size: 7, hash: 7 };
-    let members = vec![Member { mac: MacAddr::new(2, 0, 0, 0, 0x50, 1), ip: [1; 16] }];
+    let members = vec![Member {
+        mac: MacAddr::new(2, 0, 0, 0, 0x50, 1),
+        ip: [1; 16],
+    }];
     vec![
         holds(token),
         offers(token),
-        Message::Ping { digest, ip: [7; 16] },
-        Message::TokenWasHereRecently { token, holder: author },
+        Message::Ping {
+            digest,
+            ip: [7; 16],
+        },
+        Message::TokenWasHereRecently {
+            token,
+            holder: author,
+        },
         Message::WhereIsToken,
         Message::GeneratingToken { token },
         Message::RingMembers { digest, members },
@@ -174,7 +221,10 @@ fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()
     stand.high.send_as(author, dst, message)?;
     stand.high.collect(ANSWER)?;
     let sent = stand.sent_from(mark);
-    ensure!(sent.len() <= 2, "{message:?} to {dst} was answered with {sent:?}");
+    ensure!(
+        sent.len() <= 2,
+        "{message:?} to {dst} was answered with {sent:?}"
+    );
     Ok(())
 }
 
@@ -230,13 +280,24 @@ fn random_frames_do_not_stop_a_daemon() -> Result<()> {
         payload[0] = dice.u8(..12);
         payload[1] = 0;
         payload[2..8].copy_from_slice(&author.octets());
-        let dst = if dice.bool() { stand.mac() } else { MacAddr::broadcast() };
+        let dst = if dice.bool() {
+            stand.mac()
+        } else {
+            MacAddr::broadcast()
+        };
         stand.high.send_payload(dst, &payload)?;
     }
     let mark = stand.mark();
-    stand.high.send(stand.mac(), &Message::GeneratingToken {
-        token: Token { progress: 1, author: stand.high.mac(), number: 1 },
-    })?;
+    stand.high.send(
+        stand.mac(),
+        &Message::GeneratingToken {
+            token: Token {
+                progress: 1,
+                author: stand.high.mac(),
+                number: 1,
+            },
+        },
+    )?;
     let answer = stand.wait_from(mark, |seen| seen.dst == stand.high.mac())?;
     ensure!(answer.message.token().is_some(), "{answer:?}");
     Ok(())

@@ -37,9 +37,20 @@ fn stand() -> Result<Stand> {
 fn it_sends_a_heartbeat_every_period() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
-    let beats: Vec<Seen> = stand.watch(10 * HEARTBEAT).into_iter().filter(is_heartbeat).collect();
-    ensure!((8..=11).contains(&beats.len()), "{} heartbeats in ten periods", beats.len());
-    ensure!(beats.iter().all(|seen| seen.message.token() == Some(token)), "{beats:?}");
+    let beats: Vec<Seen> = stand
+        .watch(10 * HEARTBEAT)
+        .into_iter()
+        .filter(is_heartbeat)
+        .collect();
+    ensure!(
+        (8..=11).contains(&beats.len()),
+        "{} heartbeats in ten periods",
+        beats.len()
+    );
+    ensure!(
+        beats.iter().all(|seen| seen.message.token() == Some(token)),
+        "{beats:?}"
+    );
     Ok(())
 }
 
@@ -47,16 +58,29 @@ fn its_first_token_has_the_clock_as_progress() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
     let clock = Duration::from_nanos(token.progress);
-    let age = SystemTime::now().duration_since(UNIX_EPOCH + clock).context("from the future")?;
-    ensure!(age < stand.patience(), "progress {} is {age:?} ago", token.progress);
-    ensure!(token.author == stand.mac() && token.number == 1, "{token:?}");
+    let age = SystemTime::now()
+        .duration_since(UNIX_EPOCH + clock)
+        .context("from the future")?;
+    ensure!(
+        age < stand.patience(),
+        "progress {} is {age:?} ago",
+        token.progress
+    );
+    ensure!(
+        token.author == stand.mac() && token.number == 1,
+        "{token:?}"
+    );
     Ok(())
 }
 
 /// The daemon has no token any more: it claims none for some periods.
 fn is_over(stand: &Stand) -> Result<()> {
     stand.wait_for_state("WAITER")?;
-    let claims: Vec<Seen> = stand.watch(2 * HEARTBEAT).into_iter().filter(is_claim).collect();
+    let claims: Vec<Seen> = stand
+        .watch(2 * HEARTBEAT)
+        .into_iter()
+        .filter(is_claim)
+        .collect();
     ensure!(claims.is_empty(), "it goes on with its token: {claims:?}");
     Ok(())
 }
@@ -65,10 +89,13 @@ fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
     let mark = stand.mark();
-    stand.high.broadcast(&holds(stand.token_of(&stand.high, token.progress + 1)))?;
+    stand
+        .high
+        .broadcast(&holds(stand.token_of(&stand.high, token.progress + 1)))?;
     let to_high = |seen: &Seen| seen.dst == stand.high.mac();
-    let pinged =
-        stand.wait_from(mark, |seen| to_high(seen) && matches!(seen.message, Message::Ping { .. }));
+    let pinged = stand.wait_from(mark, |seen| {
+        to_high(seen) && matches!(seen.message, Message::Ping { .. })
+    });
     pinged?;
     is_over(&stand)
 }
@@ -77,10 +104,16 @@ fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
     // Larger than its author: weaker.
-    stand.high.broadcast(&holds(stand.token_of(&stand.high, token.progress)))?;
-    let refusal = stand.high.expect(SLACK, |seen| !seen.is_broadcast() && is_claim(seen))?;
+    stand
+        .high
+        .broadcast(&holds(stand.token_of(&stand.high, token.progress)))?;
+    let refusal = stand
+        .high
+        .expect(SLACK, |seen| !seen.is_broadcast() && is_claim(seen))?;
     ensure!(refusal.message.token() == Some(token), "{refusal:?}");
-    stand.low.broadcast(&holds(stand.token_of(&stand.low, token.progress)))?;
+    stand
+        .low
+        .broadcast(&holds(stand.token_of(&stand.low, token.progress)))?;
     is_over(&stand)
 }
 
@@ -94,18 +127,37 @@ fn is_told(message: &Message, broadcast: bool) -> Result<()> {
     stand.high.forget()?;
     let mark = stand.mark();
     stand.high.broadcast(message)?;
-    let answer = stand.high.expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
+    let answer = stand
+        .high
+        .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
     ensure!(answer.message.token() == Some(token), "{answer:?}");
     stand.high.collect(Duration::from_millis(100))?;
-    let beats: Vec<Seen> = stand.sent_from(mark).into_iter().filter(is_heartbeat).collect();
-    ensure!(beats.len() == usize::from(broadcast), "broadcasts: {beats:?}");
-    ensure!(beats.iter().all(|seen| seen.message.token() == Some(token)), "{beats:?}");
+    let beats: Vec<Seen> = stand
+        .sent_from(mark)
+        .into_iter()
+        .filter(is_heartbeat)
+        .collect();
+    ensure!(
+        beats.len() == usize::from(broadcast),
+        "broadcasts: {beats:?}"
+    );
+    ensure!(
+        beats.iter().all(|seen| seen.message.token() == Some(token)),
+        "{beats:?}"
+    );
     Ok(())
 }
 
 fn a_weaker_holder_is_told_by_unicast_and_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
-    is_told(&holds(Token { progress: 5, author, number: 1 }), true)
+    is_told(
+        &holds(Token {
+            progress: 5,
+            author,
+            number: 1,
+        }),
+        true,
+    )
 }
 
 fn where_is_token_is_answered_by_unicast() -> Result<()> {
@@ -114,7 +166,16 @@ fn where_is_token_is_answered_by_unicast() -> Result<()> {
 
 fn generating_token_is_answered_by_unicast_and_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
-    is_told(&Message::GeneratingToken { token: Token { progress: 5, author, number: 1 } }, true)
+    is_told(
+        &Message::GeneratingToken {
+            token: Token {
+                progress: 5,
+                author,
+                number: 1,
+            },
+        },
+        true,
+    )
 }
 
 fn a_stronger_offer_is_taken_instead() -> Result<()> {
@@ -122,8 +183,13 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
     let token = stand.elect()?;
     let offered = stand.token_of(&stand.high, token.progress + 1);
     stand.high.send(stand.mac(), &offers(offered))?;
-    let answer = stand.high.expect(SLACK, |seen| seen.message.token() == Some(offered))?;
-    ensure!(matches!(answer.message, Message::TokenIsHere { .. }), "{answer:?}");
+    let answer = stand
+        .high
+        .expect(SLACK, |seen| seen.message.token() == Some(offered))?;
+    ensure!(
+        matches!(answer.message, Message::TokenIsHere { .. }),
+        "{answer:?}"
+    );
     let mark = stand.mark();
     let beat = stand.wait_from(mark, is_heartbeat)?;
     ensure!(beat.message.token() == Some(offered), "{beat:?}");
@@ -133,8 +199,13 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
 fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
-    stand.high.send(stand.mac(), &offers(stand.token_of(&stand.high, token.progress - 1)))?;
-    let answer = stand.high.expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
+    stand.high.send(
+        stand.mac(),
+        &offers(stand.token_of(&stand.high, token.progress - 1)),
+    )?;
+    let answer = stand
+        .high
+        .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
     ensure!(answer.message.token() == Some(token), "{answer:?}");
     Ok(())
 }
@@ -145,7 +216,9 @@ fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
     for _ in 0..3 {
         stand.low.forget()?;
         stand.low.send(stand.mac(), &offers(token))?;
-        let ack = stand.low.expect(SLACK, |seen| seen.dst == stand.low.mac() && is_claim(seen))?;
+        let ack = stand
+            .low
+            .expect(SLACK, |seen| seen.dst == stand.low.mac() && is_claim(seen))?;
         ensure!(ack.message.token() == Some(token), "{ack:?}");
     }
     Ok(())
@@ -156,7 +229,10 @@ fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
     let token = stand.elect()?;
     let sent = stand.watch(5 * HEARTBEAT);
     ensure!(sent.iter().all(is_heartbeat), "{sent:?}");
-    ensure!(sent.iter().all(|seen| seen.message.token() == Some(token)), "{sent:?}");
+    ensure!(
+        sent.iter().all(|seen| seen.message.token() == Some(token)),
+        "{sent:?}"
+    );
     ensure!(sent.len() <= 6, "{} heartbeats in five periods", sent.len());
     Ok(())
 }
@@ -168,19 +244,36 @@ fn at_the_largest_progress_the_token_stays() -> Result<()> {
     stand.low.send(stand.mac(), &offers(last))?;
     stand.wait_for_state("OWNER")?;
     let sent = stand.watch(4 * HEARTBEAT);
-    let offer = sent.iter().find(|seen| matches!(seen.message, Message::TakeToken { .. }));
-    ensure!(offer.is_none(), "there is no progress left to offer: {offer:?}");
-    ensure!(sent.iter().any(|seen| seen.message.token() == Some(last)), "{sent:?}");
+    let offer = sent
+        .iter()
+        .find(|seen| matches!(seen.message, Message::TakeToken { .. }));
+    ensure!(
+        offer.is_none(),
+        "there is no progress left to offer: {offer:?}"
+    );
+    ensure!(
+        sent.iter().any(|seen| seen.message.token() == Some(last)),
+        "{sent:?}"
+    );
     Ok(())
 }
 
 fn a_token_taken_keeps_its_data() -> Result<()> {
     let stand = stand()?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-    let data: Vec<u8> = (0..1024_u16).map(|number| number.to_le_bytes()[0]).collect();
+    let data: Vec<u8> = (0..1024_u16)
+        .map(|number| number.to_le_bytes()[0])
+        .collect();
     let token = stand.token_of(&stand.low, 1000);
     let digest = ring_segment::ALIEN;
-    stand.low.send(stand.mac(), &Message::TakeToken { token, digest, data: data.clone() })?;
+    stand.low.send(
+        stand.mac(),
+        &Message::TakeToken {
+            token,
+            digest,
+            data: data.clone(),
+        },
+    )?;
     let beat = stand.wait_from(0, is_heartbeat)?;
     let Message::TokenIsHere { data: held, .. } = beat.message else {
         anyhow::bail!("no heartbeat: {beat:?}");

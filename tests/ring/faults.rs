@@ -52,7 +52,9 @@ fn with_rotating_token(count: usize) -> Result<Ring> {
 /// Waits for a heartbeat of a node other than `former`, and gives it.
 fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
     let timeout = timing().new_owner_bound() + SLACK;
-    ring.segment.capture().wait_from(mark, timeout, |seen| seen.port != former && is_heartbeat(seen))
+    ring.segment.capture().wait_from(mark, timeout, |seen| {
+        seen.port != former && is_heartbeat(seen)
+    })
 }
 
 fn a_killed_owner_is_replaced_in_time() -> Result<()> {
@@ -62,17 +64,26 @@ fn a_killed_owner_is_replaced_in_time() -> Result<()> {
     ring.daemons[owner].kill()?;
     let heartbeat = wait_for_successor(&ring, mark, owner)?;
     let took = heartbeat.at.saturating_sub(killed);
-    ensure!(took <= timing().new_owner_bound() + SLACK, "it took {took:?}");
+    ensure!(
+        took <= timing().new_owner_bound() + SLACK,
+        "it took {took:?}"
+    );
     // The members trusted the old owner for as long as they must.
     let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
     ensure!(took >= patience, "it was given up after {took:?}");
     ring.wait_for_one_owner(killed)?;
     // O(n) broadcasts: each asks, stands, and the winner says so.
-    let broadcasts = ring.segment.capture().frames_from(mark).into_iter().filter(|seen| {
-        seen.is_broadcast() && seen.at <= heartbeat.at
-    });
+    let broadcasts = ring
+        .segment
+        .capture()
+        .frames_from(mark)
+        .into_iter()
+        .filter(|seen| seen.is_broadcast() && seen.at <= heartbeat.at);
     let broadcasts = broadcasts.count();
-    ensure!(broadcasts <= 5 * 3, "{broadcasts} broadcasts for an election among two");
+    ensure!(
+        broadcasts <= 5 * 3,
+        "{broadcasts} broadcasts for an election among two"
+    );
     ring.check()
 }
 
@@ -85,7 +96,10 @@ fn a_killed_owner_comes_back_as_a_member() -> Result<()> {
     ring.daemons[owner].start()?;
     let from = ring.wait_for_one_owner(back)?;
     ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
-    let own = ring.frames_since(from).into_iter().find(|seen| seen.port == owner && is_claim(seen));
+    let own = ring
+        .frames_since(from)
+        .into_iter()
+        .find(|seen| seen.port == owner && is_claim(seen));
     ensure!(own.is_none(), "it took its old token up again: {own:?}");
     ring.check()
 }
@@ -101,8 +115,14 @@ fn a_killed_member_is_passed_over() -> Result<()> {
     let turns = tenures(&frames).len();
     ensure!(turns > 30, "only {turns} turns in {window:?}");
     // Its penalty doubles: 3 attempts for each of the few times that it is tried.
-    let tried = frames.iter().filter(|seen| seen.dst == dead && is_claim(seen)).count();
-    ensure!(tried <= 3 * 6, "a dead member was offered the token {tried} times in {turns} turns");
+    let tried = frames
+        .iter()
+        .filter(|seen| seen.dst == dead && is_claim(seen))
+        .count();
+    ensure!(
+        tried <= 3 * 6,
+        "a dead member was offered the token {tried} times in {turns} turns"
+    );
     check_one_owner(&ring.segment.capture().frames(), from)?;
     ring.check()
 }
@@ -112,14 +132,26 @@ fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
     let mark = ring.segment.capture().mark();
     ring.daemons[owner].signal(Signal::SIGSTOP)?;
     let successor = wait_for_successor(&ring, mark, owner)?;
-    let newer = successor.message.token().context("a heartbeat has a token")?;
+    let newer = successor
+        .message
+        .token()
+        .context("a heartbeat has a token")?;
     ring.wait_for_one_owner(successor.at)?;
     let woken = now();
     ring.daemons[owner].signal(Signal::SIGCONT)?;
     thread::sleep(2 * timing().waiter_timeout());
-    let claims: Vec<Seen> = ring.frames_since(woken).into_iter().filter(is_claim).collect();
-    let old = claims.iter().find(|seen| seen.message.token().is_some_and(|it| newer.beats(&it)));
-    ensure!(old.is_none(), "it woke up and went on with its old token: {old:?}");
+    let claims: Vec<Seen> = ring
+        .frames_since(woken)
+        .into_iter()
+        .filter(is_claim)
+        .collect();
+    let old = claims
+        .iter()
+        .find(|seen| seen.message.token().is_some_and(|it| newer.beats(&it)));
+    ensure!(
+        old.is_none(),
+        "it woke up and went on with its old token: {old:?}"
+    );
     check_one_owner(&ring.segment.capture().frames(), woken)?;
     ring.daemons[owner].wait_for_status(SLACK, |status| status["state"] == "WAITER")?;
     ring.check()
@@ -150,14 +182,23 @@ fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
     let newer = elected.message.token().context("a heartbeat has a token")?;
     let from = ring.segment.capture().mark();
     let own = |seen: &Seen| seen.port == owner && is_heartbeat(seen);
-    let older = ring.segment.capture().wait_from(from, SLACK, own)?.message.token();
+    let older = ring
+        .segment
+        .capture()
+        .wait_from(from, SLACK, own)?
+        .message
+        .token();
     let older = older.context("a heartbeat has a token")?;
     let healed = now();
     ring.segment.heal(owner)?;
     let settled = ring.wait_for_one_owner(healed)?;
     let weaker = if newer.beats(&older) { older } else { newer };
     let alive = ring.frames_since(settled).into_iter().find(|seen| {
-        is_claim(seen) && seen.message.token().is_some_and(|it| it.chain() == weaker.chain())
+        is_claim(seen)
+            && seen
+                .message
+                .token()
+                .is_some_and(|it| it.chain() == weaker.chain())
     });
     ensure!(alive.is_none(), "the weaker token lives on: {alive:?}");
     ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
@@ -168,7 +209,9 @@ fn two_halves_of_a_ring_merge() -> Result<()> {
     let segment = Layout::new(4).addresses().switch(11)?;
     let ring = Ring::start(segment, 4, timing(), BINARIES)?;
     ring.wait_until_formed()?;
-    ring.segment.rules().set(|rules| rules.side = vec![0, 0, 1, 1]);
+    ring.segment
+        .rules()
+        .set(|rules| rules.side = vec![0, 0, 1, 1]);
     let apart = now();
     let both = |frames: &[Seen]| {
         let owners = owner_changes(frames, apart + timing().new_owner_bound());

@@ -9,8 +9,8 @@ use ring_segment::invariants::{
     check_all, check_fair_rotation, check_one_owner, owner_changes, tenures,
 };
 use ring_segment::{
-    Binaries, FOR_GOOD, Layout, MacAddr, Message, Ring, SLACK, Segment, Timing, binaries,
-    is_claim, is_heartbeat, now, trials,
+    Binaries, FOR_GOOD, Layout, MacAddr, Message, Ring, SLACK, Segment, Timing, binaries, is_claim,
+    is_heartbeat, now, trials,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -47,12 +47,23 @@ fn forms(count: usize) -> Result<()> {
     let ring = form(count)?;
     let macs: Vec<String> = ring.macs().iter().map(MacAddr::to_string).collect();
     for (daemon, status) in ring.daemons.iter().zip(ring.statuses()?) {
-        ensure!(status["mac"] == daemon.node().mac().to_string(), "{status:#}");
+        ensure!(
+            status["mac"] == daemon.node().mac().to_string(),
+            "{status:#}"
+        );
         ensure!(status["interface"] == "eth0", "{status:#}");
         let members = status["members"].as_array().context("members is a list")?;
-        let told: Vec<_> = members.iter().filter_map(|member| member["mac"].as_str()).collect();
+        let told: Vec<_> = members
+            .iter()
+            .filter_map(|member| member["mac"].as_str())
+            .collect();
         ensure!(told == macs, "{status:#}");
-        ensure!(status["owner"].as_str().is_some_and(|mac| told.contains(&mac)), "{status:#}");
+        ensure!(
+            status["owner"]
+                .as_str()
+                .is_some_and(|mac| told.contains(&mac)),
+            "{status:#}"
+        );
     }
     ring.check()
 }
@@ -73,24 +84,36 @@ fn a_ring_forms_with_the_defaults() -> Result<()> {
     let segment = Segment::bridge(3)?;
     let timing = Timing::patient(HEARTBEAT);
     let nodes = segment.nodes().iter();
-    let daemons = nodes.map(|node| node.ringd(BINARIES).spawn()).collect::<Result<Vec<_>>>()?;
+    let daemons = nodes
+        .map(|node| node.ringd(BINARIES).spawn())
+        .collect::<Result<Vec<_>>>()?;
     let every = |frames: &[_]| {
         let owners = owner_changes(frames, Duration::ZERO);
-        daemons.iter().all(|one| owners.iter().any(|(_, mac)| *mac == one.node().mac())).then_some(())
+        daemons
+            .iter()
+            .all(|one| owners.iter().any(|(_, mac)| *mac == one.node().mac()))
+            .then_some(())
     };
-    segment.capture().wait_until(timing.one_owner_bound() + SLACK, every)?;
+    segment
+        .capture()
+        .wait_until(timing.one_owner_bound() + SLACK, every)?;
     check_all(&segment.capture().frames())
 }
 
 /// Such a ring may lose its token whenever the machine is busy. It must be safe all the same.
 fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     let segment = Segment::bridge(2)?;
-    let start = |node: &ring_segment::Node| {
-        node.ringd(BINARIES).option("--heartbeat", "1ms").spawn()
-    };
-    let _daemons = segment.nodes().iter().map(start).collect::<Result<Vec<_>>>()?;
+    let start =
+        |node: &ring_segment::Node| node.ringd(BINARIES).option("--heartbeat", "1ms").spawn();
+    let _daemons = segment
+        .nodes()
+        .iter()
+        .map(start)
+        .collect::<Result<Vec<_>>>()?;
     let tokens = |frames: &[_]| (tenures(frames).len() > 200).then_some(());
-    segment.capture().wait_until(Duration::from_secs(10), tokens)?;
+    segment
+        .capture()
+        .wait_until(Duration::from_secs(10), tokens)?;
     check_all(&segment.capture().frames())
 }
 
@@ -126,11 +149,19 @@ fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
     let mut order = ring.macs();
     order.sort_unstable();
     let frames = ring.segment.capture().watch(10 * HEARTBEAT);
-    let offers = frames.iter().filter(|seen| matches!(seen.message, Message::TakeToken { .. }));
+    let offers = frames
+        .iter()
+        .filter(|seen| matches!(seen.message, Message::TakeToken { .. }));
     let mut count = 0;
     for offer in offers {
-        let place = order.iter().position(|mac| *mac == offer.src).context("a member")?;
-        ensure!(offer.dst == order[(place + 1) % order.len()], "out of order: {offer:?}");
+        let place = order
+            .iter()
+            .position(|mac| *mac == offer.src)
+            .context("a member")?;
+        ensure!(
+            offer.dst == order[(place + 1) % order.len()],
+            "out of order: {offer:?}"
+        );
         count += 1;
     }
     ensure!(count >= 5, "only {count} offers in ten heartbeats");
@@ -146,7 +177,10 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     let (hops, total) = (tenures(&frames).len(), frames.len());
     ensure!(hops > 500, "only {hops} hops a second");
     // One a hop, a broadcast a heartbeat, and an acknowledgement where the machine was busy.
-    ensure!(total <= hops + hops / 10 + 10, "{total} frames for {hops} hops");
+    ensure!(
+        total <= hops + hops / 10 + 10,
+        "{total} frames for {hops} hops"
+    );
     let broadcasts = frames.iter().filter(|seen| is_heartbeat(seen)).count();
     ensure!(broadcasts <= 6, "{broadcasts} broadcasts in one heartbeat");
     ring.check()
@@ -164,10 +198,14 @@ fn a_node_joins_in_mid_rotation() -> Result<()> {
     ring.segment.capture().wait_from(0, SLACK, has_it)?;
     // A newcomer takes its turn. It does not disturb the token that is there.
     check_one_owner(&ring.segment.capture().frames(), joined)?;
-    let elected = ring.frames_since(joined).into_iter().find(|seen| {
-        matches!(seen.message, Message::GeneratingToken { .. })
-    });
-    ensure!(elected.is_none(), "the newcomer called an election: {elected:?}");
+    let elected = ring
+        .frames_since(joined)
+        .into_iter()
+        .find(|seen| matches!(seen.message, Message::GeneratingToken { .. }));
+    ensure!(
+        elected.is_none(),
+        "the newcomer called an election: {elected:?}"
+    );
     ring.check()
 }
 
@@ -184,7 +222,10 @@ fn all_restart_at_once() -> Result<()> {
     }
     ring.wait_until_formed()?;
     let first = tenures(&ring.frames_since(restart))[0].token.progress;
-    ensure!(first > before, "the fencing number went back from {before} to {first}");
+    ensure!(
+        first > before,
+        "the fencing number went back from {before} to {first}"
+    );
     ring.check()
 }
 
@@ -197,11 +238,20 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
     let status = ring.daemons[owner].wait_exit(timing.hand_over_timeout() + SLACK)?;
     ensure!(status.code() == Some(0), "it ended with {status}");
     let frames = ring.frames_since(left);
-    let last = frames.iter().rfind(|seen| seen.port == owner).context("it said nothing")?;
-    ensure!(last.message == Message::Leaving && last.is_broadcast(), "its last was {last:?}");
+    let last = frames
+        .iter()
+        .rfind(|seen| seen.port == owner)
+        .context("it said nothing")?;
+    ensure!(
+        last.message == Message::Leaving && last.is_broadcast(),
+        "its last was {last:?}"
+    );
     leaves_no_gap(&ring, left)?;
     let owners = owner_changes(&frames, left);
-    ensure!(owners.iter().any(|(_, mac)| *mac != last.src), "nobody took it over: {owners:?}");
+    ensure!(
+        owners.iter().any(|(_, mac)| *mac != last.src),
+        "nobody took it over: {owners:?}"
+    );
     ring.check()
 }
 
@@ -223,7 +273,10 @@ fn leaves_no_gap(ring: &Ring, left: Duration) -> Result<()> {
     let timing = Timing::patient(HEARTBEAT);
     let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());
     let missed = frames.iter().find(|seen| {
-        matches!(seen.message, Message::WhereIsToken | Message::GeneratingToken { .. })
+        matches!(
+            seen.message,
+            Message::WhereIsToken | Message::GeneratingToken { .. }
+        )
     });
     ensure!(missed.is_none(), "the token was missed: {missed:?}");
     check_one_owner(&ring.segment.capture().frames(), left)
@@ -234,15 +287,27 @@ fn rings_of_two_ethertypes_share_a_segment() -> Result<()> {
     let timing = Timing::patient(HEARTBEAT);
     let start = |node: &ring_segment::Node| {
         let ethertype = if node.index() < 2 { "0x9000" } else { "0x88b5" };
-        node.ringd(BINARIES).timing(&timing).option("--ethertype", ethertype).spawn()
+        node.ringd(BINARIES)
+            .timing(&timing)
+            .option("--ethertype", ethertype)
+            .spawn()
     };
-    let daemons = segment.nodes().iter().map(start).collect::<Result<Vec<_>>>()?;
+    let daemons = segment
+        .nodes()
+        .iter()
+        .map(start)
+        .collect::<Result<Vec<_>>>()?;
     for daemon in &daemons {
         daemon.wait_for_status(timing.one_owner_bound() + SLACK, |status| {
-            status["members"].as_array().is_some_and(|members| members.len() == 2)
+            status["members"]
+                .as_array()
+                .is_some_and(|members| members.len() == 2)
         })?;
     }
     let frames = segment.capture().frames();
-    ensure!(frames.iter().all(|seen| seen.port < 2), "the EtherTypes are mixed up");
+    ensure!(
+        frames.iter().all(|seen| seen.port < 2),
+        "the EtherTypes are mixed up"
+    );
     check_all(&frames)
 }

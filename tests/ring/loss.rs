@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::invariants::{check_one_owner, tenures};
 use ring_segment::{
-    Binaries, ETHERTYPE, Layout, MacAddr, Peer, Ring, Rng, Rules, SLACK, Timing, binaries, frame, now,
-    trials,
+    Binaries, ETHERTYPE, Layout, MacAddr, Peer, Ring, Rng, Rules, SLACK, Timing, binaries, frame,
+    now, trials,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -45,7 +45,10 @@ fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> 
     let harmless = harmless.context("the rules were set")?;
     ring.segment.rules().set(|rules| *rules = harmless);
     let end = now();
-    ensure!(turns >= least_turns, "only {turns} turns in {TROUBLE:?} of trouble");
+    ensure!(
+        turns >= least_turns,
+        "only {turns} turns in {TROUBLE:?} of trouble"
+    );
     ring.wait_for_one_owner(end)?;
     ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
     ring.check()
@@ -79,7 +82,11 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     let segment = Layout::new(4).addresses().bridge()?;
     let ring = Ring::start(segment, 3, timing(), BINARIES)?;
     ring.wait_until_formed()?;
-    let before = ring.daemons.iter().map(resident_kib).collect::<Result<Vec<_>>>()?;
+    let before = ring
+        .daemons
+        .iter()
+        .map(resident_kib)
+        .collect::<Result<Vec<_>>>()?;
     ring.segment.capture().ignore(3);
     let (peer, over) = (ring.segment.node(3).peer()?, AtomicBool::new(false));
     let (from, sent) = thread::scope(|scope| {
@@ -98,9 +105,15 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
     for (daemon, before) in ring.daemons.iter().zip(before) {
         let dropped = &daemon.status()?["counters"]["dropped"];
         let count = |reason: &str| dropped[reason].as_u64().unwrap_or(0);
-        ensure!(count("truncated") > 0 && count("unknown_kind") > 0, "{dropped:#}");
+        ensure!(
+            count("truncated") > 0 && count("unknown_kind") > 0,
+            "{dropped:#}"
+        );
         let after = resident_kib(daemon)?;
-        ensure!(after < before + 2048, "resident memory grew from {before} to {after} KiB");
+        ensure!(
+            after < before + 2048,
+            "resident memory grew from {before} to {after} KiB"
+        );
     }
     ring.check()
 }
@@ -111,7 +124,10 @@ fn rave(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
     let mut dice = Rng::with_seed(6);
     let mut sent = 0;
     while !over.load(Ordering::Relaxed) {
-        let dst = *dice.choice(victims).filter(|_| dice.bool()).unwrap_or(&MacAddr::broadcast());
+        let dst = *dice
+            .choice(victims)
+            .filter(|_| dice.bool())
+            .unwrap_or(&MacAddr::broadcast());
         let mut payload: Vec<u8> = (0..dice.usize(..120)).map(|_| dice.u8(..)).collect();
         match payload.as_mut_slice() {
             [_, reserved, rest @ ..] if dice.bool() => {
@@ -134,6 +150,8 @@ fn rave(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
 fn resident_kib(daemon: &ring_segment::Daemon) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.trim().strip_suffix(" kB")).context("VmRSS in kB")?;
+    let number = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .context("VmRSS in kB")?;
     Ok(number.trim().parse()?)
 }
