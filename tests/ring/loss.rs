@@ -87,7 +87,7 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
         .iter()
         .map(resident_kib)
         .collect::<Result<Vec<_>>>()?;
-    ring.segment.capture().ignore(3);
+    ring.segment.capture().ignore(3)?;
     let (peer, over) = (ring.segment.node(3).peer()?, AtomicBool::new(false));
     let (from, sent) = thread::scope(|scope| {
         let storm = scope.spawn(|| rave(&peer, &ring.macs(), &over));

@@ -14,7 +14,6 @@ use crate::wire::Seen;
 
 /// How soon the thread notices that it is no longer wanted.
 const TURN: Duration = Duration::from_millis(20);
-const ETHERTYPE_OFFSET: usize = 12;
 
 /// The frames seen so far.
 #[derive(Debug, Default)]
@@ -22,7 +21,6 @@ pub(crate) struct Film {
     frames: Mutex<Vec<Seen>>,
     grown: Condvar,
     ports: Mutex<HashMap<usize, usize>>,
-    ignored: Mutex<Vec<usize>>,
     lost: AtomicU32,
     over: AtomicBool,
 }
@@ -33,6 +31,8 @@ pub(crate) struct Film {
 #[derive(Debug)]
 pub struct Capture {
     film: Arc<Film>,
+    socket: Arc<RawSocket>,
+    ethertype: u16,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -46,28 +46,21 @@ impl Film {
         Self::lock(&self.frames).clone()
     }
 
-    fn record(&self, received: Received, ethertype: u16) {
+    fn record(&self, received: Received) {
         self.lost.store(received.lost, Ordering::Relaxed);
-        let wanted = received.bytes.get(ETHERTYPE_OFFSET..ETHERTYPE_OFFSET + 2);
-        if received.outgoing || wanted != Some(&ethertype.to_be_bytes()) {
-            return;
-        }
         let Some(port) = Self::lock(&self.ports).get(&received.interface).copied() else {
             return;
         };
-        if Self::lock(&self.ignored).contains(&port) {
-            return;
-        }
         if let Some(seen) = Seen::read(received.at, port, received.bytes) {
             Self::lock(&self.frames).push(seen);
             self.grown.notify_all();
         }
     }
 
-    fn run(&self, socket: &RawSocket, ethertype: u16) -> Result<()> {
+    fn run(&self, socket: &RawSocket) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             if let Some(received) = socket.receive(TURN)? {
-                self.record(received, ethertype);
+                self.record(received);
             }
         }
         Ok(())
@@ -78,14 +71,17 @@ impl Capture {
     /// Starts to record what comes in from the ports of a hub.
     pub(crate) fn start(hub: &NetNs, ethertype: u16) -> Result<Self> {
         let film = Arc::new(Film::default());
-        let socket = hub.run(RawSocket::on_all)??;
+        let socket = Arc::new(hub.run(|| RawSocket::on_all(Some(ethertype)))??);
+        let lens = Arc::clone(&socket);
         let (script, name) = (Arc::clone(&film), "capture".to_owned());
         let thread = thread::Builder::new()
             .name(name)
-            .spawn(move || script.run(&socket, ethertype))
+            .spawn(move || script.run(&lens))
             .context("cannot start the capture's thread")?;
         Ok(Self {
             film,
+            socket,
+            ethertype,
             thread: Some(thread),
         })
     }
@@ -100,8 +96,14 @@ impl Capture {
     }
 
     /// Records nothing more from a node (one that floods the segment with garbage).
-    pub fn ignore(&self, port: usize) {
-        Film::lock(&self.film.ignored).push(port);
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn ignore(&self, port: usize) -> Result<()> {
+        let ports = Film::lock(&self.film.ports).clone();
+        let interfaces = ports.into_iter().filter(|(_, node)| *node == port);
+        let ignored: Vec<usize> = interfaces.map(|(interface, _)| interface).collect();
+        self.socket.accept(Some(self.ethertype), &ignored)
     }
 
     /// Everything so far.

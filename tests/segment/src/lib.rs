@@ -50,6 +50,7 @@ mod capture;
 mod clock;
 mod daemon;
 mod exhibits;
+mod filter;
 pub mod invariants;
 mod ip;
 mod lines;

@@ -99,7 +99,7 @@ impl Peer {
             let Some(seen) = Seen::read(received.at, self.index, received.bytes) else {
                 continue;
             };
-            if !received.outgoing && (seen.dst == self.mac || seen.is_broadcast()) {
+            if seen.dst == self.mac || seen.is_broadcast() {
                 return Ok(Some(seen));
             }
         }

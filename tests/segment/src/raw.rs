@@ -15,16 +15,16 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 use pnet::datalink::{self, ChannelType, NetworkInterface};
+use socket2::SockRef;
 
 use crate::clock;
+use crate::filter;
 
-/// `sll_pkttype` of a frame that this machine itself sends.
-const OUTGOING: u8 = 4;
 /// Room for a storm between two turns of a reading thread.
 const RECEIVE_BUFFER: usize = 32 << 20;
 /// Experimental 2 of the IEEE: what an outlet would receive if anybody sent it.
 const UNUSED_ETHERTYPE: u16 = 0x88b6;
-const LONGEST_FRAME: usize = 9216;
+const LONGEST_FRAME: usize = 2048;
 
 /// A raw packet socket in the network namespace of the thread that made it.
 #[derive(Debug)]
@@ -37,16 +37,14 @@ pub(crate) struct RawSocket {
 pub(crate) struct Received {
     pub at: Duration,
     pub interface: usize,
-    /// A copy of a frame that was sent from the interface, not received on it.
-    pub outgoing: bool,
     pub bytes: Vec<u8>,
     /// How many frames the socket had no room for so far.
     pub lost: u32,
 }
 
 impl RawSocket {
-    /// A socket for everything on every interface of the namespace.
-    pub(crate) fn on_all() -> Result<Self> {
+    /// A socket for what comes in from the interfaces of the namespace: one EtherType, or all.
+    pub(crate) fn on_all(ethertype: Option<u16>) -> Result<Self> {
         let fd = socket(
             AddressFamily::Packet,
             SockType::Raw,
@@ -59,14 +57,23 @@ impl RawSocket {
         if setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
             setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER).context("cannot size the buffer")?;
         }
-        Ok(Self { fd })
+        let this = Self { fd };
+        this.accept(ethertype, &[])?;
+        Ok(this)
+    }
+
+    /// Narrows what the socket receives from now on: nothing from the `ignored` interfaces.
+    pub(crate) fn accept(&self, ethertype: Option<u16>, ignored: &[usize]) -> Result<()> {
+        SockRef::from(&self.fd)
+            .attach_filter(&filter::incoming(ethertype, ignored))
+            .context("cannot attach a packet filter")
     }
 
     /// A socket for one EtherType on one interface.
     pub(crate) fn on(interface: &str, ethertype: u16) -> Result<Self> {
         let index = if_nametoindex(interface)
             .with_context(|| format!("there is no interface {interface}"))?;
-        let this = Self::on_all()?;
+        let this = Self::on_all(Some(ethertype))?;
         // pnet knows how to bind a socket to an interface in safe code. It closes what it is
         // given, so it gets a duplicate.
         let twin = this.fd.try_clone().context("cannot duplicate a socket")?;
@@ -157,7 +164,6 @@ impl RawSocket {
         Ok(Some(Received {
             at,
             interface: from.map_or(0, |from| from.ifindex()),
-            outgoing: from.is_some_and(|from| from.pkttype() == OUTGOING),
             bytes,
             lost,
         }))

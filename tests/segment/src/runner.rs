@@ -58,7 +58,7 @@ fn places(error: &Error) -> String {
     let trace = error.backtrace().to_string();
     let own = trace
         .lines()
-        .filter(|line| line.contains("at ./tests/") || line.contains("/tests/segment/tests/"));
+        .filter(|line| line.contains("/tests/") && !line.contains("/segment/src/"));
     own.fold(String::new(), |all, line| all + line + "\n")
 }
 

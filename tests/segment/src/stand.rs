@@ -49,7 +49,19 @@ impl Stand {
         layout: Layout,
         options: impl FnOnce(Ringd) -> Ringd,
     ) -> Result<Self> {
-        let segment = layout.bridge()?;
+        Self::on(layout.bridge()?, binaries, timing, options)
+    }
+
+    /// The same on a segment of three nodes that is there already.
+    ///
+    /// # Errors
+    /// If something cannot be started.
+    pub fn on(
+        segment: Segment,
+        binaries: Binaries,
+        timing: Timing,
+        options: impl FnOnce(Ringd) -> Ringd,
+    ) -> Result<Self> {
         let (low, high) = (segment.node(0).peer()?, segment.node(2).peer()?);
         let daemon = options(segment.node(DAEMON).ringd(binaries).timing(&timing)).spawn()?;
         Ok(Self {

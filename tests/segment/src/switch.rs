@@ -65,7 +65,7 @@ impl Switch {
     pub(crate) fn start(&mut self) -> Result<()> {
         let ports = lock(&self.rules).up.len();
         let mut engine = Engine {
-            inlet: RawSocket::on_all()?,
+            inlet: RawSocket::on_all(None)?,
             outlets: Vec::new(),
             ports: HashMap::new(),
             stations: HashMap::new(),
@@ -131,7 +131,7 @@ impl Engine {
             let Some(received) = self.inlet.receive(wait.min(TURN))? else {
                 continue;
             };
-            if let (Some(&from), false) = (self.ports.get(&received.interface), received.outgoing) {
+            if let Some(&from) = self.ports.get(&received.interface) {
                 let rules = lock(rules).clone();
                 self.forward(&rules, from, &received.bytes);
             }
@@ -146,7 +146,9 @@ impl Engine {
         if !rules.up[from] {
             return;
         }
-        self.stations.insert(packet.get_source(), from);
+        if packet.get_source().is_unicast() {
+            self.stations.insert(packet.get_source(), from);
+        }
         let known = self.stations.get(&packet.get_destination()).copied();
         for to in 0..self.outlets.len() {
             let reaches = rules.up[to] && rules.side[to] == rules.side[from] && to != from;
