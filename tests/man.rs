@@ -42,7 +42,9 @@ fn written(directory: &Path) -> BTreeMap<String, String> {
 #[test]
 fn manual_pages_say_what_help_says() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man");
-    let made: BTreeMap<_, _> = pages(ringd::daemon::Options::command()).collect();
+    let made: BTreeMap<_, _> = pages(ringd::daemon::Options::command())
+        .chain(pages(ringd::ctl::Options::command()))
+        .collect();
     if env::var_os(WRITE).is_some() {
         for (name, page) in &made {
             fs::write(directory.join(name), page).expect("a manual page can be written");
