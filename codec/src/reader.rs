@@ -48,7 +48,6 @@ impl<'a> Reader<'a> {
 
     /// Notes that the message says of itself to end `len` bytes from here.
     pub(crate) fn declare_end(&mut self, len: usize) {
-        self.expect_at_least(len);
         self.declared_end = self.offset.saturating_add(len);
     }
 

@@ -28,6 +28,26 @@
 //! encodes to the shortest form. The two differ if and only if
 //! [`is_shortest`](Datagram::is_shortest) says no.
 //!
+//! ```
+//! use ring_codec::ftn::{Datagram, Header, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "8019 900000 83e8 84d2" // type in 2 bytes, from in 3, to, ssig
+//!     "a0000005" // msgnum in 4 bytes
+//! );
+//! let header = Header { from: 0, to: 1000, ssig: 1234 };
+//! let shortest = Datagram::new(header, Message::Confirm { msgnum: 5 });
+//! let datagram = Datagram::decode(&bytes)?;
+//! assert_eq!(datagram, shortest);
+//! assert!(!datagram.is_shortest());
+//!
+//! let mut buf = [0; 16];
+//! assert_eq!(datagram.encode(&mut buf)?, 13);
+//! assert_eq!(buf[..13], bytes);
+//! assert_eq!(shortest.encode(&mut buf)?, 7);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What is refused
 //! The first that fails is reported:
 //!

@@ -17,10 +17,10 @@
 //! let bytes = hex_literal::hex!(
 //!     "21"       // version 1, type 2
 //!     "00000008" // token_id: token 8, said by its leader
-//!     "0000f2c3" // node_list_hash
+//!     "3ebba578" // node_list_hash: of the list in the example of TP4
 //! );
 //! let token_id = TokenId::new(8, true).ok_or("random part")?;
-//! let message = Message::Tp1 { token_id, node_list_hash: 0xf2c3 };
+//! let message = Message::Tp1 { token_id, node_list_hash: 1_052_484_984 };
 //! let decoded = Message::decode_stream(&bytes, StreamState::Open, MAX_NODES)?;
 //! assert_eq!(decoded, Streamed::Message { message, consumed: bytes.len() });
 //! # let mut buf = [0xaa; 64];

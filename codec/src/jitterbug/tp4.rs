@@ -12,7 +12,7 @@
 //!
 //! # Example
 //! ```
-//! use ring_codec::jitterbug::{MAX_NODES, Message, Node};
+//! use ring_codec::jitterbug::{MAX_NODES, Message, Node, node_list_hash};
 //! use ring_codec::{StreamState, Streamed};
 //!
 //! let bytes = hex_literal::hex!(
@@ -26,6 +26,7 @@
 //!     Node { ip: "2001:db8::1".parse()?, port: 57701 },
 //! ];
 //! let message = Message::Tp4 { node_list: nodes[..].into() };
+//! assert_eq!(node_list_hash(&nodes[..].into()), 1_052_484_984);
 //! let decoded = Message::decode_stream(&bytes, StreamState::Open, MAX_NODES)?;
 //! assert_eq!(decoded, Streamed::Message { message, consumed: bytes.len() });
 //! # let mut buf = [0xaa; 64];

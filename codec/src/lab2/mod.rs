@@ -1,4 +1,4 @@
-//! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/protocol.md`, "Frames").
+//! Lab2: token and heartbeat messages in raw Ethernet frames (`docs/wire-formats.md`, "Lab2").
 //!
 //! A frame is an Ethernet II header, the 8 bytes of the message's head, and what its kind adds.
 //! Integers are big-endian. Ethernet pads short payloads, so bytes after the message's own length

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use crate::MacAddr;
 
-/// One tenure of the token: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`, "Order of tokens").
+/// One tenure of the token: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
     /// Grows by one with every hand-over; at most [`MAX_PROGRESS`](super::MAX_PROGRESS).
@@ -49,7 +49,7 @@ impl Token {
     }
 }
 
-/// Size and hash of a member table (`docs/protocol.md`, "Membership").
+/// Size and hash of a member table (`docs/protocol.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest {
     /// How many members the table has.

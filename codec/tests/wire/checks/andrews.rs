@@ -1,0 +1,71 @@
+//! Andrews.
+
+use arbitrary::{Result, Unstructured};
+use ring_codec::U32;
+use ring_codec::andrews::{Election, Frame, Kind, Message, Method};
+
+use super::{located, streamed, written};
+
+/// Any bytes are a frame that encodes to them, or an error, in a datagram and on a stream.
+pub fn bytes(input: &[u8]) {
+    match Frame::decode_datagram(input) {
+        Ok(frame) => assert_eq!(encoded(&frame), input),
+        Err(error) => located(error, input),
+    }
+    if let Some((frame, consumed)) = streamed(input, Frame::decode_stream) {
+        assert_eq!(encoded(&frame), input[..consumed]);
+    }
+}
+
+fn encoded(frame: &Frame<'_>) -> Vec<u8> {
+    written(frame.encoded_len(), |buf| frame.encode(buf))
+}
+
+/// Whether these bytes are a whole message.
+pub fn decodes(input: &[u8]) -> bool {
+    Frame::decode_datagram(input).is_ok()
+}
+
+/// Any legal frame comes back.
+pub fn value(seed: &[u8]) {
+    let _ = build(&mut Unstructured::new(seed));
+}
+
+fn build(u: &mut Unstructured<'_>) -> Result<()> {
+    let src_id = u.arbitrary()?;
+    let kind = *u.choose(&Kind::ALL)?;
+    let choice = u.int_in_range(0..=4)?;
+    let ids = u.arbitrary_iter()?.collect::<Result<Vec<u32>>>()?;
+    let ids: Vec<_> = ids.into_iter().map(U32::new).collect();
+    let message = match kind {
+        Kind::Join => Message::Join,
+        Kind::Successor => Message::Successor {
+            successor_id: u.arbitrary()?,
+        },
+        Kind::SuccessorRequest => Message::SuccessorRequest,
+        Kind::Token => Message::Token {
+            sequence: u.arbitrary()?,
+        },
+        Kind::TokenAck => Message::TokenAck {
+            sequence: u.arbitrary()?,
+        },
+        Kind::CoordinatorElection => Message::CoordinatorElection {
+            election: match choice {
+                0 => Election::RingBased { ids: &ids },
+                1 => Election::ChangRoberts {
+                    candidate: u.arbitrary()?,
+                },
+                2 => Election::Bully,
+                3 => Election::BullyOk,
+                _ => Election::Coordinator {
+                    method: *u.choose(&[Method::RingBased, Method::ChangRoberts, Method::Bully])?,
+                    coordinator_id: u.arbitrary()?,
+                },
+            },
+        },
+    };
+    let frame = Frame { src_id, message };
+    let out = encoded(&frame);
+    assert_eq!(Frame::decode_datagram(&out), Ok(frame));
+    Ok(())
+}

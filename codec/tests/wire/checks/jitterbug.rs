@@ -1,0 +1,106 @@
+//! Jitterbug.
+
+use std::net::IpAddr;
+
+use arbitrary::{Result, Unstructured};
+use ring_codec::jitterbug::{Kind, MAX_NODES, Message, Node, TokenId, node_list_hash};
+use ring_codec::{StreamState, Streamed};
+
+use super::{located, streamed, written};
+
+/// Any bytes are a message that encodes to them, or an error, in a datagram and on a stream.
+pub fn bytes(input: &[u8]) {
+    match Message::decode_datagram(input) {
+        Ok(message) => same(message, input),
+        Err(error) => located(error, input),
+    }
+    let decode = |bytes, state| Message::decode_stream(bytes, state, MAX_NODES);
+    if let Some((message, consumed)) = streamed(input, decode) {
+        same(message, &input[..consumed]);
+    }
+}
+
+fn same(message: Message<'_>, input: &[u8]) {
+    assert_eq!(encoded(&message), input);
+    if let Message::Tp4 { node_list } = message {
+        assert_eq!(node_list.iter().count(), node_list.len());
+        // The type's byte is no part of the list.
+        let hash = input[1..].iter().fold(0_i32, |hash, byte| {
+            hash.wrapping_mul(577)
+                .wrapping_add(byte.cast_signed().into())
+        });
+        assert_eq!(node_list_hash(&node_list), hash);
+    }
+}
+
+fn encoded(message: &Message<'_>) -> Vec<u8> {
+    written(message.encoded_len(), |buf| message.encode(buf))
+}
+
+/// Whether these bytes are a whole message.
+pub fn decodes(input: &[u8]) -> bool {
+    let whole = |decoded| match decoded {
+        Ok(Streamed::Message { consumed, .. }) => consumed == input.len(),
+        _ => false,
+    };
+    Message::decode_datagram(input).is_ok()
+        || whole(Message::decode_stream(input, StreamState::Ended, MAX_NODES))
+}
+
+/// Any legal message comes back.
+pub fn value(seed: &[u8]) {
+    let _ = build(&mut Unstructured::new(seed));
+}
+
+fn build(u: &mut Unstructured<'_>) -> Result<()> {
+    let random = u.int_in_range(1..=i32::MAX.unsigned_abs())?;
+    let token_id = TokenId::new(random, u.arbitrary()?).expect("1 to 2^31 - 1");
+    match *u.choose(&Kind::ALL)? {
+        Kind::Tr1 => {
+            let node_tcp_port = u.arbitrary()?;
+            check(Message::Tr1 {
+                token_id,
+                node_tcp_port,
+            });
+        }
+        Kind::Tr2 => check(Message::Tr2 { token_id }),
+        Kind::Tp1 => {
+            let node_list_hash = u.arbitrary()?;
+            check(Message::Tp1 {
+                token_id,
+                node_list_hash,
+            });
+        }
+        Kind::Tp2 => check(Message::Tp2),
+        Kind::Tp3 => check(Message::Tp3),
+        Kind::Tp4 => {
+            let nodes = u
+                .arbitrary_iter()?
+                .collect::<Result<Vec<(IpAddr, u16)>>>()?;
+            let nodes: Vec<_> = nodes
+                .into_iter()
+                .map(|(ip, port)| Node { ip, port })
+                .collect();
+            let node_list = nodes.as_slice().into();
+            check(Message::Tp4 { node_list });
+        }
+        Kind::Tp5 => {
+            let data = u.arbitrary()?;
+            check(Message::Tp5 { token_id, data });
+        }
+    }
+    Ok(())
+}
+
+fn check(message: Message<'_>) {
+    let out = encoded(&message);
+    if message.kind().is_datagram() {
+        assert_eq!(Message::decode_datagram(&out), Ok(message));
+        return;
+    }
+    let consumed = out.len();
+    assert_eq!(
+        Message::decode_stream(&out, StreamState::Ended, MAX_NODES),
+        Ok(Streamed::Message { message, consumed })
+    );
+}

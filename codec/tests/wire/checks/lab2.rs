@@ -1,0 +1,110 @@
+//! Lab2.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use ring_codec::MacAddr;
+use ring_codec::lab2::{
+    Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS, Member, Message, Token,
+};
+
+use super::{located, written};
+
+/// Any bytes are a frame that encodes to them, or an error.
+pub fn bytes(input: &[u8]) {
+    match Frame::decode(input) {
+        Ok(frame) => {
+            let ethertype = u16::from_be_bytes([input[12], input[13]]);
+            let out = written(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
+            assert_eq!(out, input[..out.len()]);
+            assert_eq!(Frame::decode(&out), Ok(frame), "padding does not count");
+        }
+        Err(error) => located(error, input),
+    }
+}
+
+/// Whether these bytes are a whole message.
+pub fn decodes(input: &[u8]) -> bool {
+    Frame::decode(input).is_ok_and(|frame| frame.encoded_len() == input.len())
+}
+
+/// Any legal frame comes back.
+pub fn value(seed: &[u8]) {
+    let _ = build(&mut Unstructured::new(seed));
+}
+
+fn build(u: &mut Unstructured<'_>) -> Result<()> {
+    let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
+    let ethertype = u.arbitrary()?;
+    let check = |message: Message<'_>| {
+        let frame = Frame {
+            destination,
+            author,
+            message,
+        };
+        let out = written(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
+        assert_eq!(out[12..14], ethertype.to_be_bytes());
+        assert_eq!(Frame::decode(&out), Ok(frame));
+    };
+    let digest = Digest {
+        size: u.arbitrary()?,
+        hash: u.arbitrary()?,
+    };
+    let token = Token {
+        progress: u.int_in_range(0..=MAX_PROGRESS)?,
+        author: MacAddr(u.arbitrary()?),
+        number: u.arbitrary()?,
+    };
+    let kind = *u.choose(&Kind::ALL)?;
+    match kind {
+        Kind::TakeToken | Kind::TokenIsHere => {
+            let len = u.int_in_range(0..=MAX_DATA_LEN)?.min(u.len());
+            let data = u.bytes(len)?;
+            check(if kind == Kind::TakeToken {
+                Message::TakeToken {
+                    token,
+                    digest,
+                    data,
+                }
+            } else {
+                Message::TokenIsHere {
+                    token,
+                    digest,
+                    data,
+                }
+            });
+        }
+        Kind::Ping => {
+            let ip = u.arbitrary()?;
+            check(Message::Ping { digest, ip });
+        }
+        Kind::TokenWasHereRecently => {
+            let holder = MacAddr(u.arbitrary()?);
+            check(Message::TokenWasHereRecently { token, holder });
+        }
+        Kind::WhereIsToken => check(Message::WhereIsToken),
+        Kind::GeneratingToken => check(Message::GeneratingToken { token }),
+        Kind::RingMembers => {
+            let count = u.int_in_range(0..=MAX_MEMBERS_PER_FRAME)?;
+            let members = (0..count).map(|_| member(u)).collect::<Result<Vec<_>>>()?;
+            let members = &members;
+            check(Message::RingMembers { digest, members });
+        }
+        Kind::WantToken => check(Message::WantToken),
+        Kind::Leaving => check(Message::Leaving),
+    }
+    Ok(())
+}
+
+fn member(u: &mut Unstructured<'_>) -> Result<Member> {
+    Ok(Member {
+        mac: station(u)?,
+        ip: u.arbitrary()?,
+    })
+}
+
+/// Any address of a single station.
+fn station(u: &mut Unstructured<'_>) -> Result<MacAddr> {
+    let mut bytes = <[u8; 6]>::arbitrary(u)?;
+    bytes[0] &= !1;
+    bytes[5] |= u8::from(bytes == [0; 6]);
+    Ok(MacAddr(bytes))
+}

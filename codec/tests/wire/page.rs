@@ -1,0 +1,84 @@
+//! `docs/wire-formats.md`, the crate's documentation and the fuzz targets' seeds show the same
+//! examples. Set `RING_CODEC_SEEDS=write` to write the seeds anew from the page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::checks::{FORMATS, Format};
+use crate::corpus;
+
+fn manifest(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The page's examples of a format by name: blocks that begin ` ```text format/name`, with bytes up
+/// to the semicolon of every line.
+fn on_the_page(format: &Format) -> BTreeMap<String, Vec<u8>> {
+    let page = fs::read_to_string(manifest("../docs/wire-formats.md")).unwrap();
+    let mut examples = BTreeMap::new();
+    for block in page.split("```text ").skip(1) {
+        let (title, rest) = block.split_once('\n').unwrap();
+        let (body, _) = rest.split_once("```").unwrap();
+        if let Some((of, name)) = title.split_once('/')
+            && of == format.name
+        {
+            let hex: String = body.lines().filter_map(|l| l.split(';').next()).collect();
+            let twice = examples.insert(name.to_owned(), bytes(&hex));
+            assert_eq!(twice, None, "{title}");
+        }
+    }
+    examples
+}
+
+/// The examples in the documentation of a format's modules, in no order.
+fn in_the_code(format: &Format) -> BTreeSet<Vec<u8>> {
+    let dir = manifest("src").join(format.name);
+    let sources = fs::read_dir(dir).unwrap().map(|entry| {
+        let source = fs::read_to_string(entry.unwrap().path()).unwrap();
+        source.replace("\r\n", "\n")
+    });
+    let mut examples = BTreeSet::new();
+    for source in sources {
+        for block in source.split("hex_literal::hex!(").skip(1) {
+            let (body, _) = block.split_once(");").unwrap();
+            let hex: String = body.split('"').skip(1).step_by(2).collect();
+            examples.insert(bytes(&hex));
+        }
+    }
+    examples
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<_> = hex.chars().filter(|c| !c.is_whitespace()).collect();
+    let byte = |pair: &[char]| {
+        let pair: String = pair.iter().collect();
+        u8::from_str_radix(&pair, 16).unwrap_or_else(|error| panic!("{pair} in {hex}: {error}"))
+    };
+    digits.chunks(2).map(byte).collect()
+}
+
+#[test]
+fn the_page_and_the_codes_documentation_show_the_same_examples() {
+    for format in FORMATS {
+        let page: BTreeSet<_> = on_the_page(&format).into_values().collect();
+        assert!(!page.is_empty(), "{}", format.name);
+        assert_eq!(page, in_the_code(&format), "{}", format.name);
+    }
+}
+
+#[test]
+fn every_example_of_the_page_is_a_seed_and_decodes() {
+    for format in FORMATS {
+        let examples = on_the_page(&format);
+        if std::env::var("RING_CODEC_SEEDS").is_ok_and(|how| how == "write") {
+            for (name, bytes) in &examples {
+                fs::write(corpus::dir(&format).join(name), bytes).unwrap();
+            }
+        }
+        for (name, bytes) in examples {
+            assert_eq!(corpus::seed(format.name, &name), bytes, "{name}");
+            assert!((format.decodes)(&bytes), "{name}");
+        }
+    }
+}
