@@ -47,6 +47,8 @@ pub struct Lab2 {
     pub(super) want: bool,
     /// When a PING was last broadcast because somebody held a wrong ip for this node.
     pub(super) corrected: Option<Instant>,
+    /// When an OWNER last answered a heartbeat that its own token had overtaken.
+    pub(super) echoed: Option<Instant>,
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
@@ -95,6 +97,7 @@ impl Lab2 {
             unacknowledged: None,
             want: false,
             corrected: None,
+            echoed: None,
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),

@@ -175,11 +175,7 @@ impl Lab2 {
 
     /// Whether something is due for a member, and if so notes that it was done. Never for one
     /// that the table had no room for.
-    pub(super) fn once_a_period(
-        &mut self,
-        mac: MacAddr,
-        what: fn(&mut Peer) -> &mut Option<Instant>,
-    ) -> bool {
+    fn once_a_period(&mut self, mac: MacAddr, what: fn(&mut Peer) -> &mut Option<Instant>) -> bool {
         let now = self.now.monotonic;
         let heartbeat = self.constants.heartbeat;
         let Some(peer) = self.table.peer_mut(mac) else {
@@ -193,7 +189,8 @@ impl Lab2 {
         due
     }
 
-    fn is_due(&self, last: Option<Instant>) -> bool {
+    /// Whether what was last done at `last` may be done again: it is a HEART_BEAT_PERIOD ago.
+    pub(super) fn is_due(&self, last: Option<Instant>) -> bool {
         last.is_none_or(|at| self.now.monotonic.since(at) >= self.constants.heartbeat)
     }
 }

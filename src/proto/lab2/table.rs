@@ -24,8 +24,6 @@ pub(super) struct Peer {
     pub(super) answered: Option<Instant>,
     /// When its RING_MEMBERS was last returned with the own table.
     pub(super) returned: Option<Instant>,
-    /// When it was last told that an earlier tenure of the token held is over.
-    pub(super) echoed: Option<Instant>,
     /// Where in the table the next RING_MEMBERS to it begins.
     pub(super) cursor: usize,
 }

@@ -26,7 +26,7 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.send_ping(envelope.from);
                 } else {
-                    if !self.is_echo(envelope.from, token, tenure.token) {
+                    if !self.is_echo(token, tenure.token) {
                         self.token_is_here(envelope.from);
                         self.token_is_here(MacAddr::BROADCAST);
                     }
@@ -40,12 +40,19 @@ impl Lab2 {
         self.heard_of_token(envelope);
     }
 
-    /// Whether an OWNER heard no more than an earlier tenure of its own chain, from a station that
-    /// it has answered for that within HEART_BEAT_PERIOD. Such a heartbeat was overtaken by its
-    /// own token; in a fast rotation two answers to it would be overtaken in their turn, and be
-    /// answered by the next OWNER, and so double with every hop.
-    fn is_echo(&mut self, from: MacAddr, theirs: Token, mine: Token) -> bool {
-        theirs.same_chain(&mine) && !self.once_a_period(from, |peer| &mut peer.echoed)
+    /// Whether an OWNER heard no more than an earlier tenure of its own chain, and has answered
+    /// such a one within HEART_BEAT_PERIOD. Such a heartbeat was overtaken by its own token; in a
+    /// fast rotation the answers to it would be overtaken in their turn, and be answered by the
+    /// next OWNER, and so double with every hop.
+    fn is_echo(&mut self, theirs: Token, mine: Token) -> bool {
+        if !theirs.same_chain(&mine) {
+            return false;
+        }
+        let echo = !self.is_due(self.echoed);
+        if !echo {
+            self.echoed = Some(self.now.monotonic);
+        }
+        echo
     }
 
     /// TAKE_TOKEN: an offer, or a duplicate of one.

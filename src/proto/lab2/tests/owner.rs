@@ -287,3 +287,29 @@ fn all_members_hold_the_data_of_the_progress_that_they_know() {
         Message::TokenIsHere { data: b"other", .. }
     ));
 }
+
+/// In a fast rotation each answer to a heartbeat that its own token has overtaken is overtaken too:
+/// the next owner answered it with two more.
+#[test]
+fn a_heartbeat_that_its_own_token_has_overtaken_is_answered_once_a_period() {
+    let mut rig = working();
+    let answers = [
+        "TOKEN_IS_HERE 11:n3#1 to n7",
+        "TOKEN_IS_HERE 11:n3#1 to all",
+    ];
+    rig.hear(7, Message::WhereIsToken);
+    assert_eq!(rig.hear_all(7, here(token(10))), answers);
+    assert_eq!(rig.hear_all(7, here(token(9))), [""; 0]);
+    assert_eq!(rig.hear_all(3, here(token(10))), [""; 0]);
+    rig.pass_time(HEARTBEAT);
+    assert_eq!(rig.hear_all(7, here(token(10))), answers);
+}
+
+#[test]
+fn a_weaker_token_of_another_chain_is_answered_every_time() {
+    let mut rig = working();
+    rig.hear(7, Message::WhereIsToken);
+    for _ in 0..3 {
+        assert_eq!(rig.hear_all(7, here(token_of(9, 7, 1))).len(), 2);
+    }
+}
