@@ -118,7 +118,7 @@ impl Lab2 {
     pub(super) fn elected(&mut self, token: Token) {
         if matches!(self.role, Role::Generating(_)) {
             self.timers.stop(Timer::Answer);
-            self.begin_tenure(token, Reason::Elected);
+            self.begin_tenure(token, None, Reason::Elected);
             self.said_so();
             self.settle_down();
         }

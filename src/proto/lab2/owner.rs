@@ -15,10 +15,11 @@ impl Lab2 {
         if self.is_shutting_down() {
             return;
         }
+        let known_before = self.known.token();
         self.learn(token, self.me(), None);
         self.known.set_data(data);
         self.table.set_wants(envelope.from, false);
-        self.begin_tenure(token, Reason::TokenTaken);
+        self.begin_tenure(token, known_before, Reason::TokenTaken);
         self.unacknowledged = Some(envelope.from);
         self.acknowledge_in_time();
         if self.broadcast_is_due() {
@@ -28,7 +29,12 @@ impl Lab2 {
     }
 
     /// Enters OWNER.
-    pub(super) fn begin_tenure(&mut self, token: Token, reason: Reason) {
+    pub(super) fn begin_tenure(
+        &mut self,
+        token: Token,
+        known_before: Option<Token>,
+        reason: Reason,
+    ) {
         for timer in [Timer::Waiter, Timer::Answer, Timer::Ask, Timer::Want] {
             self.timers.stop(timer);
         }
@@ -45,11 +51,12 @@ impl Lab2 {
             trusted_since + self.constants.waiter_timeout(),
         );
         self.heard = Some(now);
-        self.change(
-            Role::Owner(Tenure { token, offer: None }),
-            reason,
-            Some(token),
-        );
+        let tenure = Tenure {
+            token,
+            known_before,
+            offer: None,
+        };
+        self.change(Role::Owner(tenure), reason, Some(token));
         self.set_owner(self.mac);
     }
 

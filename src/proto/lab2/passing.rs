@@ -115,6 +115,7 @@ impl Lab2 {
         let minted = self.mint(tenure.token);
         self.role = Role::Owner(Tenure {
             token: minted,
+            known_before: None,
             offer: None,
         });
         self.table.set_wants(offer.to, false);

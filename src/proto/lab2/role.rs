@@ -30,6 +30,8 @@ impl Role {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tenure {
     pub(super) token: Token,
+    /// The strongest token that was known when this one was taken; `None` if it was made here.
+    pub(super) known_before: Option<Token>,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
 }

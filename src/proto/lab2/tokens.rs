@@ -5,7 +5,7 @@ use ring_codec::lab2::Token;
 
 use super::input::Envelope;
 use super::outbox::Content;
-use super::role::Role;
+use super::role::{Role, Tenure};
 use super::{Lab2, Reason};
 
 impl Lab2 {
@@ -26,7 +26,7 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.send_ping(envelope.from);
                 } else {
-                    if !self.is_echo(token, tenure.token) {
+                    if !self.is_echo(token, tenure) {
                         self.token_is_here(envelope.from);
                         self.token_is_here(MacAddr::BROADCAST);
                     }
@@ -40,15 +40,16 @@ impl Lab2 {
         self.heard_of_token(envelope);
     }
 
-    /// Whether an OWNER heard no more than an earlier tenure of its own chain, and has answered
-    /// such a one within HEART_BEAT_PERIOD. Such a heartbeat was overtaken by its own token; in a
-    /// fast rotation the answers to it would be overtaken in their turn, and be answered by the
+    /// Whether an OWNER heard no more than an earlier tenure of its own chain that needs no answer:
+    /// one that the token has overtaken on its way, or one soon after another that was answered.
+    /// In a fast rotation the answers would be overtaken in their turn, and be answered by the
     /// next OWNER, and so double with every hop.
-    fn is_echo(&mut self, theirs: Token, mine: Token) -> bool {
-        if !theirs.same_chain(&mine) {
+    fn is_echo(&mut self, theirs: Token, tenure: Tenure) -> bool {
+        if !theirs.same_chain(&tenure.token) {
             return false;
         }
-        let echo = !self.is_due(self.echoed);
+        let overtaken = |before| theirs.is_stronger_than(&before);
+        let echo = tenure.known_before.is_some_and(overtaken) || !self.is_due(self.echoed);
         if !echo {
             self.echoed = Some(self.now.monotonic);
         }
