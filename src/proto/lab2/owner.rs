@@ -112,9 +112,19 @@ impl Lab2 {
     /// Broadcasts TOKEN_IS_HERE; [`said_so`](Self::said_so) goes on when it has left. One that
     /// could not be sent is tried again in TAKE_TIMEOUT.
     pub(super) fn on_heartbeat_due(&mut self) {
-        if matches!(self.role, Role::Owner(_)) {
-            self.timer_in(Timer::Heartbeat, self.constants.take_timeout);
-            self.token_is_here(MacAddr::BROADCAST);
+        let Role::Owner(tenure) = self.role else {
+            return;
+        };
+        let take_timeout = self.constants.take_timeout;
+        // Where the token goes round fast, everybody who has just passed it on waits here until
+        // it is back: its heartbeat would be outdated. One that is not taken in time is not.
+        let taken_by = tenure.offer.map(|offer| offer.since + take_timeout);
+        match taken_by.filter(|&at| self.now.monotonic < at) {
+            Some(at) => self.timers.set(Timer::Heartbeat, at),
+            None => {
+                self.timer_in(Timer::Heartbeat, take_timeout);
+                self.token_is_here(MacAddr::BROADCAST);
+            }
         }
     }
 
