@@ -37,6 +37,7 @@ impl Lab2 {
     /// Broadcasts WHERE_IS_TOKEN; [`asked`](Self::asked) goes on when it has left.
     pub(super) fn ask(&mut self) {
         if matches!(self.role, Role::Looser) {
+            self.rival = None;
             self.timer_in(Timer::Ask, self.constants.take_timeout);
             self.broadcast(Content::WhereIsToken);
         }
@@ -67,14 +68,17 @@ impl Lab2 {
         }
     }
 
-    /// A LOOSER hears of an election: it stands too if its candidate is the stronger.
+    /// A LOOSER hears of an election: it stands too if its candidate is the stronger, unless it
+    /// has been beaten in this one: standing again against everyone who is weaker makes an
+    /// election cost n² broadcasts.
     pub(super) fn consider_standing(&mut self, rival: MacAddr, theirs: Token) {
         let mine = self.candidate();
-        if mine.is_stronger_than(&theirs) {
+        if !mine.is_stronger_than(&theirs) {
+            self.sleep();
+            self.rival = Some(theirs);
+        } else if self.rival.is_none_or(|rival| mine.is_stronger_than(&rival)) {
             self.broadcast(Content::Standing(mine, Reason::WeakerCandidate));
             self.send(rival, Content::GeneratingToken(mine));
-        } else {
-            self.sleep();
         }
     }
 

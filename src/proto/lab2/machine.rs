@@ -49,6 +49,8 @@ pub struct Lab2 {
     pub(super) corrected: Option<Instant>,
     /// When an OWNER last answered a heartbeat that its own token had overtaken.
     pub(super) echoed: Option<Instant>,
+    /// The candidate that has beaten the own one since the last question.
+    pub(super) rival: Option<Token>,
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
@@ -98,6 +100,7 @@ impl Lab2 {
             want: false,
             corrected: None,
             echoed: None,
+            rival: None,
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),

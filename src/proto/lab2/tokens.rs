@@ -123,6 +123,7 @@ impl Lab2 {
             Role::Looser => self.consider_standing(envelope.from, theirs),
             Role::Generating(mine) if theirs.is_stronger_than(&mine) => {
                 self.stand_down(Reason::StrongerCandidate, theirs);
+                self.rival = Some(theirs);
             }
             Role::Generating(mine) => {
                 self.send(envelope.from, Content::GeneratingToken(mine));
