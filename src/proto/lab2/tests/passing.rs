@@ -103,7 +103,24 @@ fn the_heartbeats_of_a_giver_are_of_the_token_that_it_holds() {
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT - ms(1));
     assert_eq!(rig.command(Command::WorkDone), [OFFER]);
-    assert_eq!(rig.pass_time(ms(1)), ["TOKEN_IS_HERE 11:n3#1 to all"]);
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".into()),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_giver_keeps_its_heartbeat_until_its_first_offer_has_had_the_time_to_be_taken() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT - ms(1));
+    rig.command(Command::WorkDone);
+    let said = rig.timeline(TAKE_TIMEOUT - ms(1));
+    assert_eq!(said, [], "it would be outdated");
+    let said = rig.timeline(ms(1));
+    let heartbeat = (ms(1), "TOKEN_IS_HERE 11:n3#1 to all".into());
+    assert!(said.contains(&heartbeat), "{said:?}");
 }
 
 #[test]
