@@ -1,1 +1,487 @@
-fn main() {}
+//! The member table: who is in it, who says so, and how tables become equal.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{
+    ALIEN, Binaries, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, SLACK, Seen, Stand,
+    Timing, binaries, digest_of, holds, trials,
+};
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(200);
+const NONE: [u8; 16] = [0; 16];
+const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+
+fn main() -> ExitCode {
+    ring_segment::main(trials![
+        an_unknown_broadcaster_is_greeted,
+        a_known_broadcaster_is_not_greeted,
+        an_owner_answers_ping_with_its_table,
+        an_owner_does_not_answer_ping_with_its_own_digest,
+        the_table_is_sent_once_a_heartbeat_for_one_peer,
+        a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat,
+        tables_are_merged_and_sent_back_while_they_differ,
+        ping_sets_the_ip_of_its_author,
+        an_address_beats_none_and_is_kept,
+        a_wrong_ip_of_its_own_is_corrected_by_broadcast,
+        a_new_ip_is_announced,
+        a_large_table_is_sent_in_parts,
+        the_table_is_bounded,
+        the_dead_stay_in_the_table,
+    ])
+}
+
+/// Long enough for several frames of a test within one period.
+fn stand() -> Result<Stand> {
+    Stand::new(
+        BINARIES,
+        Timing::patient(Duration::from_secs(1)).idle_hold(FOR_GOOD),
+    )
+}
+
+fn is_ping(seen: &Seen) -> bool {
+    matches!(seen.message, Message::Ping { .. })
+}
+
+fn is_table(seen: &Seen) -> bool {
+    matches!(seen.message, Message::RingMembers { .. })
+}
+
+fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
+    Member { mac, ip }
+}
+
+/// The digest of the daemon and the given others.
+fn digest_with(stand: &Stand, others: &[Member]) -> Digest {
+    digest_of(&[others, &[member(stand.mac(), NONE)]].concat())
+}
+
+fn wait_for_digest(stand: &Stand, digest: Digest) -> Result<()> {
+    let hash = format!("{:016x}", digest.hash);
+    stand
+        .daemon
+        .wait_for_status(stand.patience(), |status| status["ring_hash"] == hash)?;
+    Ok(())
+}
+
+fn an_unknown_broadcaster_is_greeted() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    stand.high.broadcast(&Message::WantToken)?;
+    let ping = stand
+        .high
+        .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_ping(seen))?;
+    let expected = digest_with(&stand, &[member(stand.high.mac(), NONE)]);
+    ensure!(
+        ping.message
+            == Message::Ping {
+                digest: expected,
+                ip: NONE
+            },
+        "{ping:?}"
+    );
+    Ok(())
+}
+
+fn a_known_broadcaster_is_not_greeted() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    stand.high.broadcast(&Message::Leaving)?;
+    stand.high.expect(SLACK, is_ping)?;
+    thread::sleep(stand.timing.heartbeat);
+    stand.high.forget()?;
+    stand.high.broadcast(&Message::Leaving)?;
+    let again = stand
+        .high
+        .collect(Duration::from_millis(200))?
+        .into_iter()
+        .find(is_ping);
+    ensure!(again.is_none(), "it was greeted again: {again:?}");
+    Ok(())
+}
+
+fn an_owner_answers_ping_with_its_table() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    stand.high.send(
+        stand.mac(),
+        &Message::Ping {
+            digest: ALIEN,
+            ip: SOME,
+        },
+    )?;
+    let table = stand.high.expect(SLACK, is_table)?;
+    ensure!(table.dst == stand.high.mac(), "{table:?}");
+    let members = vec![member(stand.mac(), NONE), member(stand.high.mac(), SOME)];
+    let digest = digest_of(&members);
+    ensure!(
+        table.message == Message::RingMembers { digest, members },
+        "{table:?}"
+    );
+    Ok(())
+}
+
+fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    let digest = digest_with(&stand, &[member(stand.high.mac(), SOME)]);
+    stand
+        .high
+        .send(stand.mac(), &Message::Ping { digest, ip: SOME })?;
+    let answer = stand
+        .high
+        .collect(Duration::from_millis(200))?
+        .into_iter()
+        .find(is_table);
+    ensure!(answer.is_none(), "the tables are equal: {answer:?}");
+    wait_for_digest(&stand, digest)
+}
+
+fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    let mark = stand.mark();
+    for _ in 0..10 {
+        stand.high.send(
+            stand.mac(),
+            &Message::Ping {
+                digest: ALIEN,
+                ip: NONE,
+            },
+        )?;
+    }
+    stand.high.collect(stand.timing.heartbeat / 2)?;
+    let tables = stand
+        .sent_from(mark)
+        .iter()
+        .filter(|seen| is_table(seen))
+        .count();
+    ensure!(
+        tables == 1,
+        "{tables} tables for ten pings in half a heartbeat"
+    );
+    // Another peer has a right of its own.
+    stand.low.send(
+        stand.mac(),
+        &Message::Ping {
+            digest: ALIEN,
+            ip: NONE,
+        },
+    )?;
+    stand.low.expect(stand.timing.heartbeat / 2, is_table)?;
+    thread::sleep(stand.timing.heartbeat);
+    stand.high.forget()?;
+    stand.high.send(
+        stand.mac(),
+        &Message::Ping {
+            digest: ALIEN,
+            ip: NONE,
+        },
+    )?;
+    stand.high.expect(SLACK, is_table)?;
+    Ok(())
+}
+
+fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> {
+    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let stand = Stand::new(BINARIES, timing)?;
+    let token = stand.follow()?;
+    thread::sleep(HEARTBEAT);
+    let mark = stand.mark();
+    let rounds: u32 = 5;
+    for _ in 0..rounds * 10 {
+        stand.low.broadcast(&holds(token))?;
+        thread::sleep(HEARTBEAT / 10);
+    }
+    let sent = stand.sent_from(mark);
+    let pings = sent
+        .iter()
+        .filter(|seen| is_ping(seen) && seen.dst == stand.low.mac());
+    let pings = u32::try_from(pings.count())?;
+    // A busy machine makes the rounds longer, never shorter.
+    ensure!(
+        (rounds..=3 * rounds).contains(&pings),
+        "{pings} pings in {rounds} heartbeats"
+    );
+    let times: Vec<Duration> = sent
+        .iter()
+        .filter(|seen| is_ping(seen))
+        .map(|it| it.at)
+        .collect();
+    let apart = times
+        .windows(2)
+        .map(|pair| pair[1].saturating_sub(pair[0]))
+        .min();
+    let least = HEARTBEAT.saturating_sub(Duration::from_millis(20));
+    ensure!(
+        apart.is_none_or(|apart| apart >= least),
+        "two pings came {apart:?} apart"
+    );
+    Ok(())
+}
+
+fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME);
+    let own = member(stand.high.mac(), NONE);
+    // A digest of more than is told: the tables still differ afterwards.
+    stand.high.send(
+        stand.mac(),
+        &Message::RingMembers {
+            digest: ALIEN,
+            members: vec![own, far],
+        },
+    )?;
+    let table = stand.high.expect(SLACK, is_table)?;
+    let members = vec![member(stand.mac(), NONE), own, far];
+    let digest = digest_of(&members);
+    ensure!(
+        table.message == Message::RingMembers { digest, members },
+        "{table:?}"
+    );
+    // Now they are equal: there is nothing to send back.
+    let members = vec![member(stand.mac(), NONE), own, far];
+    thread::sleep(stand.timing.heartbeat);
+    stand.high.forget()?;
+    stand
+        .high
+        .send(stand.mac(), &Message::RingMembers { digest, members })?;
+    let back = stand
+        .high
+        .collect(Duration::from_millis(200))?
+        .into_iter()
+        .find(is_table);
+    ensure!(back.is_none(), "equal tables were sent back: {back:?}");
+    Ok(())
+}
+
+fn ping_sets_the_ip_of_its_author() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    for ip in [SOME, [0x20; 16]] {
+        let digest = digest_with(&stand, &[member(stand.high.mac(), ip)]);
+        stand
+            .high
+            .send(stand.mac(), &Message::Ping { digest, ip })?;
+        wait_for_digest(&stand, digest)?;
+    }
+    Ok(())
+}
+
+fn an_address_beats_none_and_is_kept() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    let tell = |ip: [u8; 16]| {
+        let members = vec![member(stand.low.mac(), ip)];
+        stand.high.send(
+            stand.mac(),
+            &Message::RingMembers {
+                digest: ALIEN,
+                members,
+            },
+        )
+    };
+    let known = |ip| {
+        digest_with(
+            &stand,
+            &[member(stand.high.mac(), NONE), member(stand.low.mac(), ip)],
+        )
+    };
+    // `low` is alive: what it has is not for `high` to change.
+    stand.low.send(stand.mac(), &Message::WhereIsToken)?;
+    tell(NONE)?;
+    wait_for_digest(&stand, known(NONE))?;
+    tell(SOME)?;
+    wait_for_digest(&stand, known(SOME))?;
+    stand.low.send(stand.mac(), &Message::WhereIsToken)?;
+    tell([0xee; 16])?;
+    tell(NONE)?;
+    stand.high.collect(Duration::from_millis(100))?;
+    wait_for_digest(&stand, known(SOME))
+}
+
+fn a_wrong_ip_of_its_own_is_corrected_by_broadcast() -> Result<()> {
+    let layout = Layout::new(3).addresses();
+    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let stand = Stand::with(BINARIES, timing, layout, |ringd| ringd)?;
+    stand.elect()?;
+    stand.high.forget()?;
+    let members = vec![member(stand.mac(), SOME)];
+    stand.high.send(
+        stand.mac(),
+        &Message::RingMembers {
+            digest: ALIEN,
+            members,
+        },
+    )?;
+    let ping = stand
+        .high
+        .expect(SLACK, |seen| seen.is_broadcast() && is_ping(seen))?;
+    let own = stand
+        .daemon
+        .node()
+        .ip()
+        .context("the layout has addresses")?;
+    let own = own.to_ipv6_mapped().octets();
+    ensure!(
+        matches!(ping.message, Message::Ping { ip, .. } if ip == own),
+        "{ping:?}"
+    );
+    Ok(())
+}
+
+fn a_new_ip_is_announced() -> Result<()> {
+    let stand = stand()?;
+    stand.elect()?;
+    stand.high.forget()?;
+    stand
+        .daemon
+        .node()
+        .ns()
+        .ip("addr add 10.1.2.3/24 dev eth0\n")?;
+    let ping = stand.high.expect(stand.patience(), |seen| {
+        seen.is_broadcast() && is_ping(seen)
+    })?;
+    ensure!(
+        matches!(ping.message, Message::Ping { ip, .. } if ip == SOME),
+        "{ping:?}"
+    );
+    Ok(())
+}
+
+fn crowd(count: u16) -> Vec<Member> {
+    let mac = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        MacAddr::new(2, 0, 0, 1, high, low)
+    };
+    (0..count).map(|number| member(mac(number), SOME)).collect()
+}
+
+fn a_large_table_is_sent_in_parts() -> Result<()> {
+    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let stand = Stand::new(BINARIES, timing)?;
+    stand.elect()?;
+    let crowd = crowd(300);
+    for members in crowd.chunks(66) {
+        let members = members.to_vec();
+        stand.high.send(
+            stand.mac(),
+            &Message::RingMembers {
+                digest: ALIEN,
+                members,
+            },
+        )?;
+    }
+    let all = [
+        &crowd[..],
+        &[member(stand.high.mac(), NONE), member(stand.mac(), NONE)],
+    ]
+    .concat();
+    let digest = digest_of(&all);
+    wait_for_digest(&stand, digest)?;
+    let mut told: Vec<Member> = Vec::new();
+    for _ in 0..20 {
+        thread::sleep(HEARTBEAT + Duration::from_millis(20));
+        stand.high.forget()?;
+        let mark = stand.mark();
+        stand.high.send(
+            stand.mac(),
+            &Message::Ping {
+                digest: ALIEN,
+                ip: NONE,
+            },
+        )?;
+        stand.high.collect(HEARTBEAT / 2)?;
+        let sent = stand.sent_from(mark);
+        let tables: Vec<&Seen> = sent.iter().filter(|seen| is_table(seen)).collect();
+        ensure!(
+            (1..=2).contains(&tables.len()),
+            "{} frames for a ping",
+            tables.len()
+        );
+        for table in tables {
+            ensure!(table.bytes.len() <= 1514, "{} bytes", table.bytes.len());
+            ensure!(table.message.digest() == Some(digest), "{table:?}");
+            if let Message::RingMembers { members, .. } = &table.message {
+                told.extend(members);
+            }
+        }
+        told.sort_unstable();
+        told.dedup();
+        if told.len() == all.len() {
+            return Ok(());
+        }
+    }
+    anyhow::bail!(
+        "only {} of {} members were told in 20 pings",
+        told.len(),
+        all.len()
+    )
+}
+
+fn the_table_is_bounded() -> Result<()> {
+    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let bounded = |ringd: ring_segment::Ringd| ringd.option("--max-members", "4");
+    let stand = Stand::with(BINARIES, timing, Layout::new(3), bounded)?;
+    let token = stand.elect()?;
+    for number in 1..=20 {
+        let author = MacAddr::new(2, 0, 0, 0, 7, number);
+        stand
+            .high
+            .send_as(author, stand.mac(), &Message::WantToken)?;
+        stand.high.send_as(author, stand.mac(), &Message::Leaving)?;
+    }
+    let members = crowd(66);
+    stand.high.send(
+        stand.mac(),
+        &Message::RingMembers {
+            digest: ALIEN,
+            members,
+        },
+    )?;
+    let full = |status: &serde_json::Value| {
+        let refused = status["counters"]["table_full"].as_u64().unwrap_or(0);
+        refused >= 17
+            && status["members"]
+                .as_array()
+                .is_some_and(|table| table.len() == 4)
+    };
+    stand.daemon.wait_for_status(stand.patience(), full)?;
+    // Those who found no room are answered all the same.
+    stand.low.send(stand.mac(), &Message::WhereIsToken)?;
+    let answer = stand
+        .low
+        .expect(SLACK, |seen| seen.dst == stand.low.mac())?;
+    ensure!(
+        answer
+            .message
+            .token()
+            .is_some_and(|it| it.progress >= token.progress),
+        "{answer:?}"
+    );
+    Ok(())
+}
+
+fn the_dead_stay_in_the_table() -> Result<()> {
+    let timing = Timing::patient(HEARTBEAT);
+    let stand = Stand::new(BINARIES, timing)?;
+    stand.high.send(stand.mac(), &Message::WhereIsToken)?;
+    stand.elect()?;
+    stand.high.broadcast(&Message::Leaving)?;
+    thread::sleep(2 * timing.waiter_timeout());
+    let status = stand.daemon.status()?;
+    let members = status["members"].as_array().context("members is a list")?;
+    let dead = members
+        .iter()
+        .find(|it| it["mac"] == stand.high.mac().to_string());
+    let penalty = dead.and_then(|dead| dead["penalty"].as_u64());
+    ensure!(penalty.is_some_and(|turns| turns > 900), "{status:#}");
+    wait_for_digest(
+        &stand,
+        digest_with(&stand, &[member(stand.high.mac(), NONE)]),
+    )
+}
