@@ -2,7 +2,7 @@
 //! of it outlives it.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -10,6 +10,7 @@ use std::process::{Command, Stdio, exit};
 
 use anyhow::{Context, Result, anyhow, bail};
 use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -25,6 +26,9 @@ pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
 /// Moves the process into network, mount and process-id namespaces of its own, and a user
 /// namespace where it is not root.
 ///
+/// Worlds of the same build take turns, since what runs in them measures time: a second process
+/// waits here until the first has ended.
+///
 /// Call it first in `main`: the process must have one thread. It starts the same program again
 /// as process 1 of the new world and ends with that one's exit code, so it returns only inside.
 /// When process 1 dies, for whatever reason, the kernel ends every process in the world, and with
@@ -34,11 +38,20 @@ pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
 /// Says which permission or kernel feature is missing, and how to get it.
 pub fn enter() -> Result<()> {
     if env::var_os(INSIDE).is_none() {
+        let _turn = wait_for_turn();
         leave_the_machine()?;
         exit(run_inside()?);
     }
     die_with_the_parent()?;
     furnish()
+}
+
+/// Keeps other worlds of the same build waiting until the process ends: what runs in them
+/// measures time. A build folder that cannot be written is not shared with anybody.
+fn wait_for_turn() -> Option<Flock<File>> {
+    let program = env::current_exe().ok()?;
+    let lock = File::create(program.parent()?.join("segment.lock")).ok()?;
+    Flock::lock(lock, FlockArg::LockExclusive).ok()
 }
 
 fn leave_the_machine() -> Result<()> {
