@@ -4,3 +4,6 @@ mod checks;
 mod corpus;
 mod page;
 mod properties;
+mod refusals;
+mod streams;
+mod truncation;

@@ -1,0 +1,450 @@
+//! Every reason to refuse a message, in both directions: the field, its offset and the problem.
+
+use hex_literal::hex;
+use ring_codec::andrews::{self, Election};
+use ring_codec::ftn::{self, Assignment, Holders, Token};
+use ring_codec::jitterbug::{self, Node};
+use ring_codec::lab2::{self, Digest, Member};
+use ring_codec::{DecodeError, EncodeError, MacAddr, Problem, StreamState, U32};
+
+use crate::corpus;
+
+/// An example with some bytes from `offset` on replaced.
+fn damaged(format: &str, seed: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut message = corpus::seed(format, seed);
+    message[offset..offset + bytes.len()].copy_from_slice(bytes);
+    message
+}
+
+type Row<'a> = (&'a str, usize, &'a [u8], &'static str, usize, Problem);
+
+/// Each row: the example, the bytes to put at an offset; the field, offset and problem reported.
+fn refused(format: &str, rows: &[Row<'_>], error: impl Fn(&[u8]) -> Option<DecodeError>) {
+    for &(seed, at, bytes, field, offset, problem) in rows {
+        let expected = DecodeError {
+            field,
+            offset,
+            problem,
+        };
+        let found = error(&damaged(format, seed, at, bytes));
+        assert_eq!(found, Some(expected), "{seed} with {bytes:02x?} at {at}");
+    }
+}
+
+const fn unknown(value: u64) -> Problem {
+    Problem::Unknown { value }
+}
+
+const fn reserved(value: u64) -> Problem {
+    Problem::Reserved { value }
+}
+
+const fn illegal(value: i64) -> Problem {
+    Problem::Illegal { value }
+}
+
+const fn too_large(value: u64, max: u64) -> Problem {
+    Problem::TooLarge { value, max }
+}
+
+const fn wrong_length(value: u64, expected: u64) -> Problem {
+    Problem::WrongLength { value, expected }
+}
+
+#[test]
+fn lab2() {
+    let station = Problem::NotAStation;
+    let progress = too_large(1 << 63, lab2::MAX_PROGRESS);
+    let half: &[u8] = &hex!("8000000000000000");
+    let rows: &[Row<'_>] = &[
+        ("leaving", 14, &[0], "kind", 14, unknown(0)),
+        ("leaving", 14, &[10], "kind", 14, unknown(10)),
+        ("leaving", 15, &[1], "reserved", 15, reserved(1)),
+        ("ping", 16, &[0; 6], "messageAuthorMAC", 16, station),
+        ("ping", 16, &[0xff; 6], "messageAuthorMAC", 16, station),
+        ("ping", 16, &[3], "messageAuthorMAC", 16, station),
+        (
+            "ping",
+            21,
+            &[9],
+            "messageAuthorMAC",
+            16,
+            Problem::NotTheSource,
+        ),
+        (
+            "ping",
+            11,
+            &[9],
+            "messageAuthorMAC",
+            16,
+            Problem::NotTheSource,
+        ),
+        ("take_token", 22, half, "progress", 22, progress),
+        ("token_is_here", 22, half, "progress", 22, progress),
+        (
+            "token_was_here_recently",
+            22,
+            half,
+            "progress",
+            22,
+            progress,
+        ),
+        ("generating_token", 22, half, "progress", 22, progress),
+        (
+            "take_token",
+            52,
+            &[4, 1],
+            "dataLen",
+            52,
+            too_large(1025, 1024),
+        ),
+        ("ring_members", 34, &[0, 67], "count", 34, too_large(67, 66)),
+        ("ring_members", 36, &[0; 6], "mac", 36, station),
+        ("ring_members", 58, &[0xff; 6], "mac", 58, station),
+    ];
+    refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
+}
+
+#[test]
+fn lab2_reports_the_first_reason_of_several() {
+    let mut bytes = damaged("lab2", "take_token", 14, &[77, 1, 1, 0, 0, 0, 0, 0]);
+    bytes[22] = 0x80;
+    let field = |bytes: &[u8]| lab2::Frame::decode(bytes).unwrap_err().field;
+    assert_eq!(field(&bytes), "kind");
+    bytes[14] = 1;
+    assert_eq!(field(&bytes), "reserved");
+    bytes[15] = 0;
+    let problem = lab2::Frame::decode(&bytes).unwrap_err().problem;
+    assert_eq!(problem, Problem::NotAStation);
+    bytes[16] = 2;
+    let problem = lab2::Frame::decode(&bytes).unwrap_err().problem;
+    assert_eq!(problem, Problem::NotTheSource);
+    bytes[21] = 1;
+    assert_eq!(field(&bytes), "progress");
+}
+
+#[test]
+fn lab2_ignores_padding() {
+    for format in crate::checks::FORMATS.iter().filter(|f| f.name == "lab2") {
+        for (name, bytes) in corpus::seeds(format) {
+            let padded = [bytes.as_slice(), &[0xee; 40]].concat();
+            let (plain, padded) = (lab2::Frame::decode(&bytes), lab2::Frame::decode(&padded));
+            assert_eq!(plain, padded, "{name}");
+        }
+    }
+}
+
+#[test]
+fn lab2_the_borders_are_legal() {
+    let top = damaged("lab2", "take_token", 22, &hex!("7fffffffffffffff"));
+    assert!(lab2::Frame::decode(&top).is_ok());
+    let mut full = damaged("lab2", "take_token", 52, &[4, 0]);
+    full.resize(54 + 1024, 7);
+    assert!(lab2::Frame::decode(&full).is_ok());
+    let mut full = damaged("lab2", "ring_members", 34, &[0, 66]);
+    full.resize(36 + 66 * 22, 2);
+    assert!(lab2::Frame::decode(&full).is_ok());
+    assert_eq!(full.len(), lab2::MAX_FRAME_LEN);
+    assert_eq!(lab2::MAX_FRAME_LEN, lab2::ETHERNET_HEADER_LEN + 1474);
+}
+
+#[test]
+fn jitterbug() {
+    let min = i64::from(i32::MIN);
+    let rows: &[Row<'_>] = &[
+        ("tr2", 0, &[0x12], "version", 0, unknown(2)),
+        ("tr2", 0, &[0x10], "version", 0, unknown(0)),
+        ("tr2", 0, &[0x71], "type", 0, unknown(7)),
+        ("tr2", 0, &[0xf1], "type", 0, unknown(15)),
+        (
+            "tr2",
+            0,
+            &[0x61],
+            "type",
+            0,
+            Problem::OtherTransport { value: 6 },
+        ),
+        ("tr2", 1, &[0; 4], "token_id", 1, illegal(0)),
+        ("tr1", 1, &[0x80, 0, 0, 0], "token_id", 1, illegal(min)),
+    ];
+    refused("jitterbug", rows, |bytes| {
+        jitterbug::Message::decode_datagram(bytes).err()
+    });
+    let rows: &[Row<'_>] = &[
+        ("tp1", 0, &[0x22], "version", 0, unknown(2)),
+        ("tp1", 0, &[0x71], "type", 0, unknown(7)),
+        (
+            "tp1",
+            0,
+            &[0x01],
+            "type",
+            0,
+            Problem::OtherTransport { value: 0 },
+        ),
+        (
+            "tp1",
+            0,
+            &[0x11],
+            "type",
+            0,
+            Problem::OtherTransport { value: 1 },
+        ),
+        ("tp1", 1, &[0; 4], "token_id", 1, illegal(0)),
+        ("tp5", 1, &[0x80, 0, 0, 0], "token_id", 1, illegal(min)),
+        (
+            "tp4",
+            1,
+            &[0, 1, 0, 1],
+            "count",
+            1,
+            too_large(65_537, 65_536),
+        ),
+        ("tp4", 5, &[2], "meta", 5, reserved(2)),
+        ("tp4", 12, &[0x81], "meta", 12, reserved(0x81)),
+    ];
+    refused("jitterbug", rows, |bytes| {
+        let max = jitterbug::MAX_NODES;
+        jitterbug::Message::decode_stream(bytes, StreamState::Ended, max).err()
+    });
+}
+
+#[test]
+fn andrews() {
+    let ring = "election_ring_based";
+    let candidate = "election_chang_roberts";
+    let rows: &[Row<'_>] = &[
+        ("join", 0, &[0], "version", 0, unknown(0)),
+        ("join", 0, &[2], "version", 0, unknown(2)),
+        ("join", 1, &[0], "type", 1, unknown(0)),
+        ("join", 1, &[7], "type", 1, unknown(7)),
+        ("join", 2, &[0, 1], "reserved", 2, reserved(1)),
+        (
+            "join",
+            8,
+            &[0, 1, 0, 1],
+            "payloadLen",
+            8,
+            too_large(65_537, 65_536),
+        ),
+        ("join", 11, &[1], "payloadLen", 8, wrong_length(1, 0)),
+        ("successor", 11, &[3], "payloadLen", 8, wrong_length(3, 4)),
+        ("successor", 11, &[5], "payloadLen", 8, wrong_length(5, 4)),
+        ("token", 11, &[0], "payloadLen", 8, wrong_length(0, 8)),
+        ("token_ack", 11, &[9], "payloadLen", 8, wrong_length(9, 8)),
+        (ring, 11, &[3], "payloadLen", 8, wrong_length(3, 4)),
+        (ring, 11, &[7], "payloadLen", 8, wrong_length(7, 8)),
+        (ring, 19, &[1], "payloadLen", 8, wrong_length(16, 12)),
+        (ring, 19, &[3], "payloadLen", 8, wrong_length(16, 20)),
+        (
+            ring,
+            16,
+            &[0, 0, 0x3f, 0xff],
+            "count",
+            16,
+            too_large(16_383, 16_382),
+        ),
+        (ring, 12, &[0], "method", 12, unknown(0)),
+        (ring, 12, &[4], "method", 12, unknown(4)),
+        (ring, 13, &[0], "electionType", 13, unknown(0)),
+        (ring, 13, &[3], "electionType", 13, unknown(3)),
+        (candidate, 13, &[3], "electionType", 13, unknown(3)),
+        ("election_bully", 13, &[4], "electionType", 13, unknown(4)),
+        ("election_bully", 15, &[1], "reserved", 14, reserved(1)),
+        (
+            "election_bully",
+            13,
+            &[2],
+            "payloadLen",
+            8,
+            wrong_length(4, 8),
+        ),
+    ];
+    refused("andrews", rows, |bytes| {
+        andrews::Frame::decode_datagram(bytes).err()
+    });
+}
+
+#[test]
+fn ftn() {
+    let fit = Problem::DoesNotFit { bits: 32 };
+    let rows: &[Row<'_>] = &[
+        ("alive", 0, &[16], "type", 0, illegal(16)),
+        ("alive", 0, &[0x7f], "type", 0, illegal(-1)),
+        (
+            "confirm_long_forms",
+            0,
+            &[0x81, 0x0b],
+            "type",
+            0,
+            illegal(0x10b),
+        ),
+        ("transfer", 1, &hex!("b080000000"), "from", 1, fit),
+        ("login", 5, &[0x40], "p", 5, illegal(-64)),
+        ("config", 7, &[0x7f], "sstates", 7, illegal(-1)),
+        ("config", 8, &[3], "sstate", 8, illegal(3)),
+        ("config", 10, &[0x7f], "sstate", 10, illegal(-1)),
+        ("request", 16, &[0], "access", 16, illegal(0)),
+        ("return", 17, &[4], "flags", 17, illegal(4)),
+        ("heartbeat", 6, &[3], "sstate", 6, illegal(3)),
+        ("transfer", 6, &[1], "part", 6, illegal(1)),
+        ("transfer", 6, &[0x7f], "part", 6, illegal(-1)),
+        ("transfer", 7, &[0], "part", 6, illegal(0)),
+        ("transfer", 17, &[2], "access", 17, illegal(2)),
+        ("transfer", 17, &[0], "holders", 18, wrong_length(1, 0)),
+        ("transfer", 18, &[2], "holders", 18, wrong_length(2, 1)),
+        ("transfer", 27, &[1], "holders", 28, wrong_length(0, 1)),
+        ("transfer", 27, &[0x7f], "holders", 28, wrong_length(0, 1)),
+    ];
+    refused("ftn", rows, |bytes| ftn::Datagram::decode(bytes).err());
+}
+
+#[test]
+fn a_long_that_needs_more_than_64_bits() {
+    let mut bytes = corpus::seed("ftn", "confirm");
+    let offset = bytes.len() - 3;
+    bytes.truncate(offset);
+    bytes.extend(hex!("f1 0000000000000000"));
+    let error = ftn::Datagram::decode(&bytes).unwrap_err();
+    assert_eq!((error.field, error.offset), ("msgnum", offset));
+    assert_eq!(error.problem, Problem::DoesNotFit { bits: 64 });
+}
+
+#[test]
+fn a_datagram_ends_with_its_message() {
+    let trailing = |name, extra| {
+        let mut bytes = corpus::seed(name, if name == "jitterbug" { "tr1" } else { "token" });
+        let len = bytes.len();
+        bytes.extend(vec![0; extra]);
+        (len, bytes)
+    };
+    let (len, bytes) = trailing("jitterbug", 1);
+    let error = jitterbug::Message::decode_datagram(&bytes).unwrap_err();
+    assert_eq!((error.field, error.offset), ("datagram", len));
+    assert_eq!(error.problem, Problem::Trailing { extra: 1 });
+    let (len, bytes) = trailing("andrews", 5);
+    let error = andrews::Frame::decode_datagram(&bytes).unwrap_err();
+    assert_eq!((error.field, error.offset), ("datagram", len));
+    assert_eq!(error.problem, Problem::Trailing { extra: 5 });
+    let mut bytes = corpus::seed("ftn", "elect");
+    bytes.push(0);
+    let error = ftn::Datagram::decode(&bytes).unwrap_err();
+    assert_eq!((error.field, error.offset), ("datagram", bytes.len() - 1));
+    assert_eq!(error.problem, Problem::Trailing { extra: 1 });
+}
+
+const AUTHOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const DIGEST: Digest = Digest { size: 1, hash: 2 };
+
+/// What encoding this Lab2 message says, which must leave the buffer alone.
+fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
+    let frame = lab2::Frame {
+        destination: MacAddr::BROADCAST,
+        author,
+        message,
+    };
+    let mut buf = [0xa5; 4096];
+    let error = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap_err();
+    assert!(buf.iter().all(|b| *b == 0xa5));
+    error
+}
+
+#[test]
+fn lab2_is_not_encoded_if_it_would_be_refused() {
+    let illegal = |field| EncodeError::Illegal { field };
+    let too_long = |field, len, max| EncodeError::TooLong { field, len, max };
+    let token = |progress| lab2::Token {
+        progress,
+        author: AUTHOR,
+        number: 1,
+    };
+    let take = |progress, data| lab2::Message::TakeToken {
+        token: token(progress),
+        digest: DIGEST,
+        data,
+    };
+    for nobody in [MacAddr([0; 6]), MacAddr::BROADCAST] {
+        let refusal = lab2_refusal(nobody, lab2::Message::Leaving);
+        assert_eq!(refusal, illegal("messageAuthorMAC"));
+        let members = &[Member {
+            mac: nobody,
+            ip: lab2::NO_IP,
+        }];
+        let digest = DIGEST;
+        let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
+        assert_eq!(refusal, illegal("mac"));
+    }
+    let refusal = lab2_refusal(AUTHOR, take(1 << 63, b""));
+    assert_eq!(refusal, illegal("progress"));
+    let refusal = lab2_refusal(AUTHOR, take(1, &[0; 1025]));
+    assert_eq!(refusal, too_long("data", 1025, 1024));
+    let members = &[Member {
+        mac: AUTHOR,
+        ip: lab2::NO_IP,
+    }; 67];
+    let digest = DIGEST;
+    let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
+    assert_eq!(refusal, too_long("members", 67, 66));
+}
+
+#[test]
+fn the_others_are_not_encoded_if_they_would_be_refused() {
+    let mut buf = vec![0; 1 << 20];
+    let (len, max) = (65_537, 65_536);
+    let node = Node {
+        ip: [192, 0, 2, 1].into(),
+        port: 1,
+    };
+    let nodes = vec![node; len];
+    let node_list = nodes.as_slice().into();
+    let message = jitterbug::Message::Tp4 { node_list };
+    let field = "node_list";
+    let too_long = EncodeError::TooLong { field, len, max };
+    assert_eq!(message.encode(&mut buf), Err(too_long));
+
+    let (len, max) = (16_383, 16_382);
+    let ids = &vec![U32::new(1); len];
+    let election = Election::RingBased { ids };
+    let message = andrews::Message::CoordinatorElection { election };
+    let frame = andrews::Frame { src_id: 1, message };
+    let field = "ids";
+    let too_long = EncodeError::TooLong { field, len, max };
+    assert_eq!(frame.encode(&mut buf), Err(too_long));
+
+    let header = ftn::Header {
+        from: 0,
+        to: 1,
+        ssig: 2,
+    };
+    let nobody = [Assignment {
+        token: Token {
+            name: b"t",
+            data: b"",
+        },
+        holders: Holders::Shared((&[]).into()),
+    }];
+    for (part, parts, assignments, field) in [
+        (0, 1, &nobody[..], "holders"),
+        (1, 1, &[], "part"),
+        (-1, 1, &[], "part"),
+        (0, 0, &[], "part"),
+    ] {
+        let message = ftn::Message::Transfer {
+            msgnum: 1,
+            part,
+            parts,
+            assignments: assignments.into(),
+        };
+        let refusal = ftn::Datagram::new(header, message).encode(&mut buf);
+        assert_eq!(refusal, Err(EncodeError::Illegal { field }));
+    }
+    assert!(buf.iter().all(|b| *b == 0));
+}
+
+#[test]
+fn errors_read_as_sentences() {
+    let bytes = damaged("lab2", "take_token", 52, &[4, 1]);
+    let error = lab2::Frame::decode(&bytes).unwrap_err().to_string();
+    assert_eq!(error, "dataLen at offset 52: 1025 is above 1024");
+    let error = lab2::Frame::decode(&bytes[..40]).unwrap_err().to_string();
+    assert_eq!(error, "ringSize at offset 40: needs 4 bytes, has 0");
+}

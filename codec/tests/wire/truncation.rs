@@ -1,0 +1,190 @@
+//! A message that breaks off names the field that it breaks off in, where that begins, how long it
+//! is, and how much of it is there: at every length of every example.
+
+use ring_codec::{DecodeError, Problem, StreamState, andrews, ftn, jitterbug, lab2};
+
+use crate::checks::FORMATS;
+use crate::corpus;
+
+/// The fields of an example in order, `name:bytes`. `name~bytes` is an integer whose first byte says
+/// how long it is; so 1 byte is missing at first.
+#[derive(Clone)]
+struct Fields {
+    format: &'static str,
+    seed: &'static str,
+    layout: String,
+}
+
+fn of(format: &'static str, head: &str, rows: &[(&'static str, &str)]) -> Vec<Fields> {
+    let fields = |(seed, body): &(&'static str, &str)| Fields {
+        format,
+        seed,
+        layout: format!("{head} {body}"),
+    };
+    rows.iter().map(fields).collect()
+}
+
+fn lab2() -> Vec<Fields> {
+    let head = "destination:6 source:6 ethertype:2 kind:1 reserved:1 messageAuthorMAC:6";
+    let token = "progress:8 authorMAC:6 authorTokenNum:4";
+    let digest = "ringSize:4 ringMembersHash:8";
+    let baton = format!("{token} {digest} dataLen:2 data:2");
+    let ping = format!("{digest} ip:16");
+    let recently = format!("{token} holder:6");
+    let members = format!("{digest} count:2 members:44");
+    let rows = [
+        ("take_token", baton.as_str()),
+        ("token_is_here", &baton),
+        ("ping", &ping),
+        ("token_was_here_recently", &recently),
+        ("where_is_token", ""),
+        ("generating_token", token),
+        ("ring_members", &members),
+        ("want_token", ""),
+        ("leaving", ""),
+    ];
+    of("lab2", head, &rows)
+}
+
+fn jitterbug() -> Vec<Fields> {
+    let rows = [
+        ("tr1", "token_id:4 node_tcp_port:2"),
+        ("tr2", "token_id:4"),
+        ("tp1", "token_id:4 node_list_hash:4"),
+        ("tp2", ""),
+        ("tp3", ""),
+        (
+            "tp4",
+            "count:4 meta:1 address:4 port:2 meta:1 address:16 port:2",
+        ),
+        // However little of the data there is, that is the data.
+        ("tp5", "token_id:4"),
+    ];
+    of("jitterbug", "type:1", &rows)
+}
+
+fn andrews() -> Vec<Fields> {
+    let head = "version:1 type:1 reserved:2 srcId:4 payloadLen:4";
+    let election = "method:1 electionType:1 reserved:2";
+    let ring = format!("{election} count:4 ids:8");
+    let candidate = format!("{election} candidate:4");
+    let coordinator = format!("{election} coordinatorId:4");
+    let rows = [
+        ("join", ""),
+        ("successor", "successorId:4"),
+        ("successor_request", ""),
+        ("token", "sequence:8"),
+        ("token_ack", "sequence:8"),
+        ("election_ring_based", &ring),
+        ("election_ring_based_coordinator", &coordinator),
+        ("election_chang_roberts", &candidate),
+        ("election_chang_roberts_coordinator", &coordinator),
+        ("election_bully", election),
+        ("election_bully_coordinator", &coordinator),
+        ("election_bully_ok", election),
+    ];
+    of("andrews", head, &rows)
+}
+
+fn ftn() -> Vec<Fields> {
+    let by_client = "type~1 from~2 to~1 ssig~2";
+    let to_client = "type~1 from~1 to~2 ssig~2";
+    let by_server = "type~1 from~1 to~1 ssig~2";
+    let token = "name~1 name:5 data~1 data:1";
+    let grant = format!("msgnum~3 {token}");
+    let returned = format!("msgnum~3 {token} flags~1");
+    let catalog = format!("holdings~1 {token}");
+    let state = "seq~1 leader~1 sstates~1 sstate~1 sstate~1 sstate~1 \
+                 clients~1 id~2 address~1 address:14";
+    let transfer = format!(
+        "msgnum~1 part~1 parts~1 assignments~1 {token} access~1 holders~1 id~2 \
+         name~1 name:4 data~1 access~1 holders~1"
+    );
+    let mut all = of(
+        "ftn",
+        by_client,
+        &[
+            ("catalog", catalog.as_str()),
+            ("alive", ""),
+            ("logout", ""),
+            ("request", "msgnum~3 name~1 name:5 data~1 access~1"),
+            ("return", &returned),
+        ],
+    );
+    let config = "leader~1 sstates~1 sstate~1 sstate~1 sstate~1";
+    all.extend(of(
+        "ftn",
+        to_client,
+        &[
+            ("config", config),
+            ("grant", &grant),
+            ("revoke", "name~1 name:5"),
+            ("confirm", "msgnum~3"),
+        ],
+    ));
+    all.extend(of(
+        "ftn",
+        by_server,
+        &[
+            ("login", "p~1 p:5"),
+            ("state", state),
+            ("heartbeat", "seq~1 sstate~1"),
+            ("elect", "seq~1 leader~1"),
+            ("transfer", &transfer),
+            ("transferred", "msgnum~1 part~1"),
+        ],
+    ));
+    let long = [("confirm_long_forms", "msgnum~4")];
+    all.extend(of("ftn", "type~2 from~3 to~2 ssig~2", &long));
+    all
+}
+
+fn error(format: &str, bytes: &[u8]) -> Option<DecodeError> {
+    let of_jitterbug = || {
+        if matches!(bytes.first(), Some(0x01 | 0x11)) {
+            return jitterbug::Message::decode_datagram(bytes).err();
+        }
+        jitterbug::Message::decode_stream(bytes, StreamState::Ended, jitterbug::MAX_NODES).err()
+    };
+    match format {
+        "lab2" => lab2::Frame::decode(bytes).err(),
+        "jitterbug" => of_jitterbug(),
+        "andrews" => {
+            let datagram = andrews::Frame::decode_datagram(bytes).err();
+            let stream = andrews::Frame::decode_stream(bytes, StreamState::Ended).err();
+            assert_eq!(datagram, stream);
+            datagram
+        }
+        _ => ftn::Datagram::decode(bytes).err(),
+    }
+}
+
+#[test]
+fn a_message_cut_anywhere_names_the_field_that_is_cut() {
+    let tables = [lab2(), jitterbug(), andrews(), ftn()].concat();
+    for table in &tables {
+        let bytes = corpus::seed(table.format, table.seed);
+        let mut offset = 0;
+        for field in table.layout.split_whitespace() {
+            let (name, len) = field.split_once([':', '~']).unwrap();
+            let len: usize = len.parse().unwrap();
+            for have in 0..len {
+                let at = format!("{} cut at {}", table.seed, offset + have);
+                let error = error(table.format, &bytes[..offset + have]).expect(&at);
+                let need = if field.contains('~') && have == 0 {
+                    1
+                } else {
+                    len
+                };
+                assert_eq!((error.field, error.offset), (name, offset), "{at}");
+                assert_eq!(error.problem, Problem::Truncated { need, have }, "{at}");
+            }
+            offset += len;
+        }
+        let whole = offset == bytes.len();
+        assert!(whole || table.seed == "tp5", "{}", table.seed);
+        assert_eq!(error(table.format, &bytes), None, "{}", table.seed);
+    }
+    let seeds: usize = FORMATS.iter().map(|f| corpus::seeds(f).len()).sum();
+    assert_eq!(tables.len(), seeds, "every example has a row");
+}
