@@ -14,9 +14,9 @@ fn manifest(path: &str) -> PathBuf {
 
 /// The page's examples of a format by name: blocks that begin ` ```text format/name`, with bytes up
 /// to the semicolon of every line.
-fn on_the_page(format: &Format) -> BTreeMap<String, Vec<u8>> {
+pub fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
     let page = fs::read_to_string(manifest("../docs/wire-formats.md")).unwrap();
-    let mut examples = BTreeMap::new();
+    let mut found = BTreeMap::new();
     for block in page.split("```text ").skip(1) {
         let (title, rest) = block.split_once('\n').unwrap();
         let (body, _) = rest.split_once("```").unwrap();
@@ -24,11 +24,11 @@ fn on_the_page(format: &Format) -> BTreeMap<String, Vec<u8>> {
             && of == format.name
         {
             let hex: String = body.lines().filter_map(|l| l.split(';').next()).collect();
-            let twice = examples.insert(name.to_owned(), bytes(&hex));
+            let twice = found.insert(name.to_owned(), bytes(&hex));
             assert_eq!(twice, None, "{title}");
         }
     }
-    examples
+    found
 }
 
 /// The examples in the documentation of a format's modules, in no order.
@@ -61,7 +61,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 #[test]
 fn the_page_and_the_codes_documentation_show_the_same_examples() {
     for format in FORMATS {
-        let page: BTreeSet<_> = on_the_page(&format).into_values().collect();
+        let page: BTreeSet<_> = examples(&format).into_values().collect();
         assert!(!page.is_empty(), "{}", format.name);
         assert_eq!(page, in_the_code(&format), "{}", format.name);
     }
@@ -70,7 +70,7 @@ fn the_page_and_the_codes_documentation_show_the_same_examples() {
 #[test]
 fn every_example_of_the_page_is_a_seed_and_decodes() {
     for format in FORMATS {
-        let examples = on_the_page(&format);
+        let examples = examples(&format);
         if std::env::var("RING_CODEC_SEEDS").is_ok_and(|how| how == "write") {
             for (name, bytes) in &examples {
                 fs::write(corpus::dir(&format).join(name), bytes).unwrap();

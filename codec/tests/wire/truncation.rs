@@ -4,7 +4,7 @@
 use ring_codec::{DecodeError, Problem, StreamState, andrews, ftn, jitterbug, lab2};
 
 use crate::checks::FORMATS;
-use crate::corpus;
+use crate::{corpus, page};
 
 /// The fields of an example in order, `name:bytes`. `name~bytes` is an integer whose first byte says
 /// how long it is; so 1 byte is missing at first.
@@ -185,6 +185,6 @@ fn a_message_cut_anywhere_names_the_field_that_is_cut() {
         assert!(whole || table.seed == "tp5", "{}", table.seed);
         assert_eq!(error(table.format, &bytes), None, "{}", table.seed);
     }
-    let seeds: usize = FORMATS.iter().map(|f| corpus::seeds(f).len()).sum();
-    assert_eq!(tables.len(), seeds, "every example has a row");
+    let examples: usize = FORMATS.iter().map(|f| page::examples(f).len()).sum();
+    assert_eq!(tables.len(), examples, "every example has a row");
 }
