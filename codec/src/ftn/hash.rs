@@ -97,10 +97,16 @@ mod tests {
             let wide = (314_159_261 * u64::from(h) + 453_816_707) & 0x7fff_ffff;
             assert_eq!(u64::from(rehash(h)), wide);
         }
-        let servers: [&[u8]; 3] = [b"alpha:4000", b"beta:4001", b"gamma:4002"];
-        let wide = servers.iter().fold(0, |h, s| 39 * h + wide_hash(s)) & 0x1fff;
-        let signature = server_signature(servers).cast_unsigned();
-        assert_eq!(u128::from(signature), wide);
+        // Every list of these in a row, so that bits above the mask are set in some.
+        let servers: [&[u8]; 4] = [b"alpha:4000", b"beta:4001", b"gamma:4002", b"delta:4003"];
+        for from in 0..4 {
+            for to in from..=4 {
+                let list = servers[from..to].iter().copied();
+                let wide = list.clone().fold(0, |h, s| 39 * h + wide_hash(s));
+                let signature = server_signature(list).cast_unsigned();
+                assert_eq!(u128::from(signature), wide & 0x1fff);
+            }
+        }
     }
 
     #[test]
