@@ -7,17 +7,13 @@ use std::ptr;
 use libc::sock_filter;
 use nix::errno::Errno;
 
-/// Offset of the EtherType in a frame.
-const ETHERTYPE: u32 = 12;
-
 // Instructions of classic BPF; the conditions are over the accumulator.
 const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
 const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
 /// The program's length.
-const LEN: usize = 9;
+const LEN: usize = 7;
 
 /// Accepts a frame if all of this holds:
 ///
@@ -27,19 +23,18 @@ const LEN: usize = 9;
 /// - It is for this host or for all. Unicast for others, which a bridge floods, and multicast are
 ///   not; nor is a frame of a VLAN that nobody on this host is in, which the kernel marks as
 ///   another host's.
-/// - The EtherType that stands in its bytes is `ethertype`.
-fn program(index: u32, ethertype: u16) -> [sock_filter; LEN] {
-    let ethertype = u32::from(ethertype);
+///
+/// The EtherType is not looked at: the socket is bound to one, so that frames of others do not
+/// even come as far as this.
+fn program(index: u32) -> [sock_filter; LEN] {
     let host = u32::from(libc::PACKET_HOST);
     let broadcast = u32::from(libc::PACKET_BROADCAST);
     [
         statement(LOAD_WORD, ancillary(libc::SKF_AD_IFINDEX)),
-        jump(JUMP_IF_EQUAL, index, 0, 6),
+        jump(JUMP_IF_EQUAL, index, 0, 4),
         statement(LOAD_WORD, ancillary(libc::SKF_AD_PKTTYPE)),
         jump(JUMP_IF_EQUAL, host, 1, 0),
-        jump(JUMP_IF_EQUAL, broadcast, 0, 3),
-        statement(LOAD_HALF, ETHERTYPE),
-        jump(JUMP_IF_EQUAL, ethertype, 0, 1),
+        jump(JUMP_IF_EQUAL, broadcast, 0, 1),
         statement(RETURN, u32::MAX),
         statement(RETURN, 0),
     ]
@@ -62,10 +57,10 @@ fn jump(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
 }
 
 /// Attaches the program to `socket`.
-pub(super) fn attach(socket: &impl AsFd, index: u32, ethertype: u16) -> nix::Result<()> {
-    let mut program = program(index, ethertype);
+pub(super) fn attach(socket: &impl AsFd, index: u32) -> nix::Result<()> {
+    let mut program = program(index);
     let header = libc::sock_fprog {
-        // Nine.
+        // Seven.
         len: u16::try_from(program.len()).unwrap_or(u16::MAX),
         filter: program.as_mut_ptr(),
     };

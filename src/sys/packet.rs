@@ -140,7 +140,8 @@ fn bound(index: u32, ethertype: u16) -> nix::Result<(OwnedFd, ReceiveRing)> {
         SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
         None,
     )?;
-    filter::attach(&socket, index, ethertype)?;
+    filter::attach(&socket, index)?;
+    // The kernel shows them to sockets of all EtherTypes only; this does not rest on it.
     setsockopt(&socket, options::IgnoreOutgoing, &true)?;
     // Kernels before 6.0 ask for CAP_NET_ADMIN here, which the daemon does without.
     setsockopt(&socket, Priority, &CONTROL_PRIORITY)

@@ -76,6 +76,7 @@ pub fn find(node: &Node, name: &str) -> Result<Interface> {
 
 /// A packet socket on the interface `name` of a node, with something to wait for it.
 pub struct Station {
+    pub node: Node,
     pub socket: PacketSocket,
     pub poller: Poller,
     pub batch: ReceiveBatch,
@@ -90,6 +91,7 @@ impl Station {
         let poller = Poller::new()?;
         poller.add(&socket, 0, Interest::Read)?;
         Ok(Self {
+            node: node.clone(),
             socket,
             poller,
             batch: ReceiveBatch::new(),
@@ -120,7 +122,7 @@ impl Station {
         }
     }
 
-    /// Makes one receive call, and gives the payloads' first bytes after the header.
+    /// Makes one receive call, and gives the frames.
     pub fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
         self.socket.receive(clock::now(), &mut self.batch)?;
         Ok(self.batch.iter().map(|(frame, _)| frame.to_vec()).collect())
@@ -129,7 +131,9 @@ impl Station {
     /// Waits for frames, and gives those of one receive call.
     pub fn next(&mut self) -> Result<Vec<Vec<u8>>> {
         self.wait()?;
-        self.receive()
+        let frames = self.receive()?;
+        ensure!(!frames.is_empty(), "woken with nothing to receive");
+        Ok(frames)
     }
 
     /// Sends frames, all in one batch, and fails if one was refused.

@@ -1,10 +1,11 @@
 //! Interfaces that fail, and sockets that cannot be opened.
 
 use std::process::{Command, Stdio};
+use std::slice;
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::errno::Errno;
-use ring_segment::{Node, Segment};
+use ring_segment::Segment;
 use ringd::driver::Link;
 use ringd::sys::{OpenError, PacketSocket};
 
@@ -29,19 +30,20 @@ fn receive(station: &mut Station) -> std::io::Result<()> {
 }
 
 /// That frames go both ways.
-fn talk(left: (&Node, &mut Station), right: (&Node, &mut Station)) -> Result<()> {
-    let (from_left, from_right) = (frame(ALL, left.0, b"to"), frame(ALL, right.0, b"fro"));
-    left.1.send(std::slice::from_ref(&from_left))?;
-    ensure!(right.1.next()? == [from_left]);
-    right.1.send(std::slice::from_ref(&from_right))?;
-    ensure!(left.1.next()? == [from_right]);
+fn talk(one: &mut Station, other: &mut Station) -> Result<()> {
+    let to = frame(ALL, &one.node, b"to");
+    one.send(slice::from_ref(&to))?;
+    ensure!(other.next()? == [to]);
+    let fro = frame(ALL, &other.node, b"fro");
+    other.send(slice::from_ref(&fro))?;
+    ensure!(one.next()? == [fro]);
     Ok(())
 }
 
 pub fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     let [left, right] = Segment::pair()?;
     let (mut one, mut other) = (Station::new(&left)?, Station::new(&right)?);
-    talk((&left, &mut one), (&right, &mut other))?;
+    talk(&mut one, &mut other)?;
 
     right.ns().ip("link set eth0 down\n")?;
     other.wait()?;
@@ -51,7 +53,7 @@ pub fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     refused(other.socket.send(&batch), Errno::ENETDOWN)?;
 
     right.ns().ip("link set eth0 up\n")?;
-    talk((&left, &mut one), (&right, &mut other))
+    talk(&mut one, &mut other)
 }
 
 pub fn a_removed_interface_is_an_error() -> Result<()> {
@@ -72,7 +74,7 @@ pub fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
     refused(receive(&mut other), Errno::ENETDOWN)?;
     right.ns().ip("link set eth0 up\n")?;
     let mut one = Station::new(&left)?;
-    talk((&left, &mut one), (&right, &mut other))
+    talk(&mut one, &mut other)
 }
 
 pub fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
