@@ -6,7 +6,7 @@ use tracing::warn;
 
 use super::attachment::Attachment;
 use super::state_file::StateFile;
-use crate::observe::RateLimit;
+use crate::observe::{LogOutput, RateLimit};
 use crate::proto::time::Instant;
 
 /// How often it is looked whether there is something to say.
@@ -20,6 +20,7 @@ pub struct Housekeeping {
     last: Instant,
     kernel_drops: u64,
     unwritten: u64,
+    lost_lines: usize,
     complaints: RateLimit,
     late: RateLimit,
 }
@@ -32,6 +33,7 @@ impl Housekeeping {
             last: Instant::from_nanos(0),
             kernel_drops: 0,
             unwritten: 0,
+            lost_lines: 0,
             complaints: RateLimit::new(1, COMPLAINT),
             late: RateLimit::new(1, PERIOD),
         }
@@ -54,21 +56,19 @@ impl Housekeeping {
     }
 
     /// Looks around if it is time.
-    pub fn tidy(&mut self, now: Instant, attachment: &mut Attachment, store: &mut StateFile) {
+    pub fn tidy(
+        &mut self,
+        now: Instant,
+        attachment: &mut Attachment,
+        store: &mut StateFile,
+        log: &LogOutput,
+    ) {
         if now.since(self.last) < PERIOD {
             return;
         }
         self.last = now;
-        let drops = attachment.kernel_drops();
-        if drops > self.kernel_drops {
-            let new = drops - self.kernel_drops;
-            self.kernel_drops = drops;
-            warn!(
-                event = "kernel_dropped",
-                count = new,
-                "the kernel dropped {new} frames: they came faster than they could be taken"
-            );
-        }
+        self.look_at_drops(attachment.kernel_drops());
+        self.look_at_log(log.lost_lines());
         if let Some(failures) = store.take_failures() {
             self.unwritten += failures.count;
             if self.complaints.allow(now) {
@@ -82,6 +82,29 @@ impl Housekeeping {
                     failures.last
                 );
             }
+        }
+    }
+
+    fn look_at_drops(&mut self, drops: u64) {
+        let count = drops.saturating_sub(self.kernel_drops);
+        self.kernel_drops = drops;
+        if count > 0 {
+            warn!(
+                event = "kernel_dropped",
+                count,
+                "the kernel dropped {count} frames: they came faster than they could be taken"
+            );
+        }
+    }
+
+    fn look_at_log(&mut self, lost: usize) {
+        let count = lost.saturating_sub(self.lost_lines);
+        self.lost_lines = lost;
+        if count > 0 {
+            warn!(
+                event = "log_lines_lost",
+                count, "{count} log lines were lost: the output does not take them fast enough"
+            );
         }
     }
 }

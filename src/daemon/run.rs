@@ -97,7 +97,7 @@ struct Daemon {
     /// When the shutdown is complete, be it done or not; `None`: there is none.
     give_up: Option<Instant>,
     _lock: InterfaceLock,
-    _log: LogOutput,
+    log: LogOutput,
 }
 
 impl Daemon {
@@ -137,7 +137,7 @@ impl Daemon {
             housekeeping: Housekeeping::new(),
             give_up: None,
             _lock: lock,
-            _log: log,
+            log,
         })
     }
 
@@ -327,7 +327,7 @@ impl Daemon {
         let Surroundings {
             attachment, store, ..
         } = &mut self.around;
-        self.housekeeping.tidy(now, attachment, store);
+        self.housekeeping.tidy(now, attachment, store, &self.log);
         let link_up = attachment.loss().is_none();
         if self.give_up.is_none() {
             self.notifier.update(now, self.driver.machine(), link_up);

@@ -22,7 +22,7 @@ const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
 /// The token's plain rotation.
 const TURNS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 /// Dropped frames, and members that found no room.
-const DROPS: RateLimit = RateLimit::new(5, Duration::from_secs(1));
+const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
 /// Prints a line a change through `tracing`.
 #[derive(Debug)]
@@ -174,11 +174,12 @@ impl Log {
 
     fn table_full(&mut self, now: Instant, author: MacAddr) {
         if self.full.allow(now) {
-            let refused = self.full.take_refused();
+            let lines = self.full.take_refused();
+            let hidden = Hidden { turns: 0, lines };
             warn!(
                 event = "table_full", %author,
-                "the member table is full, {author} is not remembered (nor were {refused} others \
-                 before); raise --max-members if they are real"
+                "the member table is full, {author} is not remembered; raise --max-members if it \
+                 is real{hidden}"
             );
         }
     }
@@ -186,11 +187,12 @@ impl Log {
     fn dropped(&mut self, now: Instant, why: DropReason) {
         if self.verbose && self.drops.allow(now) {
             let (key, text) = drop_reason(why);
-            let hidden = self.drops.take_refused();
+            let lines = self.drops.take_refused();
+            let hidden = Hidden { turns: 0, lines };
             debug!(
                 event = "dropped",
                 reason = key,
-                "dropped a frame: {text} ({hidden} others not shown)"
+                "dropped a frame: {text}{hidden}"
             );
         }
     }

@@ -53,16 +53,16 @@ fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
     lines(style, events).into_iter().map(without_time).collect()
 }
 
-fn token(progress: u64) -> Option<Token> {
-    Some(Token {
+fn token(progress: u64) -> Token {
+    Token {
         progress,
         author: ONE,
         number: 3,
-    })
+    }
 }
 
 fn changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
-    let token = token(progress);
+    let token = Some(token(progress));
     Event::StateChanged {
         from,
         to,
@@ -162,7 +162,7 @@ fn other_changes_are_shown_in_mid_rotation() {
         500,
         changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
     ));
-    let minted = token(99).unwrap();
+    let minted = token(99);
     events.push((
         501,
         Event::HandOverFailed {
@@ -199,17 +199,20 @@ fn an_owner_of_the_same_chain_is_plain_rotation_and_of_another_is_not() {
         owner: Some(owner),
         token,
     };
-    let mut events = vec![(0, owner(TWO, token(1))), (1, owner(ONE, token(2)))];
+    let mut events = vec![
+        (0, owner(TWO, Some(token(1)))),
+        (1, owner(ONE, Some(token(2)))),
+    ];
     assert_eq!(
         text(false, &events).len(),
         2,
         "the first turn of each second is shown"
     );
-    events.push((2, owner(TWO, token(3))));
+    events.push((2, owner(TWO, Some(token(3)))));
     assert_eq!(text(false, &events).len(), 2);
     let other = Token {
         number: 4,
-        ..token(4).unwrap()
+        ..token(4)
     };
     events.push((3, owner(TWO, Some(other))));
     let shown = text(false, &events);
@@ -231,7 +234,7 @@ fn an_owner_does_not_say_twice_that_it_is_one() {
             0,
             Event::OwnerChanged {
                 owner,
-                token: token(1),
+                token: Some(token(1)),
             },
         ),
     ];
@@ -268,8 +271,14 @@ fn dropped_frames_are_shown_only_if_verbose_and_never_many() {
     let events: Vec<_> = (0..3000).map(|ms| (ms, dropped)).collect();
     assert!(text(false, &events).is_empty());
     let shown = text(true, &events);
-    assert_eq!(shown.len(), 7);
-    assert!(shown[0].starts_with("DEBUG dropped a frame: shorter than its kind needs"));
+    assert_eq!(
+        shown,
+        [
+            "DEBUG dropped a frame: shorter than its kind needs",
+            "DEBUG dropped a frame: shorter than its kind needs (999 lines not shown)",
+            "DEBUG dropped a frame: shorter than its kind needs (999 lines not shown)",
+        ]
+    );
 }
 
 #[test]
@@ -277,7 +286,7 @@ fn a_full_table_is_said_but_not_for_every_frame() {
     let full = Event::TableFull { author: TWO };
     let events: Vec<_> = (0..3000).map(|ms| (ms, full)).collect();
     let shown = text(false, &events);
-    assert_eq!(shown.len(), 7);
+    assert_eq!(shown.len(), 3);
     assert!(shown[0].contains("02:00:00:00:00:02 is not remembered"));
 }
 
