@@ -69,6 +69,7 @@ impl Notifier {
         self.told = Some(condition);
         let text = match condition {
             Condition::NoLink => "waiting for the interface".to_owned(),
+            Condition::Member { members: 1 } => "in a ring of its own".to_owned(),
             Condition::Member { members } => format!("in a ring, {members} members known"),
             Condition::Looking => "looking for a token".to_owned(),
             Condition::Electing => "electing an owner".to_owned(),

@@ -60,8 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub answer_intervals: u32,
 
-    /// How long one offer of the token waits for its acknowledgement.
-    ///
+    /// How long one offer of the token waits for its acknowledgement
     /// [default: a twentieth of the heartbeat]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub take_timeout: Option<Duration>,
@@ -70,8 +69,7 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub take_attempts: u32,
 
-    /// How long an owner without work keeps the token; 0ms rotates at full speed.
-    ///
+    /// How long an owner without work keeps the token; 0ms rotates at full speed
     /// [default: a tenth of the heartbeat]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub idle_hold: Option<Duration>,
@@ -90,9 +88,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
     pub state_dir: PathBuf,
 
-    /// The control socket for ringctl.
-    ///
-    /// [default: /run/ringd/IFACE.sock]
+    /// The control socket for ringctl [default: /run/ringd/IFACE.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
@@ -248,7 +244,8 @@ mod tests {
 
     #[test]
     fn help_names_every_default_and_exit_code() {
-        let help = Options::command().render_long_help().to_string();
+        let mut wide = Options::command().term_width(200);
+        let help = wide.render_long_help().to_string();
         for word in [
             "100ms",
             "a twentieth of the heartbeat",
