@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -17,9 +17,9 @@ use ring_codec::lab2::{Digest, ETHERTYPE, Frame, MAX_FRAME_LEN, Message, Token};
 use ringd::sys::{Interest, Poller};
 use serde::{Deserialize, Serialize};
 
-use crate::cpus::Placement;
 use crate::fabric::Fabric;
 use crate::figures::Figures;
+use crate::start::Start;
 
 /// Tells the process that is to be a station what it is to do.
 const STATION: &str = "RINGD_BENCH_STATION";
@@ -42,7 +42,7 @@ pub struct Station {
 ///
 /// # Errors
 /// A station could not be started.
-pub fn measure(fabric: &Fabric, placement: Placement, time: Duration) -> Result<Figures> {
+pub fn measure(fabric: &Fabric, start: &Start, time: Duration) -> Result<Figures> {
     let places = &fabric.places;
     let mut stations = Vec::with_capacity(places.len());
     // The first comes last: all the others are there when it starts the frame.
@@ -52,13 +52,10 @@ pub fn measure(fabric: &Fabric, placement: Placement, time: Duration) -> Result<
             next: places[(at + 1) % places.len()].mac.0,
             time: (at == 0).then_some(time),
         };
-        let child = placement.at(at, || {
-            let mut command = Command::new(env::current_exe()?);
-            command
-                .env(STATION, serde_json::to_string(&station)?)
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped());
-            places[at].ns.spawn(&mut command)
+        let orders = serde_json::to_string(&station)?;
+        let child = start.spawn(at, &places[at], &env::current_exe()?, |command| {
+            command.env(STATION, orders);
+            command.stdin(Stdio::null()).stdout(Stdio::piped());
         })?;
         stations.push(Running(child));
         let last = stations.last_mut().context("one was just started")?;

@@ -18,20 +18,21 @@
 //! cargo bench --bench token_pass -- --pairs 15 --time 2s --placement together bridge-8
 //! ```
 
-mod cpus;
 mod fabric;
 mod figures;
 mod floor;
 mod ring;
+mod start;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
 
-use cpus::Placement;
 use fabric::{Fabric, Kind};
 use figures::{Figures, Row};
+use start::{Placement, Start};
 
 /// Measures a hop of the token, and the floor under it.
 #[derive(Debug, Parser)]
@@ -45,6 +46,12 @@ struct Options {
     /// Which CPUs the stations run on; both ways if not given.
     #[arg(long, value_enum)]
     placement: Option<Placement>,
+    /// A command that every station is run through, such as `chrt --fifo 1` on a busy machine.
+    #[arg(long, default_value = "")]
+    through: String,
+    /// Another build of `ringd`, to see what a change costs.
+    #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
+    ringd: PathBuf,
     /// Only these of `pair-2`, `bridge-2`, `bridge-4` and `bridge-8`.
     segments: Vec<String>,
     /// Cargo says that this is a benchmark.
@@ -88,10 +95,15 @@ fn main() -> Result<()> {
 fn measure(options: &Options, placement: Placement, kind: Kind, stations: usize) -> Result<Row> {
     let fabric = Fabric::new(kind, stations)?;
     let time: Duration = options.time.into();
+    let through = options.through.split_whitespace().map(str::to_owned);
+    let start = Start {
+        placement,
+        through: through.collect(),
+    };
     let mut pairs: Vec<(Figures, Figures)> = Vec::with_capacity(options.pairs);
     for _ in 0..options.pairs {
-        let floor = floor::measure(&fabric, placement, time)?;
-        let ring = ring::measure(&fabric, placement, time)?;
+        let floor = floor::measure(&fabric, &start, time)?;
+        let ring = ring::measure(&fabric, &start, &options.ringd, time)?;
         pairs.push((floor, ring));
     }
     Ok(Row::new(&pairs))

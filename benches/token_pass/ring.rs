@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use ringd::control::Status;
 use tempfile::TempDir;
 
-use crate::cpus::Placement;
 use crate::fabric::{Fabric, Place};
 use crate::figures::Figures;
+use crate::start::Start;
 
 /// How long a ring may take to form.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,25 +23,25 @@ const POLL: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// A daemon could not be started, or the ring does not form.
-pub fn measure(fabric: &Fabric, placement: Placement, time: Duration) -> Result<Figures> {
+pub fn measure(fabric: &Fabric, start: &Start, ringd: &Path, time: Duration) -> Result<Figures> {
     let mut daemons = Vec::with_capacity(fabric.places.len());
     for (at, place) in fabric.places.iter().enumerate() {
-        daemons.push(placement.at(at, || Daemon::start(place))?);
+        daemons.push(Daemon::start(start, at, place, ringd)?);
     }
     for daemon in &daemons {
         daemon.wait_until_joined(daemons.len())?;
     }
     let first = &daemons[0];
-    let (from, start) = first.look()?;
+    let (from, began) = first.look()?;
     thread::sleep(time);
-    let (to, end) = first.look()?;
+    let (to, ended) = first.look()?;
     let failed = to.counters.hand_overs_failed - from.counters.hand_overs_failed;
     if failed > 0 {
         eprintln!("{failed} hand-overs failed while the ring was measured");
     }
     let rotations = to.counters.hand_overs - from.counters.hand_overs;
     let latency = to.counters.hand_over_latency;
-    let rotation = Figures::new(latency.p50_ns, latency.p99_ns, end - start, rotations);
+    let rotation = Figures::new(latency.p50_ns, latency.p99_ns, ended - began, rotations);
     Ok(rotation.per_hop(daemons.len()))
 }
 
@@ -52,15 +52,15 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(place: &Place) -> Result<Self> {
+    fn start(start: &Start, at: usize, place: &Place, ringd: &Path) -> Result<Self> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ringd"));
-        command.args(["eth0", "--idle-hold", "0ms", "--state-dir"]);
-        command.arg(folder.path()).arg("--control");
-        command.arg(control(folder.path()));
         let log = fs::File::create(folder.path().join("log"))?;
-        command.stdin(Stdio::null()).stdout(log);
-        let process = place.ns.spawn(&mut command)?;
+        let process = start.spawn(at, place, ringd, |command| {
+            command.args(["eth0", "--idle-hold", "0ms", "--state-dir"]);
+            command.arg(folder.path()).arg("--control");
+            command.arg(control(folder.path()));
+            command.stdin(Stdio::null()).stdout(log);
+        })?;
         Ok(Self { process, folder })
     }
 

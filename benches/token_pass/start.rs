@@ -1,12 +1,17 @@
-//! Which CPU a station runs on: the same for the floor's and the ring's.
+//! How a station's process is started: the same way for the floor's and the ring's.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::path::Path;
+use std::process::{Child, Command};
 use std::thread;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
+
+use crate::fabric::Place;
 
 /// How the stations are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,28 +33,53 @@ impl fmt::Display for Placement {
 }
 
 impl Placement {
-    /// Runs `start` on the CPU that belongs to `station`. The processes that it starts stay there.
-    pub fn at<T: Send>(
-        self,
-        station: usize,
-        start: impl FnOnce() -> Result<T> + Send,
-    ) -> Result<T> {
+    fn cpu(self, station: usize) -> usize {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        let cpu = match self {
+        match self {
             Self::Apart => station % cpus,
             // Interrupts tend to go to the first.
             Self::Together => cpus - 1,
-        };
+        }
+    }
+}
+
+/// How stations are started.
+#[derive(Debug)]
+pub struct Start {
+    /// On which CPUs.
+    pub placement: Placement,
+    /// Through which command, if any.
+    pub through: Vec<String>,
+}
+
+impl Start {
+    /// Starts `program` as the process of `station`, on its CPU and in its place.
+    pub fn spawn(
+        &self,
+        station: usize,
+        place: &Place,
+        program: &Path,
+        prepare: impl FnOnce(&mut Command) + Send,
+    ) -> Result<Child> {
+        let mut line = self
+            .through
+            .iter()
+            .map(OsStr::new)
+            .chain([program.as_os_str()]);
+        let mut command = Command::new(line.next().context("there is a program")?);
+        command.args(line);
+        prepare(&mut command);
+        let cpu = self.placement.cpu(station);
         let pinned = || {
             let mut set = CpuSet::new();
             set.set(cpu)?;
-            // 0 is the calling thread, which is a new one.
+            // 0 is the calling thread, which is a new one; the processes that it starts stay there.
             sched_setaffinity(Pid::from_raw(0), &set)
                 .with_context(|| format!("cannot run on CPU {cpu}"))?;
-            start()
+            place.ns.spawn(&mut command)
         };
         match thread::scope(|scope| scope.spawn(pinned).join()) {
-            Ok(result) => result,
+            Ok(child) => child,
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
