@@ -23,7 +23,7 @@ use crate::observe::{Log, LogOutput, Observers, Tally};
 use crate::proto::LinkState;
 use crate::proto::lab2::{Command, Constants, Durable, Lab2};
 use crate::proto::time::{Instant, Now};
-use crate::sys::{Interest, InterfaceLock, PacketSocket, Poller, clock};
+use crate::sys::{Alarm, Interest, InterfaceLock, PacketSocket, Poller, clock};
 
 /// The most batches of frames that one turn receives.
 const BATCHES: usize = 4;
@@ -39,6 +39,7 @@ const PACKETS: u64 = 0;
 const WATCH: u64 = 1;
 const SIGNALS: u64 = 2;
 const CONTROL: u64 = 3;
+const ALARM: u64 = 4;
 
 /// Runs a daemon until it was asked to shut down and has done so.
 ///
@@ -88,6 +89,8 @@ struct Daemon {
     driver: Driver<Lab2>,
     around: Surroundings,
     poller: Poller,
+    /// Ends a wait in time for the next deadline.
+    alarm: Alarm,
     signals: Signals,
     server: Server,
     /// Whether the poller waits for the server.
@@ -108,6 +111,8 @@ impl Daemon {
         let server = Server::listen(&options.control_path())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
+        let alarm = Alarm::new().map_err(Error::system("make a timer"))?;
+        add(&poller, &alarm, ALARM)?;
         add(&poller, attachment.watch(), WATCH)?;
         add(&poller, &signals, SIGNALS)?;
         add(&poller, server.poller(), CONTROL)?;
@@ -130,6 +135,7 @@ impl Daemon {
                 observers,
             },
             poller,
+            alarm,
             signals,
             server,
             server_awaited: true,
@@ -143,7 +149,7 @@ impl Daemon {
 
     fn run(&mut self) -> Result<(), Error> {
         self.notifier.ready();
-        self.look_at_interface()?;
+        self.look_at_interface(clock::now())?;
         let result = loop {
             if self.is_over() {
                 break Ok(());
@@ -170,39 +176,38 @@ impl Daemon {
 
     fn turn(&mut self) -> Result<(), Error> {
         let ready = self.wait()?;
+        // Reading the clocks costs a hundredth of a hop: once a turn is enough.
+        let now = clock::now();
+        self.notice_lateness(now.monotonic);
         if ready.packets {
-            self.receive()?;
+            self.receive(now)?;
         }
-        self.time_out();
+        self.time_out(now);
         if ready.watch {
             let heard = self.around.attachment.heard();
             heard.map_err(Error::system("hear of changes to the interfaces"))?;
         }
-        self.look_at_interface()?;
+        self.look_at_interface(now)?;
         if ready.signals {
-            self.heed_signals()?;
+            self.heed_signals(now)?;
         }
-        self.serve_clients(ready.control)?;
-        self.keep_house();
+        self.serve_clients(now.monotonic, ready.control)?;
+        self.keep_house(now.monotonic);
         Ok(())
     }
 
     /// Waits until something is ready or due.
     fn wait(&mut self) -> Result<Ready, Error> {
-        let due = self.driver.deadline();
         let deadlines = [
-            due,
+            self.driver.deadline(),
             self.server.deadline(),
             self.around.attachment.deadline(),
             self.give_up,
         ];
         let deadline = deadlines.into_iter().flatten().min();
-        let start = clock::now().monotonic;
-        let timeout = deadline.map(|deadline| deadline.since(start));
-        self.poller.wait(timeout).map_err(Error::system("wait"))?;
-        if let Some(due) = due {
-            self.notice_lateness(due);
-        }
+        let set = self.alarm.by(deadline);
+        set.map_err(Error::system("set the timer"))?;
+        self.poller.wait(None).map_err(Error::system("wait"))?;
         let mut ready = Ready::default();
         for found in self.poller.ready() {
             match found.key {
@@ -210,6 +215,7 @@ impl Daemon {
                 WATCH => ready.watch = true,
                 SIGNALS => ready.signals = true,
                 CONTROL => ready.control = true,
+                ALARM => self.alarm.went_off(),
                 _ => {}
             }
         }
@@ -217,8 +223,10 @@ impl Daemon {
     }
 
     /// So late that a member may have given this one up is worth saying.
-    fn notice_lateness(&mut self, due: Instant) {
-        let now = clock::now().monotonic;
+    fn notice_lateness(&mut self, now: Instant) {
+        let Some(due) = self.driver.deadline() else {
+            return;
+        };
         let late = now.since(due);
         if late > self.driver.machine().constants().take_timeout {
             self.around.observers.tally.late_wake_up();
@@ -226,11 +234,10 @@ impl Daemon {
         }
     }
 
-    fn receive(&mut self) -> Result<(), Error> {
+    fn receive(&mut self, mut now: Now) -> Result<(), Error> {
         for _ in 0..BATCHES {
-            let now = clock::now();
             match self.driver.receive(now, &mut self.around.environment()) {
-                Ok(true) => {}
+                Ok(true) => now = clock::now(),
                 Ok(false) => break,
                 Err(error) => {
                     let step = self.around.attachment.fail(now.monotonic, &error);
@@ -241,9 +248,8 @@ impl Daemon {
         Ok(())
     }
 
-    fn time_out(&mut self) {
+    fn time_out(&mut self, now: Now) {
         for _ in 0..TIMEOUTS {
-            let now = clock::now();
             if self.driver.deadline().is_none_or(|due| due > now.monotonic) {
                 break;
             }
@@ -251,9 +257,8 @@ impl Daemon {
         }
     }
 
-    fn look_at_interface(&mut self) -> Result<(), Error> {
+    fn look_at_interface(&mut self, now: Now) -> Result<(), Error> {
         for _ in 0..STEPS {
-            let now = clock::now();
             let Some(step) = self.around.attachment.look(now.monotonic) else {
                 break;
             };
@@ -278,8 +283,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn heed_signals(&mut self) -> Result<(), Error> {
-        let now = clock::now();
+    fn heed_signals(&mut self, now: Now) -> Result<(), Error> {
         let wish = self.signals.drain(now.monotonic);
         match wish.map_err(Error::system("read signals"))? {
             None => Ok(()),
@@ -299,8 +303,7 @@ impl Daemon {
         }
     }
 
-    fn serve_clients(&mut self, ready: bool) -> Result<(), Error> {
-        let now = clock::now().monotonic;
+    fn serve_clients(&mut self, now: Instant, ready: bool) -> Result<(), Error> {
         let (machine, around) = (self.driver.machine(), &mut self.around);
         self.server.serve(now, ready, |request| match request {
             Request::Status => {
@@ -322,8 +325,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn keep_house(&mut self) {
-        let now = clock::now().monotonic;
+    fn keep_house(&mut self, now: Instant) {
         let Surroundings {
             attachment, store, ..
         } = &mut self.around;

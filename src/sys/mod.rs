@@ -3,6 +3,7 @@
 //! The only room with `unsafe` in it, and each file that needs it says so at its head: everywhere
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
 
+mod alarm;
 pub mod clock;
 mod filter;
 mod interface;
@@ -13,6 +14,7 @@ mod poller;
 mod ring;
 mod watch;
 
+pub use alarm::Alarm;
 pub use interface::Interface;
 pub use lock::{Holder, InterfaceLock, LockError};
 pub use packet::{OpenError, PacketSocket};
