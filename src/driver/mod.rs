@@ -8,3 +8,6 @@ mod pump;
 pub use batch::{MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
 pub use link::Link;
 pub use pump::{Driver, Environment, Observe, Store};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,397 @@
+//! What the driver owes a machine, its store, its link and its observer, shown by doubles that
+//! panic when they are misused and write down what happens in one journal.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{
+    Driver, Environment, Link, Observe, RECEIVE_BATCH, ReceiveBatch, Store, TRANSMIT_BATCH,
+    TransmitBatch,
+};
+use crate::proto::time::{Instant, Now};
+use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+
+const NOW: Now = Now {
+    monotonic: Instant::from_nanos(7),
+    wall: 70,
+};
+
+/// What happened, in order, in everybody's words.
+#[derive(Debug, Clone, Default)]
+struct Journal(Rc<RefCell<Vec<String>>>);
+
+impl Journal {
+    fn write(&self, line: impl Into<String>) {
+        self.0.borrow_mut().push(line.into());
+    }
+
+    fn take(&self) -> Vec<String> {
+        self.0.take()
+    }
+}
+
+/// A machine that does what it hears: each byte of a frame or a command is an order.
+///
+/// `d`: something durable; `e`: an event; any capital letter: a frame of that letter. A frame
+/// `X` that was accepted makes a durable and a frame `Y`.
+#[derive(Debug, Default)]
+struct Puppet {
+    journal: Journal,
+    durable: Option<u32>,
+    stored: u32,
+    frames: VecDeque<u8>,
+    unsettled: Vec<(u64, u8)>,
+    next_ticket: u64,
+    events: VecDeque<&'static str>,
+    deadline: Option<Instant>,
+}
+
+impl Puppet {
+    fn obey(&mut self, now: Now, orders: &[u8]) {
+        assert_eq!(now, NOW, "the driver has a clock of its own");
+        let drained = self.durable.is_none()
+            && self.frames.is_empty()
+            && self.unsettled.is_empty()
+            && self.events.is_empty();
+        assert!(drained, "not drained after the last input: {self:?}");
+        for &order in orders {
+            match order {
+                b'd' => self.durable = Some(self.stored + 1),
+                b'e' => self.events.push_back("e"),
+                frame => self.frames.push_back(frame),
+            }
+        }
+    }
+}
+
+impl Machine for Puppet {
+    type Command = &'static [u8];
+    type Event = &'static str;
+    type Durable = u32;
+
+    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
+        let text = String::from_utf8_lossy(frame);
+        self.journal.write(format!("hears {text} of {age:?}"));
+        self.obey(now, frame);
+    }
+
+    fn handle_command(&mut self, now: Now, command: &'static [u8]) {
+        self.journal.write("is commanded");
+        self.obey(now, command);
+    }
+
+    fn handle_link(&mut self, now: Now, link: LinkState) {
+        self.journal.write(format!("link {link:?}"));
+        self.obey(now, b"deA");
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.journal.write("time-out");
+        self.obey(now, b"deA");
+    }
+
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+        assert_eq!(now, NOW);
+        let at = self.unsettled.iter().position(|&(id, _)| id == ticket.0);
+        let (_, frame) = self.unsettled.remove(at.expect("a ticket of this machine"));
+        self.journal
+            .write(format!("{} {sent:?}", char::from(frame)));
+        if frame == b'X' && sent == Sent::Accepted {
+            self.durable = Some(self.stored + 1);
+            self.frames.push_back(b'Y');
+        }
+    }
+
+    fn poll_durable(&mut self) -> Option<u32> {
+        let durable = self.durable.take();
+        self.stored = durable.unwrap_or(self.stored);
+        durable
+    }
+
+    fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        assert_eq!(self.durable, None, "asked for a frame before the durable");
+        let frame = self.frames.pop_front()?;
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.unsettled.push((ticket, frame));
+        buf[0] = frame;
+        Some(Transmit {
+            len: 1,
+            ticket: Ticket(ticket),
+        })
+    }
+
+    fn poll_event(&mut self) -> Option<&'static str> {
+        assert!(self.unsettled.is_empty(), "an event before an outcome");
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+impl Store<u32> for Journal {
+    fn store(&mut self, durable: &u32) {
+        self.write(format!("store {durable}"));
+    }
+}
+
+impl Observe<&'static str> for Journal {
+    fn observe(&mut self, now: Now, event: &&'static str) {
+        assert_eq!(now, NOW);
+        self.write(*event);
+    }
+}
+
+/// A link with one answer for each call that is to come; one more call panics.
+#[derive(Debug, Default)]
+struct Wire {
+    journal: Journal,
+    arrived: VecDeque<io::Result<Vec<(&'static [u8], Duration)>>>,
+    takes: VecDeque<io::Result<usize>>,
+}
+
+impl Link for Wire {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+        assert_eq!(now, NOW);
+        let arrived = self
+            .arrived
+            .pop_front()
+            .expect("nothing is to be received")?;
+        batch.frames.clear();
+        for (buffer, (frame, age)) in batch.buffers.iter_mut().zip(arrived) {
+            buffer[..frame.len()].copy_from_slice(frame);
+            batch.frames.push((frame.len(), age));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+        assert!(!batch.is_empty(), "a call for nothing");
+        let frames: Vec<u8> = batch.iter().map(|frame| frame[0]).collect();
+        let text = String::from_utf8_lossy(&frames);
+        self.journal.write(format!("send {text}"));
+        self.takes.pop_front().expect("nothing is to be sent")
+    }
+}
+
+/// A driver with its surroundings; one journal for all.
+struct Stage {
+    driver: Driver<Puppet>,
+    wire: Wire,
+    journal: Journal,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let journal = Journal::default();
+        let puppet = Puppet {
+            journal: journal.clone(),
+            ..Puppet::default()
+        };
+        Self {
+            driver: Driver::new(puppet),
+            wire: Wire {
+                journal: journal.clone(),
+                ..Wire::default()
+            },
+            journal,
+        }
+    }
+
+    /// The link will take this many frames of the next batch.
+    fn takes(mut self, count: usize) -> Self {
+        self.wire.takes.push_back(Ok(count));
+        self
+    }
+
+    fn refuses(mut self, kind: io::ErrorKind) -> Self {
+        self.wire.takes.push_back(Err(kind.into()));
+        self
+    }
+
+    fn arrived(mut self, frames: &[&'static [u8]]) -> Self {
+        let ages = (1..).map(Duration::from_nanos);
+        let frames = frames.iter().copied().zip(ages).collect();
+        self.wire.arrived.push_back(Ok(frames));
+        self
+    }
+
+    /// Does something with the driver while the link is there, and says what happened.
+    fn with<T>(
+        &mut self,
+        act: impl FnOnce(&mut Driver<Puppet>, &mut Environment<'_, Wire, Journal, Journal>) -> T,
+    ) -> (T, Vec<String>) {
+        let mut environment = Environment {
+            link: Some(&mut self.wire),
+            store: &mut self.journal.clone(),
+            observer: &mut self.journal.clone(),
+        };
+        let result = act(&mut self.driver, &mut environment);
+        (result, self.journal.take())
+    }
+
+    fn command(&mut self, orders: &'static [u8]) -> Vec<String> {
+        self.with(|driver, environment| driver.command(NOW, orders, environment))
+            .1
+    }
+}
+
+#[test]
+fn the_durable_is_stored_before_a_frame_leaves_and_events_come_last() {
+    let mut stage = Stage::new().takes(1);
+    let said = stage.command(b"edA");
+    assert_eq!(
+        said,
+        ["is commanded", "store 1", "send A", "A Accepted", "e"]
+    );
+}
+
+#[test]
+fn what_follows_from_an_accepted_frame_is_stored_and_sent_in_its_turn() {
+    let mut stage = Stage::new().takes(2).takes(1);
+    let said = stage.command(b"dXBe");
+    let expected = [
+        "is commanded",
+        "store 1",
+        "send XB",
+        "X Accepted",
+        "B Accepted",
+        "store 2",
+        "send Y",
+        "Y Accepted",
+        "e",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn every_input_is_drained() {
+    let mut stage = Stage::new().takes(1).takes(1).takes(1);
+    let drained = ["store", "send A", "A Accepted", "e"];
+    let (_, timeout) = stage.with(|driver, environment| driver.timeout(NOW, environment));
+    let (_, link) =
+        stage.with(|driver, environment| driver.link_changed(NOW, LinkState::Down, environment));
+    let command = stage.command(b"deA");
+    for said in [timeout, link, command] {
+        let after_the_input = said[1..].iter().zip(drained);
+        for (found, expected) in after_the_input {
+            assert!(found.starts_with(expected), "{said:?}");
+        }
+        assert_eq!(said.len(), 1 + drained.len());
+    }
+}
+
+#[test]
+fn frames_that_the_link_did_not_take_are_reported_as_failed_one_by_one() {
+    let mut stage = Stage::new().takes(1);
+    let said = stage.command(b"ABC");
+    let outcomes = ["A Accepted", "B Failed", "C Failed"];
+    assert_eq!(said[2..], outcomes);
+}
+
+#[test]
+fn frames_of_a_batch_that_the_link_refused_are_reported_as_failed() {
+    let mut stage = Stage::new().refuses(io::ErrorKind::NetworkDown);
+    let said = stage.command(b"XB");
+    assert_eq!(said[2..], ["X Failed", "B Failed"]);
+}
+
+#[test]
+fn without_a_link_every_frame_has_failed_and_nothing_is_received() {
+    let mut stage = Stage::new();
+    let mut environment: Environment<'_, Wire, _, _> = Environment {
+        link: None,
+        store: &mut stage.journal.clone(),
+        observer: &mut stage.journal.clone(),
+    };
+    stage.driver.command(NOW, b"dAe", &mut environment);
+    let more = stage.driver.receive(NOW, &mut environment);
+    assert!(!more.expect("no link, no error"));
+    let said = stage.journal.take();
+    assert_eq!(said, ["is commanded", "store 1", "A Failed", "e"]);
+}
+
+#[test]
+fn more_frames_than_one_batch_holds_go_in_several() {
+    let mut stage = Stage::new().takes(TRANSMIT_BATCH).takes(1);
+    let said = stage.command(b"ABCDEFGHI");
+    let sends: Vec<_> = said
+        .iter()
+        .filter(|line| line.starts_with("send"))
+        .collect();
+    assert_eq!(sends, ["send ABCDEFGH", "send I"]);
+    assert_eq!(
+        said.iter()
+            .filter(|line| line.ends_with("Accepted"))
+            .count(),
+        9
+    );
+}
+
+#[test]
+fn each_received_frame_is_handled_and_drained_before_the_next() {
+    let mut stage = Stage::new()
+        .arrived(&[b"dAe", b"B", b"e"])
+        .takes(1)
+        .takes(1);
+    let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    assert!(!more.expect("received"), "there is no more");
+    let expected = [
+        "hears dAe of 1ns",
+        "store 1",
+        "send A",
+        "A Accepted",
+        "e",
+        "hears B of 2ns",
+        "send B",
+        "B Accepted",
+        "hears e of 3ns",
+        "e",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_full_batch_says_that_there_may_be_more_and_is_one_call() {
+    let frames = [b"e".as_slice(); RECEIVE_BATCH];
+    let mut stage = Stage::new().arrived(&frames);
+    let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    assert!(more.expect("received"));
+    assert_eq!(said.len(), 2 * RECEIVE_BATCH);
+}
+
+#[test]
+fn nothing_received_is_nothing_done() {
+    let mut stage = Stage::new().arrived(&[]);
+    let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    assert!(!more.expect("received"));
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn an_error_of_the_link_passes_through_and_the_machine_is_untouched() {
+    let mut stage = Stage::new().arrived(&[b"e"]);
+    stage.with(|driver, environment| driver.receive(NOW, environment).expect("received"));
+    let broken = Err(io::ErrorKind::NetworkDown.into());
+    stage.wire.arrived.push_back(broken);
+    let (result, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let error = result.expect_err("the link is broken");
+    assert_eq!(error.kind(), io::ErrorKind::NetworkDown);
+    assert_eq!(said, [""; 0], "not even the last batch's frames again");
+}
+
+#[test]
+fn the_deadline_is_the_machines() {
+    let deadline = Some(Instant::from_nanos(99));
+    let driver = Driver::new(Puppet {
+        deadline,
+        ..Puppet::default()
+    });
+    assert_eq!(driver.deadline(), deadline);
+    assert_eq!(driver.machine().deadline, deadline);
+}
