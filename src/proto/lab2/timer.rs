@@ -9,12 +9,13 @@ pub(super) enum Timer {
     Lease,
     /// When to tell the previous holder that its TAKE_TOKEN was accepted.
     Acknowledge,
+    /// When an OWNER is to broadcast TOKEN_IS_HERE: before it passes the token on, which would
+    /// overtake it.
+    Heartbeat,
     /// When to repeat TAKE_TOKEN, or to give the member up.
     Take,
     /// When an OWNER without work is to pass the token on.
     Pass,
-    /// When an OWNER is to broadcast TOKEN_IS_HERE.
-    Heartbeat,
     /// When a WAITER loses its patience.
     Waiter,
     /// When a LOOSER or a candidate has waited long enough for an answer.
@@ -32,9 +33,9 @@ impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
         Self::Lease,
         Self::Acknowledge,
+        Self::Heartbeat,
         Self::Take,
         Self::Pass,
-        Self::Heartbeat,
         Self::Waiter,
         Self::Answer,
         Self::Ask,
