@@ -214,6 +214,34 @@ fn a_weaker_token_elsewhere_is_answered_to_its_holder_and_to_all() {
 }
 
 #[test]
+fn weaker_tokens_of_other_chains_are_answered_every_time() {
+    let mut rig = Rig::owner();
+    for _ in 0..5 {
+        assert_eq!(rig.hear_all(7, here(token_of(10, 7, 1))).len(), 2);
+    }
+}
+
+#[test]
+fn the_past_of_its_own_chain_is_answered_once_a_period_for_all_together() {
+    let mut rig = working();
+    assert_eq!(rig.hear_all(7, here(token(9))).len(), 2);
+    assert_eq!(rig.hear_all(7, here(token(9))), [""; 0]);
+    assert_eq!(rig.hear_all(3, here(token(8))), [""; 0]);
+    rig.pass_time(HEARTBEAT);
+    assert_eq!(rig.hear_all(3, here(token(8))).len(), 2);
+}
+
+#[test]
+fn a_heartbeat_that_its_own_token_has_overtaken_is_not_answered() {
+    let mut rig = Rig::waiter();
+    rig.hear(3, take(token(15)));
+    for overtaken in [14, 11] {
+        assert_eq!(rig.hear_all(7, here(token(overtaken))), [""; 0]);
+    }
+    assert_eq!(rig.hear_all(7, here(token(10))).len(), 2);
+}
+
+#[test]
 fn where_is_token_is_answered_with_token_is_here_to_the_sender() {
     let mut rig = Rig::owner();
     let said = rig.hear_all(7, Message::WhereIsToken);

@@ -278,3 +278,14 @@ fn with_idle_hold_0_a_row_of_members_that_do_not_answer_is_no_busy_loop() {
     assert!(said.len() < 1_000 / 5 + 12, "{} frames", said.len());
     assert_eq!(rig.state(), State::Owner);
 }
+
+#[test]
+fn a_heartbeat_that_is_due_with_the_hand_over_goes_before_it() {
+    let constants = crate::proto::lab2::Constants {
+        idle_hold: HEARTBEAT,
+        ..Default::default()
+    };
+    let mut rig = Rig::owner_with(constants);
+    let said = rig.pass_time(HEARTBEAT);
+    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to all", OFFER]);
+}

@@ -1,0 +1,368 @@
+//! The steady path, frame in → decode → decide → encode → frame out, allocates nothing, and a hop
+//! of the token costs one frame: real machines behind real drivers with the daemon's observers,
+//! over a segment in memory.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Kind};
+use ringd::driver::{
+    Driver, Environment, Link, MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, Store, TransmitBatch,
+};
+use ringd::observe::{Log, Observers, Tally};
+use ringd::proto::LinkState;
+use ringd::proto::lab2::{Constants, Durable, Lab2};
+use ringd::proto::time::{Instant, Now};
+
+thread_local! {
+    /// How often this thread has asked for memory.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting.
+struct Counting;
+
+fn count() {
+    // A thread that ends has no counter any more, and nobody asks for it.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator as it came; counting touches no memory but
+// the thread's own counter, which needs none.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps `dealloc`'s contract, and `ptr` came from `System`.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps `realloc`'s contract, and `ptr` came from `System`.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How long a frame is under way.
+const FLIGHT: Duration = Duration::from_micros(20);
+
+/// A frame under way: when it arrives, its bytes and how many of them count.
+type Flight = (Instant, usize, [u8; MAX_FRAME]);
+
+/// A segment: a queue for each node, and how many frames of each kind were sent.
+struct Segment {
+    inboxes: Vec<VecDeque<Flight>>,
+    unicast: [u64; 10],
+    broadcast: [u64; 10],
+}
+
+impl Segment {
+    fn new(nodes: usize) -> Self {
+        let inboxes = (0..nodes).map(|_| VecDeque::with_capacity(256));
+        Self {
+            inboxes: inboxes.collect(),
+            unicast: [0; 10],
+            broadcast: [0; 10],
+        }
+    }
+
+    fn carry(&mut self, now: Instant, from: usize, bytes: &[u8]) {
+        let frame = Frame::decode(bytes).expect("machines send valid frames");
+        let kind = frame.message.kind() as usize;
+        let broadcast = frame.destination == MacAddr::BROADCAST;
+        let counts = if broadcast {
+            &mut self.broadcast
+        } else {
+            &mut self.unicast
+        };
+        counts[kind] += 1;
+        let mut flight = (now + FLIGHT, bytes.len(), [0; MAX_FRAME]);
+        flight.2[..bytes.len()].copy_from_slice(bytes);
+        for (to, inbox) in self.inboxes.iter_mut().enumerate() {
+            if to != from && (broadcast || frame.destination == mac(to)) {
+                inbox.push_back(flight);
+            }
+        }
+    }
+}
+
+/// One node's place on the segment.
+struct Port<'a> {
+    segment: &'a RefCell<Segment>,
+    at: usize,
+    now: Instant,
+}
+
+impl Link for Port<'_> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+        let inbox = &mut self.segment.borrow_mut().inboxes[self.at];
+        batch.frames.clear();
+        while let Some(&(due, len, ref bytes)) = inbox.front() {
+            if due > now.monotonic || batch.frames.len() == RECEIVE_BATCH {
+                break;
+            }
+            batch.buffers[batch.frames.len()] = *bytes;
+            batch.frames.push((len, now.monotonic.since(due)));
+            inbox.pop_front();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+        let mut segment = self.segment.borrow_mut();
+        for frame in batch.iter() {
+            segment.carry(self.now, self.at, frame);
+        }
+        Ok(batch.len())
+    }
+}
+
+/// Keeps the last thing that it was given.
+struct LastWord(Option<Durable>);
+
+impl Store<Durable> for LastWord {
+    fn store(&mut self, durable: &Durable) {
+        self.0 = Some(*durable);
+    }
+}
+
+struct Node<'a> {
+    driver: Driver<Lab2>,
+    port: Port<'a>,
+    store: LastWord,
+    observers: Observers,
+}
+
+impl Node<'_> {
+    /// Does something with the driver in this node's surroundings.
+    fn act<T>(
+        &mut self,
+        now: Now,
+        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastWord, Observers>) -> T,
+    ) -> T {
+        self.port.now = now.monotonic;
+        // A port borrows the segment for as long as the whole ring does.
+        let mut port = Port {
+            segment: self.port.segment,
+            ..self.port
+        };
+        let mut environment = Environment {
+            link: Some(&mut port),
+            store: &mut self.store,
+            observer: &mut self.observers,
+        };
+        act(&mut self.driver, &mut environment)
+    }
+
+    fn arrival(&self) -> Option<Instant> {
+        let segment = self.port.segment.borrow();
+        segment.inboxes[self.port.at].front().map(|flight| flight.0)
+    }
+}
+
+fn mac(at: usize) -> MacAddr {
+    let [.., high, low] = (at + 1).to_be_bytes();
+    MacAddr([2, 0, 0, 0, high, low])
+}
+
+/// A ring of machines behind drivers.
+struct Ring<'a> {
+    now: Now,
+    segment: &'a RefCell<Segment>,
+    nodes: Vec<Node<'a>>,
+}
+
+impl<'a> Ring<'a> {
+    fn new(segment: &'a RefCell<Segment>, constants: &Constants) -> Self {
+        let now = Now {
+            monotonic: Instant::from_nanos(1_000_000_000),
+            wall: 1_700_000_000_000_000_000,
+        };
+        let blank = Durable {
+            my_token_number: 0,
+            known: None,
+        };
+        let count = segment.borrow().inboxes.len();
+        let node = |at| Node {
+            driver: Driver::new(Lab2::new(constants.clone(), blank)),
+            port: Port {
+                segment,
+                at,
+                now: now.monotonic,
+            },
+            store: LastWord(None),
+            observers: Observers {
+                tally: Tally::new().expect("a histogram"),
+                log: Log::new(false),
+            },
+        };
+        let mut ring = Self {
+            now,
+            segment,
+            nodes: (0..count).map(node).collect(),
+        };
+        for (at, node) in ring.nodes.iter_mut().enumerate() {
+            let up = LinkState::Up {
+                mac: mac(at),
+                ip: [0; 16],
+                mtu: 1500,
+            };
+            node.act(now, |driver, environment| {
+                driver.link_changed(now, up, environment);
+            });
+        }
+        ring
+    }
+
+    /// Lets time pass, from one arrival or deadline to the next.
+    fn run(&mut self, time: Duration) {
+        let end = self.now.monotonic + time;
+        loop {
+            let due = |node: &Node| {
+                node.arrival()
+                    .into_iter()
+                    .chain(node.driver.deadline())
+                    .min()
+            };
+            let next = self.nodes.iter().filter_map(due).min();
+            let Some(next) = next.filter(|&next| next <= end) else {
+                break;
+            };
+            self.move_to(next);
+            let now = self.now;
+            for node in &mut self.nodes {
+                if node.arrival().is_some_and(|at| at <= now.monotonic) {
+                    node.act(now, |driver, environment| driver.receive(now, environment))
+                        .expect("a link in memory");
+                }
+                if node.driver.deadline().is_some_and(|at| at <= now.monotonic) {
+                    node.act(now, |driver, environment| driver.timeout(now, environment));
+                }
+            }
+        }
+        self.move_to(end);
+    }
+
+    fn move_to(&mut self, to: Instant) {
+        let by = to.since(self.now.monotonic);
+        self.now.monotonic = self.now.monotonic + by;
+        self.now.wall += u64::try_from(by.as_nanos()).expect("short");
+    }
+
+    fn hand_overs(&self) -> u64 {
+        let counters = |node: &Node| node.observers.tally.counters(0).hand_overs;
+        self.nodes.iter().map(counters).sum()
+    }
+}
+
+/// What a ring has done in a while of its steady path.
+struct Steady {
+    hops: u64,
+    allocations: u64,
+    unicast: [u64; 10],
+    broadcast: [u64; 10],
+}
+
+fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
+    let constants = Constants {
+        idle_hold,
+        ..Constants::default()
+    };
+    let segment = RefCell::new(Segment::new(nodes));
+    let mut ring = Ring::new(&segment, &constants);
+    ring.run(Duration::from_secs(2));
+
+    let (hops, before) = (ring.hand_overs(), ALLOCATIONS.get());
+    let (unicast, broadcast) = {
+        let mut segment = ring.segment.borrow_mut();
+        (
+            std::mem::take(&mut segment.unicast),
+            std::mem::take(&mut segment.broadcast),
+        )
+    };
+    assert!(unicast.iter().chain(&broadcast).sum::<u64>() > 0);
+    ring.run(time);
+    let allocations = ALLOCATIONS.get() - before;
+    let hops = ring.hand_overs() - hops;
+    let segment = segment.borrow();
+    Steady {
+        hops,
+        allocations,
+        unicast: segment.unicast,
+        broadcast: segment.broadcast,
+    }
+}
+
+/// The frames of one kind; what is left are the others.
+fn take(counts: &mut [u64; 10], kind: Kind) -> u64 {
+    std::mem::take(&mut counts[kind as usize])
+}
+
+#[test]
+fn nothing_is_allocated_and_a_hop_costs_one_frame_where_the_token_never_rests() {
+    for nodes in [2, 8] {
+        let mut steady = measure(nodes, Duration::ZERO, Duration::from_millis(1_000));
+        assert!(steady.hops > 40_000, "{} hops", steady.hops);
+        assert_eq!(steady.allocations, 0, "{nodes} nodes");
+        let offers = take(&mut steady.unicast, Kind::TakeToken);
+        assert!(
+            offers.abs_diff(steady.hops) <= 1,
+            "{offers} for {} hops",
+            steady.hops
+        );
+        let heartbeats = take(&mut steady.broadcast, Kind::TokenIsHere);
+        assert!(
+            (9..=11).contains(&heartbeats),
+            "{nodes} nodes: {heartbeats}"
+        );
+        assert_eq!(steady.unicast, [0; 10], "{nodes} nodes: of each kind");
+        assert_eq!(steady.broadcast, [0; 10], "{nodes} nodes: of each kind");
+    }
+}
+
+#[test]
+fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_rests() {
+    for nodes in [2, 8] {
+        let hold = Duration::from_millis(10);
+        let mut steady = measure(nodes, hold, Duration::from_secs(60));
+        assert!(steady.hops > 5_900, "{} hops", steady.hops);
+        assert_eq!(steady.allocations, 0, "{nodes} nodes");
+        let offers = take(&mut steady.unicast, Kind::TakeToken);
+        let answers = take(&mut steady.unicast, Kind::TokenIsHere);
+        assert!(offers.abs_diff(steady.hops) <= 1);
+        assert!(
+            answers.abs_diff(steady.hops) <= 1,
+            "{answers} for {} hops of {nodes}, {:?} {:?}",
+            steady.hops,
+            steady.unicast,
+            steady.broadcast
+        );
+        let heartbeats = take(&mut steady.broadcast, Kind::TokenIsHere);
+        assert!(
+            (550..=610).contains(&heartbeats),
+            "{nodes} nodes: {heartbeats}"
+        );
+        assert_eq!(steady.unicast, [0; 10], "{nodes} nodes: of each kind");
+        assert_eq!(steady.broadcast, [0; 10], "{nodes} nodes: of each kind");
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = ALLOCATIONS.get();
+    let memory = std::hint::black_box(Vec::<u8>::with_capacity(100));
+    assert_eq!(ALLOCATIONS.get() - before, 1);
+    drop(memory);
+}
