@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         a_passed_token_is_acknowledged_even_if_it_does_not_stay,
         it_refuses_an_offer_that_is_not_stronger,
         it_does_not_take_one_offer_twice,
+        it_does_not_take_one_offer_again_after_its_lease,
+        it_does_not_take_one_offer_again_after_a_restart,
         it_ignores_an_offer_to_everybody,
         it_is_patient_for_a_waiter_timeout,
         heartbeats_keep_it_waiting,
@@ -228,6 +230,41 @@ fn it_does_not_take_one_offer_twice() -> Result<()> {
         "{answer:?}"
     );
     stand.wait_for_state("WAITER")
+}
+
+/// The token that the daemon had is offered once more, by a late copy of the offer.
+fn does_not_take_again(stand: &Stand, offered: Token) -> Result<()> {
+    let mark = stand.mark();
+    stand.low.send(stand.mac(), &offers(offered))?;
+    // A holder acknowledges at once.
+    stand.low.collect(HEARTBEAT / 2)?;
+    let claim = stand.sent_from(mark).into_iter().find(is_claim);
+    ensure!(
+        claim.is_none(),
+        "it took the token that it had lost: {claim:?}"
+    );
+    Ok(())
+}
+
+fn it_does_not_take_one_offer_again_after_its_lease() -> Result<()> {
+    let stand = Stand::new(BINARIES, timing())?;
+    let token = stand.give()?;
+    stand.daemon.signal(Signal::SIGSTOP)?;
+    thread::sleep(timing().waiter_timeout() + HEARTBEAT);
+    let mark = stand.mark();
+    stand.daemon.signal(Signal::SIGCONT)?;
+    stand.wait_from(mark, |seen| seen.message == Message::WhereIsToken)?;
+    does_not_take_again(&stand, token)
+}
+
+fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
+    let mut stand = Stand::new(BINARIES, timing())?;
+    let token = stand.give()?;
+    stand.daemon.kill()?;
+    let mark = stand.mark();
+    stand.daemon.start()?;
+    stand.wait_from(mark, |seen| seen.message == Message::WhereIsToken)?;
+    does_not_take_again(&stand, token)
 }
 
 fn it_ignores_an_offer_to_everybody() -> Result<()> {
