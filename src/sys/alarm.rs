@@ -13,8 +13,9 @@ use crate::proto::time::Instant;
 ///
 /// Deadlines are mostly put off: every frame gives the token's members patience anew. Setting the
 /// hardware's timer and taking it back costs more than the rest of a hop where the machine is a
-/// virtual one. So an alarm that is set is left alone until it goes off, and only then is it set
-/// to what has become of the deadline. A timer that waits costs nothing.
+/// virtual one. So where waits are many, an alarm that is set is left alone until it goes off, and
+/// only then is it set to what has become of the deadline. Where they are few, a wake-up for
+/// nothing would cost more than what it saves: the first few waits after it went off do put it off.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,
@@ -22,7 +23,13 @@ pub struct Alarm {
     set: Option<Instant>,
     /// It has gone off, and is readable until it is set again.
     off: bool,
+    /// Waits since it went off.
+    waits: u32,
 }
+
+/// Waits after it went off for which an alarm follows every change of the deadline: more than a
+/// turn of the token takes at rest, and few beside those of a rotation without a pause.
+const FOLLOWED: u32 = 8;
 
 impl Alarm {
     /// An alarm that is not set, on the clock of [`clock::now`](super::clock::now).
@@ -35,6 +42,7 @@ impl Alarm {
             timer: TimerFd::new(ClockId::CLOCK_BOOTTIME, flags)?,
             set: None,
             off: false,
+            waits: 0,
         })
     }
 
@@ -43,8 +51,11 @@ impl Alarm {
     /// # Errors
     /// None on a healthy system.
     pub fn by(&mut self, deadline: Option<Instant>) -> io::Result<()> {
+        self.waits = self.waits.saturating_add(1);
+        let followed = self.waits <= FOLLOWED;
+        let moves = |deadline, set| deadline < set || (followed && deadline > set);
         match deadline {
-            Some(deadline) if self.set.is_none_or(|set| deadline < set) => {
+            Some(deadline) if self.set.is_none_or(|set| moves(deadline, set)) => {
                 // Zero would mean never.
                 let at = Duration::from_nanos(deadline.as_nanos().max(1));
                 let expiration = Expiration::OneShot(TimeSpec::from(at));
@@ -63,6 +74,7 @@ impl Alarm {
     pub fn went_off(&mut self) {
         self.set = None;
         self.off = true;
+        self.waits = 0;
     }
 }
 
@@ -124,6 +136,22 @@ mod tests {
         alarm.by(Some(later)).expect("set");
         assert!(goes_off(&mut poller, PATIENCE));
         assert!(clock::now().monotonic >= later);
+    }
+
+    #[test]
+    fn it_follows_a_deadline_that_is_put_off_for_the_first_few_waits_only() {
+        let (mut alarm, mut poller) = alarm();
+        let soon = in_millis(50);
+        alarm.by(Some(soon)).expect("set");
+        let late = in_millis(3_600_000);
+        alarm.by(Some(late)).expect("put off");
+        assert!(!goes_off(&mut poller, Some(Duration::from_millis(100))));
+        for _ in 0..super::FOLLOWED {
+            alarm.by(Some(late)).expect("left alone");
+        }
+        alarm.by(Some(in_millis(5))).expect("set");
+        alarm.by(Some(late)).expect("left alone");
+        assert!(goes_off(&mut poller, PATIENCE));
     }
 
     #[test]
