@@ -147,11 +147,14 @@ impl Observe<&'static str> for Journal {
     }
 }
 
+/// Frames with their ages.
+type Arrived = Vec<(&'static [u8], Duration)>;
+
 /// A link with one answer for each call that is to come; one more call panics.
 #[derive(Debug, Default)]
 struct Wire {
     journal: Journal,
-    arrived: VecDeque<io::Result<Vec<(&'static [u8], Duration)>>>,
+    arrived: VecDeque<io::Result<Arrived>>,
     takes: VecDeque<io::Result<usize>>,
 }
 
@@ -273,8 +276,8 @@ fn what_follows_from_an_accepted_frame_is_stored_and_sent_in_its_turn() {
 fn every_input_is_drained() {
     let mut stage = Stage::new().takes(1).takes(1).takes(1);
     let drained = ["store", "send A", "A Accepted", "e"];
-    let (_, timeout) = stage.with(|driver, environment| driver.timeout(NOW, environment));
-    let (_, link) =
+    let ((), timeout) = stage.with(|driver, environment| driver.timeout(NOW, environment));
+    let ((), link) =
         stage.with(|driver, environment| driver.link_changed(NOW, LinkState::Down, environment));
     let command = stage.command(b"deA");
     for said in [timeout, link, command] {

@@ -119,12 +119,11 @@ impl Lab2 {
         // Where the token goes round fast, everybody who has just passed it on waits here until
         // it is back: its heartbeat would be outdated. One that is not taken in time is not.
         let taken_by = tenure.offer.map(|offer| offer.since + take_timeout);
-        match taken_by.filter(|&at| self.now.monotonic < at) {
-            Some(at) => self.timers.set(Timer::Heartbeat, at),
-            None => {
-                self.timer_in(Timer::Heartbeat, take_timeout);
-                self.token_is_here(MacAddr::BROADCAST);
-            }
+        if let Some(at) = taken_by.filter(|&at| self.now.monotonic < at) {
+            self.timers.set(Timer::Heartbeat, at);
+        } else {
+            self.timer_in(Timer::Heartbeat, take_timeout);
+            self.token_is_here(MacAddr::BROADCAST);
         }
     }
 

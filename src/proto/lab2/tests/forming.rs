@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::node::Node;
 use super::words::{mac, ms};
 use super::world::World;
 use crate::proto::lab2::{Command, Constants, Lab2, State};
@@ -103,7 +104,7 @@ fn invariant_3_every_member_that_wants_the_token_gets_it_within_members_plus_1_t
         let all = |world: &World| world.nodes.iter().map(|node| node.tenures).sum::<usize>();
         let before = all(&world);
         while !waiting.is_empty() {
-            let has_it = |world: &World| world.nodes.iter().position(|node| node.may_use_token());
+            let has_it = |world: &World| world.nodes.iter().position(Node::may_use_token);
             world.run_until(ms(100), |world| has_it(world).is_some());
             let at = has_it(&world).expect("just seen");
             waiting.retain(|&other| other != at);
@@ -178,7 +179,7 @@ fn two_rings_that_meet_become_one_and_the_weaker_token_is_destroyed() {
         world.link_up(at);
     }
     world.run(ms(1_500));
-    let strongest = world.owners().filter_map(|node| node.token());
+    let strongest = world.owners().filter_map(Node::token);
     let strongest = strongest
         .max_by(ring_codec::lab2::Token::strength)
         .expect("two");
@@ -191,10 +192,7 @@ fn two_rings_that_meet_become_one_and_the_weaker_token_is_destroyed() {
     }
     world.run(ms(300));
     let mut owners = world.owners();
-    let owner = owners
-        .next()
-        .and_then(|node| node.token())
-        .expect("an owner");
+    let owner = owners.next().and_then(Node::token).expect("an owner");
     assert!(owner.same_chain(&strongest));
     assert_eq!(owners.count(), 0);
 }

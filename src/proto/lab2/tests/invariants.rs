@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use ring_codec::lab2::Kind;
 
+use super::node::{Node, Weather};
 use super::words::ms;
-use super::world::{Weather, World};
+use super::world::World;
 use crate::proto::lab2::{Command, Constants, Lab2};
 
 /// Something that goes wrong, or is wanted.
@@ -127,7 +128,7 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
 fn assert_one_owner(world: &World) {
     let users = world.owners().filter(|node| node.may_use_token()).count();
     assert!(users <= 1, "{users} may use it:\n{}", world.story());
-    let mut held = world.owners().filter_map(|node| node.token());
+    let mut held = world.owners().filter_map(Node::token);
     let Some(first) = held.next() else {
         panic!("nobody has it:\n{}", world.story());
     };

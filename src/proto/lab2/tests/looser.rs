@@ -193,13 +193,13 @@ fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks
     let weaker = token_of(11, 7, 1);
     let mut rig = Rig::asking();
     rig.hear_all(3, generating(token_of(11, 3, 1)));
-    assert_eq!(rig.hear_all(7, generating(weaker)), [""; 0]);
+    assert_eq!(rig.hear(7, generating(weaker)), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.pass_time(LOOSER_TIMEOUT), [QUESTION]);
-    assert_eq!(rig.hear_all(7, generating(weaker)).len(), 2);
+    assert_eq!(rig.hear(7, generating(weaker)).len(), 2);
 
     let mut rig = Rig::candidate();
     rig.hear_all(3, generating(token_of(11, 3, 1)));
-    assert_eq!(rig.hear_all(7, generating(weaker)), [""; 0]);
+    assert_eq!(rig.hear(7, generating(weaker)), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
 }

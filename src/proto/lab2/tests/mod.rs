@@ -9,6 +9,7 @@
     reason = "a test that takes too much from a time-out fails"
 )]
 
+mod node;
 mod rig;
 mod words;
 mod world;
@@ -26,6 +27,7 @@ mod passing;
 mod penalties;
 mod sending;
 mod shutdown;
+mod sync;
 mod transitions;
 mod waiter;
 mod wanting;

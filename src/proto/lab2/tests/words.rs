@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, NO_IP, Token};
+use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, Token};
 
 use crate::proto::lab2::Durable;
 

@@ -9,68 +9,13 @@ use std::time::Duration;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Kind, MAX_FRAME_LEN, Token};
+use ring_codec::lab2::{Kind, MAX_FRAME_LEN};
 
-use super::words::{BLANK, assert_stored, decode, ip, line, mac, show};
-use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, Reason, State};
+use super::node::{Node, Weather};
+use super::words::{assert_stored, decode, line, mac, show};
+use crate::proto::lab2::{Command, Constants, Event, Lab2, Reason};
 use crate::proto::time::{Instant, Now};
 use crate::proto::{LinkState, Machine, Sent, Transmit};
-
-/// What the segment does to frames.
-#[derive(Debug, Clone, Copy)]
-pub struct Weather {
-    /// Frames lost in 1,000.
-    pub lost: u32,
-    /// Frames doubled in 1,000.
-    pub doubled: u32,
-    /// The longest that a frame is under way: more than the time between two frames reorders them.
-    pub delay: Duration,
-}
-
-impl Weather {
-    pub const CLEAR: Self = Self {
-        lost: 0,
-        doubled: 0,
-        delay: Duration::from_micros(100),
-    };
-}
-
-/// One machine with its place on the segment.
-pub struct Node {
-    pub number: u8,
-    /// `None`: the process is dead.
-    pub machine: Option<Lab2>,
-    durable: Durable,
-    /// Only nodes of one island hear each other.
-    pub island: bool,
-    /// The process stands still; what arrived meanwhile.
-    stopped: Option<Vec<(Instant, Vec<u8>)>>,
-    /// The last token that it held.
-    held: Option<Token>,
-    /// How often it has become OWNER, or OWNER of another token.
-    pub tenures: usize,
-    pub ip: [u8; 16],
-}
-
-impl Node {
-    pub fn is_running(&self) -> bool {
-        self.machine.is_some() && self.stopped.is_none()
-    }
-
-    pub fn state(&self) -> Option<State> {
-        self.machine.as_ref().map(Lab2::state)
-    }
-
-    /// The token, if it is OWNER.
-    pub fn token(&self) -> Option<Token> {
-        let machine = self.machine.as_ref()?;
-        machine.token().filter(|_| machine.state() == State::Owner)
-    }
-
-    pub fn may_use_token(&self) -> bool {
-        self.machine.as_ref().is_some_and(Lab2::may_use_token)
-    }
-}
 
 /// What happened to a node.
 enum Note {
@@ -103,23 +48,15 @@ impl World {
     pub fn dark(n: u8, constants: Constants, seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_be_bytes());
-        let node = |number| Node {
-            number,
-            machine: Some(Lab2::new(constants.clone(), BLANK)),
-            durable: BLANK,
-            island: false,
-            stopped: None,
-            held: None,
-            tenures: 0,
-            ip: ip(number),
-        };
         let start = Instant::from_nanos(1_000_000_000);
         Self {
             now: Now {
                 monotonic: start,
                 wall: 1_700_000_000_000_000_000,
             },
-            nodes: (1..=n).map(node).collect(),
+            nodes: (1..=n)
+                .map(|number| Node::new(number, &constants))
+                .collect(),
             weather: Weather::CLEAR,
             constants,
             flights: BinaryHeap::new(),
@@ -293,8 +230,8 @@ impl World {
         if self.log.len() == 120 {
             self.log.pop_front();
         }
-        let node = self.nodes[at].number;
-        self.log.push_back((self.now.monotonic, node, note));
+        let number = self.nodes[at].number;
+        self.log.push_back((self.now.monotonic, number, note));
     }
 
     fn chance(&mut self, of_1000: u32) -> bool {
