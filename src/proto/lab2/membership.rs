@@ -73,13 +73,16 @@ impl Lab2 {
         digest: Digest,
         members: &[Member],
     ) {
-        self.merge(envelope.from, members);
+        let disputed = self.merge(envelope.from, members);
         let me = self.me();
         if members
             .iter()
             .any(|member| member.mac == me && member.ip != self.ip)
         {
             self.correct_own_ip();
+        }
+        if let Some(mac) = disputed {
+            self.let_decide(mac);
         }
         // The rest of a table that did not fit one frame may be what is still missing.
         let more_to_come =
@@ -89,19 +92,25 @@ impl Lab2 {
         }
     }
 
-    fn merge(&mut self, from: MacAddr, members: &[Member]) {
+    /// Adds what is new, and returns a third party of which both tables hold an ip, but not the
+    /// same.
+    fn merge(&mut self, from: MacAddr, members: &[Member]) -> Option<MacAddr> {
         let me = self.me();
         let silent_since = self.now.monotonic.before(self.constants.waiter_timeout());
         let count = self.table.len();
+        let mut disputed = None;
         let prefer = |held: &Member, peer: &Peer, offered: &Member| {
-            if held.mac == me || offered.ip == NO_IP {
-                held.ip
-            } else if held.ip == NO_IP || held.mac == from {
-                offered.ip
-            } else if peer.last_seen.is_some_and(|seen| seen >= silent_since) {
+            if held.mac == me || held.ip == offered.ip {
+                return held.ip;
+            }
+            if held.ip == NO_IP || held.mac == from && offered.ip != NO_IP {
+                return offered.ip;
+            }
+            disputed = disputed.or(Some(held.mac));
+            if offered.ip == NO_IP || peer.last_seen.is_some_and(|seen| seen >= silent_since) {
                 held.ip
             } else {
-                // Nobody can ask the member: all must come to the same choice by themselves.
+                // Perhaps it is dead: all must come to the same choice by themselves.
                 held.ip.max(offered.ip)
             }
         };
@@ -121,6 +130,17 @@ impl Lab2 {
             });
         if added > count && self.may_pass() && !self.timers.is_set(Timer::Pass) {
             self.settle_down();
+        }
+        disputed
+    }
+
+    /// Shows a member the own table from its entry on: if that is wrong it will tell all.
+    fn let_decide(&mut self, mac: MacAddr) {
+        let Some(first) = self.table.find(mac) else {
+            return;
+        };
+        if self.replies_left > 0 && self.once_a_period(mac, |peer| &mut peer.disputed) {
+            self.send(mac, Content::RingMembers { first });
         }
     }
 
@@ -144,7 +164,7 @@ impl Lab2 {
     /// Sends the table, once a period for each cause, as far as the frame in hand may be
     /// answered; the next time goes on where this one ended.
     fn send_table(&mut self, to: MacAddr, cause: fn(&mut Peer) -> &mut Option<Instant>) {
-        if !self.once_a_period(to, cause) {
+        if self.replies_left == 0 || !self.once_a_period(to, cause) {
             return;
         }
         let (len, part) = (self.table.len(), self.members_per_frame());

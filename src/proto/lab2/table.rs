@@ -24,6 +24,8 @@ pub(super) struct Peer {
     pub(super) answered: Option<Instant>,
     /// When its RING_MEMBERS was last returned with the own table.
     pub(super) returned: Option<Instant>,
+    /// When it was last shown the table because its ip was disputed.
+    pub(super) disputed: Option<Instant>,
     /// Where in the table the next RING_MEMBERS to it begins.
     pub(super) cursor: usize,
 }
