@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::node::Node;
-use super::words::{mac, ms};
+use super::words::{ip, mac, ms};
 use super::world::World;
 use crate::proto::lab2::{Command, Constants, Lab2, State};
 
@@ -200,12 +200,33 @@ fn two_rings_that_meet_become_one_and_the_weaker_token_is_destroyed() {
 #[test]
 fn a_wrong_ip_in_the_tables_is_corrected_by_its_member() {
     let mut world = ring(4);
-    world.nodes[2].ip = super::words::ip(99);
-    world.link_up(2);
+    world.change_ip(2, ip(99));
     world.run(ms(500));
     for machine in world.live() {
         let mut members = machine.members();
         let found = members.find(|member| member.mac == mac(3));
-        assert_eq!(found.map(|member| member.ip), Some(super::words::ip(99)));
+        assert_eq!(found.map(|member| member.ip), Some(ip(99)));
+    }
+}
+
+#[test]
+fn invariant_5_a_changed_ip_that_one_member_missed_gets_to_it_while_the_token_rests() {
+    for new in [ip(99), ip(1), ring_codec::lab2::NO_IP] {
+        let mut world = ring(4);
+        world.run_until(ms(500), |world| world.nodes[0].may_use_token());
+        world.command(0, Command::WantToken);
+        world.nodes[3].island = true;
+        world.change_ip(2, new);
+        world.run(ms(1));
+        world.nodes[3].island = false;
+        world.run(ms(2_000));
+        for _ in 0..100 {
+            world.run(ms(37));
+            for machine in world.live() {
+                let mut members = machine.members();
+                let found = members.find(|member| member.mac == mac(3));
+                assert_eq!(found.map(|member| member.ip), Some(new));
+            }
+        }
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
-use ring_codec::lab2::Kind;
+use ring_codec::lab2::{Kind, NO_IP};
 
 use super::node::{Node, Weather};
-use super::words::ms;
+use super::words::{ip, ms};
 use super::world::World;
 use crate::proto::lab2::{Command, Constants, Lab2};
 
@@ -29,6 +29,8 @@ enum Fault {
     Restart(u8),
     Want(u8),
     Done(u8),
+    /// A node, and the last byte of its new ip; 0: it has none any more.
+    Move(u8, u8),
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
@@ -43,6 +45,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         any::<u8>().prop_map(Fault::Restart),
         any::<u8>().prop_map(Fault::Want),
         any::<u8>().prop_map(Fault::Done),
+        any::<(u8, u8)>().prop_map(|(n, to)| Fault::Move(n, to)),
     ]
 }
 
@@ -89,6 +92,8 @@ fn apply(world: &mut World, fault: Fault) {
         Fault::Restart(n) => world.restart(at(n)),
         Fault::Want(n) => world.command(at(n), Command::WantToken),
         Fault::Done(n) => world.command(at(n), Command::WorkDone),
+        Fault::Move(n, 0) => world.change_ip(at(n), NO_IP),
+        Fault::Move(n, to) => world.change_ip(at(n), ip(to)),
     }
 }
 

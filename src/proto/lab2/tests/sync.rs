@@ -196,3 +196,22 @@ fn a_wrong_own_ip_and_a_differing_table_are_two_replies_at_the_most() {
     assert_eq!(said.len(), 2, "{said:?}");
     assert_eq!(said[0], "PING to all");
 }
+
+#[test]
+fn a_third_party_whose_ip_is_disputed_is_shown_the_table_and_tells_all_if_it_is_wrong() {
+    for (held, told) in [(ip(9), ip(8)), (ip(9), ip(99)), (ip(9), NO_IP)] {
+        let mut rig = Rig::waiter();
+        rig.hear(9, ping(held));
+        let said = rig.hear(3, table(SAME, &[member(9, told)]));
+        assert_eq!(said, ["RING_MEMBERS 1 to n9"]);
+        let Message::RingMembers { members, .. } = decode(&rig.frames[0]).message else {
+            panic!("not a table");
+        };
+        assert_eq!((members[0].mac, members[0].ip), (mac(9), held));
+        let again = rig.hear(3, table(SAME, &[member(9, told)]));
+        assert_eq!(again, [""; 0], "once per period");
+    }
+    let mut rig = Rig::waiter();
+    rig.hear(9, ping(ip(9)));
+    assert_eq!(rig.hear(3, table(SAME, &[member(9, ip(9))])), [""; 0]);
+}

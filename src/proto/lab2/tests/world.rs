@@ -84,6 +84,14 @@ impl World {
         self.input(at, |machine, now| machine.handle_link(now, up));
     }
 
+    /// The interface has another ip; a process that is not running sees it when it starts.
+    pub fn change_ip(&mut self, at: usize, ip: [u8; 16]) {
+        self.nodes[at].ip = ip;
+        if self.nodes[at].is_running() {
+            self.link_up(at);
+        }
+    }
+
     pub fn command(&mut self, at: usize, command: Command) {
         self.input(at, |machine, now| machine.handle_command(now, command));
     }
