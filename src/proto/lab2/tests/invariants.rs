@@ -29,6 +29,9 @@ enum Fault {
     Restart(u8),
     Want(u8),
     Done(u8),
+    /// The link refuses the node's frames, or takes them again.
+    Refuse(u8),
+    Accept(u8),
     /// A node, and the last byte of its new ip; 0: it has none any more.
     Move(u8, u8),
 }
@@ -45,6 +48,8 @@ fn fault() -> impl Strategy<Value = Fault> {
         any::<u8>().prop_map(Fault::Restart),
         any::<u8>().prop_map(Fault::Want),
         any::<u8>().prop_map(Fault::Done),
+        any::<u8>().prop_map(Fault::Refuse),
+        any::<u8>().prop_map(Fault::Accept),
         any::<(u8, u8)>().prop_map(|(n, to)| Fault::Move(n, to)),
     ]
 }
@@ -92,6 +97,8 @@ fn apply(world: &mut World, fault: Fault) {
         Fault::Restart(n) => world.restart(at(n)),
         Fault::Want(n) => world.command(at(n), Command::WantToken),
         Fault::Done(n) => world.command(at(n), Command::WorkDone),
+        Fault::Refuse(n) => world.nodes[at(n)].refused = true,
+        Fault::Accept(n) => world.nodes[at(n)].refused = false,
         Fault::Move(n, 0) => world.change_ip(at(n), NO_IP),
         Fault::Move(n, to) => world.change_ip(at(n), ip(to)),
     }
@@ -111,6 +118,7 @@ fn endure(scenario: &Scenario) -> World {
     world.weather = Weather::CLEAR;
     for at in 0..world.nodes.len() {
         world.nodes[at].island = false;
+        world.nodes[at].refused = false;
         world.go_on(at);
         world.command(at, Command::WorkDone);
         if !scenario.dead_stay || world.nodes[0].machine.is_none() {

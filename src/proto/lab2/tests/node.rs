@@ -36,6 +36,8 @@ pub struct Node {
     pub durable: Durable,
     /// Only nodes of one island hear each other.
     pub island: bool,
+    /// The link refuses its frames.
+    pub refused: bool,
     /// The process stands still; what arrived meanwhile.
     pub stopped: Option<Vec<(Instant, Vec<u8>)>>,
     /// The last token that it held.
@@ -53,6 +55,7 @@ impl Node {
             machine: Some(Lab2::new(constants.clone(), BLANK)),
             durable: BLANK,
             island: false,
+            refused: false,
             stopped: None,
             held: None,
             tenures: 0,

@@ -263,8 +263,13 @@ impl World {
                 break;
             };
             assert_stored(&buf[..len], node.durable);
-            frames.push(buf[..len].to_vec());
-            machine.handle_sent(now, ticket, Sent::Accepted);
+            let sent = if node.refused {
+                Sent::Failed
+            } else {
+                frames.push(buf[..len].to_vec());
+                Sent::Accepted
+            };
+            machine.handle_sent(now, ticket, sent);
         }
         let mut events = Vec::new();
         while let Some(event) = machine.poll_event() {
