@@ -230,3 +230,19 @@ fn invariant_5_a_changed_ip_that_one_member_missed_gets_to_it_while_the_token_re
         }
     }
 }
+
+#[test]
+fn a_ring_whose_token_is_weaker_than_one_that_a_member_has_held_goes_on_with_a_stronger_one() {
+    let mut world = ring(4);
+    world.nodes[3].island = true;
+    world.run(ms(1_500));
+    let held_alone = world.nodes[3].token().expect("elected on its island");
+    world.kill(3);
+    world.nodes[3].island = false;
+    world.restart(3);
+    world.run(ms(1_000) + 4 * ms(25));
+    let mut tokens = world.owners().filter_map(Node::token);
+    let stronger = tokens.all(|token| token.is_stronger_than(&held_alone));
+    assert!(stronger, "{}", world.story());
+    assert!(world.owners().count() > 0, "{}", world.story());
+}
