@@ -125,10 +125,10 @@ fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
     let ring = Ring::start(Segment::bridge(2)?, 2, timing, BINARIES)?;
     ring.wait_until_formed()?;
     let owner = ring.owner()?;
-    let from = now();
+    let (from, mark) = (now(), ring.segment.capture().mark());
     let ns = ring.segment.node(owner).ns().clone();
     ns.ip("link set eth0 mtu 1400\naddr add 10.9.9.9/24 dev eth0\n")?;
-    ring.segment.capture().wait_for(SLACK, |seen| {
+    ring.segment.capture().wait_from(mark, SLACK, |seen| {
         seen.port == owner
             && matches!(seen.message, Message::Ping { ip, .. } if ip[12..] == [10, 9, 9, 9])
     })?;
