@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    ALIEN, Binaries, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, SLACK, Seen, Stand,
-    Timing, binaries, digest_of, holds, trials,
+    ALIEN, Binaries, FOR_GOOD, Layout, MacAddr, Member, Message, SLACK, Seen, Stand, Timing,
+    binaries, digest_of, holds, trials,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -24,10 +24,6 @@ fn main() -> ExitCode {
         the_table_is_sent_once_a_heartbeat_for_one_peer,
         a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat,
         tables_are_merged_and_sent_back_while_they_differ,
-        ping_sets_the_ip_of_its_author,
-        an_address_beats_none_and_is_kept,
-        a_wrong_ip_of_its_own_is_corrected_by_broadcast,
-        a_new_ip_is_announced,
         a_large_table_is_sent_in_parts,
         the_table_is_bounded,
         the_dead_stay_in_the_table,
@@ -54,19 +50,6 @@ fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
     Member { mac, ip }
 }
 
-/// The digest of the daemon and the given others.
-fn digest_with(stand: &Stand, others: &[Member]) -> Digest {
-    digest_of(&[others, &[member(stand.mac(), NONE)]].concat())
-}
-
-fn wait_for_digest(stand: &Stand, digest: Digest) -> Result<()> {
-    let hash = format!("{:016x}", digest.hash);
-    stand
-        .daemon
-        .wait_for_status(stand.patience(), |status| status["ring_hash"] == hash)?;
-    Ok(())
-}
-
 fn an_unknown_broadcaster_is_greeted() -> Result<()> {
     let stand = stand()?;
     stand.elect()?;
@@ -74,7 +57,7 @@ fn an_unknown_broadcaster_is_greeted() -> Result<()> {
     let ping = stand
         .high
         .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_ping(seen))?;
-    let expected = digest_with(&stand, &[member(stand.high.mac(), NONE)]);
+    let expected = stand.digest_with(&[member(stand.high.mac(), NONE)]);
     ensure!(
         ping.message
             == Message::Ping {
@@ -127,7 +110,7 @@ fn an_owner_answers_ping_with_its_table() -> Result<()> {
 fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
     let stand = stand()?;
     stand.elect()?;
-    let digest = digest_with(&stand, &[member(stand.high.mac(), SOME)]);
+    let digest = stand.digest_with(&[member(stand.high.mac(), SOME)]);
     stand
         .high
         .send(stand.mac(), &Message::Ping { digest, ip: SOME })?;
@@ -137,7 +120,7 @@ fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
         .into_iter()
         .find(is_table);
     ensure!(answer.is_none(), "the tables are equal: {answer:?}");
-    wait_for_digest(&stand, digest)
+    stand.wait_for_digest(digest)
 }
 
 fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
@@ -259,100 +242,6 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     Ok(())
 }
 
-fn ping_sets_the_ip_of_its_author() -> Result<()> {
-    let stand = stand()?;
-    stand.elect()?;
-    for ip in [SOME, [0x20; 16]] {
-        let digest = digest_with(&stand, &[member(stand.high.mac(), ip)]);
-        stand
-            .high
-            .send(stand.mac(), &Message::Ping { digest, ip })?;
-        wait_for_digest(&stand, digest)?;
-    }
-    Ok(())
-}
-
-fn an_address_beats_none_and_is_kept() -> Result<()> {
-    let stand = stand()?;
-    stand.elect()?;
-    let tell = |ip: [u8; 16]| {
-        let members = vec![member(stand.low.mac(), ip)];
-        stand.high.send(
-            stand.mac(),
-            &Message::RingMembers {
-                digest: ALIEN,
-                members,
-            },
-        )
-    };
-    let known = |ip| {
-        digest_with(
-            &stand,
-            &[member(stand.high.mac(), NONE), member(stand.low.mac(), ip)],
-        )
-    };
-    // `low` is alive: what it has is not for `high` to change.
-    stand.low.send(stand.mac(), &Message::WhereIsToken)?;
-    tell(NONE)?;
-    wait_for_digest(&stand, known(NONE))?;
-    tell(SOME)?;
-    wait_for_digest(&stand, known(SOME))?;
-    stand.low.send(stand.mac(), &Message::WhereIsToken)?;
-    tell([0xee; 16])?;
-    tell(NONE)?;
-    stand.high.collect(Duration::from_millis(100))?;
-    wait_for_digest(&stand, known(SOME))
-}
-
-fn a_wrong_ip_of_its_own_is_corrected_by_broadcast() -> Result<()> {
-    let layout = Layout::new(3).addresses();
-    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
-    let stand = Stand::with(BINARIES, timing, layout, |ringd| ringd)?;
-    stand.elect()?;
-    stand.high.forget()?;
-    let members = vec![member(stand.mac(), SOME)];
-    stand.high.send(
-        stand.mac(),
-        &Message::RingMembers {
-            digest: ALIEN,
-            members,
-        },
-    )?;
-    let ping = stand
-        .high
-        .expect(SLACK, |seen| seen.is_broadcast() && is_ping(seen))?;
-    let own = stand
-        .daemon
-        .node()
-        .ip()
-        .context("the layout has addresses")?;
-    let own = own.to_ipv6_mapped().octets();
-    ensure!(
-        matches!(ping.message, Message::Ping { ip, .. } if ip == own),
-        "{ping:?}"
-    );
-    Ok(())
-}
-
-fn a_new_ip_is_announced() -> Result<()> {
-    let stand = stand()?;
-    stand.elect()?;
-    stand.high.forget()?;
-    stand
-        .daemon
-        .node()
-        .ns()
-        .ip("addr add 10.1.2.3/24 dev eth0\n")?;
-    let ping = stand.high.expect(stand.patience(), |seen| {
-        seen.is_broadcast() && is_ping(seen)
-    })?;
-    ensure!(
-        matches!(ping.message, Message::Ping { ip, .. } if ip == SOME),
-        "{ping:?}"
-    );
-    Ok(())
-}
-
 fn crowd(count: u16) -> Vec<Member> {
     let mac = |number: u16| {
         let [high, low] = number.to_be_bytes();
@@ -382,7 +271,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
     ]
     .concat();
     let digest = digest_of(&all);
-    wait_for_digest(&stand, digest)?;
+    stand.wait_for_digest(digest)?;
     let mut told: Vec<Member> = Vec::new();
     for _ in 0..20 {
         thread::sleep(HEARTBEAT + Duration::from_millis(20));
@@ -480,8 +369,5 @@ fn the_dead_stay_in_the_table() -> Result<()> {
         .find(|it| it["mac"] == stand.high.mac().to_string());
     let penalty = dead.and_then(|dead| dead["penalty"].as_u64());
     ensure!(penalty.is_some_and(|turns| turns > 900), "{status:#}");
-    wait_for_digest(
-        &stand,
-        digest_with(&stand, &[member(stand.high.mac(), NONE)]),
-    )
+    stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NONE)]))
 }

@@ -9,7 +9,7 @@ use crate::daemon::{Binaries, Daemon, Ringd};
 use crate::peer::Peer;
 use crate::segment::{Layout, Segment};
 use crate::timing::{SLACK, Timing};
-use crate::wire::{Digest, Message, Seen, Token};
+use crate::wire::{Digest, Member, Message, Seen, Token, digest_of};
 
 const DAEMON: usize = 1;
 /// With eternal time-outs, nothing that a test waits for depends on them.
@@ -125,6 +125,27 @@ impl Stand {
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
             .wait_for_status(self.patience(), |status| status["state"] == state)?;
+        Ok(())
+    }
+
+    /// The digest of a table with the daemon, without an ip, and these others.
+    #[must_use]
+    pub fn digest_with(&self, others: &[Member]) -> Digest {
+        let own = Member {
+            mac: self.mac(),
+            ip: [0; 16],
+        };
+        digest_of(&[others, &[own]].concat())
+    }
+
+    /// Waits until the daemon's table has a digest.
+    ///
+    /// # Errors
+    /// If it does not in time.
+    pub fn wait_for_digest(&self, digest: Digest) -> Result<()> {
+        let hash = format!("{:016x}", digest.hash);
+        self.daemon
+            .wait_for_status(self.patience(), |status| status["ring_hash"] == hash)?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What a busy machine may add to any time-out of the protocol.
-pub const SLACK: Duration = Duration::from_millis(800);
+pub const SLACK: Duration = Duration::from_millis(1200);
 /// Longer than any test holds a token: it stays where it is.
 pub const FOR_GOOD: Duration = Duration::from_secs(3600);
 
