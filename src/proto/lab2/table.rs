@@ -148,6 +148,10 @@ impl Table {
 
     /// Remembers, or forgets, that a member wants the token.
     pub(super) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
+        if !wants && self.wanting == 0 {
+            // Nobody does, as in a plain rotation: there is nothing to look up.
+            return;
+        }
         let Some(at) = self.find(mac) else { return };
         match (self.peers[at].wants, wants) {
             (false, true) => self.wanting += 1,
