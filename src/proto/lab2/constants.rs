@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::ETHERTYPE;
 use thiserror::Error;
 
-/// The constants of one ring (`lab2.md`, sections 1 and 4). All members must agree on them.
+/// The constants of one ring (`docs/protocol.md`, sections 1 and 4). All members must agree on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constants {
     /// HEART_BEAT_PERIOD: how often an OWNER broadcasts TOKEN_IS_HERE.
@@ -112,7 +112,7 @@ const MAX_COUNT: u32 = 10_000;
 
 impl Constants {
     /// The defaults that follow from a heartbeat period: TAKE_TIMEOUT a twentieth of it,
-    /// IDLE_HOLD a tenth, all else as section 4 of `lab2.md` has it.
+    /// IDLE_HOLD a tenth, all else as section 4 of `docs/protocol.md` has it.
     #[must_use]
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {

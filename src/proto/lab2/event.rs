@@ -192,7 +192,7 @@ pub enum Event {
     },
 }
 
-/// What survives a restart (`lab2.md`, section 2).
+/// What survives a restart (`docs/protocol.md`, section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durable {
     /// currentMyTokenNumber: the number of the last chain that this node made.
