@@ -71,7 +71,7 @@ pub(super) enum Shutdown {
     Finished,
 }
 
-/// Frames that one received frame is answered with at the most (`docs/protocol.md`, "Bounds").
+/// Frames that one received frame is answered with at the most (`docs/protocol.md`, section 5).
 pub(super) const MAX_REPLIES: usize = 2;
 
 impl Lab2 {
