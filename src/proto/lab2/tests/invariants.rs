@@ -116,14 +116,19 @@ fn endure(scenario: &Scenario) -> World {
         apply(&mut world, fault);
     }
     world.weather = Weather::CLEAR;
+    for node in &mut world.nodes {
+        node.island = false;
+        node.refused = false;
+    }
     for at in 0..world.nodes.len() {
-        world.nodes[at].island = false;
-        world.nodes[at].refused = false;
         world.go_on(at);
-        world.command(at, Command::WorkDone);
         if !scenario.dead_stay || world.nodes[0].machine.is_none() {
             world.restart(at);
         }
+        // A member that a cut has had penalised is eligible again once it is heard. Else the token
+        // may get to it, and be found weaker than one that it knows, long after the faults.
+        world.command(at, Command::WantToken);
+        world.command(at, Command::WorkDone);
     }
     world
 }
@@ -229,4 +234,29 @@ proptest! {
     ) {
         assert_replaced(nodes, seed, ms(10));
     }
+}
+
+/// The stronger token dies on its island with n2, and n1, which knows it, is penalised when the
+/// cut is healed: the weaker token lives on until it is offered to n1, which refuses it. Then the
+/// ring elects a stronger one.
+#[test]
+fn a_token_that_one_member_has_outgrown_is_replaced_when_it_gets_there() {
+    use Fault::{GoOn, Kill, Lose, Part, Stop};
+    assert_recovers(&Scenario {
+        nodes: 4,
+        seed: 15_187_263_863_214_705_679,
+        idle_hold: ms(10),
+        faults: vec![
+            (89, Stop(0)),
+            (346, Lose(38)),
+            (236, Part(12)),
+            (133, Lose(0)),
+            (175, Lose(186)),
+            (74, GoOn(1)),
+            (224, GoOn(0)),
+            (205, Kill(0)),
+            (265, Kill(1)),
+        ],
+        dead_stay: true,
+    });
 }
