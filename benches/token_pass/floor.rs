@@ -17,9 +17,9 @@ use ring_codec::lab2::{Digest, ETHERTYPE, Frame, MAX_FRAME_LEN, Message, Token};
 use ringd::sys::{Interest, Poller};
 use serde::{Deserialize, Serialize};
 
-use crate::fabric::Fabric;
 use crate::figures::Figures;
-use crate::start::Start;
+use crate::real::fabric::Fabric;
+use crate::real::start::Start;
 
 /// Tells the process that is to be a station what it is to do.
 const STATION: &str = "RINGD_BENCH_STATION";

@@ -18,11 +18,11 @@
 //! cargo bench --bench token_pass -- --pairs 15 --time 2s --placement together bridge-8
 //! ```
 
-mod fabric;
 mod figures;
 mod floor;
+#[path = "../real/mod.rs"]
+mod real;
 mod ring;
-mod start;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,9 +30,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Parser;
 
-use fabric::{Fabric, Kind};
 use figures::{Figures, Row};
-use start::{Placement, Start};
+use real::fabric::{Fabric, Kind};
+use real::start::{Placement, Start};
 
 /// Measures a hop of the token, and the floor under it.
 #[derive(Debug, Parser)]
@@ -97,7 +97,7 @@ fn measure(options: &Options, placement: Placement, kind: Kind, stations: usize)
     let time: Duration = options.time.into();
     let through = options.through.split_whitespace().map(str::to_owned);
     let start = Start {
-        placement,
+        placement: Some(placement),
         through: through.collect(),
     };
     let mut pairs: Vec<(Figures, Figures)> = Vec::with_capacity(options.pairs);

@@ -1,4 +1,4 @@
-//! How a station's process is started: the same way for the floor's and the ring's.
+//! How a station's process is started.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::fabric::Place;
+use super::fabric::Place;
 
 /// How the stations are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,10 +44,10 @@ impl Placement {
 }
 
 /// How stations are started.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Start {
-    /// On which CPUs.
-    pub placement: Placement,
+    /// On which CPUs; `None`: as the kernel likes.
+    pub placement: Option<Placement>,
     /// Through which command, if any.
     pub through: Vec<String>,
 }
@@ -69,13 +69,14 @@ impl Start {
         let mut command = Command::new(line.next().context("there is a program")?);
         command.args(line);
         prepare(&mut command);
-        let cpu = self.placement.cpu(station);
         let pinned = || {
-            let mut set = CpuSet::new();
-            set.set(cpu)?;
-            // 0 is the calling thread, which is a new one; the processes that it starts stay there.
-            sched_setaffinity(Pid::from_raw(0), &set)
-                .with_context(|| format!("cannot run on CPU {cpu}"))?;
+            if let Some(placement) = self.placement {
+                let mut cpus = CpuSet::new();
+                cpus.set(placement.cpu(station))?;
+                // 0 is the calling thread, a new one; the processes that it starts stay there.
+                let pinned = sched_setaffinity(Pid::from_raw(0), &cpus);
+                pinned.context("cannot choose a station's CPU")?;
+            }
             place.ns.spawn(&mut command)
         };
         match thread::scope(|scope| scope.spawn(pinned).join()) {

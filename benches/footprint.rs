@@ -1,0 +1,121 @@
+//! What a daemon costs while nothing happens: its memory, and its share of a core, in rings of
+//! two on a cable and eight on a bridge, at default settings. Real processes, in network namespaces, watched
+//! through /proc.
+//!
+//! `cargo bench --bench footprint [-- --time 60s]`
+
+mod real;
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use nix::unistd::{SysconfVar, sysconf};
+
+use real::daemon::Daemon;
+use real::fabric::{Fabric, Kind};
+use real::start::Start;
+
+/// Rings of the fewest and the most members; a member of the smaller is woken up the more often.
+const RINGS: [(Kind, usize); 2] = [(Kind::Pair, 2), (Kind::Bridge, 8)];
+/// Until memory and caches are as they will be.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+/// Measures memory and CPU of idle daemons.
+#[derive(Debug, Parser)]
+struct Options {
+    /// How long the CPU is watched.
+    #[arg(long, default_value = "30s")]
+    time: humantime::Duration,
+    /// Cargo says that this is a benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    ring_segment::enter()?;
+    println!("| members | resident memory, most | CPU a node, mean | most | wake-ups a second |");
+    println!("|---|---|---|---|---|");
+    for (kind, members) in RINGS {
+        println!("{}", measure(kind, members, options.time.into())?);
+    }
+    Ok(())
+}
+
+fn measure(kind: Kind, members: usize, time: Duration) -> Result<String> {
+    let fabric = Fabric::new(kind, members)?;
+    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
+    let mut daemons = Vec::with_capacity(members);
+    for (at, place) in fabric.places.iter().enumerate() {
+        daemons.push(Daemon::start(&Start::default(), at, place, ringd, &[])?);
+    }
+    for daemon in &daemons {
+        daemon.wait_until_joined(members)?;
+    }
+    thread::sleep(WARM_UP);
+    let usages = || daemons.iter().map(|daemon| Usage::of(daemon.process.id()));
+    let start = Instant::now();
+    let before = usages().collect::<Result<Vec<_>>>()?;
+    thread::sleep(time);
+    let took = start.elapsed();
+    let after = usages().collect::<Result<Vec<_>>>()?;
+    Ok(line(&before, &after, took))
+}
+
+/// What the kernel knows of a process.
+#[derive(Debug)]
+struct Usage {
+    /// VmRSS, in KiB.
+    resident: u32,
+    /// User and system time.
+    cpu: Duration,
+    /// Times that it has gone to sleep.
+    sleeps: u32,
+}
+
+impl Usage {
+    fn of(pid: u32) -> Result<Self> {
+        let read = |file: &str| {
+            let path = format!("/proc/{pid}/{file}");
+            fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+        };
+        let (status, stat) = (read("status")?, read("stat")?);
+        let field = |name: &str| -> Result<u32> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let value = line.and_then(|line| line.split_whitespace().next());
+            Ok(value.with_context(|| format!("no {name}"))?.parse()?)
+        };
+        // The name, in parentheses, may hold spaces; utime and stime are fields 14 and 15.
+        let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
+        let times = fields.split_whitespace().skip(11).take(2);
+        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
+        let hertz = sysconf(SysconfVar::CLK_TCK)?.context("no clock tick")?;
+        Ok(Self {
+            resident: field("VmRSS:")?,
+            cpu: Duration::from_secs(1) * ticks / u32::try_from(hertz)?,
+            sleeps: field("voluntary_ctxt_switches:")?,
+        })
+    }
+}
+
+fn line(before: &[Usage], after: &[Usage], took: Duration) -> String {
+    let pairs = || before.iter().zip(after);
+    let nodes = u32::try_from(before.len()).unwrap_or(u32::MAX);
+    let share = |cpu: Duration| 100.0 * cpu.as_secs_f64() / took.as_secs_f64();
+    let used = || pairs().map(|(from, to)| to.cpu.saturating_sub(from.cpu));
+    let all: Duration = used().sum();
+    let most = used().max().unwrap_or_default();
+    let sleeps: u32 = pairs().map(|(from, to)| to.sleeps - from.sleeps).sum();
+    let resident = after.iter().map(|usage| usage.resident).max();
+    format!(
+        "| {nodes} | {:.2} MiB | {:.3} % of a core | {:.3} % | {:.0} |",
+        f64::from(resident.unwrap_or_default()) / 1024.0,
+        share(all / nodes),
+        share(most),
+        f64::from(sleeps) / f64::from(nodes) / took.as_secs_f64(),
+    )
+}
