@@ -17,15 +17,34 @@ fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
     program.build();
     let commands: Vec<_> = program.get_subcommands().cloned().collect();
     std::iter::once(program).chain(commands).map(|command| {
-        let man = clap_mangen::Man::new(command).section("8");
+        let man = clap_mangen::Man::new(command)
+            .section("8")
+            .source(concat!("ringd ", env!("CARGO_PKG_VERSION")));
         let mut page = Vec::new();
         man.render(&mut page)
             .expect("a vector takes all that is written to it");
-        (
-            man.get_filename(),
-            String::from_utf8(page).expect("help is text"),
-        )
+        let page = String::from_utf8(page).expect("help is text");
+        (man.get_filename(), with_lists(&page))
     })
+}
+
+/// The page with the indented lines of its last words kept as they stand: they are lists, which
+/// the manual's reader would run together.
+fn with_lists(page: &str) -> String {
+    let mut kept = String::new();
+    let mut in_list = false;
+    for line in page.lines() {
+        if line.starts_with("  ") != in_list {
+            in_list = !in_list;
+            kept += if in_list { ".nf\n" } else { ".fi\n" };
+        }
+        kept += match line {
+            ".SH EXTRA" => ".SH NOTES",
+            line => line,
+        };
+        kept.push('\n');
+    }
+    kept
 }
 
 fn written(directory: &Path) -> BTreeMap<String, String> {
