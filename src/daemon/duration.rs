@@ -13,7 +13,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     for unit in text.split(|c: char| !c.is_alphabetic()) {
         if !matches!(unit, "" | "ns" | "us" | "ms" | "s" | "m" | "h") {
             return Err(format!(
-                "unknown unit '{unit}': give a whole number and one of {UNITS}, as in 100ms"
+                "unknown unit '{unit}': give a number and one of {UNITS}, as in 100ms"
             ));
         }
     }
@@ -22,7 +22,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
     humantime::parse_duration(text).map_err(|error| match error {
         humantime::DurationError::NumberOverflow => "too large, or finer than 1ns".to_owned(),
-        _ => format!("not a duration: give a whole number and one of {UNITS}, as in 100ms"),
+        _ => format!("not a duration: give a number and one of {UNITS}, as in 100ms"),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::control::CONTROL_DIR;
 use crate::proto::lab2::Constants;
 
 const EXAMPLES: &str = "\
-Durations are a whole number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
+Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
 given the same constants.
 
 Examples:
