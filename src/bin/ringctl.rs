@@ -2,21 +2,32 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use anyhow::{Context, Error, Result};
 use clap::Parser;
-use ringd::ctl::{self, Error, Options};
+use ringd::ctl::{self, Options};
 
 fn main() -> ExitCode {
-    let mut output = io::BufWriter::new(io::stdout().lock());
-    match ctl::run(&Options::parse(), &mut output) {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has read enough.
-        Err(Error::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("ringctl: {error}");
-            ExitCode::from(error.exit_code())
+    match run(&Options::parse()) {
+        Err(error) if !has_read_enough(&error) => {
+            // Where nobody can be told, the exit code still says it.
+            let _ = writeln!(io::stderr(), "ringctl: {error:#}");
+            ExitCode::from(error.downcast_ref().map_or(1, ctl::Error::exit_code))
         }
+        _ => ExitCode::SUCCESS,
     }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let status = ctl::ask(options)?;
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    ctl::show(&status, options, &mut output).context("cannot write the answer")
+}
+
+/// Whether it is only that whoever reads the output has closed it.
+fn has_read_enough(error: &Error) -> bool {
+    let io: Option<&io::Error> = error.downcast_ref();
+    io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
     match daemon::run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ringd: {error}");
+            // Where nobody can be told, the exit code still says it.
+            let _ = writeln!(io::stderr(), "ringd: {error}");
             ExitCode::from(error.exit_code())
         }
     }

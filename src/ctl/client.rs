@@ -15,10 +15,11 @@ use crate::control::{Reply, Request, to_line};
 
 /// How long the daemon may take for each step.
 const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Sends the request to the daemon at `path` and waits for its reply.
 ///
 /// # Errors
-/// The daemon is not reached, does not answer in time, or answers with an error.
+/// The daemon is not reached, does not answer in time, or not so that it is understood.
 pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
     let stream = connected(path).map_err(|source| Error::Connect {
         path: path.to_owned(),
@@ -28,14 +29,10 @@ pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
         path: path.to_owned(),
         source,
     })?;
-    match serde_json::from_slice(&bytes) {
-        Ok(Reply::Error(why)) => Err(Error::Refused(why)),
-        Ok(reply) => Ok(reply),
-        Err(source) => Err(Error::Reply {
-            path: path.to_owned(),
-            source,
-        }),
-    }
+    serde_json::from_slice(&bytes).map_err(|source| Error::Reply {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Connects, but does not wait for ever for a daemon that accepts nobody.

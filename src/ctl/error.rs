@@ -54,9 +54,6 @@ pub enum Error {
     /// The daemon answered with an error.
     #[error("ringd says: {0}")]
     Refused(String),
-    /// The output cannot be written.
-    #[error("cannot write: {0}")]
-    Output(#[from] io::Error),
 }
 
 impl Error {
@@ -64,7 +61,7 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Exchange { .. } | Self::Reply { .. } | Self::Refused(_) | Self::Output(_) => 1,
+            Self::Exchange { .. } | Self::Reply { .. } | Self::Refused(_) => 1,
             Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } => 3,
             Self::Several { .. } => 4,
         }

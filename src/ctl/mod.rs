@@ -6,31 +6,39 @@ mod error;
 mod options;
 mod render;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub use error::Error;
 pub use options::{Command, Options};
 
-use crate::control::{CONTROL_DIR, Reply, Request};
+use crate::control::{CONTROL_DIR, Reply, Request, Status};
 
-/// Does what the options say, and prints to `output`.
+/// Asks the daemon that the options choose.
 ///
 /// # Errors
-/// No daemon is found or reached, it answers with an error, or `output` takes nothing.
-pub fn run(options: &Options, output: &mut impl Write) -> Result<(), Error> {
-    let socket = socket(options)?;
+/// No daemon is found or reached, or it answers with an error.
+pub fn ask(options: &Options) -> Result<Status, Error> {
+    let Command::Status { .. } = options.command;
+    match client::ask(&socket(options)?, &Request::Status)? {
+        Reply::Status(status) => Ok(*status),
+        Reply::Error(why) => Err(Error::Refused(why)),
+    }
+}
+
+/// Prints the answer to `output` in the form that the options choose.
+///
+/// # Errors
+/// `output` takes nothing.
+pub fn show(status: &Status, options: &Options, output: &mut impl Write) -> io::Result<()> {
     let Command::Status { json } = options.command;
-    let Reply::Status(status) = client::ask(&socket, &Request::Status)? else {
-        return Err(Error::Refused("something other than a status".to_owned()));
-    };
     if json {
-        serde_json::to_writer_pretty(&mut *output, &status).map_err(std::io::Error::from)?;
+        serde_json::to_writer_pretty(&mut *output, status)?;
         writeln!(output)?;
     } else {
-        render::status(&status, output)?;
+        render::status(status, output)?;
     }
-    Ok(output.flush()?)
+    output.flush()
 }
 
 fn socket(options: &Options) -> Result<PathBuf, Error> {
