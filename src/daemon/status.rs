@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, Token};
 
 use super::attachment::{Attachment, Loss};
@@ -15,6 +16,8 @@ pub fn status(now: Instant, machine: &Lab2, attachment: &mut Attachment, tally: 
     let counters = tally.counters(attachment.kernel_drops());
     let interface = attachment.interface();
     let heard = machine.heard_about_token();
+    let own = interface.mac;
+    let members = machine.members().map(|view| member(now, own, view));
     Status {
         interface: interface.name.clone(),
         mac: interface.mac.to_string(),
@@ -23,7 +26,7 @@ pub fn status(now: Instant, machine: &Lab2, attachment: &mut Attachment, tally: 
         token: machine.token().map(token),
         owner: machine.owner().map(|owner| owner.to_string()),
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
-        members: machine.members().map(|view| member(now, view)).collect(),
+        members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
         constants: constants(machine.constants()),
         counters,
@@ -38,13 +41,19 @@ fn token(token: Token) -> TokenStatus {
     }
 }
 
-fn member(now: Instant, view: MemberView) -> MemberStatus {
+fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
+    // The machine's present is when it was last called; the node itself is there now.
+    let seen = if view.mac == own {
+        Some(now)
+    } else {
+        view.last_seen
+    };
     let ip = (view.ip != NO_IP).then(|| Ipv6Addr::from(view.ip).to_canonical().to_string());
     MemberStatus {
         mac: view.mac.to_string(),
         ip,
         penalty: view.penalty,
-        last_seen_ns: view.last_seen.map(|seen| nanos(now.since(seen))),
+        last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
     }
 }
 
@@ -59,5 +68,32 @@ fn constants(constants: &Constants) -> ConstantsStatus {
         idle_hold_ns: nanos(constants.idle_hold),
         ethertype: format!("{:#06x}", constants.ethertype),
         max_members: constants.max_members,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::member;
+    use crate::proto::lab2::MemberView;
+    use crate::proto::time::Instant;
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::NO_IP;
+
+    #[test]
+    fn the_node_itself_is_seen_now_and_others_when_they_last_said_something() {
+        let (own, other) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+        let seen = |mac, last_seen| {
+            let view = MemberView {
+                mac,
+                ip: NO_IP,
+                penalty: 0,
+                last_seen,
+            };
+            member(Instant::from_nanos(50), own, view).last_seen_ns
+        };
+        let earlier = Some(Instant::from_nanos(20));
+        assert_eq!(seen(own, earlier), Some(0));
+        assert_eq!(seen(other, earlier), Some(30));
+        assert_eq!(seen(other, None), None);
     }
 }
