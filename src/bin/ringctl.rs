@@ -5,7 +5,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Error, Result};
 use clap::Parser;
 use ringd::ctl::{self, Options};
 
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match run(&Options::parse()) {
         Err(error) if !has_read_enough(&error) => {
             // Where nobody can be told, the exit code still says it.
-            let _ = writeln!(io::stderr(), "ringctl: {error:#}");
+            let _ = writeln!(io::stderr(), "ringctl: {error}");
             ExitCode::from(error.downcast_ref().map_or(1, ctl::Error::exit_code))
         }
         _ => ExitCode::SUCCESS,
@@ -23,7 +23,10 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<()> {
     let status = ctl::ask(options)?;
     let mut output = io::BufWriter::new(io::stdout().lock());
-    ctl::show(&status, options, &mut output).context("cannot write the answer")
+    ctl::show(&status, options, &mut output).map_err(|error| {
+        let text = format!("cannot write the answer: {error}");
+        Error::new(error).context(text)
+    })
 }
 
 /// Whether it is only that whoever reads the output has closed it.
