@@ -170,7 +170,7 @@ fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result
         stopped.signal(Signal::SIGCONT)?;
         ring.wait_for_one_owner(woken)?;
         // An offer may just be waiting for it. Whatever is older is over.
-        let limit = woken.saturating_sub(timing().hand_over_timeout());
+        let limit = woken.saturating_sub(timing().take_timeout);
         let claims: Vec<Seen> = ring
             .frames_since(Duration::ZERO)
             .into_iter()

@@ -92,7 +92,7 @@ pub enum DropReason {
     NotForUs,
     /// A TAKE_TOKEN to the broadcast address: it would make several owners of one token.
     BroadcastTakeToken,
-    /// A TAKE_TOKEN older than the giver waits for.
+    /// A TAKE_TOKEN older than TAKE_TIMEOUT: its giver has repeated it or given up.
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,

@@ -54,7 +54,8 @@ impl Lab2 {
             if broadcast {
                 return Err(DropReason::BroadcastTakeToken);
             }
-            if age > self.constants.hand_over_timeout() {
+            // By now its giver has repeated it, or given this node up and minted.
+            if age > self.constants.take_timeout {
                 return Err(DropReason::StaleOffer);
             }
         }

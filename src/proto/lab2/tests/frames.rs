@@ -6,7 +6,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{
-    BLANK, ME, Rig, SAME, frame, generating, here, mac, member, ms, ping, take, token, was_here,
+    BLANK, ME, Rig, SAME, TAKE_TIMEOUT, frame, generating, here, mac, member, ms, ping, take,
+    token, was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Constants, DropReason, Event, State};
@@ -151,11 +152,11 @@ fn take_token_to_broadcast_is_dropped() {
 #[test]
 fn take_token_that_its_giver_no_longer_waits_for_is_dropped_as_stale() {
     let bytes = frame(mac(3), mac(ME), take(token(99)));
-    let patience = ms(15);
+    let patience = TAKE_TIMEOUT;
     assert_dropped(&bytes, patience + ms(1), DropReason::StaleOffer);
     let mut rig = Rig::waiter();
     rig.hear_late(3, take(token(99)), patience);
-    assert_eq!(rig.state(), State::Owner, "its giver still waits");
+    assert_eq!(rig.state(), State::Owner, "its giver waits for this one");
 }
 
 #[test]
