@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 
 use real::daemon::Daemon;
@@ -23,6 +24,10 @@ use real::start::Start;
 const RINGS: [(Kind, usize); 2] = [(Kind::Pair, 2), (Kind::Bridge, 8)];
 /// Until memory and caches are as they will be.
 const WARM_UP: Duration = Duration::from_secs(2);
+
+/// How often, and for how long, the bare program sleeps: about as a daemon does.
+const WAKE_UPS: u32 = 300;
+const NAP: Duration = Duration::from_millis(8);
 
 /// Measures memory and CPU of idle daemons.
 #[derive(Debug, Parser)]
@@ -38,12 +43,26 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     ring_segment::enter()?;
-    println!("| members | resident memory, most | CPU a node, mean | most | wake-ups a second |");
-    println!("|---|---|---|---|---|");
+    let bare = bare_wake_up()?;
+    println!("A program that only sleeps costs {bare:.1?} a wake-up on this machine.\n");
+    println!(
+        "| members | resident memory, most | CPU a node, mean | most | wake-ups a second | CPU a wake-up |"
+    );
+    println!("|---|---|---|---|---|---|");
     for (kind, members) in RINGS {
         println!("{}", measure(kind, members, options.time.into())?);
     }
     Ok(())
+}
+
+/// What the machine itself takes for a process that wakes up and goes to sleep again.
+fn bare_wake_up() -> Result<Duration> {
+    let cpu = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
+    let before = cpu()?;
+    for _ in 0..WAKE_UPS {
+        thread::sleep(NAP);
+    }
+    Ok((cpu()?.saturating_sub(before)) / WAKE_UPS)
 }
 
 fn measure(kind: Kind, members: usize, time: Duration) -> Result<String> {
@@ -112,10 +131,11 @@ fn line(before: &[Usage], after: &[Usage], took: Duration) -> String {
     let sleeps: u32 = pairs().map(|(from, to)| to.sleeps - from.sleeps).sum();
     let resident = after.iter().map(|usage| usage.resident).max();
     format!(
-        "| {nodes} | {:.2} MiB | {:.3} % of a core | {:.3} % | {:.0} |",
+        "| {nodes} | {:.2} MiB | {:.3} % of a core | {:.3} % | {:.0} | {:.1?} |",
         f64::from(resident.unwrap_or_default()) / 1024.0,
         share(all / nodes),
         share(most),
         f64::from(sleeps) / f64::from(nodes) / took.as_secs_f64(),
+        all / sleeps.max(1),
     )
 }
