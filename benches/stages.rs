@@ -1,0 +1,145 @@
+//! The stages of a hop that are not the machine's, each by itself and with the daemon's own code:
+//! reading the clocks, waiting when there is no need to, receiving, storing, sending. What a hop
+//! takes beyond their sum and the machine's step is the wake-up.
+//!
+//! `cargo bench --bench stages [FILTER]`
+
+#[path = "real/fabric.rs"]
+mod fabric;
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use criterion::Criterion;
+use ring_codec::lab2::{Digest, ETHERTYPE, Frame, Message, Token};
+use ringd::driver::{Link, ReceiveBatch, TransmitBatch};
+use ringd::sys::{Interest, Interface, PacketSocket, Poller, clock};
+
+use fabric::{Fabric, Kind, Place};
+
+/// Bytes of a record of the state file.
+const RECORD: usize = 64;
+
+fn main() -> Result<()> {
+    ring_segment::enter()?;
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .configure_from_args();
+    let c = &mut criterion;
+    c.bench_function("stage/clocks", |b| b.iter(clock::now));
+    store(c)?;
+    for (kind, name) in [(Kind::Pair, "pair"), (Kind::Bridge, "bridge")] {
+        Stand::new(kind)?.measure(c, name);
+    }
+    criterion.final_summary();
+    Ok(())
+}
+
+/// The write that the state file makes before a token leaves.
+fn store(c: &mut Criterion) -> Result<()> {
+    let file = tempfile::tempfile_in("/run").context("cannot make a file in /run")?;
+    let write = |file: &File| file.write_all_at(black_box(&[0x5a; RECORD]), 0);
+    write(&file)?;
+    c.bench_function("stage/store", |b| b.iter(|| write(&file)));
+    Ok(())
+}
+
+/// Two stations in one thread, so that nobody has to be woken up.
+struct Stand {
+    left: PacketSocket,
+    right: PacketSocket,
+    poller: Poller,
+    frame: TransmitBatch,
+    received: ReceiveBatch,
+    _fabric: Fabric,
+}
+
+impl Stand {
+    fn new(kind: Kind) -> Result<Self> {
+        let fabric = Fabric::new(kind, 2)?;
+        let (left, right) = (open(&fabric.places[0])?, open(&fabric.places[1])?);
+        let mut frame = TransmitBatch::new();
+        let buffer = frame.next_buffer().context("an empty batch has room")?;
+        let len = take_token(&fabric).encode(ETHERTYPE, buffer)?;
+        frame.push(len);
+        let poller = Poller::new()?;
+        poller.add(&right, 0, Interest::Read)?;
+        Ok(Self {
+            left,
+            right,
+            poller,
+            frame,
+            received: ReceiveBatch::new(),
+            _fabric: fabric,
+        })
+    }
+
+    fn measure(mut self, c: &mut Criterion, fabric: &str) {
+        c.bench_function(&format!("stage/send, driver/{fabric}"), |b| {
+            b.iter_custom(|times| self.pass(times, |passed| passed.sent));
+        });
+        c.bench_function(&format!("stage/wait, ready/{fabric}"), |b| {
+            b.iter_custom(|times| self.pass(times, |passed| passed.waited));
+        });
+        c.bench_function(&format!("stage/receive/{fabric}"), |b| {
+            b.iter_custom(|times| self.pass(times, |passed| passed.received));
+        });
+    }
+
+    /// Passes the frame on from left to right so many times, and adds one stage up.
+    fn pass(&mut self, times: u64, stage: fn(&Passed) -> Duration) -> Duration {
+        (0..times).map(|_| stage(&self.pass_once())).sum()
+    }
+
+    fn pass_once(&mut self) -> Passed {
+        let now = clock::now();
+        let start = Instant::now();
+        let accepted = self.left.send(&self.frame).expect("the link takes a frame");
+        let sent = Instant::now();
+        self.poller.wait(None).expect("a wait");
+        let waited = Instant::now();
+        self.right.receive(now, &mut self.received).expect("a link");
+        let received = Instant::now();
+        assert_eq!((accepted, self.received.iter().count()), (1, 1));
+        Passed {
+            sent: sent - start,
+            waited: waited - sent,
+            received: received - waited,
+        }
+    }
+}
+
+/// How long the stages of one pass took. Each holds a reading of the clock.
+struct Passed {
+    sent: Duration,
+    waited: Duration,
+    received: Duration,
+}
+
+fn open(place: &Place) -> Result<PacketSocket> {
+    place.ns.run(|| {
+        let interface = Interface::find("eth0")?.context("there is no eth0")?;
+        Ok(PacketSocket::open(&interface, ETHERTYPE)?)
+    })?
+}
+
+fn take_token(fabric: &Fabric) -> Frame<'static> {
+    let author = fabric.places[0].mac;
+    Frame {
+        destination: fabric.places[1].mac,
+        author,
+        message: Message::TakeToken {
+            token: Token {
+                progress: 1,
+                author,
+                number: 1,
+            },
+            digest: Digest { size: 2, hash: 0 },
+            data: &[],
+        },
+    }
+}
