@@ -7,15 +7,15 @@ use hdrhistogram::{CreationError, Histogram};
 use crate::control::HandOverLatency;
 use crate::proto::time::nanos;
 
-/// The finest difference that is kept, in nanoseconds; the bounds are fixed so that the
-/// histogram never grows.
-const LOWEST: u64 = 1_000;
+/// The finest difference that is kept, in nanoseconds: less than a hundredth of any rotation. The
+/// bounds are fixed so that the histogram never grows.
+const LOWEST: u64 = 16;
 /// The longest that is kept, in nanoseconds; longer ones count as this.
 const HIGHEST: u64 = 60_000_000_000;
 /// Significant decimal digits of every figure.
 const DIGITS: u8 = 3;
 
-/// Percentiles of hand-over latency since the start, from 1 µs to 60 s.
+/// Percentiles of hand-over latency since the start, from 16 ns to 60 s.
 #[derive(Debug)]
 pub struct Latency(Histogram<u64>);
 
