@@ -151,7 +151,14 @@ impl Daemon {
         self.notifier.ready();
         self.look_at_interface(clock::now())?;
         let result = loop {
-            if self.is_over() {
+            if self.driver.machine().is_finished() {
+                break Ok(());
+            }
+            let now = clock::now();
+            if self.give_up.is_some_and(|at| now.monotonic >= at) {
+                // The others are to know at least that this node is gone.
+                let environment = &mut self.around.environment();
+                self.driver.command(now, Command::Leave, environment);
                 break Ok(());
             }
             if let Err(error) = self.turn() {
@@ -166,12 +173,6 @@ impl Daemon {
         }
         info!(event = "stopped", "stopped");
         result
-    }
-
-    /// Whether the shutdown is complete, or there was no more time for it.
-    fn is_over(&self) -> bool {
-        let late = |give_up| clock::now().monotonic >= give_up;
-        self.driver.machine().is_finished() || self.give_up.is_some_and(late)
     }
 
     fn turn(&mut self) -> Result<(), Error> {

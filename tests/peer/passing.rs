@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Binaries, FOR_GOOD, MacAddr, Message, Peer, SLACK, Seen, Stand, Timing, Token, binaries, holds,
-    is_heartbeat, offers, trials,
+    Binaries, Digest, FOR_GOOD, MacAddr, Member, Message, Peer, SLACK, Seen, Stand, Timing, Token,
+    binaries, holds, is_heartbeat, offers, trials,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         a_waiter_that_wants_gets_the_token_from_the_one_who_heard,
         an_ending_owner_hands_over_and_leaves,
         an_ending_owner_leaves_even_if_nobody_takes_the_token,
+        an_ending_owner_with_too_many_dead_members_to_try_says_leaving,
     ])
 }
 
@@ -400,6 +401,31 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
         sent.last()
             .is_some_and(|seen| seen.message == Message::Leaving),
         "{sent:?}"
+    );
+    Ok(())
+}
+
+fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()> {
+    let (mut stand, _) = with_members(FOR_GOOD)?;
+    let dead = |last| Member {
+        mac: MacAddr::new(6, 0, 0, 0, 0, last),
+        ip: [0; 16],
+    };
+    let message = Message::RingMembers {
+        digest: Digest { size: 0, hash: 0 },
+        members: (0..60).map(dead).collect(),
+    };
+    stand.high.send(stand.mac(), &message)?;
+    stand.high.expect(SLACK, |seen| {
+        matches!(seen.message, Message::RingMembers { .. })
+    })?;
+    stand.daemon.signal(Signal::SIGTERM)?;
+    let status = stand.daemon.wait_exit(stand.patience())?;
+    ensure!(status.code() == Some(0), "it ended with {status}");
+    let last = stand.sent_from(0).pop().context("it has sent frames")?;
+    ensure!(
+        last.message == Message::Leaving && last.is_broadcast(),
+        "its last was {last:?}"
     );
     Ok(())
 }

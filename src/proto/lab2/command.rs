@@ -11,4 +11,6 @@ pub enum Command {
     SetData(Vec<u8>),
     /// Hand the token over, say LEAVING, then be finished.
     ShutDown,
+    /// Wait no longer for what [`Command::ShutDown`] waits for: say LEAVING, then be finished.
+    Leave,
 }

@@ -259,6 +259,7 @@ impl Machine for Lab2 {
             Command::WorkDone => self.work_done(),
             Command::SetData(data) => self.set_data(&data),
             Command::ShutDown => self.shut_down(),
+            Command::Leave => self.leave(),
         }
         self.settle_input();
     }

@@ -146,6 +146,21 @@ fn a_shutdown_is_asked_for_once() {
 }
 
 #[test]
+fn a_giver_that_waits_no_longer_says_leaving() {
+    let mut rig = leaving_owner();
+    assert_eq!(rig.command(Command::Leave), [LEAVING]);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+}
+
+#[test]
+fn who_does_not_shut_down_does_not_leave() {
+    let mut rig = Rig::owner();
+    assert_eq!(rig.command(Command::Leave), [""; 0]);
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
 fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_heard_again() {
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::Leaving);
