@@ -154,8 +154,7 @@ impl Daemon {
             if self.driver.machine().is_finished() {
                 break Ok(());
             }
-            let now = clock::now();
-            if self.give_up.is_some_and(|at| now.monotonic >= at) {
+            if let Some(now) = self.gives_up() {
                 // The others are to know at least that this node is gone.
                 let environment = &mut self.around.environment();
                 self.driver.command(now, Command::Leave, environment);
@@ -173,6 +172,12 @@ impl Daemon {
         }
         info!(event = "stopped", "stopped");
         result
+    }
+
+    /// The time, if there is none left for a shutdown.
+    fn gives_up(&self) -> Option<Now> {
+        let at = self.give_up?;
+        Some(clock::now()).filter(|now| now.monotonic >= at)
     }
 
     fn turn(&mut self) -> Result<(), Error> {
