@@ -165,6 +165,25 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_status_names_every_key() {
+        let page = include_str!("../../docs/status.md");
+        let protocol = include_str!("../../docs/protocol.md");
+        let counters = tally(&[]).counters(0);
+        let shown = serde_json::to_value(&counters).unwrap();
+        let keys = shown.as_object().unwrap().keys();
+        for key in keys.chain(counters.state_change_reasons.keys()) {
+            assert!(page.contains(&format!("`{key}`")), "{key}");
+        }
+        for reason in counters.dropped.keys() {
+            let reason = format!("`{reason}`");
+            assert!(
+                page.contains(&reason) || protocol.contains(&reason),
+                "{reason}"
+            );
+        }
+    }
+
+    #[test]
     fn each_kind_and_reason_is_counted_under_its_own_key() {
         for kind in Kind::ALL {
             let events = [
