@@ -5,6 +5,7 @@ use ring_codec::MacAddr;
 use super::machine::Shutdown;
 use super::outbox::Content;
 use super::role::Role;
+use super::table::Inserted;
 use super::{Event, Lab2, Reason};
 use crate::proto::LinkState;
 
@@ -57,11 +58,15 @@ impl Lab2 {
             old.penalty.leave();
         }
         self.mac = Some(mac);
-        self.table.insert_own(mac);
-        self.event(Event::MemberAdded {
-            mac,
-            members: self.table.len(),
-        });
+        if let Inserted::New(_) = self.table.insert_own(mac) {
+            self.event(Event::MemberAdded {
+                mac,
+                members: self.table.len(),
+            });
+        } else if let Some(own) = self.table.peer_mut(mac) {
+            // The address is in use again.
+            own.penalty.heard();
+        }
     }
 
     fn take_ip(&mut self, ip: [u8; 16]) {

@@ -102,11 +102,12 @@ impl Table {
         inserted
     }
 
-    /// Adds this node itself, for which there is always room.
-    pub(super) fn insert_own(&mut self, mac: MacAddr) {
+    /// Adds this node itself, for which there is always room, if it is absent.
+    pub(super) fn insert_own(&mut self, mac: MacAddr) -> Inserted {
         let max = std::mem::replace(&mut self.max, usize::MAX);
-        self.insert(mac);
+        let inserted = self.insert(mac);
         self.max = max;
+        inserted
     }
 
     /// Sets a member's ip and says whether that changed it.

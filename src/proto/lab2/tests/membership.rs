@@ -220,3 +220,20 @@ fn the_own_member_always_has_room() {
     });
     assert_eq!(rig.members(), [5, 6, 8]);
 }
+
+#[test]
+fn an_address_that_comes_back_is_the_member_that_it_was() {
+    let mut rig = Rig::looser();
+    rig.link(LinkState::Up {
+        mac: mac(6),
+        ip: ip(6),
+        mtu: 1500,
+    });
+    assert_eq!(rig.penalty_of(ME), 1 << 10);
+    rig.events.clear();
+    rig.link_up();
+    let added = |event: &Event| matches!(event, Event::MemberAdded { .. });
+    assert!(!rig.events.iter().any(added), "{:?}", rig.events);
+    assert_eq!(rig.penalty_of(ME), 0);
+    assert_eq!(rig.penalty_of(6), 1 << 10);
+}
