@@ -61,6 +61,10 @@ impl Lab2 {
     pub(super) fn on_no_answer(&mut self) {
         match self.role {
             Role::Looser => {
+                // The next question is for who does not stand, even if it is due as well.
+                if self.timers.take_due(Timer::Ask, self.now.monotonic) {
+                    self.timer_in(Timer::Ask, self.constants.looser_timeout());
+                }
                 self.broadcast(Content::Standing(self.candidate(), Reason::NoAnswer));
             }
             Role::Generating(candidate) => self.generate(candidate),

@@ -203,3 +203,18 @@ fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks
     assert_eq!(rig.hear(7, generating(weaker)), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
 }
+
+#[test]
+fn a_looser_that_stands_for_election_asks_no_more_be_the_next_question_due_as_well() {
+    let constants = Constants {
+        answer_intervals: 2,
+        ..Constants::default()
+    };
+    assert_eq!(
+        constants.looser_answer_timeout(),
+        constants.looser_timeout()
+    );
+    let (mut rig, _) = Rig::start(constants, BLANK);
+    let said = rig.pass_time(LOOSER_TIMEOUT);
+    assert_eq!(said, ["GENERATING_TOKEN 1:n5#1 to all"]);
+}
