@@ -96,10 +96,11 @@ impl Lab2 {
     /// same.
     fn merge(&mut self, from: MacAddr, members: &[Member]) -> Option<MacAddr> {
         let me = self.me();
-        let silent_since = self.now.monotonic.before(self.constants.waiter_timeout());
+        let now = self.now.monotonic;
+        let long_ago = now.before(self.constants.waiter_timeout());
         let count = self.table.len();
         let mut disputed = None;
-        let prefer = |held: &Member, peer: &Peer, offered: &Member| {
+        let prefer = |held: &Member, peer: &mut Peer, offered: &Member| {
             if held.mac == me || held.ip == offered.ip {
                 return held.ip;
             }
@@ -107,10 +108,13 @@ impl Lab2 {
                 return offered.ip;
             }
             disputed = disputed.or(Some(held.mac));
-            if offered.ip == NO_IP || peer.last_seen.is_some_and(|seen| seen >= silent_since) {
+            let since = *peer.disputed_since.get_or_insert(now);
+            let heard_lately = peer.last_seen.is_some_and(|seen| seen >= long_ago);
+            if offered.ip == NO_IP || heard_lately || since > long_ago {
                 held.ip
             } else {
-                // Perhaps it is dead: all must come to the same choice by themselves.
+                // It does not decide, so perhaps it is dead: all must come to the same choice by
+                // themselves.
                 held.ip.max(offered.ip)
             }
         };

@@ -24,6 +24,8 @@ pub(super) struct Peer {
     pub(super) answered: Option<Instant>,
     /// When its RING_MEMBERS was last returned with the own table.
     pub(super) returned: Option<Instant>,
+    /// When another table was first found to hold another ip for it than this one does.
+    pub(super) disputed_since: Option<Instant>,
     /// When it was last shown the table because its ip was disputed.
     pub(super) disputed: Option<Instant>,
     /// Where in the table the next RING_MEMBERS to it begins.
@@ -112,10 +114,18 @@ impl Table {
 
     /// Sets a member's ip and says whether that changed it.
     pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
+        let changed = self.put_ip(at, ip);
+        if changed {
+            self.rehash();
+        }
+        changed
+    }
+
+    fn put_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
         let changed = self.members[at].ip != ip;
         if changed {
             self.members[at].ip = ip;
-            self.rehash();
+            self.peers[at].disputed_since = None;
         }
         changed
     }
@@ -125,7 +135,7 @@ impl Table {
     pub(super) fn merge(
         &mut self,
         members: &[Member],
-        mut prefer: impl FnMut(&Member, &Peer, &Member) -> [u8; 16],
+        mut prefer: impl FnMut(&Member, &mut Peer, &Member) -> [u8; 16],
         mut each: impl FnMut(&Member, Inserted),
     ) {
         let mut changed = false;
@@ -134,9 +144,8 @@ impl Table {
             match inserted {
                 Inserted::New(_) => changed = true,
                 Inserted::Known(at) => {
-                    let ip = prefer(&self.members[at], &self.peers[at], offered);
-                    changed |= self.members[at].ip != ip;
-                    self.members[at].ip = ip;
+                    let ip = prefer(&self.members[at], &mut self.peers[at], offered);
+                    changed |= self.put_ip(at, ip);
                 }
                 Inserted::Full => {}
             }
