@@ -16,7 +16,7 @@ pub enum Error {
     #[error("{0}; {remedy}", remedy = remedy(.0))]
     Constants(#[from] ConstantError),
     /// There is no interface of that name.
-    #[error("there is no interface {name}; {}", listed(.existing))]
+    #[error("there is no interface '{name}'; {}", listed(.existing))]
     NoInterface {
         /// The name given.
         name: String,

@@ -46,7 +46,7 @@ pub struct Options {
     pub interface: String,
 
     /// HEART_BEAT_PERIOD: how often the owner says that it is there.
-    #[arg(long, value_name = "DURATION", default_value = "100ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub heartbeat: Duration,
 
     /// For how many heartbeats a silent owner is trusted.
@@ -62,7 +62,7 @@ pub struct Options {
 
     /// How long one offer of the token waits for its acknowledgement
     /// [default: a twentieth of the heartbeat]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub take_timeout: Option<Duration>,
 
     /// How often the token is offered to a member before it is passed over.
@@ -71,7 +71,7 @@ pub struct Options {
 
     /// How long an owner without work keeps the token; 0ms rotates at full speed
     /// [default: a tenth of the heartbeat]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub idle_hold: Option<Duration>,
 
     /// The EtherType of the ring's frames, hexadecimal with 0x or decimal.
