@@ -162,6 +162,23 @@ fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
     unsafe { LinkAddr::from_raw((&raw const address).cast(), None) }.ok_or(Errno::EAFNOSUPPORT)
 }
 
+impl PacketSocket {
+    /// How long ago a frame came that has come `since` 1970.
+    fn age(&self, now: Now, since: Duration) -> Duration {
+        // One that came after the clocks were read may have found the process stopped since then,
+        // and be old all the same.
+        let now = match Duration::from_nanos(now.wall) {
+            wall if wall < since => clock::now(),
+            _ => now,
+        };
+        // A wall clock that was set forward would make a fresh frame look old.
+        let longest = now.monotonic.since(self.emptied);
+        Duration::from_nanos(now.wall)
+            .saturating_sub(since)
+            .min(longest)
+    }
+}
+
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -172,15 +189,12 @@ impl Link for PacketSocket {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
         let ReceiveBatch { buffers, frames } = batch;
         frames.clear();
-        let wall = Duration::from_nanos(now.wall);
-        let longest = now.monotonic.since(self.emptied);
         for buffer in buffers {
             let Some((len, since)) = self.ring.take(buffer) else {
                 self.emptied = now.monotonic;
                 break;
             };
-            // A wall clock that was set forward would make a fresh frame look old.
-            frames.push((len, wall.saturating_sub(since).min(longest)));
+            frames.push((len, self.age(now, since)));
         }
         if frames.is_empty() {
             // Woken up for nothing: there is an error to fetch, such as that the interface is down.

@@ -21,9 +21,10 @@ use locks::{
 };
 use packets::{
     a_burst_takes_few_calls_and_keeps_its_order, a_frame_in_time_is_fresh_whatever_the_wall_clock,
-    a_late_frame_has_its_age, frames_for_a_macvlan_are_not_ours, long_frames_are_cut,
-    only_our_frames_wake_the_process, own_frames_do_not_come_back, the_ring_goes_round,
-    what_does_not_fit_is_counted, what_is_sent_has_control_priority,
+    a_frame_that_came_after_the_clocks_were_read_has_its_age, a_late_frame_has_its_age,
+    frames_for_a_macvlan_are_not_ours, long_frames_are_cut, only_our_frames_wake_the_process,
+    own_frames_do_not_come_back, the_ring_goes_round, what_does_not_fit_is_counted,
+    what_is_sent_has_control_priority,
 };
 use surroundings::{
     a_down_interface_is_an_error_and_works_again_after, a_missing_permission_is_explained,
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         a_burst_takes_few_calls_and_keeps_its_order,
         the_ring_goes_round,
         long_frames_are_cut,
+        a_frame_that_came_after_the_clocks_were_read_has_its_age,
         a_late_frame_has_its_age,
         a_frame_in_time_is_fresh_whatever_the_wall_clock,
         what_does_not_fit_is_counted,

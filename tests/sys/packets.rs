@@ -192,6 +192,23 @@ pub fn a_late_frame_has_its_age() -> Result<()> {
     Ok(())
 }
 
+/// A process may be stopped between reading the clocks and looking for frames: an offer that came
+/// meanwhile was taken for a fresh one.
+pub fn a_frame_that_came_after_the_clocks_were_read_has_its_age() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let mut speaker = Station::new(&left)?;
+    let mut listener = Station::new(&right)?;
+    let read = clock::now();
+    speaker.send(&[frame(ALL, &left, b"early")])?;
+    listener.wait()?;
+    let arrived = clock::now().monotonic;
+    std::thread::sleep(4 * TOLERANCE);
+    let late = clock::now().monotonic;
+    let age = age(&mut listener, read)?;
+    ensure!(age + TOLERANCE >= late.since(arrived), "{age:?}");
+    Ok(())
+}
+
 pub fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
     const HOUR: Duration = Duration::from_secs(3600);
     let [left, right] = Segment::pair()?;
