@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -197,7 +198,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Sends it a signal.
+    /// Sends it a signal. After SIGSTOP it has stopped.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -205,7 +206,16 @@ impl Daemon {
     /// # Panics
     /// If it has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
-        kill(self.pid(), signal).with_context(|| format!("cannot send {signal} to the daemon"))
+        kill(self.pid(), signal).with_context(|| format!("cannot send {signal} to the daemon"))?;
+        if signal == Signal::SIGSTOP {
+            // The signal is only on its way: a daemon that is just running still takes a frame.
+            let stopped = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED))?;
+            ensure!(
+                matches!(stopped, WaitStatus::Stopped(..)),
+                "it did not stop: {stopped:?}"
+            );
+        }
+        Ok(())
     }
 
     /// Kills it with SIGKILL and waits for its end.
