@@ -25,10 +25,6 @@ use crate::proto::lab2::{Command, Constants, Durable, Lab2};
 use crate::proto::time::{Instant, Now};
 use crate::sys::{Alarm, Interest, InterfaceLock, PacketSocket, Poller, clock};
 
-/// The most batches of frames that one turn receives.
-const BATCHES: usize = 4;
-/// The most time-outs that one turn handles: a time-out may lead to another at the same time.
-const TIMEOUTS: usize = 4;
 /// The most steps of the interface that one turn takes.
 const STEPS: usize = 2;
 /// How much later than asked the kernel may wake the loop, in nanoseconds; its default is long
@@ -185,10 +181,7 @@ impl Daemon {
         // Reading the clocks costs a hundredth of a hop: once a turn is enough.
         let now = clock::now();
         self.notice_lateness(now.monotonic);
-        if ready.packets {
-            self.receive(now)?;
-        }
-        self.time_out(now);
+        self.drive(now, ready.packets)?;
         if ready.watch {
             let heard = self.around.attachment.heard();
             heard.map_err(Error::system("hear of changes to the interfaces"))?;
@@ -240,27 +233,12 @@ impl Daemon {
         }
     }
 
-    fn receive(&mut self, mut now: Now) -> Result<(), Error> {
-        for _ in 0..BATCHES {
-            match self.driver.receive(now, &mut self.around.environment()) {
-                Ok(true) => now = clock::now(),
-                Ok(false) => break,
-                Err(error) => {
-                    let step = self.around.attachment.fail(now.monotonic, &error);
-                    return self.take_step(now, step);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn time_out(&mut self, now: Now) {
-        for _ in 0..TIMEOUTS {
-            if self.driver.deadline().is_none_or(|due| due > now.monotonic) {
-                break;
-            }
-            self.driver.timeout(now, &mut self.around.environment());
-        }
+    fn drive(&mut self, now: Now, arrived: bool) -> Result<(), Error> {
+        let environment = &mut self.around.environment();
+        let driven = self.driver.turn(now, arrived, clock::now, environment);
+        let Err(error) = driven else { return Ok(()) };
+        let step = self.around.attachment.fail(now.monotonic, &error);
+        self.take_step(now, step)
     }
 
     fn look_at_interface(&mut self, now: Now) -> Result<(), Error> {

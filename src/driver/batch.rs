@@ -12,26 +12,38 @@ pub const TRANSMIT_BATCH: usize = 8;
 /// Frames that a link has received.
 #[derive(Debug)]
 pub struct ReceiveBatch {
-    /// The frames' buffers, [`RECEIVE_BATCH`] of them.
+    /// The frames' buffers: as many as one call may fill.
     pub buffers: Box<[[u8; MAX_FRAME]]>,
     /// Length in bytes and age of each frame received.
     pub frames: Vec<(usize, Duration)>,
 }
 
 impl ReceiveBatch {
-    /// An empty batch; the only allocation that it ever makes.
+    /// An empty batch of [`RECEIVE_BATCH`] frames.
     #[must_use]
     pub fn new() -> Self {
+        Self::of(RECEIVE_BATCH)
+    }
+
+    /// An empty batch of `frames` frames; the only allocation that it ever makes.
+    #[must_use]
+    pub fn of(frames: usize) -> Self {
         Self {
-            buffers: vec![[0; MAX_FRAME]; RECEIVE_BATCH].into_boxed_slice(),
-            frames: Vec::with_capacity(RECEIVE_BATCH),
+            buffers: vec![[0; MAX_FRAME]; frames].into_boxed_slice(),
+            frames: Vec::with_capacity(frames),
         }
     }
 
     /// Whether there may be more to receive.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.frames.len() == RECEIVE_BATCH
+        self.frames.len() == self.buffers.len()
+    }
+
+    /// The age of the frame that came last.
+    #[must_use]
+    pub fn newest(&self) -> Option<Duration> {
+        self.frames.last().map(|&(_, age)| age)
     }
 
     /// The frames received, each with how long ago it was.
@@ -57,12 +69,18 @@ pub struct TransmitBatch {
 }
 
 impl TransmitBatch {
-    /// An empty batch; the only allocation that it ever makes.
+    /// An empty batch of [`TRANSMIT_BATCH`] frames.
     #[must_use]
     pub fn new() -> Self {
+        Self::of(TRANSMIT_BATCH)
+    }
+
+    /// An empty batch of `frames` frames; the only allocation that it ever makes.
+    #[must_use]
+    pub fn of(frames: usize) -> Self {
         Self {
-            buffers: vec![[0; MAX_FRAME]; TRANSMIT_BATCH].into_boxed_slice(),
-            lens: Vec::with_capacity(TRANSMIT_BATCH),
+            buffers: vec![[0; MAX_FRAME]; frames].into_boxed_slice(),
+            lens: Vec::with_capacity(frames),
         }
     }
 
@@ -75,7 +93,7 @@ impl TransmitBatch {
 
     /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a frame.
     pub fn push(&mut self, len: usize) {
-        debug_assert!(self.lens.len() < TRANSMIT_BATCH && len <= MAX_FRAME);
+        debug_assert!(self.lens.len() < self.buffers.len() && len <= MAX_FRAME);
         self.lens.push(len);
     }
 

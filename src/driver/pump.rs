@@ -6,6 +6,13 @@ use super::{Link, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
 use crate::proto::time::{Instant, Now};
 use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
 
+/// The most batches of frames that one turn receives.
+const BATCHES: usize = 4;
+/// The same while the machine's time has come: whatever a link's queue holds is less.
+const BATCHES_BEFORE_TIMEOUT: usize = 64;
+/// The most time-outs that one turn handles: a time-out may lead to another at the same time.
+const TIMEOUTS: usize = 4;
+
 /// Keeps what must survive a restart.
 pub trait Store<D> {
     /// Stores `durable`. A failure is the store's to report: the ring goes on without.
@@ -48,10 +55,15 @@ impl<M: Machine> Driver<M> {
     /// A driver for `machine`.
     #[must_use]
     pub fn new(machine: M) -> Self {
-        let transmit = TransmitBatch::new();
+        Self::with_batches(machine, ReceiveBatch::new(), TransmitBatch::new())
+    }
+
+    /// A driver for `machine` that receives and sends in batches of the caller's size.
+    #[must_use]
+    pub fn with_batches(machine: M, received: ReceiveBatch, transmit: TransmitBatch) -> Self {
         let tickets = Vec::with_capacity(TRANSMIT_BATCH);
         Self {
-            received: ReceiveBatch::new(),
+            received,
             pump: Pump {
                 machine,
                 transmit,
@@ -70,6 +82,56 @@ impl<M: Machine> Driver<M> {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.pump.machine.poll_timeout()
+    }
+
+    /// One turn of a loop, that begins at `now`: handles what has `arrived`, then lets the machine
+    /// see that time has passed. If its time has come, all that arrived before `now` is handled
+    /// first, whether or not the caller knows of it: no time-out comes of a frame that lies unread
+    /// because this process was late.
+    ///
+    /// # Errors
+    /// The link failed to receive. Time-outs wait for the next turn.
+    pub fn turn<L, S, O>(
+        &mut self,
+        now: Now,
+        arrived: bool,
+        mut clock: impl FnMut() -> Now,
+        environment: &mut Environment<'_, L, S, O>,
+    ) -> io::Result<()>
+    where
+        L: Link,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        let batches = match (self.is_due(now), arrived) {
+            (true, _) => BATCHES_BEFORE_TIMEOUT,
+            (false, true) => BATCHES,
+            (false, false) => 0,
+        };
+        let mut present = now;
+        for _ in 0..batches {
+            let more = self.receive(present, environment)?;
+            if !more
+                || self
+                    .received
+                    .newest()
+                    .is_none_or(|age| present.monotonic.before(age) > now.monotonic)
+            {
+                break;
+            }
+            present = clock();
+        }
+        for _ in 0..TIMEOUTS {
+            if !self.is_due(now) {
+                break;
+            }
+            self.timeout(now, environment);
+        }
+        Ok(())
+    }
+
+    fn is_due(&self, now: Now) -> bool {
+        self.deadline().is_some_and(|due| due <= now.monotonic)
     }
 
     /// Receives one batch and handles each frame of it. `true`: the batch was full, there may be

@@ -368,6 +368,44 @@ fn a_full_batch_says_that_there_may_be_more_and_is_one_call() {
     assert_eq!(said.len(), 2 * RECEIVE_BATCH);
 }
 
+/// A turn at [`NOW`] of a machine whose time comes at `due`; frames lie in the link's queue.
+fn turn(mut stage: Stage, due: u64, arrived: bool) -> Vec<String> {
+    stage.driver = Driver::new(Puppet {
+        journal: stage.journal.clone(),
+        deadline: Some(Instant::from_nanos(due)),
+        ..Puppet::default()
+    });
+    let (result, said) =
+        stage.with(|driver, environment| driver.turn(NOW, arrived, || NOW, environment));
+    result.expect("received");
+    said
+}
+
+#[test]
+fn what_lies_unread_is_handled_before_a_time_out_though_nobody_has_told_of_it() {
+    let stage = Stage::new().arrived(&[b"e"]);
+    let stage = (0..4).fold(stage, |stage, _| stage.takes(1));
+    let said = turn(stage, NOW.monotonic.as_nanos(), false);
+    assert_eq!(said[..3], ["hears e of 1ns", "e", "time-out"]);
+}
+
+#[test]
+fn a_turn_without_a_frame_or_a_time_out_does_not_touch_the_link() {
+    let said = turn(Stage::new(), NOW.monotonic.as_nanos() + 1, false);
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn a_turn_reads_on_before_a_time_out_until_nothing_older_than_itself_is_left() {
+    let full = [b"e".as_slice(); RECEIVE_BATCH];
+    let batches = 6;
+    let stage = (0..batches).fold(Stage::new(), |stage, _| stage.arrived(&full));
+    let stage = (0..4).fold(stage.arrived(&[]), |stage, _| stage.takes(1));
+    let said = turn(stage, NOW.monotonic.as_nanos(), true);
+    let heard = said.iter().take_while(|line| *line != "time-out").count();
+    assert_eq!(heard, batches * 2 * RECEIVE_BATCH);
+}
+
 #[test]
 fn nothing_received_is_nothing_done() {
     let mut stage = Stage::new().arrived(&[]);
