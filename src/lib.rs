@@ -8,4 +8,5 @@ pub mod daemon;
 pub mod driver;
 pub mod observe;
 pub mod proto;
+pub mod sim;
 pub mod sys;

@@ -20,7 +20,7 @@ use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
 const USUAL_EVENTS: usize = 128;
 
 /// The Lab2 machine of one node. See [the contract](crate::proto#contract) of its calls.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Lab2 {
     pub(super) constants: Constants,
     /// The latest time that the machine was told.

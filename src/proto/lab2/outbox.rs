@@ -57,7 +57,7 @@ impl Content {
 const USUAL: usize = 8;
 
 /// First in, first out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Outbox {
     waiting: VecDeque<Outgoing>,
     in_flight: VecDeque<(u64, Outgoing)>,

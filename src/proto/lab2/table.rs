@@ -33,7 +33,7 @@ pub(super) struct Peer {
 }
 
 /// All members by MAC, with the digest of their encodings.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Table {
     /// As they lie on the wire, so that the hash and RING_MEMBERS read them where they are.
     members: Vec<Member>,

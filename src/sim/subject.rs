@@ -1,0 +1,60 @@
+//! What the world must know of a machine to judge it.
+
+use ring_codec::lab2::{Digest, Token};
+
+use crate::proto::Machine;
+use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+
+/// A Lab2 machine as the world sees it: the one that ships, or one that was spoilt on purpose to
+/// prove that the world finds out.
+pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> + Sized {
+    /// A machine whose link is down, with what an earlier run has stored.
+    fn start(constants: Constants, durable: Durable) -> Self;
+    /// The state.
+    fn state(&self) -> State;
+    /// The token that it believes to hold; `None` unless it is OWNER.
+    fn held(&self) -> Option<Token>;
+    /// Whether it believes that it may use the token: it is OWNER and does not pass it on.
+    fn may_use(&self) -> bool;
+    /// Size and hash of its member table.
+    fn digest(&self) -> Digest;
+    /// How many members its table holds, if they are in order and each is there once.
+    fn members_in_order(&self) -> Option<usize>;
+    /// Whether it was shut down and has nothing left to say.
+    fn is_finished(&self) -> bool;
+}
+
+impl Subject for Lab2 {
+    fn start(constants: Constants, durable: Durable) -> Self {
+        Self::new(constants, durable)
+    }
+
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn held(&self) -> Option<Token> {
+        self.token().filter(|_| self.state() == State::Owner)
+    }
+
+    fn may_use(&self) -> bool {
+        self.may_use_token()
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest()
+    }
+
+    fn members_in_order(&self) -> Option<usize> {
+        let members = self.members();
+        let count = members.len();
+        members
+            .map(|member| member.mac)
+            .is_sorted_by(|a, b| a < b)
+            .then_some(count)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+}
