@@ -20,6 +20,9 @@ impl Lab2 {
                 self.mtu = mtu;
                 if self.mac != Some(mac) {
                     self.link_lost();
+                    if self.is_finished() {
+                        return;
+                    }
                     self.take_address(mac);
                 }
                 self.take_ip(ip);
@@ -104,6 +107,11 @@ impl Lab2 {
 
     pub(super) fn is_shutting_down(&self) -> bool {
         self.shutdown != Shutdown::No
+    }
+
+    /// Whether LEAVING is said, or about to be: nothing may follow it.
+    pub(super) fn has_left(&self) -> bool {
+        matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
     }
 
     /// Says LEAVING, the last word.

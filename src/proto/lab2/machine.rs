@@ -254,6 +254,9 @@ impl Machine for Lab2 {
     fn handle_command(&mut self, now: Now, command: Command) {
         self.advance(now);
         self.expire_lease();
+        if self.has_left() {
+            return;
+        }
         match command {
             Command::WantToken => self.want_token(),
             Command::WorkDone => self.work_done(),

@@ -43,10 +43,11 @@ impl Lab2 {
         }
     }
 
-    /// Whether the node is OWNER and may use the token: it has not begun to pass it on.
+    /// Whether the node is OWNER and may use the token: it has not begun to pass it on, and has
+    /// not left.
     #[must_use]
     pub fn may_use_token(&self) -> bool {
-        matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
+        !self.has_left() && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
     }
 
     /// Who holds the token as far as is known.

@@ -3,7 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ms, ping, take, token, token_of, was_here,
+    ANSWER_TIMEOUT, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token, token_of,
+    was_here,
 };
 use crate::proto::lab2::{Command, DropReason, Event, State};
 use crate::proto::{LinkState, Machine};
@@ -172,4 +173,30 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
     rig.hear(7, ping(NO_IP));
     assert_eq!(rig.penalty_of(7), 0);
     assert_eq!(rig.pass_time(ms(10)), [OFFER]);
+}
+
+/// Found by fuzzing: its data went on being told after LEAVING, and with it the heartbeats.
+#[test]
+fn nothing_follows_leaving_whatever_is_asked_of_an_owner_that_nobody_succeeds() {
+    let mut rig = leaving_owner();
+    assert_eq!(rig.command(Command::Leave), [LEAVING]);
+    assert!(!rig.machine.may_use_token());
+    assert_eq!(rig.command(Command::SetData(b"late".to_vec())), [""; 0]);
+    assert_eq!(rig.command(Command::WantToken), [""; 0]);
+    assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+}
+
+/// Found by fuzzing: it was finished, and asked where the token is.
+#[test]
+fn a_node_whose_address_changes_while_it_shuts_down_is_finished_and_silent() {
+    let mut rig = leaving_owner();
+    let said = rig.link(LinkState::Up {
+        mac: mac(6),
+        ip: ip(6),
+        mtu: 1500,
+    });
+    assert_eq!(said, [""; 0]);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
 }
