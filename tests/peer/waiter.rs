@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         it_ignores_an_offer_to_everybody,
         it_is_patient_for_a_waiter_timeout,
         heartbeats_keep_it_waiting,
+        heartbeats_that_came_while_it_was_stopped_keep_it_waiting,
         word_of_a_token_does_not_keep_it_waiting,
         it_takes_no_offer_that_waited_too_long,
         it_leaves_with_a_word,
@@ -309,6 +310,23 @@ fn heartbeats_keep_it_waiting() -> Result<()> {
         .find(|it| it.message == Message::WhereIsToken);
     ensure!(asked.is_none(), "it asked: {asked:?}");
     Ok(())
+}
+
+/// Its patience has run out by its clock, but not by what lies in its socket.
+fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
+    let stand = Stand::new(BINARIES, timing())?;
+    let token = stand.follow()?;
+    let mark = stand.mark();
+    stand.daemon.signal(Signal::SIGSTOP)?;
+    thread::sleep(timing().waiter_timeout() + HEARTBEAT);
+    stand.low.broadcast(&holds(token))?;
+    stand.daemon.signal(Signal::SIGCONT)?;
+    let late = |status: &serde_json::Value| status["counters"]["late_wake_ups"] == 1;
+    stand.daemon.wait_for_status(SLACK, late)?;
+    let mut sent = stand.sent_from(mark).into_iter();
+    let asked = sent.find(|seen| seen.message == Message::WhereIsToken);
+    ensure!(asked.is_none(), "it acted on its own lateness: {asked:?}");
+    stand.wait_for_state("WAITER")
 }
 
 /// Only TOKEN_IS_HERE and hand-overs say that the token is alive.
