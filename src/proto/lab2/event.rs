@@ -44,7 +44,8 @@ pub enum Reason {
     TokenHandedOver,
     /// A TOKEN_IS_HERE was heard.
     TokenHeard,
-    /// An OWNER met a stronger token and destroyed its own.
+    /// An OWNER met a stronger token and destroyed its own, or heard of a stronger one and minted
+    /// in its place.
     StrongerToken,
     /// WAITER_TIMEOUT has passed since the token was heard of.
     WaiterTimeout,

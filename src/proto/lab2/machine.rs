@@ -49,6 +49,10 @@ pub struct Lab2 {
     pub(super) corrected: Option<Instant>,
     /// When an OWNER last answered a heartbeat that its own token had overtaken.
     pub(super) echoed: Option<Instant>,
+    /// When `known` was last strengthened, or heard of as alive.
+    pub(super) vouched: Option<Instant>,
+    /// When a WAITER last told a holder of a stronger token.
+    pub(super) objected: Option<Instant>,
     /// The candidate that has beaten the own one since the last question.
     pub(super) rival: Option<Token>,
     pub(super) shutdown: Shutdown,
@@ -100,6 +104,8 @@ impl Lab2 {
             want: false,
             corrected: None,
             echoed: None,
+            vouched: None,
+            objected: None,
             rival: None,
             shutdown: Shutdown::No,
             timers: Timers::new(),
@@ -156,7 +162,10 @@ impl Lab2 {
 
     /// Strengthens `known`, and remembers to store it.
     pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
-        self.durable_changed |= self.known.learn(token, holder, data);
+        if self.known.learn(token, holder, data) {
+            self.durable_changed = true;
+            self.vouched = Some(self.now.monotonic);
+        }
     }
 
     /// Moves the machine's clock, which never goes back.

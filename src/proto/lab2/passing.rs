@@ -133,6 +133,23 @@ impl Lab2 {
         }
     }
 
+    /// An OWNER hears of a token that has outgrown its own: whoever knows that one would refuse
+    /// the own one, which would so be lost. It goes on with one that outdoes both. If the other
+    /// is alive, its holder gives way.
+    pub(super) fn outbid(&mut self, tenure: Tenure, other: Token) {
+        let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
+        if outgrown && other.progress < MAX_PROGRESS {
+            let minted = self.mint(other);
+            let tenure = Tenure {
+                token: minted,
+                known_before: None,
+                offer: None,
+            };
+            self.change(Role::Owner(tenure), Reason::StrongerToken, Some(minted));
+            self.token_is_here(MacAddr::BROADCAST);
+        }
+    }
+
     fn mint(&mut self, lost: Token) -> Token {
         self.my_token_number = self.my_token_number.wrapping_add(1);
         let token = Token {

@@ -38,6 +38,27 @@ impl Lab2 {
         }
         self.learn(token, envelope.from, Some(data));
         self.heard_of_token(envelope);
+        self.object_to(token, envelope);
+    }
+
+    /// Tells the holder of a token that a stronger one is known here, if nothing is heard of that
+    /// one any more: its own holder would have said so. A weaker token of the same chain has only
+    /// been overtaken on its way.
+    fn object_to(&mut self, token: Token, envelope: Envelope) {
+        let now = self.now.monotonic;
+        let stronger = |known: &Token| known.is_stronger_than(&token);
+        let Some(known) = self.known.token().filter(stronger) else {
+            self.vouched = Some(now);
+            return;
+        };
+        let silence = self.constants.heartbeat + 2 * self.constants.take_timeout;
+        if !token.same_chain(&known)
+            && self.vouched.is_none_or(|at| now.since(at) >= silence)
+            && self.is_due(self.objected)
+        {
+            self.objected = Some(now);
+            self.token_was_here(envelope.from);
+        }
     }
 
     /// Whether an OWNER heard no more than an earlier tenure of its own chain that needs no answer:
@@ -85,18 +106,19 @@ impl Lab2 {
         }
     }
 
-    /// TOKEN_WAS_HERE_RECENTLY: a waiter's answer to a question, an election or a late offer.
+    /// TOKEN_WAS_HERE_RECENTLY: a waiter's answer to a question, an election or a late offer, or
+    /// its objection to a weaker token.
     pub(super) fn on_token_was_here(&mut self, token: Token, holder: MacAddr) {
         self.learn(token, holder, None);
         match self.role {
-            Role::Owner(tenure) => {
-                if tenure
-                    .offer
-                    .is_some_and(|offer| !offer.token.is_stronger_than(&token))
-                {
+            Role::Owner(Tenure {
+                offer: Some(offer), ..
+            }) => {
+                if !offer.token.is_stronger_than(&token) {
                     self.hand_over_complete(token, holder);
                 }
             }
+            Role::Owner(tenure) => self.outbid(tenure, token),
             Role::Looser => self.sleep(),
             Role::Generating(_) => self.stand_down(Reason::TokenWasHere, token),
             Role::Waiter => {}

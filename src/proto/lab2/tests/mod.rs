@@ -22,6 +22,7 @@ mod lease;
 mod looser;
 mod membership;
 mod order;
+mod outgrown;
 mod owner;
 mod passing;
 mod penalties;

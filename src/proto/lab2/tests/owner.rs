@@ -284,7 +284,7 @@ fn take_token_not_stronger_than_the_own_one_is_answered_with_token_is_here() {
 }
 
 #[test]
-fn token_was_here_recently_says_nothing_to_an_owner_that_is_not_passing() {
+fn token_was_here_recently_of_its_own_chain_says_nothing_to_an_owner_that_is_not_passing() {
     let mut rig = working();
     assert_eq!(rig.hear(7, super::rig::was_here(token(20), 7)), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
