@@ -1,0 +1,23 @@
+//! A machine led through whatever a sequence of bytes says, against a small oracle: the fuzz
+//! target and the tests share it.
+
+mod oracle;
+mod predict;
+mod script;
+mod station;
+
+use station::Station;
+
+/// Leads a machine through the script that `data` is read as.
+///
+/// # Panics
+/// The machine did what it must not.
+pub fn run(data: &[u8]) {
+    let Some((nature, steps)) = script::read(data) else {
+        return;
+    };
+    let mut station = Station::new(&nature);
+    for step in steps {
+        station.step(&step);
+    }
+}

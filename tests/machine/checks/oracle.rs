@@ -1,0 +1,225 @@
+//! What must hold of one machine at every time, whatever it has been through
+//! (`docs/protocol.md`): kept from its frames and its public face alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, MAX_PROGRESS, Member, Message, Token};
+use ringd::proto::lab2::{Constants, Durable, Event, Lab2, Reason, State};
+use ringd::proto::time::{Instant, Now};
+use ringd::proto::{Machine, Sent};
+use xxhash_rust::xxh3::xxh3_64;
+use zerocopy::IntoBytes;
+
+/// More hand-overs than a script has.
+const FEW: u64 = 1 << 32;
+
+/// What came of one input.
+#[derive(Debug, Default)]
+pub struct Output {
+    pub frames: Vec<Vec<u8>>,
+    pub events: Vec<Event>,
+}
+
+impl Output {
+    /// Whether the input found an OWNER that had been silent for too long: what it says then is
+    /// no answer.
+    pub fn lost_lease(&self) -> bool {
+        self.events.iter().any(|event| {
+            matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired)
+        })
+    }
+}
+
+pub struct Oracle {
+    pub link_up: bool,
+    pub shutting_down: bool,
+    /// The strongest token that the machine was told of or has made.
+    pub known: Option<Token>,
+    /// The token that it holds.
+    pub held: Option<Token>,
+    /// The offer that is out, and to whom.
+    pub offered: Option<(Token, MacAddr)>,
+    /// Everybody that a token was ever offered to.
+    successors: BTreeMap<[u8; 18], MacAddr>,
+    /// Every tenure so far.
+    tenures: BTreeSet<[u8; 18]>,
+    /// When a heartbeat was last broadcast, or a tenure began.
+    last_heartbeat: Instant,
+    latest: Instant,
+    members: usize,
+    waiter_timeout: Duration,
+    longest_sleep: Duration,
+    max_members: usize,
+}
+
+impl Oracle {
+    pub fn new(constants: &Constants) -> Self {
+        Self {
+            link_up: false,
+            shutting_down: false,
+            known: None,
+            held: None,
+            offered: None,
+            successors: BTreeMap::new(),
+            tenures: BTreeSet::new(),
+            last_heartbeat: Instant::default(),
+            latest: Instant::default(),
+            members: 0,
+            waiter_timeout: constants.waiter_timeout(),
+            longest_sleep: constants.waiter_timeout() + constants.heartbeat,
+            max_members: constants.max_members,
+        }
+    }
+
+    /// A new process knows what the old one has stored.
+    pub fn restarted(&mut self, durable: Durable) {
+        self.known = durable.known;
+        self.held = None;
+        self.offered = None;
+        self.members = 0;
+        self.link_up = false;
+        self.shutting_down = false;
+    }
+
+    /// Whether a forged frame has used up the progress: from there on tokens cannot grow, and what
+    /// follows from their order is not promised (`docs/protocol.md`, "Trust").
+    pub fn is_exhausted(&self) -> bool {
+        let last = MAX_PROGRESS - FEW;
+        self.known.is_some_and(|known| known.progress > last)
+    }
+
+    pub fn learn(&mut self, token: Token) {
+        if self
+            .known
+            .is_none_or(|known| token.is_stronger_than(&known))
+        {
+            self.known = Some(token);
+        }
+    }
+
+    /// Section 2: what is stored only grows.
+    pub fn stored(&mut self, before: Durable, after: Durable) {
+        if let Some(known) = before.known {
+            let now = after.known.expect("what was known stays known");
+            assert!(!known.is_stronger_than(&now), "it forgot {known:?}");
+        }
+        let made = after.my_token_number.wrapping_sub(before.my_token_number);
+        assert!(made <= 1, "token numbers were skipped");
+        if let Some(known) = after.known {
+            self.learn(known);
+        }
+    }
+
+    /// A frame leaves, or the link refuses it.
+    pub fn says(&mut self, bytes: &[u8], me: MacAddr, stored: Durable, sent: Sent, now: Now) {
+        assert!(self.link_up, "it speaks on a link that is down");
+        let frame = Frame::decode(bytes).expect("a frame that nobody can read");
+        assert_eq!(frame.author, me);
+        assert_ne!(frame.destination, me, "it writes to itself");
+        let told = match frame.message {
+            Message::TakeToken { token, .. }
+            | Message::TokenIsHere { token, .. }
+            | Message::TokenWasHereRecently { token, .. } => Some(token),
+            _ => None,
+        };
+        if let Some(token) = told {
+            let known = stored.known.expect("it tells of a token and stored none");
+            assert!(!token.is_stronger_than(&known), "{token:?} is not stored");
+        }
+        if sent == Sent::Failed {
+            return;
+        }
+        match frame.message {
+            Message::TakeToken { token, .. } => {
+                assert_ne!(frame.destination, MacAddr::BROADCAST, "an offer to all");
+                let to = *self
+                    .successors
+                    .entry(token.priority())
+                    .or_insert(frame.destination);
+                let once = to == frame.destination || self.is_exhausted();
+                assert!(once, "{token:?} is offered to a second member");
+                self.offered = Some((token, to));
+            }
+            Message::TokenIsHere { .. } if frame.destination == MacAddr::BROADCAST => {
+                self.last_heartbeat = now.monotonic;
+            }
+            _ => {}
+        }
+    }
+
+    /// The machine after an input.
+    pub fn look(&mut self, machine: &Lab2, now: Now, me: MacAddr) {
+        self.latest = self.latest.max(now.monotonic);
+        let owner = machine.state() == State::Owner && !machine.is_finished();
+        let held = machine.token().filter(|_| owner);
+        self.look_at_token(machine, held);
+        self.look_at_table(machine, me);
+        let busy = self.link_up && !machine.is_finished();
+        match machine.poll_timeout() {
+            Some(due) => {
+                let sleep = due.since(self.latest);
+                assert!(sleep <= self.longest_sleep, "it sleeps for {sleep:?}");
+            }
+            None => assert!(!busy, "it sleeps for ever"),
+        }
+    }
+
+    fn look_at_token(&mut self, machine: &Lab2, held: Option<Token>) {
+        if let Some(token) = held {
+            self.learn(token);
+            if self.held != Some(token) {
+                let new = self.tenures.insert(token.priority());
+                let grows = self.held.is_none_or(|held| token.is_stronger_than(&held));
+                if !self.is_exhausted() {
+                    assert!(new, "{token:?} is held once more");
+                    assert!(grows, "{token:?} goes back");
+                }
+                self.last_heartbeat = self.latest;
+                self.offered = None;
+            }
+            let silent = self.latest.since(self.last_heartbeat);
+            assert!(
+                silent < 2 * self.waiter_timeout,
+                "an OWNER that has been silent for {silent:?}"
+            );
+        } else {
+            self.offered = None;
+            let known = machine.token();
+            assert!(
+                known.is_none_or(|known| self
+                    .known
+                    .is_some_and(|told| !known.is_stronger_than(&told))),
+                "it knows {known:?}, but was told of {:?}",
+                self.known
+            );
+        }
+        self.held = held;
+        assert!(
+            !machine.may_use_token() || held.is_some() && self.offered.is_none(),
+            "it uses a token that it has offered"
+        );
+    }
+
+    fn look_at_table(&mut self, machine: &Lab2, me: MacAddr) {
+        let members: Vec<Member> = machine
+            .members()
+            .map(|member| Member {
+                mac: member.mac,
+                ip: member.ip,
+            })
+            .collect();
+        assert!(members.is_sorted_by(|a, b| a.mac < b.mac), "out of order");
+        assert!(members.len() >= self.members, "a member was deleted");
+        // The node itself always has room, under each of its two addresses.
+        assert!(members.len() <= self.max_members + 2, "too many members");
+        self.members = members.len();
+        if self.link_up && !machine.is_finished() {
+            assert!(members.iter().any(|member| member.mac == me));
+        }
+        let digest = machine.digest();
+        assert_eq!(digest.size as usize, members.len());
+        assert_eq!(digest.hash, xxh3_64(members.as_bytes()), "a wrong hash");
+    }
+}

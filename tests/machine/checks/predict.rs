@@ -1,0 +1,162 @@
+//! Section 4 as a table: what a frame makes of a machine.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Kind, Message, Token};
+use ringd::proto::Machine;
+use ringd::proto::lab2::{Constants, Event, Lab2, Reason, State};
+use ringd::proto::time::Instant;
+
+use super::oracle::{Oracle, Output};
+
+/// The machine before a frame came.
+pub struct Before {
+    me: MacAddr,
+    state: State,
+    held: Option<Token>,
+    known: Option<Token>,
+    offered: Option<Token>,
+    members: usize,
+    due: Option<Instant>,
+    listening: bool,
+    shutting_down: bool,
+    exhausted: bool,
+}
+
+impl Before {
+    pub fn of(machine: &Lab2, oracle: &Oracle, me: MacAddr) -> Self {
+        Self {
+            me,
+            state: machine.state(),
+            held: oracle.held,
+            known: oracle.known,
+            offered: oracle.offered.map(|(token, _)| token),
+            members: machine.members().len(),
+            due: machine.poll_timeout(),
+            listening: oracle.link_up && !machine.is_finished(),
+            shutting_down: oracle.shutting_down,
+            exhausted: oracle.is_exhausted(),
+        }
+    }
+
+    /// Section 1: whether a frame counts at all.
+    pub fn counts(&self, frame: &Frame<'_>, age: Duration, constants: &Constants) -> bool {
+        let broadcast = frame.destination == MacAddr::BROADCAST;
+        let offer = frame.message.kind() == Kind::TakeToken;
+        self.listening
+            && frame.author != self.me
+            && (broadcast || frame.destination == self.me)
+            && !(offer && (broadcast || age > constants.take_timeout))
+    }
+
+    /// A frame that does not count changes nothing. Time that has passed may.
+    pub fn assert_untouched(&self, machine: &Lab2, output: &Output) {
+        if output.lost_lease() {
+            return;
+        }
+        assert!(output.frames.is_empty(), "it answers what does not count");
+        assert_eq!(machine.state(), self.state);
+        assert_eq!(machine.members().len(), self.members);
+        assert_eq!(machine.poll_timeout(), self.due);
+    }
+
+    /// What a frame that counts leads to, where that depends on nothing but the state and the
+    /// tokens.
+    pub fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
+        let unlike = self.shutting_down || self.exhausted;
+        if unlike || output.lost_lease() || output.was_refused() {
+            return;
+        }
+        let state = machine.state();
+        match (self.state, &frame.message) {
+            (State::Looser | State::Generating, Message::TokenIsHere { .. })
+            | (State::Waiter, Message::TokenIsHere { .. } | Message::TokenWasHereRecently { .. }) =>
+            {
+                assert_eq!(state, State::Waiter);
+            }
+            (State::Owner, Message::TakeToken { .. }) => {}
+            (_, Message::TakeToken { token, .. }) => {
+                let stronger = self
+                    .known
+                    .is_none_or(|known| token.is_stronger_than(&known));
+                assert_eq!(
+                    output.took_token(),
+                    stronger,
+                    "{token:?}: {:?} known",
+                    self.known
+                );
+                assert_eq!(state == State::Owner, stronger);
+                if self.state == State::Waiter && !stronger {
+                    output.assert_answers(Kind::TokenWasHereRecently, frame.author);
+                }
+            }
+            (State::Owner, Message::TokenIsHere { token, .. }) => {
+                let held = self.held.expect("an OWNER holds a token");
+                let beaten =
+                    token.is_stronger_than(&held) || *token == held && frame.author < self.me;
+                let complete = self
+                    .offered
+                    .is_some_and(|offer| !offer.is_stronger_than(token));
+                assert_eq!(state == State::Waiter, beaten || complete);
+            }
+            (State::Owner, Message::WhereIsToken) => {
+                output.assert_answers(Kind::TokenIsHere, frame.author);
+            }
+            (State::Generating, Message::GeneratingToken { .. }) => {
+                assert!(matches!(state, State::Generating | State::Looser));
+            }
+            (State::Generating, Message::TokenWasHereRecently { .. }) => {
+                assert_eq!(state, State::Looser);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Output {
+    fn took_token(&self) -> bool {
+        self.events.iter().any(|event| {
+            matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::TokenTaken)
+        })
+    }
+
+    fn was_refused(&self) -> bool {
+        let refused = |event: &Event| matches!(event, Event::TransmitFailed { .. });
+        self.events.iter().any(refused)
+    }
+
+    fn assert_answers(&self, kind: Kind, to: MacAddr) {
+        let answers = self.frames.iter().any(|bytes| {
+            let frame = Frame::decode(bytes).expect("checked when it was sent");
+            frame.message.kind() == kind && frame.destination == to
+        });
+        assert!(answers, "{to} is not answered with {kind}");
+    }
+}
+
+/// The arrows of the state diagram, each with its reasons.
+pub fn assert_arrow(from: State, to: State, reason: Reason) {
+    use State::{Generating, Looser, Owner, Waiter};
+    let drawn = match (from, to) {
+        (Looser | Generating, Waiter) => reason == Reason::TokenHeard,
+        (Looser, Generating) => matches!(reason, Reason::NoAnswer | Reason::WeakerCandidate),
+        (Looser | Waiter, Owner) => reason == Reason::TokenTaken,
+        (Generating, Owner) => matches!(reason, Reason::TokenTaken | Reason::Elected),
+        (Waiter, Looser) => matches!(reason, Reason::WaiterTimeout | Reason::LinkLost),
+        (Owner, Waiter) => matches!(reason, Reason::TokenHandedOver | Reason::StrongerToken),
+        (Owner, Owner) => reason == Reason::StrongerToken,
+        (Owner, Looser) => matches!(reason, Reason::LeaseExpired | Reason::LinkLost),
+        (Generating, Looser) => matches!(
+            reason,
+            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::LinkLost
+        ),
+        _ => false,
+    };
+    assert!(
+        drawn,
+        "{} -> {} because of {reason:?}",
+        from.name(),
+        to.name()
+    );
+}

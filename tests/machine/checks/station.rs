@@ -1,0 +1,332 @@
+//! The machine under test with its clock, its link and its store.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{
+    Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, Token,
+};
+use ringd::proto::lab2::{Command, Constants, Durable, Event, Lab2};
+use ringd::proto::time::{Instant, Now};
+use ringd::proto::{LinkState, Machine, Sent, Transmit};
+
+use super::oracle::{Oracle, Output};
+use super::predict::{Before, assert_arrow};
+use super::script::{Heard, LinkChange, Nature, Order, Step, To, What, Which};
+
+/// More frames than this are not refused in a row by one step.
+const MOST_REFUSED: u8 = 16;
+/// The stations that are heard; the machine itself is one of them, so that its own frames are too.
+const STATIONS: u8 = 8;
+
+pub struct Station {
+    machine: Lab2,
+    constants: Constants,
+    now: Now,
+    mac: MacAddr,
+    ip: [u8; 16],
+    durable: Durable,
+    refused: u8,
+    oracle: Oracle,
+}
+
+fn station(n: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, n % STATIONS])
+}
+
+fn ip(n: u8) -> [u8; 16] {
+    match n {
+        0 => [0; 16],
+        n => [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, n],
+    }
+}
+
+impl Station {
+    /// A machine whose link is down.
+    pub fn new(nature: &Nature) -> Self {
+        let idle_hold = [0, 1, 10][usize::from(nature.idle_hold) % 3];
+        let constants = Constants {
+            idle_hold: Duration::from_millis(idle_hold),
+            take_attempts: 1 + u32::from(nature.attempts % 3),
+            max_members: if nature.small_table { 4 } else { 4096 },
+            ..Constants::default()
+        };
+        let durable = Durable {
+            my_token_number: 0,
+            known: None,
+        };
+        Self {
+            machine: Lab2::new(constants.clone(), durable),
+            now: Now {
+                monotonic: Instant::from_nanos(1_000_000_000_000),
+                wall: 1_000_000,
+            },
+            mac: station(3),
+            ip: ip(3),
+            durable,
+            refused: 0,
+            oracle: Oracle::new(&constants),
+            constants,
+        }
+    }
+
+    pub fn step(&mut self, step: &Step) {
+        match step {
+            Step::Hear(heard) => self.hear(heard),
+            Step::Garbage(bytes) => self.garbage(bytes),
+            Step::TimeOut(late) => self.time_out(*late),
+            Step::Pass(micros) => {
+                self.pass(Duration::from_micros(u64::from(*micros)));
+                self.input(Lab2::handle_timeout);
+            }
+            Step::ClockBack(millis) => {
+                let back = Duration::from_millis(u64::from(*millis));
+                let now = self.now;
+                self.now.monotonic = now.monotonic.before(back);
+                self.input(Lab2::handle_timeout);
+                self.now = now;
+            }
+            Step::WallClock(hours) => {
+                let nanos = i64::from(*hours) * 3_600_000_000_000;
+                self.now.wall = self.now.wall.saturating_add_signed(nanos);
+            }
+            Step::Link(change) => self.link(change),
+            Step::Command(order) => {
+                let command = match *order {
+                    Order::Want => Command::WantToken,
+                    Order::Done => Command::WorkDone,
+                    Order::Data(len) => Command::SetData(vec![7; usize::from(len % 1100)]),
+                    Order::ShutDown => Command::ShutDown,
+                    Order::Leave => Command::Leave,
+                };
+                self.oracle.shutting_down |= matches!(order, Order::ShutDown | Order::Leave);
+                self.input(|machine, now| machine.handle_command(now, command));
+            }
+            Step::Refuse(frames) => self.refused = frames % MOST_REFUSED,
+            Step::Restart => {
+                self.machine = Lab2::new(self.constants.clone(), self.durable);
+                self.oracle.restarted(self.durable);
+                self.link(&LinkChange::Up);
+            }
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now.monotonic = self.now.monotonic + time;
+        let nanos = u64::try_from(time.as_nanos()).expect("short");
+        self.now.wall = self.now.wall.saturating_add(nanos);
+    }
+
+    /// Wakes the machine when it asked for it, or later, until it asks for a later time: soon.
+    fn time_out(&mut self, late: u8) {
+        let Some(due) = self.machine.poll_timeout() else {
+            return;
+        };
+        let late = Duration::from_millis(u64::from(late / 8) * u64::from(late / 8));
+        self.pass(due.since(self.now.monotonic) + late);
+        let is_due = |machine: &Lab2, now: Now| {
+            machine
+                .poll_timeout()
+                .is_some_and(|due| due <= now.monotonic)
+        };
+        for _ in 0..8 {
+            self.input(Lab2::handle_timeout);
+            if !is_due(&self.machine, self.now) {
+                return;
+            }
+        }
+        panic!("the machine's time-outs have no end");
+    }
+
+    fn link(&mut self, change: &LinkChange) {
+        match *change {
+            LinkChange::Down => {
+                self.oracle.link_up = false;
+                return self
+                    .input_quietly(|machine, now| machine.handle_link(now, LinkState::Down));
+            }
+            LinkChange::Up => {}
+            LinkChange::Ip(n) => self.ip = ip(n),
+            LinkChange::Mac(first) => self.mac = station(if first { 3 } else { 5 }),
+        }
+        let up = LinkState::Up {
+            mac: self.mac,
+            ip: self.ip,
+            mtu: 1500,
+        };
+        self.oracle.link_up = true;
+        self.input(|machine, now| machine.handle_link(now, up));
+    }
+
+    fn garbage(&mut self, bytes: &[u8]) {
+        // What happens to be a frame is the other steps' business.
+        if Frame::decode(bytes).is_err() {
+            let before = Before::of(&self.machine, &self.oracle, self.mac);
+            let output =
+                self.input(|machine, now| machine.handle_frame(now, bytes, Duration::ZERO));
+            before.assert_untouched(&self.machine, &output);
+        }
+    }
+
+    fn hear(&mut self, heard: &Heard) {
+        let from = station(heard.from);
+        let to = match heard.to {
+            To::Me => self.mac,
+            To::All => MacAddr::BROADCAST,
+            To::Other => station(STATIONS - 1),
+        };
+        let age = Duration::from_millis(u64::from(heard.age));
+        let mut bytes = [0; MAX_FRAME_LEN];
+        let Some(len) = self.write(from, to, &heard.what, &mut bytes) else {
+            return;
+        };
+        let before = Before::of(&self.machine, &self.oracle, self.mac);
+        let output = self.input(|machine, now| machine.handle_frame(now, &bytes[..len], age));
+        assert!(
+            output.frames.len() <= 2 || output.lost_lease(),
+            "{} answers to one frame: {:?}",
+            output.frames.len(),
+            output.events
+        );
+        let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
+        let counts = before.counts(&frame, age, &self.constants);
+        if counts {
+            before.assert_predicted(&frame, &self.machine, &output);
+        } else {
+            before.assert_untouched(&self.machine, &output);
+        }
+    }
+
+    /// Encodes what is heard; `None` if nobody could have sent it.
+    fn write(&self, from: MacAddr, to: MacAddr, what: &What, bytes: &mut [u8]) -> Option<usize> {
+        let own = self.machine.digest();
+        let other = Digest {
+            size: own.size + 1,
+            hash: !own.hash,
+        };
+        let digest = |same| if same { own } else { other };
+        let members: Vec<Member>;
+        let message = match what {
+            What::TakeToken(which) => Message::TakeToken {
+                token: self.token(which)?,
+                digest: own,
+                data: b"data",
+            },
+            What::TokenIsHere(which, same) => Message::TokenIsHere {
+                token: self.token(which)?,
+                digest: digest(*same),
+                data: b"data",
+            },
+            What::Ping(same, n) => Message::Ping {
+                digest: digest(*same),
+                ip: ip(*n),
+            },
+            What::TokenWasHereRecently(which, holder) => Message::TokenWasHereRecently {
+                token: self.token(which)?,
+                holder: station(*holder),
+            },
+            What::WhereIsToken => Message::WhereIsToken,
+            What::GeneratingToken(which) => Message::GeneratingToken {
+                token: self.token(which)?,
+            },
+            What::RingMembers(same, listed) => {
+                members = listed
+                    .iter()
+                    .take(MAX_MEMBERS_PER_FRAME)
+                    .map(|&(n, host)| Member {
+                        mac: MacAddr([2, 0, 0, 0, 0, n]),
+                        ip: ip(host),
+                    })
+                    .collect();
+                Message::RingMembers {
+                    digest: digest(*same),
+                    members: &members,
+                }
+            }
+            What::WantToken => Message::WantToken,
+            What::Leaving => Message::Leaving,
+        };
+        let frame = Frame {
+            destination: to,
+            author: from,
+            message,
+        };
+        frame.encode(self.constants.ethertype, bytes).ok()
+    }
+
+    fn token(&self, which: &Which) -> Option<Token> {
+        let known = self.oracle.known;
+        match *which {
+            Which::Known => known,
+            Which::Held => self.oracle.held,
+            Which::Offered => self.oracle.offered.map(|(token, _)| token),
+            Which::Near {
+                more,
+                author,
+                number,
+            } => {
+                let progress = known.map_or(1, |token| token.progress);
+                Some(Token {
+                    progress: progress.saturating_add_signed(more.into()),
+                    author: station(author),
+                    number: number.into(),
+                })
+            }
+            Which::Any {
+                progress,
+                author,
+                number,
+            } => Some(Token {
+                progress: progress >> 1,
+                author: station(author),
+                number,
+            }),
+        }
+    }
+
+    fn input_quietly(&mut self, input: impl FnOnce(&mut Lab2, Now)) {
+        let output = self.input(input);
+        assert!(output.frames.is_empty(), "it speaks on a link that is down");
+    }
+
+    /// Gives the machine an input, drains it as the contract says, and asks the oracle.
+    fn input(&mut self, input: impl FnOnce(&mut Lab2, Now)) -> Output {
+        input(&mut self.machine, self.now);
+        let mut output = Output::default();
+        let mut frames = VecDeque::new();
+        loop {
+            if let Some(durable) = self.machine.poll_durable() {
+                self.oracle.stored(self.durable, durable);
+                self.durable = durable;
+            }
+            let mut buf = [0xaa; MAX_FRAME_LEN];
+            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buf) else {
+                break;
+            };
+            let frame = buf[..len].to_vec();
+            let sent = match self.refused {
+                0 => Sent::Accepted,
+                _ => Sent::Failed,
+            };
+            self.refused = self.refused.saturating_sub(1);
+            self.oracle
+                .says(&frame, self.mac, self.durable, sent, self.now);
+            frames.push_back(frame);
+            self.machine.handle_sent(self.now, ticket, sent);
+            assert!(frames.len() < 16, "it never stops talking");
+        }
+        while let Some(event) = self.machine.poll_event() {
+            if let Event::StateChanged {
+                from, to, reason, ..
+            } = event
+            {
+                assert_arrow(from, to, reason);
+            }
+            output.events.push(event);
+        }
+        output.frames = frames.into();
+        self.oracle.look(&self.machine, self.now, self.mac);
+        output
+    }
+}

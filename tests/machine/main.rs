@@ -1,0 +1,48 @@
+//! One machine through anything that can happen to it, against a small oracle.
+
+mod checks;
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+
+/// What fuzzing has found worth keeping, and every input that it ever tripped over.
+#[test]
+fn the_corpus_passes() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/fuzz/corpus/machine");
+    let mut count = 0;
+    for entry in fs::read_dir(corpus).expect("a corpus") {
+        let path = entry.expect("an entry").path();
+        println!("{}", path.display());
+        checks::run(&fs::read(path).expect("a file"));
+        count += 1;
+    }
+    assert!(count > 50, "only {count} inputs");
+}
+
+/// The same few scripts each time, unless more are asked for in the environment.
+fn config() -> Config {
+    let given = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        return given;
+    }
+    Config {
+        cases: 2_000,
+        rng_seed: RngSeed::Fixed(0x1ab2),
+        ..given
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn random_scripts_pass(script in prop::collection::vec(any::<u8>(), 0..1_500)) {
+        checks::run(&script);
+    }
+}
