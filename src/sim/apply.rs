@@ -1,0 +1,286 @@
+//! Carries out what a plan says, and undoes it when the faults end.
+
+use std::rc::Rc;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Kind, NO_IP};
+use std::time::Duration;
+
+use super::node::BLANK;
+use super::plan::{Fault, Schedule};
+use super::queue::What;
+use super::segment::{Segment, Weather, claim};
+use super::settings::FaultKind;
+use super::subject::Subject;
+use super::words::{ip, mac};
+use super::world::{World, id};
+use crate::proto::lab2::{Command, Constants};
+
+const MICRO: u64 = 1_000;
+/// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was
+/// offered to it before has been given up by then; else it could take the same token twice.
+const FORGETTING: u64 = 2_000_000_000;
+
+impl<M: Subject> World<M> {
+    /// The world that a schedule begins with; its nodes start at once.
+    #[must_use]
+    pub fn of(schedule: &Schedule) -> Self {
+        let mut world = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
+        let (least, spread) = schedule.latency_us;
+        world.segment = Segment::new((least * MICRO, spread * MICRO));
+        world.plan = schedule.actions.as_slice().into();
+        let is_replay = |fault: &Fault| matches!(fault, Fault::Replay { .. });
+        world.segment.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
+        for (at, action) in schedule.actions.iter().enumerate() {
+            world.queue.push(action.at_us * MICRO, What::Act(id(at)));
+        }
+        world
+    }
+
+    /// Carries out an action. What cannot be done just now, such as stopping a dead process, or
+    /// names no node of this world, is not done.
+    pub fn act(&mut self, fault: &Fault) {
+        let known = |at: Option<usize>| at.is_none_or(|at| at < self.nodes.len());
+        if !fault.nodes().into_iter().all(known) {
+            return;
+        }
+        if let Some(record) = &mut self.books.record {
+            record.acted(Duration::from_nanos(self.now), fault);
+        }
+        match *fault {
+            Fault::Drop { .. }
+            | Fault::Duplicate { .. }
+            | Fault::Reorder { .. }
+            | Fault::Delay { .. }
+            | Fault::Corrupt { .. }
+            | Fault::Cut { .. }
+            | Fault::Mend { .. }
+            | Fault::Part { .. } => self.act_on_segment(fault),
+            Fault::Replay { frames } => self.replay(frames),
+            Fault::Stranger { frames } => self.hear_stranger(frames),
+            Fault::Pause { node } => self.pause(node),
+            Fault::Resume { node } => self.resume(node),
+            Fault::Crash { node } => self.crash(node, FaultKind::Crash),
+            Fault::Forget { node } => self.forget(node),
+            Fault::Start { node } => self.start_again(node),
+            Fault::Constants { node, percent } => self.change_constants(node, percent),
+            Fault::Twin { node, of } => self.make_twin(node, of),
+            Fault::Untwin { node } => self.part_twin(node),
+            _ => self.act_on_node(fault),
+        }
+    }
+
+    fn act_on_segment(&mut self, fault: &Fault) {
+        let weather = &mut self.segment.weather;
+        match *fault {
+            Fault::Drop { of_1000 } => weather.drop = of_1000,
+            Fault::Duplicate { of_1000 } => weather.duplicate = of_1000,
+            Fault::Reorder { of_1000, by_us } => {
+                weather.reorder = of_1000;
+                weather.reorder_by = by_us * MICRO;
+            }
+            Fault::Delay { by_us, jitter_us } => {
+                weather.delay = by_us * MICRO;
+                weather.jitter = jitter_us * MICRO;
+            }
+            Fault::Corrupt { of_1000 } => weather.corrupt = of_1000,
+            Fault::Cut { from, to } => self.segment.cuts.push((from, to)),
+            Fault::Mend { from, to } => self.segment.cuts.retain(|&cut| cut != (from, to)),
+            Fault::Part { ref groups } => self.part(groups),
+            _ => {}
+        }
+        self.segment.look_up();
+    }
+
+    fn act_on_node(&mut self, fault: &Fault) {
+        match *fault {
+            Fault::Rate { node, millionths } => {
+                self.met(FaultKind::Clock);
+                self.nodes[node].clock.set_rate(self.now, millionths);
+                // Its deadline is at another of the world's times now.
+                self.arm(node);
+            }
+            Fault::Wall { node, by_us } => {
+                self.met(FaultKind::Clock);
+                self.books.checks.exempt.set_clock();
+                self.nodes[node].clock.set_wall(by_us.saturating_mul(1_000));
+            }
+            Fault::Slow { node, turn_us } => {
+                self.met(FaultKind::Slow);
+                self.nodes[node].slow = turn_us * MICRO;
+            }
+            Fault::Refuse { node, of_1000 } => self.nodes[node].refuse = of_1000,
+            Fault::Want { node, work_us } => {
+                self.met(FaultKind::Work);
+                self.want_for(node, work_us * MICRO);
+            }
+            Fault::Data { node, len } => {
+                self.met(FaultKind::Work);
+                let byte = u8::try_from(len % 251).unwrap_or(0);
+                self.command(node, Command::SetData(vec![byte; len.into()]));
+            }
+            Fault::Leave { node } => {
+                self.met(FaultKind::Leave);
+                self.command(node, Command::ShutDown);
+            }
+            Fault::Address { node, ip: number } => {
+                self.met(FaultKind::Address);
+                self.nodes[node].ip = match number {
+                    0 => NO_IP,
+                    _ => ip(node, number),
+                };
+                if self.nodes[node].is_running() {
+                    self.link_up(node);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The process stands still; what arrives waits for it.
+    pub fn pause(&mut self, at: usize) {
+        if self.nodes[at].is_running() {
+            self.met(FaultKind::Pause);
+            self.nodes[at].paused = true;
+        }
+    }
+
+    /// The process goes on.
+    pub fn resume(&mut self, at: usize) {
+        if !self.nodes[at].paused {
+            return;
+        }
+        self.nodes[at].paused = false;
+        self.go_on(at);
+        if std::mem::take(&mut self.nodes[at].done_late) {
+            self.nodes[at].job = None;
+            self.command(at, Command::WorkDone);
+        }
+    }
+
+    fn crash(&mut self, at: usize, kind: FaultKind) {
+        if self.nodes[at].driver.is_some() {
+            self.met(kind);
+            self.kill(at);
+        }
+    }
+
+    /// The process dies, and its state file with it. It cannot be started again for 2 s.
+    pub fn forget(&mut self, at: usize) {
+        self.crash(at, FaultKind::Forget);
+        let node = &mut self.nodes[at];
+        node.durable.set(BLANK);
+        // What it held before is forgotten: that its tenures grow is kept by the state file, or,
+        // if the clocks are right, by the clock floor of what it generates.
+        node.last_held = None;
+        node.down_until = self.now + FORGETTING;
+        self.books.checks.exempt.forget(node.mac);
+    }
+
+    /// Starts the process if it is dead, and has been for long enough.
+    fn start_again(&mut self, at: usize) {
+        if self.now >= self.nodes[at].down_until {
+            self.start(at);
+        }
+    }
+
+    /// The process is started anew with a heartbeat of so many hundredths of the ring's. A dead
+    /// one is started with it some time.
+    fn change_constants(&mut self, at: usize, percent: u16) {
+        let ring = &self.constants;
+        let constants = if percent == 100 {
+            Rc::clone(ring)
+        } else {
+            self.books.stats.met[FaultKind::Constants as usize] += 1;
+            let heartbeat = ring.heartbeat * u32::from(percent) / 100;
+            Rc::new(Constants {
+                max_members: ring.max_members,
+                ..Constants::for_heartbeat(heartbeat)
+            })
+        };
+        let was_there = self.nodes[at].driver.is_some();
+        self.kill(at);
+        self.nodes[at].constants = constants;
+        if was_there {
+            self.start(at);
+        }
+    }
+
+    /// The node gets the address of another.
+    fn make_twin(&mut self, at: usize, of: usize) {
+        if at == of {
+            return;
+        }
+        self.met(FaultKind::Twin);
+        self.part_twin(at);
+        self.segment.twins.push((at, of));
+        self.books.checks.exempt.share(mac(of));
+        self.change_mac(at, mac(of));
+    }
+
+    fn part_twin(&mut self, at: usize) {
+        let before = self.segment.twins.len();
+        self.segment.twins.retain(|&(twin, _)| twin != at);
+        if self.segment.twins.len() < before {
+            self.change_mac(at, mac(at));
+        }
+    }
+
+    fn change_mac(&mut self, at: usize, mac: MacAddr) {
+        self.nodes[at].mac = mac;
+        if self.nodes[at].is_running() {
+            self.link_up(at);
+        }
+    }
+
+    /// Frames that were captured earlier are sent again as they are.
+    fn replay(&mut self, frames: u16) {
+        for _ in 0..frames {
+            if self.segment.captured.is_empty() {
+                return;
+            }
+            let at = self.rng.index(self.segment.captured.len());
+            let bytes = self.segment.captured[at].clone();
+            let Ok(frame) = Frame::decode(&bytes) else {
+                continue;
+            };
+            let to = frame.destination;
+            self.met(FaultKind::Replay);
+            if let Some((kind, token)) = claim(&bytes)
+                && kind == Kind::TakeToken as usize
+            {
+                self.books.checks.exempt.offer_again(to, &token);
+            }
+            self.carry(None, bytes, to, 0, self.now);
+        }
+    }
+
+    /// Undoes all that the faults have done. Nodes that are dead are started again unless they are
+    /// to stay so; but if nobody were left, all are.
+    pub(super) fn end_faults(&mut self, stay_dead: &[usize]) {
+        self.segment.cuts.clear();
+        self.segment.weather = Weather::default();
+        self.part(&[]);
+        let alive =
+            |world: &Self, at: usize| world.nodes[at].driver.is_some() || !stay_dead.contains(&at);
+        let anybody = (0..self.nodes.len()).any(|at| alive(self, at));
+        for at in 0..self.nodes.len() {
+            self.nodes[at].refuse = 0;
+            self.nodes[at].slow = 0;
+            self.resume(at);
+            self.part_twin(at);
+            if !Rc::ptr_eq(&self.nodes[at].constants, &self.constants) {
+                self.change_constants(at, 100);
+            }
+        }
+        let wakes = self.nodes.iter().map(|node| node.down_until).max();
+        if let Some(wait) = wakes.and_then(|at| at.checked_sub(self.now)) {
+            self.run(Duration::from_nanos(wait));
+        }
+        for at in 0..self.nodes.len() {
+            if !anybody || alive(self, at) {
+                self.start(at);
+            }
+        }
+    }
+}

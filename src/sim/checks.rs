@@ -1,0 +1,168 @@
+//! What must hold after every event, whoever and whenever.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ring_codec::lab2::{Frame, Message, Token};
+
+use super::exempt::{Chain, Exemptions, chain};
+use super::outcome::{MAX_VIOLATIONS, Rule, Violation};
+use super::words::show;
+use crate::proto::lab2::Durable;
+
+/// The most frames that one received frame is answered with.
+const MAX_REPLIES: u32 = 2;
+/// The same if the frame woke an OWNER whose lease had expired: it asks, and says what it wants.
+/// These two answer nothing that was received.
+const MAX_REPLIES_ON_EXPIRY: u32 = 4;
+
+/// Everything that has been seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    pub(super) exempt: Exemptions,
+    pub(super) violations: Vec<Violation>,
+    pub(super) exempted: u64,
+    /// How far each chain has come.
+    chains: BTreeMap<Chain, u64>,
+    /// The chain that was seen last, which is mostly the next one too.
+    latest: Option<(Chain, u64)>,
+    /// The largest progress of any tenure.
+    strongest: u64,
+    /// What the resource has accepted last, and from whom.
+    accepted: Option<(Token, usize)>,
+}
+
+impl Checks {
+    /// Notes a violation; past [`MAX_VIOLATIONS`] of them, nothing.
+    pub(super) fn broken(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(Violation {
+                at: Duration::from_nanos(at),
+                node,
+                rule,
+                what,
+            });
+        }
+    }
+
+    /// Whether the run has shown what it can.
+    pub(super) fn is_enough(&self) -> bool {
+        self.violations.len() >= MAX_VIOLATIONS
+    }
+
+    /// The largest progress of any tenure so far.
+    pub(super) const fn strongest(&self) -> u64 {
+        self.strongest
+    }
+
+    /// A tenure begins at a node, whose last one was `before`. Along one chain progress only
+    /// grows, because a chain is only ever in one place: so no identity comes twice (invariant 6),
+    /// and no two nodes hold equal tokens (invariant 1). `elsewhere`: another node holds it now.
+    pub(super) fn tenure(
+        &mut self,
+        at: u64,
+        node: usize,
+        token: &Token,
+        before: Option<&Token>,
+        elsewhere: impl FnOnce() -> Option<usize>,
+    ) {
+        self.strongest = self.strongest.max(token.progress);
+        if let Some(before) = before.filter(|before| !token.is_stronger_than(before)) {
+            let what = format!("{} after {}", show(token), show(before));
+            self.broken(at, Some(node), Rule::Growth, what);
+        }
+        let name = chain(token);
+        let reached = match self.latest {
+            Some((latest, reached)) if latest == name => Some(reached),
+            latest => {
+                if let Some((latest, reached)) = latest {
+                    self.chains.insert(latest, reached);
+                }
+                self.chains.get(&name).copied()
+            }
+        };
+        let most = reached.map_or(token.progress, |reached| reached.max(token.progress));
+        self.latest = Some((name, most));
+        if reached.is_none_or(|reached| token.progress > reached) {
+            return;
+        }
+        if self.exempt.identity(token) {
+            self.exempted += 1;
+        } else if let Some(other) = elsewhere() {
+            let what = format!("{}, which n{other} holds too", show(token));
+            self.broken(at, Some(node), Rule::EqualTokens, what);
+        } else {
+            let what = format!("{}, but its chain had come to {most}", show(token));
+            self.broken(at, Some(node), Rule::Identity, what);
+        }
+    }
+
+    /// A node uses the token on a resource that refuses weaker tokens than it has seen. Whether
+    /// the resource takes it.
+    pub(super) fn work(&mut self, at: u64, node: usize, token: &Token) -> bool {
+        match self.accepted {
+            Some((accepted, _)) if accepted.is_stronger_than(token) => return false,
+            Some((accepted, other)) if accepted == *token && other != node => {
+                if self.exempt.identity(token) {
+                    self.exempted += 1;
+                } else {
+                    let what = format!("{} from n{other}, then from n{node}", show(token));
+                    self.broken(at, Some(node), Rule::Fencing, what);
+                }
+            }
+            _ => {}
+        }
+        self.accepted = Some((*token, node));
+        true
+    }
+
+    /// A frame is about to be sent by a node that has stored `durable`.
+    pub(super) fn told(&mut self, at: u64, node: usize, frame: &Frame<'_>, durable: &Durable) {
+        let (Message::TakeToken { token, .. }
+        | Message::TokenIsHere { token, .. }
+        | Message::TokenWasHereRecently { token, .. }) = frame.message
+        else {
+            return;
+        };
+        let stored = durable
+            .known
+            .is_some_and(|known| !token.is_stronger_than(&known));
+        let numbered = token.author != frame.author
+            || token.number <= durable.my_token_number
+            || self.exempt.number(&token);
+        if !stored || !numbered {
+            let what = format!(
+                "{} {}, but stored is {} and number {}",
+                frame.message.kind(),
+                show(&token),
+                durable.known.as_ref().map_or("nothing".into(), show),
+                durable.my_token_number
+            );
+            self.broken(at, Some(node), Rule::Stored, what);
+        }
+    }
+
+    /// A frame was answered with so many.
+    pub(super) fn replies(&mut self, at: u64, node: usize, replies: u32, lease_expired: bool) {
+        let most = if lease_expired {
+            MAX_REPLIES_ON_EXPIRY
+        } else {
+            MAX_REPLIES
+        };
+        if replies > most {
+            let what = format!("{replies} frames");
+            self.broken(at, Some(node), Rule::Replies, what);
+        }
+    }
+
+    /// A table has as many members as this, or is out of order.
+    pub(super) fn table(&mut self, at: u64, node: usize, members: Option<usize>, max: usize) {
+        let what = match members {
+            None => "it is out of order".to_owned(),
+            // The node itself always finds room.
+            Some(members) if members > max + 1 => format!("{members} members, of {max} allowed"),
+            Some(_) => return,
+        };
+        self.broken(at, Some(node), Rule::Table, what);
+    }
+}

@@ -1,0 +1,122 @@
+//! A node's clocks: they run a little fast or slow, start anywhere, and the wall clock may be set.
+
+use crate::proto::time::{Instant, Now};
+
+/// The wall clock at the world's beginning, in nanoseconds since 1970.
+const WALL_START: i64 = 1_700_000_000_000_000_000;
+const MILLION: i64 = 1_000_000;
+
+/// One node's view of the world's time, which is in nanoseconds from its beginning.
+#[derive(Debug, Clone)]
+pub(super) struct Clock {
+    /// From here on the rate holds, by the world's time and by the node's.
+    since: (u64, u64),
+    /// How much faster than the world the monotonic clock runs, in millionths.
+    rate: i32,
+    /// How far the wall clock is off, in nanoseconds.
+    wall_off: i64,
+}
+
+impl Clock {
+    /// A clock that is right, and counts from `epoch`.
+    pub(super) const fn new(epoch: u64) -> Self {
+        Self {
+            since: (0, epoch),
+            rate: 0,
+            wall_off: 0,
+        }
+    }
+
+    pub(super) fn now(&self, world: u64) -> Now {
+        let wall = WALL_START
+            .saturating_add_unsigned(world)
+            .saturating_add(self.wall_off);
+        Now {
+            monotonic: self.monotonic(world),
+            wall: u64::try_from(wall).unwrap_or(0),
+        }
+    }
+
+    pub(super) fn monotonic(&self, world: u64) -> Instant {
+        let passed = world.saturating_sub(self.since.0);
+        let passed = if self.rate == 0 {
+            passed
+        } else {
+            scale(passed, MILLION + i64::from(self.rate), MILLION)
+        };
+        Instant::from_nanos(self.since.1.saturating_add(passed))
+    }
+
+    /// The world's earliest time at which the monotonic clock has reached `local`.
+    pub(super) fn world_at(&self, local: Instant) -> u64 {
+        let wanted = local.as_nanos().saturating_sub(self.since.1);
+        if self.rate == 0 {
+            return self.since.0.saturating_add(wanted);
+        }
+        let mut world =
+            self.since
+                .0
+                .saturating_add(scale(wanted, MILLION, MILLION + i64::from(self.rate)));
+        while self.monotonic(world) < local && world < u64::MAX {
+            world += 1;
+        }
+        world
+    }
+
+    /// From now on the monotonic clock runs at another rate.
+    pub(super) fn set_rate(&mut self, world: u64, millionths: i32) {
+        self.since = (world, self.monotonic(world).as_nanos());
+        self.rate = millionths;
+    }
+
+    /// Sets the wall clock forward or back.
+    pub(super) fn set_wall(&mut self, by: i64) {
+        self.wall_off = self.wall_off.saturating_add(by);
+    }
+}
+
+/// `value` × `times` / `by`, rounded down; the factors are positive.
+fn scale(value: u64, times: i64, by: i64) -> u64 {
+    let times = u128::from(times.unsigned_abs());
+    let by = u128::from(by.unsigned_abs().max(1));
+    u64::try_from(u128::from(value) * times / by).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_met_at_the_first_moment_that_the_clock_shows_it() {
+        for rate in [0, 1, -1, 137, -9_999, 10_000] {
+            let mut clock = Clock::new(12_345);
+            clock.set_rate(1_000, rate);
+            for local in [12_345, 13_345, 13_346, 999_999_999, 60_000_000_000_u64] {
+                let local = Instant::from_nanos(local);
+                let world = clock.world_at(local);
+                assert!(clock.monotonic(world) >= local, "{rate}");
+                let before = clock.monotonic(world.saturating_sub(1));
+                assert!(world <= 1_000 || before < local, "{rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_of_rate_makes_no_jump() {
+        let mut clock = Clock::new(0);
+        clock.set_rate(0, 10_000);
+        assert_eq!(clock.monotonic(1_000_000).as_nanos(), 1_010_000);
+        clock.set_rate(1_000_000, -10_000);
+        assert_eq!(clock.monotonic(1_000_000).as_nanos(), 1_010_000);
+        assert_eq!(clock.monotonic(2_000_000).as_nanos(), 2_000_000);
+    }
+
+    #[test]
+    fn the_wall_clock_can_be_set_both_ways_but_not_before_1970() {
+        let mut clock = Clock::new(0);
+        clock.set_wall(-5);
+        assert_eq!(clock.now(7).wall, 1_700_000_000_000_000_002);
+        clock.set_wall(i64::MIN);
+        assert_eq!(clock.now(7).wall, 0);
+    }
+}

@@ -1,0 +1,139 @@
+//! The only place where a fault excuses what must hold otherwise.
+//!
+//! Each exemption names what it excuses as narrowly as the world can tell, and is an assumption
+//! that `docs/simulation.md` lists. It is asked for only when something is broken already.
+
+use std::collections::BTreeSet;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+/// The author's address and number of a chain of tokens.
+pub(super) type Chain = (MacAddr, u32);
+
+pub(super) const fn chain(token: &Token) -> Chain {
+    (token.author, token.number)
+}
+
+/// What the faults of a run have voided by nature.
+#[derive(Debug, Default)]
+pub(super) struct Exemptions {
+    shared: BTreeSet<MacAddr>,
+    forgetful: BTreeSet<MacAddr>,
+    clocks_differ: bool,
+    tainted: BTreeSet<Chain>,
+}
+
+impl Exemptions {
+    /// Two nodes have this address. The protocol knows a station by its address alone: what is
+    /// offered to one is taken by both, and both number their chains from the same address. So no
+    /// chain that one of them authored, or held at that time, is the only one of its name.
+    pub(super) fn share(&mut self, mac: MacAddr) {
+        self.shared.insert(mac);
+    }
+
+    /// The node has lost its state file: it numbers its chains from 1 again. Only the wall clock
+    /// keeps these apart from its earlier ones, see [`set_clock`](Self::set_clock).
+    pub(super) fn forget(&mut self, mac: MacAddr) {
+        self.forgetful.insert(mac);
+    }
+
+    /// A wall clock is not right any more. Tokens carry it to all nodes as their progress, so from
+    /// now on a node that has lost its state file can be behind what it has forgotten.
+    pub(super) fn set_clock(&mut self) {
+        self.clocks_differ = true;
+    }
+
+    /// A node that has lost its state file was sent an offer captured earlier, which it may have
+    /// accepted before: nothing is left that could tell it. What it accepts so is out for the
+    /// second time.
+    pub(super) fn offer_again(&mut self, to: MacAddr, token: &Token) {
+        if self.forgetful.contains(&to) {
+            self.taint(token);
+        }
+    }
+
+    /// Bits of a token, or of the address that it goes to, flipped and no checksum noticed: a
+    /// token that nobody made, or a chain that is offered to two. Frames are not authenticated.
+    pub(super) fn corrupt(&mut self, token: &Token) {
+        self.taint(token);
+    }
+
+    /// A node that shares its address holds this token.
+    pub(super) fn hold(&mut self, holder: MacAddr, token: &Token) {
+        if !self.shared.is_empty() && self.shared.contains(&holder) {
+            self.taint(token);
+        }
+    }
+
+    fn taint(&mut self, token: &Token) {
+        self.tainted.insert(chain(token));
+    }
+
+    /// Whether a tenure may have the identity of another (invariants 1 and 6).
+    pub(super) fn identity(&self, token: &Token) -> bool {
+        self.tainted.contains(&chain(token))
+            || self.shared.contains(&token.author)
+            || self.clocks_differ && self.forgetful.contains(&token.author)
+    }
+
+    /// Whether a node may tell of a chain of its own address that it has not stored: it is not the
+    /// one that made it, or has forgotten that it did.
+    pub(super) fn number(&self, token: &Token) -> bool {
+        self.tainted.contains(&chain(token))
+            || self.shared.contains(&token.author)
+            || self.forgetful.contains(&token.author)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+    fn token(author: MacAddr, number: u32) -> Token {
+        Token {
+            progress: 9,
+            author,
+            number,
+        }
+    }
+
+    #[test]
+    fn nothing_is_excused_without_a_fault() {
+        let exempt = Exemptions::default();
+        assert!(!exempt.identity(&token(A, 1)) && !exempt.number(&token(A, 1)));
+    }
+
+    #[test]
+    fn a_shared_address_excuses_its_chains_and_those_that_went_through_it() {
+        let mut exempt = Exemptions::default();
+        exempt.hold(A, &token(B, 4));
+        assert!(!exempt.identity(&token(B, 4)));
+        exempt.share(A);
+        exempt.hold(A, &token(B, 5));
+        assert!(exempt.identity(&token(A, 1)) && exempt.identity(&token(B, 5)));
+        assert!(!exempt.identity(&token(B, 4)));
+    }
+
+    #[test]
+    fn forgetting_excuses_identities_only_if_the_clocks_differ() {
+        let mut exempt = Exemptions::default();
+        exempt.forget(A);
+        assert!(!exempt.identity(&token(A, 1)) && exempt.number(&token(A, 1)));
+        exempt.set_clock();
+        assert!(exempt.identity(&token(A, 1)) && !exempt.identity(&token(B, 1)));
+    }
+
+    #[test]
+    fn an_old_offer_excuses_its_chain_if_its_receiver_has_forgotten() {
+        let mut exempt = Exemptions::default();
+        exempt.offer_again(A, &token(B, 1));
+        assert!(!exempt.identity(&token(B, 1)));
+        exempt.forget(A);
+        exempt.offer_again(A, &token(B, 1));
+        assert!(exempt.identity(&token(B, 1)) && !exempt.identity(&token(B, 2)));
+    }
+}

@@ -1,0 +1,315 @@
+//! Makes a run's schedule from its seed.
+
+use super::plan::{Action, Fault, Schedule};
+use super::rng::{Rng, Stream};
+use super::settings::{FaultKind, Settings};
+use crate::proto::time::nanos;
+
+const MS: u64 = 1_000;
+const SECOND: u64 = 1_000 * MS;
+/// How long a node that loses its state file stays down at least. Whatever was offered to it before
+/// is given up by then, at whatever constants; else it would take the same token twice.
+const FORGETTING: u64 = 2 * SECOND;
+
+impl Schedule {
+    /// The run that follows from the settings.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let mut maker = Maker {
+            rng: Rng::new(settings.seed, Stream::Plan),
+            nodes: settings.nodes.max(1),
+            time: nanos(settings.time) / 1_000,
+            actions: Vec::new(),
+        };
+        let hold = maker.idle_hold();
+        let hold = settings
+            .idle_hold
+            .map_or(hold, |given| nanos(given) / 1_000);
+        let latency = maker.latency(hold);
+        let kinds: Vec<_> = settings.faults.iter().collect();
+        for &kind in &kinds {
+            // A run with half of all kinds finds what a run with all of them drowns.
+            if kinds.len() < 4 || maker.rng.chance(500) {
+                maker.episodes(kind);
+            }
+        }
+        let stay_dead = maker.some_nodes(250);
+        maker.actions.sort_by_key(|action| action.at_us);
+        Self {
+            about: String::new(),
+            seed: settings.seed,
+            nodes: maker.nodes,
+            time_us: maker.time,
+            idle_hold_us: hold,
+            latency_us: latency,
+            stay_dead,
+            actions: maker.actions,
+        }
+    }
+}
+
+struct Maker {
+    rng: Rng,
+    nodes: usize,
+    /// All times here are in microseconds.
+    time: u64,
+    actions: Vec<Action>,
+}
+
+impl Maker {
+    /// Mostly the default. A fast rotation costs a hundred times as many frames.
+    fn idle_hold(&mut self) -> u64 {
+        match self.rng.below(100) {
+            0..2 => 0,
+            2..6 => MS,
+            6..20 => 50 * MS,
+            _ => 10 * MS,
+        }
+    }
+
+    fn latency(&mut self, idle_hold: u64) -> (u64, u64) {
+        if idle_hold < MS {
+            // Where nothing else holds the token up, this does.
+            return (500, 1_000);
+        }
+        self.rng.pick(&[(10, 0), (20, 80), (50, 400), (200, 800)])
+    }
+
+    /// Whom a fault is about.
+    fn node(&mut self) -> usize {
+        self.rng.index(self.nodes)
+    }
+
+    fn some_nodes(&mut self, of_1000: u16) -> Vec<usize> {
+        (0..self.nodes)
+            .filter(|_| self.rng.chance(of_1000))
+            .collect()
+    }
+
+    fn at(&mut self, at_us: u64, fault: Fault) {
+        if at_us < self.time {
+            self.actions.push(Action { at_us, fault });
+        }
+    }
+
+    /// Mostly short, sometimes long: from `low` to `high`, each doubling as likely as the others.
+    fn lasting(&mut self, low: u64, high: u64) -> u64 {
+        let doublings = (high / low.max(1)).max(1).ilog2();
+        let low = low << self.rng.below(u64::from(doublings) + 1);
+        self.rng.between(low, (2 * low).min(high.max(low)))
+    }
+
+    /// All episodes of one kind, at intervals that the seed chooses.
+    fn episodes(&mut self, kind: FaultKind) {
+        let interval = self.lasting(SECOND, 16 * SECOND);
+        let mut at = self.rng.below(interval);
+        while at < self.time {
+            self.episode(kind, at);
+            at += self.rng.between(interval / 4, 2 * interval);
+        }
+    }
+
+    fn episode(&mut self, kind: FaultKind, at: u64) {
+        match kind {
+            FaultKind::Drop
+            | FaultKind::Duplicate
+            | FaultKind::Reorder
+            | FaultKind::Delay
+            | FaultKind::Corrupt => self.weather(kind, at),
+            FaultKind::Oneway | FaultKind::Partition => self.cut(kind, at),
+            FaultKind::Crash | FaultKind::Forget | FaultKind::Leave | FaultKind::Constants => {
+                self.restart(kind, at);
+            }
+            FaultKind::Replay => {
+                let frames = self.few(40);
+                self.at(at, Fault::Replay { frames });
+            }
+            FaultKind::Stranger => {
+                let frames = self.few(20);
+                self.at(at, Fault::Stranger { frames });
+            }
+            FaultKind::Clock => self.clock(at),
+            FaultKind::Work => self.work(at),
+            FaultKind::Pause | FaultKind::Slow | FaultKind::Refuse | FaultKind::Twin => {
+                self.trouble(kind, at);
+            }
+            FaultKind::Address => {
+                let (node, ip) = (self.node(), self.few(6));
+                let ip = u8::try_from(ip - 1).unwrap_or(0);
+                self.at(at, Fault::Address { node, ip });
+            }
+        }
+    }
+
+    /// From 1 to `most`.
+    fn few(&mut self, most: u16) -> u16 {
+        u16::try_from(self.rng.between(1, most.into())).unwrap_or(most)
+    }
+
+    fn rate(&mut self, most: u16) -> u16 {
+        u16::try_from(self.lasting(10, most.into())).unwrap_or(most)
+    }
+
+    fn weather(&mut self, kind: FaultKind, at: u64) {
+        let end = at + self.lasting(100 * MS, 8 * SECOND);
+        let of_1000 = self.rate(600);
+        let few_of_1000 = self.rate(80);
+        let (by_us, jitter_us) = (self.lasting(100, 30 * MS), self.lasting(100, 30 * MS));
+        let (begins, ends) = match kind {
+            FaultKind::Drop => (Fault::Drop { of_1000 }, Fault::Drop { of_1000: 0 }),
+            FaultKind::Duplicate => (
+                Fault::Duplicate { of_1000 },
+                Fault::Duplicate { of_1000: 0 },
+            ),
+            FaultKind::Reorder => (
+                Fault::Reorder { of_1000, by_us },
+                Fault::Reorder { of_1000: 0, by_us },
+            ),
+            FaultKind::Delay => (
+                Fault::Delay { by_us, jitter_us },
+                Fault::Delay {
+                    by_us: 0,
+                    jitter_us: 0,
+                },
+            ),
+            _ => (
+                Fault::Corrupt {
+                    of_1000: few_of_1000,
+                },
+                Fault::Corrupt { of_1000: 0 },
+            ),
+        };
+        self.at(at, begins);
+        self.at(end, ends);
+    }
+
+    fn cut(&mut self, kind: FaultKind, at: u64) {
+        let end = at + self.lasting(50 * MS, 8 * SECOND);
+        if kind == FaultKind::Oneway {
+            let (from, to) = (self.node(), self.node());
+            self.at(at, Fault::Cut { from, to });
+            self.at(end, Fault::Mend { from, to });
+            return;
+        }
+        let parts = self.rng.between(2, 3);
+        let mut group = || u8::try_from(self.rng.below(parts)).unwrap_or(0);
+        let groups: Vec<u8> = (0..self.nodes).map(|_| group()).collect();
+        self.at(at, Fault::Part { groups });
+        let groups = Vec::new();
+        self.at(end, Fault::Part { groups });
+    }
+
+    fn restart(&mut self, kind: FaultKind, at: u64) {
+        let node = self.node();
+        let down = self.lasting(20 * MS, 8 * SECOND);
+        let (ends, down) = match kind {
+            FaultKind::Forget => (Fault::Forget { node }, down.max(FORGETTING)),
+            FaultKind::Leave => (Fault::Leave { node }, down + SECOND),
+            FaultKind::Constants => {
+                let percent = self.rng.pick(&[20, 50, 80, 120, 200, 400]);
+                self.at(at, Fault::Constants { node, percent });
+                let percent = 100;
+                return self.at(at + down, Fault::Constants { node, percent });
+            }
+            _ => (Fault::Crash { node }, down),
+        };
+        self.at(at, ends);
+        self.at(at + down, Fault::Start { node });
+    }
+
+    fn trouble(&mut self, kind: FaultKind, at: u64) {
+        let node = self.node();
+        let end = at + self.lasting(10 * MS, 4 * SECOND);
+        match kind {
+            FaultKind::Pause => {
+                self.at(at, Fault::Pause { node });
+                self.at(end, Fault::Resume { node });
+            }
+            FaultKind::Slow => {
+                let turn_us = self.lasting(50, 20 * MS);
+                self.at(at, Fault::Slow { node, turn_us });
+                self.at(end, Fault::Slow { node, turn_us: 0 });
+            }
+            FaultKind::Refuse => {
+                let of_1000 = self.rate(1_000);
+                self.at(at, Fault::Refuse { node, of_1000 });
+                self.at(end, Fault::Refuse { node, of_1000: 0 });
+            }
+            _ => {
+                let of = self.node();
+                self.at(at, Fault::Twin { node, of });
+                self.at(end, Fault::Untwin { node });
+            }
+        }
+    }
+
+    fn clock(&mut self, at: u64) {
+        let node = self.node();
+        let sign = self.rng.pick(&[1, -1]);
+        if self.rng.chance(500) {
+            let millionths = sign * i32::from(self.few(10_000));
+            self.at(at, Fault::Rate { node, millionths });
+        } else {
+            // From a millisecond to decades, so that some clocks show 1970.
+            let year = 31_557_600 * SECOND;
+            let by = i64::try_from(self.lasting(MS, 60 * year)).unwrap_or(0);
+            let by_us = i64::from(sign) * by;
+            self.at(at, Fault::Wall { node, by_us });
+        }
+    }
+
+    fn work(&mut self, at: u64) {
+        let node = self.node();
+        if self.rng.chance(250) {
+            let len = self.few(1_024);
+            self.at(at, Fault::Data { node, len });
+        } else {
+            let work_us = self.lasting(MS, 2 * SECOND);
+            self.at(at, Fault::Want { node, work_us });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::sim::Faults;
+
+    fn settings(seed: u64, faults: Faults) -> Settings {
+        Settings {
+            seed,
+            nodes: 5,
+            time: Duration::from_secs(60),
+            faults,
+            idle_hold: None,
+        }
+    }
+
+    #[test]
+    fn every_kind_makes_actions_of_its_own_in_order_of_time() {
+        for &kind in FaultKind::ALL {
+            let schedule = Schedule::of(&settings(3, Faults::only(kind)));
+            let kinds = schedule.actions.iter().map(|action| action.fault.kind());
+            assert!(kinds.into_iter().any(|made| made == kind), "{kind:?}");
+            let times = schedule.actions.iter().map(|action| action.at_us);
+            assert!(times.is_sorted() && schedule.actions.last().unwrap().at_us < 60 * SECOND);
+        }
+    }
+
+    #[test]
+    fn a_seed_makes_one_schedule_and_another_seed_another() {
+        let all = |seed| Schedule::of(&settings(seed, Faults::all()));
+        assert_eq!(all(1), all(1));
+        assert_ne!(all(1).actions, all(2).actions);
+        assert!(Schedule::of(&settings(1, Faults::NONE)).actions.is_empty());
+    }
+
+    #[test]
+    fn a_given_idle_hold_is_kept() {
+        let mut given = settings(1, Faults::NONE);
+        given.idle_hold = Some(Duration::from_millis(3));
+        assert_eq!(Schedule::of(&given).idle_hold_us, 3 * MS);
+    }
+}

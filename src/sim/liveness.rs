@@ -1,0 +1,227 @@
+//! What must come about once the faults have ended (`docs/protocol.md`, section 5: 2 to 5).
+
+use std::time::Duration;
+
+use ring_codec::lab2::Kind;
+
+use super::outcome::Rule;
+use super::plan::Schedule;
+use super::subject::Subject;
+use super::words::show;
+use super::world::World;
+use crate::proto::lab2::{Command, Constants};
+
+/// In larger rings only so many members want the token at a time.
+const WANTING: usize = 32;
+/// How much work a member wants it for, in nanoseconds.
+const WORK: u64 = 2_000_000;
+/// How often it is looked whether the tables are equal.
+const LOOK: Duration = Duration::from_millis(20);
+/// Of each kind of broadcast that belongs to an election, so many a member.
+const BROADCASTS: u64 = 3;
+
+/// How long things may take, from the constants in force.
+struct Bounds {
+    /// 2: until one owner is left.
+    one_owner: Duration,
+    /// 4: until a dead owner is replaced.
+    replaced: Duration,
+    /// 5: until the tables are equal. The protocol names no bound: each difference takes a few
+    /// heartbeats, a dispute about the ip of a silent member the waiters' patience, and a table
+    /// of many frames a heartbeat for every two of them.
+    equal_tables: Duration,
+    /// Until a turn of every member is over, the dead ones included.
+    round: Duration,
+    patience: Duration,
+}
+
+impl Bounds {
+    fn of(constants: &Constants, members: u32, latency: Duration) -> Self {
+        let waiter = constants.waiter_timeout();
+        let looser = constants.looser_timeout();
+        let answer = constants.looser_answer_timeout();
+        let hop = constants.idle_hold + constants.hand_over_timeout() + 2 * latency;
+        // No clock is off by more than a hundredth.
+        let drift = |bound: Duration| bound + bound / 50 + 10 * latency;
+        let round = drift(hop * members);
+        let heartbeats = 20 + members / 50;
+        Self {
+            one_owner: drift(waiter + 2 * looser + 2 * answer) + round,
+            replaced: drift(waiter + looser + 2 * answer),
+            equal_tables: drift(3 * waiter + constants.heartbeat * heartbeats) + round,
+            round,
+            patience: drift(waiter),
+        }
+    }
+}
+
+impl<M: Subject> World<M> {
+    /// Ends the faults and holds the ring to its promises.
+    pub(super) fn recover(&mut self, schedule: &Schedule) {
+        self.phase("the faults end");
+        self.end_faults(&schedule.stay_dead);
+        self.books.stats.calm_at = self.now();
+        if !schedule.actions.is_empty() {
+            self.show_signs_of_life();
+        }
+        let calm = self.now();
+        let bounds = self.bounds();
+        self.settle(&bounds);
+        self.equal_tables(calm, &bounds);
+        self.serve();
+        self.replace();
+    }
+
+    fn phase(&mut self, name: &'static str) {
+        let at = self.now();
+        if let Some(record) = &mut self.books.record {
+            record.phase(at, name);
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let sizes = self
+            .live()
+            .filter_map(|at| Some(self.machine(at)?.digest().size));
+        let members = sizes.max().unwrap_or(1).max(1);
+        let (least, spread) = self.segment.latency;
+        let latency = Duration::from_nanos(least + spread);
+        Bounds::of(&self.constants, members, latency)
+    }
+
+    /// A member that a cut has had penalised is eligible again once it is heard. Else the token may
+    /// get to it, and be found weaker than one that it knows, long after the faults ("Not kept"
+    /// in `docs/protocol.md`).
+    fn show_signs_of_life(&mut self) {
+        for at in 0..self.nodes.len() {
+            self.command(at, Command::WantToken);
+            self.command(at, Command::WorkDone);
+        }
+    }
+
+    /// Invariant 2.
+    fn settle(&mut self, bounds: &Bounds) {
+        self.phase("one owner is to remain");
+        let begin = self.now();
+        let mut since = self.has_one_owner().then_some(begin);
+        self.run_watching(bounds.one_owner + bounds.patience, |world| {
+            since = match since {
+                _ if !world.has_one_owner() => None,
+                None => Some(world.now()),
+                since => since,
+            };
+            true
+        });
+        match since {
+            Some(at) if at <= begin + bounds.one_owner => {
+                // The first time counts: later there is only a dead owner's place to fill.
+                let after = self.books.stats.one_owner_after;
+                self.books.stats.one_owner_after = after.or(at.checked_sub(begin));
+            }
+            _ => {
+                let what = format!("{} within {:?}", self.all_owners(), bounds.one_owner);
+                self.broken(Rule::OneOwner, what);
+            }
+        }
+    }
+
+    fn all_owners(&self) -> String {
+        let owner = |&at: &usize| {
+            let held = self.nodes[at].held.as_ref().map(show)?;
+            Some(format!("n{at} with {held}"))
+        };
+        let owners: Vec<_> = self.owners.iter().filter_map(owner).collect();
+        match owners.as_slice() {
+            [] => "nobody is owner".into(),
+            [one] => format!("{one} alone only lately, not"),
+            _ => owners.join(", "),
+        }
+    }
+
+    /// Invariant 5.
+    fn equal_tables(&mut self, calm: Duration, bounds: &Bounds) {
+        self.phase("all tables are to be equal");
+        while !self.over {
+            if self.common_digest().is_some() {
+                self.books.stats.tables_equal_after = self.now().checked_sub(calm);
+                return;
+            }
+            if self.now() > calm + bounds.equal_tables {
+                let what = format!("not within {:?}", bounds.equal_tables);
+                return self.broken(Rule::EqualTables, what);
+            }
+            self.run(LOOK);
+        }
+    }
+
+    /// Invariant 3: all members at once want the token.
+    fn serve(&mut self) {
+        self.phase("members want the token");
+        let bounds = self.bounds();
+        let live: Vec<usize> = self.live().collect();
+        let count = live.len().min(WANTING);
+        let chosen: Vec<usize> = (0..count).map(|k| live[k * live.len() / count]).collect();
+        for &at in &chosen {
+            self.nodes[at].job = None;
+            self.want_for(at, WORK);
+        }
+        let work = Duration::from_nanos(WORK) * u32::try_from(count).unwrap_or(u32::MAX);
+        let limit = bounds.round + work + 2 * bounds.patience;
+        let mut most = 0;
+        let mut waiting = chosen.clone();
+        let members = self
+            .live()
+            .filter_map(|at| Some(self.machine(at)?.digest().size));
+        let members = u64::from(members.max().unwrap_or(1));
+        let served = self.run_until(limit, |world| {
+            waiting.retain(|&at| match world.nodes[at].job {
+                Some(job) => {
+                    most = most.max(world.books.stats.tenures - job.tenures);
+                    !job.begun
+                }
+                None => false,
+            });
+            waiting.is_empty()
+        });
+        self.books.stats.tenures_waited = most;
+        if served.is_none() && !self.over {
+            let what = format!("{} of {count} wait after {limit:?}", waiting.len());
+            self.broken(Rule::Served, what);
+        } else if most > members + 1 {
+            let what = format!("{most} tenures, of {members} members");
+            self.broken(Rule::Served, what);
+        }
+        self.run(work + bounds.patience);
+    }
+
+    /// Invariant 4: the owner dies.
+    fn replace(&mut self) {
+        let owner = self.owner();
+        let Some(owner) = owner.filter(|_| self.live().count() > 1) else {
+            return;
+        };
+        self.phase("the owner dies");
+        let bounds = self.bounds();
+        let before = self.books.stats.broadcast;
+        self.kill(owner);
+        let replaced = self.run_until(bounds.replaced, |world| !world.owners.is_empty());
+        self.books.stats.replaced_after = replaced;
+        if replaced.is_none() && !self.over {
+            let what = format!("n{owner} not within {:?}", bounds.replaced);
+            self.broken(Rule::Replaced, what);
+        }
+        let live = self.live().count() as u64;
+        for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
+            let cost = self.books.stats.broadcasts(kind) - before[kind as usize];
+            if cost > BROADCASTS * live {
+                let what = format!("{cost} {kind} among {live} nodes");
+                self.broken(Rule::Broadcasts, what);
+            }
+        }
+        self.settle(&bounds);
+    }
+
+    fn broken(&mut self, rule: Rule, what: String) {
+        self.books.checks.broken(self.now, None, rule, what);
+    }
+}

@@ -1,0 +1,257 @@
+//! One simulated node: the driver that ships, and a link, a disk and a witness for it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Token};
+
+use super::checks::Checks;
+use super::clock::Clock;
+use super::outcome::{Rule, Stats};
+use super::queue::Bytes;
+use super::record::Record;
+use super::rng::Rng;
+use super::settings::FaultKind;
+use crate::driver::{Driver, Link, MAX_FRAME, Observe, ReceiveBatch, Store, TransmitBatch};
+use crate::proto::lab2::{Constants, Durable, Event, Reason, State};
+use crate::proto::time::{Instant, Now};
+
+/// Frames that wait for a process that does not read them. Fewer than one turn of the driver reads
+/// before a time-out: a real socket's queue is bounded by the same rule.
+pub(super) const QUEUE: usize = 200;
+/// Nothing stored by an earlier run.
+pub(super) const BLANK: Durable = Durable {
+    my_token_number: 0,
+    known: None,
+};
+/// Never, as a time.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// What a node wants the token for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job {
+    pub(super) number: u32,
+    /// In nanoseconds.
+    pub(super) work: u64,
+    pub(super) begun: bool,
+    /// How many tenures there had been when it was wanted.
+    pub(super) tenures: u64,
+}
+
+/// One machine with its place on the segment.
+pub(super) struct Node<M> {
+    pub(super) mac: MacAddr,
+    pub(super) ip: [u8; 16],
+    /// `None`: the process is dead.
+    pub(super) driver: Option<Driver<M>>,
+    /// The state file.
+    pub(super) durable: Cell<Durable>,
+    pub(super) constants: Rc<Constants>,
+    pub(super) clock: Clock,
+    /// What has arrived, with the node's time of arrival.
+    pub(super) inbox: VecDeque<(Bytes, Instant)>,
+    /// The earliest wake-up that is scheduled, or [`NEVER`].
+    pub(super) armed: u64,
+    /// A slow node's turn lasts until then.
+    pub(super) busy_until: u64,
+    /// How long a turn takes, in nanoseconds.
+    pub(super) slow: u64,
+    pub(super) paused: bool,
+    /// How many send calls in 1,000 are refused.
+    pub(super) refuse: u16,
+    /// Which part of a cut segment it is in.
+    pub(super) group: u8,
+    /// When its last frame arrives: a clear segment does not reorder.
+    pub(super) last_due: u64,
+    /// The token that it believes to hold.
+    pub(super) held: Option<Token>,
+    pub(super) may_use: bool,
+    /// The last token that it held.
+    pub(super) last_held: Option<Token>,
+    pub(super) job: Option<Job>,
+    /// The work was done while the process stood still.
+    pub(super) done_late: bool,
+    /// Its state file was lost: it is not started before this time.
+    pub(super) down_until: u64,
+}
+
+impl<M> Node<M> {
+    pub(super) fn new(mac: MacAddr, ip: [u8; 16], epoch: u64, constants: Rc<Constants>) -> Self {
+        Self {
+            mac,
+            ip,
+            driver: None,
+            durable: Cell::new(BLANK),
+            constants,
+            clock: Clock::new(epoch),
+            inbox: VecDeque::new(),
+            armed: NEVER,
+            busy_until: 0,
+            slow: 0,
+            paused: false,
+            refuse: 0,
+            group: 0,
+            last_due: 0,
+            held: None,
+            may_use: false,
+            last_held: None,
+            job: None,
+            done_late: false,
+            down_until: 0,
+        }
+    }
+
+    /// Whether the process is there and not stopped.
+    pub(super) const fn is_running(&self) -> bool {
+        self.driver.is_some() && !self.paused
+    }
+}
+
+/// What is written down of a run.
+#[derive(Default)]
+pub(super) struct Books {
+    pub(super) checks: Checks,
+    pub(super) stats: Stats,
+    pub(super) record: Option<Box<dyn Record>>,
+}
+
+/// A frame that a node has handed to its link.
+pub(super) struct Outgoing {
+    pub(super) bytes: Bytes,
+    pub(super) to: MacAddr,
+    pub(super) kind: usize,
+}
+
+/// One input of one node, and what comes of it.
+pub(super) struct Scene<'a> {
+    pub(super) at: u64,
+    pub(super) node: usize,
+    pub(super) durable: &'a Cell<Durable>,
+    pub(super) books: RefCell<&'a mut Books>,
+    /// Frames sent since the last received one was done with.
+    pub(super) replies: Cell<u32>,
+    /// Whether a lease has expired since then.
+    pub(super) expired: Cell<bool>,
+    /// Whether the member table has grown.
+    pub(super) grown: Cell<bool>,
+}
+
+impl Scene<'_> {
+    fn time(&self) -> Duration {
+        Duration::from_nanos(self.at)
+    }
+}
+
+/// The node's link.
+pub(super) struct Wire<'a> {
+    pub(super) scene: &'a Scene<'a>,
+    pub(super) inbox: &'a mut VecDeque<(Bytes, Instant)>,
+    pub(super) outgoing: &'a mut Vec<Outgoing>,
+    pub(super) rng: &'a mut Rng,
+    pub(super) refuse: u16,
+}
+
+impl Link for Wire<'_> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+        batch.frames.clear();
+        let mut books = self.scene.books.borrow_mut();
+        while let Some(buffer) = batch.buffers.get_mut(batch.frames.len()) {
+            let Some((bytes, arrived)) = self.inbox.pop_front() else {
+                break;
+            };
+            let len = bytes.len().min(MAX_FRAME);
+            buffer[..len].copy_from_slice(&bytes[..len]);
+            let age = now.monotonic.since(arrived);
+            batch.frames.push((len, age));
+            books.stats.delivered += 1;
+            if let Some(record) = &mut books.record {
+                record.heard(self.scene.time(), self.scene.node, &bytes, age);
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+        let Scene { at, node, .. } = *self.scene;
+        let mut books = self.scene.books.borrow_mut();
+        let mut accepted = 0;
+        for bytes in batch.iter() {
+            if self.rng.chance(self.refuse) {
+                books.stats.met[FaultKind::Refuse as usize] += 1;
+                break;
+            }
+            accepted += 1;
+            match Frame::decode(bytes) {
+                Ok(frame) => {
+                    let durable = self.scene.durable.get();
+                    books.checks.told(at, node, &frame, &durable);
+                    self.outgoing.push(Outgoing {
+                        bytes: bytes.into(),
+                        to: frame.destination,
+                        kind: frame.message.kind() as usize,
+                    });
+                }
+                Err(error) => {
+                    let what = error.to_string();
+                    books.checks.broken(at, Some(node), Rule::Valid, what);
+                }
+            }
+        }
+        let replies = u32::try_from(accepted).unwrap_or(u32::MAX);
+        self.scene.replies.set(self.scene.replies.get() + replies);
+        if accepted == 0 && !batch.is_empty() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        Ok(accepted)
+    }
+}
+
+/// The node's state file.
+pub(super) struct Disk<'a>(pub(super) &'a Scene<'a>);
+
+impl Store<Durable> for Disk<'_> {
+    fn store(&mut self, durable: &Durable) {
+        self.0.durable.set(*durable);
+    }
+}
+
+/// Sees the machine's events.
+pub(super) struct Witness<'a>(pub(super) &'a Scene<'a>);
+
+impl Observe<Event> for Witness<'_> {
+    fn observe(&mut self, _now: Now, event: &Event) {
+        let scene = self.0;
+        let mut books = scene.books.borrow_mut();
+        match *event {
+            // All that one frame brings about is drained before the next is handled, and its
+            // events after what it was answered with.
+            Event::Received { .. } | Event::Dropped { .. } => {
+                let replies = scene.replies.replace(0);
+                let expired = scene.expired.replace(false);
+                books.checks.replies(scene.at, scene.node, replies, expired);
+                if let Event::Dropped { .. } = event {
+                    books.stats.dropped += 1;
+                }
+            }
+            Event::StateChanged { to, reason, .. } => {
+                if reason == Reason::LeaseExpired {
+                    scene.expired.set(true);
+                    books.stats.expired_leases += 1;
+                }
+                if to == State::Owner && reason == Reason::Elected {
+                    books.stats.elections += 1;
+                }
+            }
+            Event::HandOverFailed { .. } => books.stats.failed_hand_overs += 1,
+            Event::MemberAdded { .. } => scene.grown.set(true),
+            _ => {}
+        }
+        if let Some(record) = &mut books.record {
+            record.told(scene.time(), scene.node, event);
+        }
+    }
+}

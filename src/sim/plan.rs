@@ -1,0 +1,222 @@
+//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::settings::FaultKind;
+use crate::proto::lab2::Constants;
+
+/// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
+/// world's time, nodes are numbered from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// What it shows, for the reader.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Decides the fate of single frames.
+    pub seed: u64,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How long the faults last.
+    pub time_us: u64,
+    /// IDLE_HOLD of the ring.
+    pub idle_hold_us: u64,
+    /// How long a frame takes on a clear segment: at least, and how much longer at most.
+    pub latency_us: (u64, u64),
+    /// Nodes that are not started again when the faults end, if they are dead by then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stay_dead: Vec<usize>,
+    /// What goes wrong, in order of time.
+    pub actions: Vec<Action>,
+}
+
+impl Schedule {
+    /// The constants of the ring.
+    #[must_use]
+    pub fn constants(&self) -> Constants {
+        let default = Constants::default();
+        Constants {
+            idle_hold: Duration::from_micros(self.idle_hold_us),
+            // Room for the phantoms that a lying table lists, too.
+            max_members: default.max_members.max(2 * self.nodes),
+            ..default
+        }
+    }
+
+    /// How long the faults last.
+    #[must_use]
+    pub const fn time(&self) -> Duration {
+        Duration::from_micros(self.time_us)
+    }
+}
+
+/// Something that goes wrong, or is wanted, at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action {
+    /// When, in microseconds from the beginning.
+    pub at_us: u64,
+    /// What.
+    #[serde(flatten)]
+    pub fault: Fault,
+}
+
+/// What goes wrong, or is wanted. A rate holds until another is set; when the faults end all of
+/// them are undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+#[allow(
+    missing_docs,
+    reason = "node: whose fault it is; of_1000: how often in a thousand"
+)]
+pub enum Fault {
+    /// Frames are lost.
+    Drop { of_1000: u16 },
+    /// Frames come twice.
+    Duplicate { of_1000: u16 },
+    /// Copies of frames come up to so much later than the frame would.
+    Reorder { of_1000: u16, by_us: u64 },
+    /// All frames take longer by so much, and up to the jitter more.
+    Delay { by_us: u64, jitter_us: u64 },
+    /// Bits of frames flip.
+    Corrupt { of_1000: u16 },
+    /// What one node sends does not get to another.
+    Cut { from: usize, to: usize },
+    /// It does again.
+    Mend { from: usize, to: usize },
+    /// Only nodes of the same group hear each other; a node without a group is in group 0.
+    Part { groups: Vec<u8> },
+    /// The process stands still.
+    Pause { node: usize },
+    /// It goes on.
+    Resume { node: usize },
+    /// The process dies.
+    Crash { node: usize },
+    /// The process dies and its state file is lost.
+    Forget { node: usize },
+    /// A dead process is started.
+    Start { node: usize },
+    /// The monotonic clock runs faster by so many millionths.
+    Rate { node: usize, millionths: i32 },
+    /// The wall clock is set forward, or back.
+    Wall { node: usize, by_us: i64 },
+    /// Every turn takes so long.
+    Slow { node: usize, turn_us: u64 },
+    /// The send queue refuses frames.
+    Refuse { node: usize, of_1000: u16 },
+    /// The node gets the MAC address of another.
+    Twin { node: usize, of: usize },
+    /// It gets its own back.
+    Untwin { node: usize },
+    /// So many frames captured earlier are sent again.
+    Replay { frames: u16 },
+    /// A station that is not in the ring sends so many wrong frames.
+    Stranger { frames: u16 },
+    /// The node is started anew with a heartbeat of so many hundredths of the ring's, and all
+    /// that follows from that; 100: with the ring's constants.
+    Constants { node: usize, percent: u16 },
+    /// The node wants the token, for so much work.
+    Want { node: usize, work_us: u64 },
+    /// The node sets the token's data, if it is the owner.
+    Data { node: usize, len: u16 },
+    /// The node is asked to shut down.
+    Leave { node: usize },
+    /// The node's ip changes to one of this number; 0: it has none any more.
+    Address { node: usize, ip: u8 },
+}
+
+impl Fault {
+    /// The kind that it belongs to.
+    #[must_use]
+    pub const fn kind(&self) -> FaultKind {
+        match self {
+            Self::Drop { .. } => FaultKind::Drop,
+            Self::Duplicate { .. } => FaultKind::Duplicate,
+            Self::Reorder { .. } => FaultKind::Reorder,
+            Self::Delay { .. } => FaultKind::Delay,
+            Self::Corrupt { .. } => FaultKind::Corrupt,
+            Self::Cut { .. } | Self::Mend { .. } => FaultKind::Oneway,
+            Self::Part { .. } => FaultKind::Partition,
+            Self::Pause { .. } | Self::Resume { .. } => FaultKind::Pause,
+            Self::Crash { .. } | Self::Start { .. } => FaultKind::Crash,
+            Self::Forget { .. } => FaultKind::Forget,
+            Self::Rate { .. } | Self::Wall { .. } => FaultKind::Clock,
+            Self::Slow { .. } => FaultKind::Slow,
+            Self::Refuse { .. } => FaultKind::Refuse,
+            Self::Twin { .. } | Self::Untwin { .. } => FaultKind::Twin,
+            Self::Replay { .. } => FaultKind::Replay,
+            Self::Stranger { .. } => FaultKind::Stranger,
+            Self::Constants { .. } => FaultKind::Constants,
+            Self::Want { .. } | Self::Data { .. } => FaultKind::Work,
+            Self::Leave { .. } => FaultKind::Leave,
+            Self::Address { .. } => FaultKind::Address,
+        }
+    }
+
+    /// The nodes that it names.
+    pub(super) fn nodes(&self) -> [Option<usize>; 2] {
+        match *self {
+            Self::Cut { from, to } | Self::Mend { from, to } => [Some(from), Some(to)],
+            Self::Twin { node, of } => [Some(node), Some(of)],
+            Self::Pause { node }
+            | Self::Resume { node }
+            | Self::Crash { node }
+            | Self::Forget { node }
+            | Self::Start { node }
+            | Self::Rate { node, .. }
+            | Self::Wall { node, .. }
+            | Self::Slow { node, .. }
+            | Self::Refuse { node, .. }
+            | Self::Untwin { node }
+            | Self::Constants { node, .. }
+            | Self::Want { node, .. }
+            | Self::Data { node, .. }
+            | Self::Leave { node }
+            | Self::Address { node, .. } => [Some(node), None],
+            Self::Drop { .. }
+            | Self::Duplicate { .. }
+            | Self::Reorder { .. }
+            | Self::Delay { .. }
+            | Self::Corrupt { .. }
+            | Self::Part { .. }
+            | Self::Replay { .. }
+            | Self::Stranger { .. } => [None, None],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_was_written() {
+        let schedule = Schedule {
+            about: "a made-up one".into(),
+            seed: 7,
+            nodes: 2,
+            time_us: 1_000_000,
+            idle_hold_us: 0,
+            latency_us: (10, 20),
+            stay_dead: vec![1],
+            actions: vec![
+                Action {
+                    at_us: 5,
+                    fault: Fault::Part { groups: vec![0, 1] },
+                },
+                Action {
+                    at_us: 9,
+                    fault: Fault::Wall { node: 1, by_us: -3 },
+                },
+            ],
+        };
+        let text = serde_json::to_string(&schedule).unwrap();
+        assert!(
+            text.contains(r#"{"at_us":9,"do":"wall","node":1,"by_us":-3}"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+        assert_eq!(schedule.constants().idle_hold, Duration::ZERO);
+        assert_eq!(schedule.constants().check(), Ok(()));
+    }
+}

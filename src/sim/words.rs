@@ -1,0 +1,70 @@
+//! Tokens and frames as people read them.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Message, Token};
+
+/// The address of node `at`.
+#[must_use]
+pub fn mac(at: usize) -> MacAddr {
+    let [.., high, low] = at.to_be_bytes();
+    MacAddr([2, 0, 0, 0, high, low])
+}
+
+/// The node that has this address from the beginning, if it is of that form.
+#[must_use]
+pub fn node_of(mac: MacAddr) -> Option<usize> {
+    let [2, 0, 0, 0, high, low] = mac.0 else {
+        return None;
+    };
+    Some(usize::from(u16::from_be_bytes([high, low])))
+}
+
+/// An ip of node `at`: its first, or another of its `number`; 10.x.x.x as the protocol carries it.
+pub(super) fn ip(at: usize, number: u8) -> [u8; 16] {
+    let [.., high, low] = at.to_be_bytes();
+    let mut ip = [0; 16];
+    ip[10..].copy_from_slice(&[0xff, 0xff, 10, number, high, low]);
+    ip
+}
+
+/// A node's or another station's name.
+#[must_use]
+pub fn name(mac: MacAddr) -> String {
+    match node_of(mac) {
+        Some(at) => format!("n{at}"),
+        None if mac == MacAddr::BROADCAST => "all".into(),
+        None => mac.to_string(),
+    }
+}
+
+/// `progress:author#number`.
+#[must_use]
+pub fn show(token: &Token) -> String {
+    format!("{}:{}#{}", token.progress, name(token.author), token.number)
+}
+
+/// A frame as a line of text.
+#[must_use]
+pub fn line(bytes: &[u8]) -> String {
+    let Frame {
+        destination,
+        message,
+        ..
+    } = match Frame::decode(bytes) {
+        Ok(frame) => frame,
+        Err(error) => return format!("{} bytes that are no frame: {error}", bytes.len()),
+    };
+    let carries = match message {
+        Message::TakeToken { token, .. }
+        | Message::TokenIsHere { token, .. }
+        | Message::GeneratingToken { token } => format!("{} ", show(&token)),
+        Message::TokenWasHereRecently { token, holder } => {
+            format!("{} at {} ", show(&token), name(holder))
+        }
+        Message::RingMembers { members, .. } => format!("{} ", members.len()),
+        Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
+            String::new()
+        }
+    };
+    format!("{} {carries}to {}", message.kind(), name(destination))
+}
