@@ -120,7 +120,7 @@ impl Machine for Puppet {
         buf[0] = frame;
         Some(Transmit {
             len: 1,
-            ticket: Ticket(ticket),
+            ticket: Ticket::new(ticket),
         })
     }
 

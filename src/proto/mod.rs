@@ -55,7 +55,20 @@ pub struct Transmit {
 /// Ties the outcome of a send to the frame: it cannot be cloned, so an outcome is reported once.
 #[derive(Debug)]
 #[must_use = "report the outcome with `handle_sent`"]
-pub struct Ticket(pub(crate) u64);
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// The ticket of the frame that its machine knows as `id`.
+    pub const fn new(id: u64) -> Self {
+        Self(id)
+    }
+
+    /// What the machine knows the frame as.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.0
+    }
+}
 
 /// Whether a frame was accepted for sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 const CAP: u32 = 1 << 10;
 
 /// One member's record with this node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Penalty {
     failures: u32,
     turns: u32,

@@ -55,6 +55,12 @@ impl<const N: usize> Timers<N> {
         is_due
     }
 
+    /// When a timer is due; `None`: it is not set.
+    #[must_use]
+    pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
+        self.due[timer.index()]
+    }
+
     /// When the next timer is due.
     #[must_use]
     pub fn next(&self) -> Option<Instant> {

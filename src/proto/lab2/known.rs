@@ -4,7 +4,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 
 /// `known`: the token with its holder and data.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Known {
     token: Option<Token>,
     holder: MacAddr,

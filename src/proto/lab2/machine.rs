@@ -65,7 +65,7 @@ pub struct Lab2 {
 }
 
 /// How far a shutdown has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shutdown {
     No,
     /// The token, if there is one, is being handed over.

@@ -13,6 +13,7 @@ mod outbox;
 mod owner;
 mod passing;
 mod role;
+mod snapshot;
 mod table;
 mod timer;
 mod tokens;

@@ -9,7 +9,7 @@ use super::Reason;
 use crate::proto::Ticket;
 
 /// A frame to send. What it carries beyond this is read from the machine when it is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Outgoing {
     /// A member or [`MacAddr::BROADCAST`].
     pub(super) to: MacAddr,
@@ -17,7 +17,7 @@ pub(super) struct Outgoing {
 }
 
 /// What a frame says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Content {
     TakeToken(Token),
     TokenIsHere(Token),
@@ -59,9 +59,9 @@ const USUAL: usize = 8;
 /// First in, first out.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox {
-    waiting: VecDeque<Outgoing>,
-    in_flight: VecDeque<(u64, Outgoing)>,
-    next_ticket: u64,
+    pub(super) waiting: VecDeque<Outgoing>,
+    pub(super) in_flight: VecDeque<(u64, Outgoing)>,
+    pub(super) next_ticket: u64,
 }
 
 impl Outbox {
@@ -91,7 +91,7 @@ impl Outbox {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.in_flight.push_back((ticket, outgoing));
-        Ticket(ticket)
+        Ticket::new(ticket)
     }
 
     /// The frame that a ticket belongs to.
@@ -100,7 +100,7 @@ impl Outbox {
         reason = "a ticket is good for one report"
     )]
     pub(super) fn settle(&mut self, ticket: Ticket) -> Option<Outgoing> {
-        let at = self.in_flight.iter().position(|(id, _)| *id == ticket.0)?;
+        let at = self.in_flight.iter().position(|(id, _)| *id == ticket.id())?;
         self.in_flight.remove(at).map(|(_, outgoing)| outgoing)
     }
 }

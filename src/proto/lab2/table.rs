@@ -36,13 +36,13 @@ pub(super) struct Peer {
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     /// As they lie on the wire, so that the hash and RING_MEMBERS read them where they are.
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     /// `peers[i]` belongs to `members[i]`.
-    peers: Vec<Peer>,
-    digest: Digest,
-    max: usize,
+    pub(super) peers: Vec<Peer>,
+    pub(super) digest: Digest,
+    pub(super) max: usize,
     /// How many peers want the token.
-    wanting: usize,
+    pub(super) wanting: usize,
 }
 
 /// What became of an address that was to be in the table.

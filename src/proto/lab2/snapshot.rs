@@ -1,0 +1,191 @@
+//! What a machine's future depends on, as bytes: two machines of one ring with equal snapshots do
+//! the same from here on, whenever and by whatever way they got there. So a model checker knows a
+//! state again.
+//!
+//! Points of time are told as time to go or time gone by, never as such: a machine has no sense
+//! of the date. Where a rule asks only whether something was at least so long ago, what was longer
+//! ago counts as never. Left out are the constants, which all members of a ring share, and what
+//! only people see: when a member was last heard beyond the rules' own use of it, and how long a
+//! hand-over took.
+//!
+//! Every structure is taken apart in full, without `..`: a new field does not compile until it is
+//! decided here what it means for the future.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use super::Lab2;
+use super::outbox::Outbox;
+use super::role::{Offer, Role, Tenure};
+use super::table::{Peer, Table};
+use super::timer::{self, Timer};
+use crate::proto::time::Instant;
+use crate::proto::timers::{TimerKind, Timers};
+
+impl Lab2 {
+    /// What the machine's future depends on. Equal bytes, equal future; in whole only, since the
+    /// encoding is this module's own and may change.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let Self {
+            constants,
+            now,
+            mac,
+            ip,
+            mtu,
+            link_up,
+            role,
+            table,
+            known,
+            my_token_number,
+            owner,
+            heard,
+            last_broadcast,
+            unacknowledged,
+            want,
+            corrected,
+            echoed,
+            rival,
+            shutdown,
+            timers,
+            outbox,
+            // Set anew by every frame, and read only while one is in hand.
+            replies_left: _,
+            durable_changed,
+            events,
+        } = self;
+        let (heartbeat, patience) = (constants.heartbeat, constants.waiter_timeout());
+        let mut writer = Writer {
+            now: now.monotonic, // the wall clock is told anew with every input
+            bytes: Vec::with_capacity(512),
+        };
+        (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
+        (owner, unacknowledged, want, rival, shutdown).hash(&mut writer);
+        (durable_changed, events.len()).hash(&mut writer);
+        writer.role(role, constants.take_timeout);
+        writer.table(table, heartbeat, patience);
+        // A WAITER's patience that has run out can run out no further.
+        writer.age_up_to(*heard, patience);
+        writer.within(*last_broadcast, heartbeat);
+        writer.within(*corrected, heartbeat);
+        writer.within(*echoed, heartbeat);
+        writer.timers(timers);
+        writer.outbox(outbox);
+        writer.bytes
+    }
+}
+
+/// Takes down all that is hashed into it, so that nothing is lost.
+struct Writer {
+    now: Instant,
+    bytes: Vec<u8>,
+}
+
+impl Hasher for Writer {
+    fn write(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Not a hash: whoever needs one takes it from the bytes.
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+impl Writer {
+    /// A stamp of which a rule asks whether it is at most `limit` ago.
+    fn within(&mut self, stamp: Option<Instant>, limit: Duration) {
+        let age = stamp.map(|at| self.now.since(at));
+        age.filter(|&age| age <= limit).hash(self);
+    }
+
+    /// A stamp that means something else than none at any age, but the same beyond `limit`.
+    fn age_up_to(&mut self, stamp: Option<Instant>, limit: Duration) {
+        stamp.map(|at| self.now.since(at).min(limit)).hash(self);
+    }
+
+    fn role(&mut self, role: &Role, take_timeout: Duration) {
+        role.state().hash(self);
+        match role {
+            Role::Waiter | Role::Looser => {}
+            Role::Generating(candidate) => candidate.hash(self),
+            Role::Owner(Tenure {
+                token,
+                known_before,
+                offer,
+            }) => {
+                (token, known_before, offer.is_some()).hash(self);
+                if let Some(Offer {
+                    to,
+                    token,
+                    attempts,
+                    since,
+                }) = offer
+                {
+                    (to, token, attempts).hash(self);
+                    // A heartbeat waits for TAKE_TIMEOUT from here; nothing waits for longer.
+                    self.age_up_to(Some(*since), take_timeout);
+                }
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Table, heartbeat: Duration, patience: Duration) {
+        let Table {
+            members,
+            peers,
+            max,
+            // Both follow from what is taken down.
+            digest: _,
+            wanting: _,
+        } = table;
+        (max, members.len()).hash(self);
+        for (member, peer) in members.iter().zip(peers) {
+            (member.mac, member.ip).hash(self);
+            self.peer(peer, heartbeat, patience);
+        }
+    }
+
+    fn peer(&mut self, peer: &Peer, heartbeat: Duration, patience: Duration) {
+        let Peer {
+            penalty,
+            last_seen,
+            wants,
+            owed_ping,
+            pinged,
+            answered,
+            returned,
+            disputed_since,
+            disputed,
+            cursor,
+        } = peer;
+        (penalty, wants, owed_ping, cursor).hash(self);
+        self.within(*last_seen, patience);
+        for once_a_period in [pinged, answered, returned, disputed] {
+            self.within(*once_a_period, heartbeat);
+        }
+        self.age_up_to(*disputed_since, patience);
+    }
+
+    /// Time to go; what is overdue is due.
+    fn timers(&mut self, timers: &Timers<{ timer::COUNT }>) {
+        for &timer in Timer::ALL {
+            let to_go = timers.due(timer).map(|due| due.since(self.now));
+            to_go.hash(self);
+        }
+    }
+
+    fn outbox(&mut self, outbox: &Outbox) {
+        let Outbox {
+            waiting,
+            in_flight,
+            next_ticket,
+        } = outbox;
+        waiting.hash(self);
+        for (ticket, outgoing) in in_flight {
+            // Tickets are only ever compared with each other.
+            (next_ticket - ticket, outgoing).hash(self);
+        }
+        in_flight.len().hash(self);
+    }
+}
