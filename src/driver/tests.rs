@@ -95,7 +95,7 @@ impl Machine for Puppet {
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
         assert_eq!(now, NOW);
-        let at = self.unsettled.iter().position(|&(id, _)| id == ticket.0);
+        let at = self.unsettled.iter().position(|&(id, _)| id == ticket.id());
         let (_, frame) = self.unsettled.remove(at.expect("a ticket of this machine"));
         self.journal
             .write(format!("{} {sent:?}", char::from(frame)));

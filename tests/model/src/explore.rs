@@ -1,0 +1,410 @@
+//! The ring as a model: what may happen next, and what then is.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+use ringd::proto::lab2::Command;
+use ringd::proto::time::{Instant, nanos};
+use stateright::{Model, Property};
+
+use crate::fair::Fair;
+use crate::node::{Input, Snapshot};
+use crate::scenario::{Scenario, Start, Timing};
+use crate::state::{Flying, Ring};
+use crate::words;
+
+/// Something that may happen. Nodes and frames are told by their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// A frame arrives; the link may refuse what is said then.
+    Deliver {
+        /// Which.
+        frame: usize,
+        /// The link takes nothing.
+        refused: bool,
+    },
+    /// A node that was stopped for long reads a frame.
+    Late {
+        /// Which.
+        frame: usize,
+        /// It has been there all that time.
+        waited: bool,
+    },
+    /// An offer arrives under the broadcast address at every node.
+    Mislead {
+        /// Which.
+        frame: usize,
+    },
+    /// A frame is lost.
+    Lose {
+        /// Which.
+        frame: usize,
+    },
+    /// A frame is doubled.
+    Double {
+        /// Which.
+        frame: usize,
+    },
+    /// A node's next time-out is due; the link may refuse what is said then.
+    TimeOut {
+        /// Whose.
+        node: usize,
+        /// The link takes nothing.
+        refused: bool,
+    },
+    /// A process dies.
+    Crash {
+        /// Where.
+        node: usize,
+    },
+    /// A process starts.
+    Begin {
+        /// Where.
+        node: usize,
+    },
+    /// A link goes down.
+    Cut {
+        /// Whose.
+        node: usize,
+    },
+    /// A link comes up again.
+    Heal {
+        /// Whose.
+        node: usize,
+    },
+    /// An application wants the token.
+    Want {
+        /// Where.
+        node: usize,
+    },
+    /// An application that has the token has done its work.
+    Done {
+        /// Where.
+        node: usize,
+    },
+}
+
+/// All runs of a scenario.
+pub struct Exploration<M> {
+    /// What is explored.
+    pub scenario: Scenario,
+    base: u64,
+    recoveries: AtomicU64,
+    slowest: AtomicU64,
+    machine: PhantomData<fn() -> M>,
+}
+
+impl<M: Snapshot> Exploration<M> {
+    /// All runs of `scenario`.
+    ///
+    /// # Panics
+    /// If the scenario begins with a ring that has formed, and it cannot form.
+    #[must_use]
+    pub fn new(scenario: Scenario) -> Self {
+        let mut exploration = Self {
+            scenario,
+            base: 0,
+            recoveries: AtomicU64::new(0),
+            slowest: AtomicU64::new(0),
+            machine: PhantomData,
+        };
+        exploration.base = exploration.first().progress();
+        exploration
+    }
+
+    /// How many recoveries were run, and how long the slowest took.
+    #[must_use]
+    pub fn recoveries(&self) -> (u64, Duration) {
+        let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
+        (self.recoveries.load(Ordering::Relaxed), slowest)
+    }
+
+    fn first(&self) -> Ring<M> {
+        let ring = Ring::new(&self.scenario);
+        match self.scenario.start {
+            Start::Cold => ring,
+            Start::Formed => match Fair::from(&self.scenario, &ring).form() {
+                Ok(ring) => ring,
+                Err(breach) => panic!("the ring of {} does not form: {breach}", self.scenario),
+            },
+        }
+    }
+
+    /// A frame's effect on the node that it goes to.
+    fn deliver(&self, ring: &mut Ring<M>, frame: usize, stall: Duration, waited: bool, refused: bool) {
+        let Flying { to, bytes, .. } = ring.frames.remove(frame);
+        let age = if waited { stall } else { Duration::ZERO };
+        let time = self.present(ring, to) + stall;
+        self.tell(ring, to, &Input::Frame(&bytes, age), time, refused);
+    }
+
+    fn tell(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>, time: Instant, refused: bool) {
+        let said = ring.give(&self.scenario, at, input, time, refused);
+        ring.frames.extend(said);
+    }
+
+    /// What time it is at a node to which something happens from outside.
+    fn present(&self, ring: &Ring<M>, at: usize) -> Instant {
+        let own = ring.nodes[at].clock;
+        match self.scenario.timing {
+            Timing::Free => own,
+            Timing::Bounded { skew, .. } => own.max(ring.time().before(skew)),
+        }
+    }
+
+    /// Whether a node's next time-out may come before anything else.
+    fn may_fire(&self, ring: &Ring<M>, at: usize) -> bool {
+        let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
+            return false;
+        };
+        let Timing::Bounded { skew, delay } = self.scenario.timing else {
+            return true;
+        };
+        let running = ring.nodes.iter().filter(|node| node.running);
+        running
+            .filter_map(|node| node.deadline())
+            .all(|theirs| due <= theirs + skew)
+            && ring.frames.iter().all(|frame| due <= frame.sent + delay)
+    }
+
+    fn frame_actions(&self, ring: &Ring<M>, actions: &mut Vec<Action>) {
+        for (frame, flying) in ring.frames.iter().enumerate() {
+            if frame > 0 && ring.frames[frame - 1] == *flying {
+                continue; // a double: the same as the one before
+            }
+            if ring.left.lost > 0 {
+                actions.push(Action::Lose { frame });
+            }
+            if ring.left.doubled > 0 {
+                actions.push(Action::Double { frame });
+            }
+            if !ring.nodes[flying.to].hears() {
+                continue;
+            }
+            let refused = false;
+            actions.push(Action::Deliver { frame, refused });
+            if ring.left.refused > 0 {
+                let refused = true;
+                actions.push(Action::Deliver { frame, refused });
+            }
+            if ring.left.stalls > 0 && self.scenario.timing == Timing::Free {
+                actions.push(Action::Late { frame, waited: true });
+                actions.push(Action::Late { frame, waited: false });
+            }
+            if ring.left.misled > 0 && is_offer(&flying.bytes) {
+                actions.push(Action::Mislead { frame });
+            }
+        }
+    }
+
+    fn node_actions(&self, ring: &Ring<M>, at: usize, actions: &mut Vec<Action>) {
+        let (node, left) = (&ring.nodes[at], &ring.left);
+        if !node.running {
+            actions.push(Action::Begin { node: at });
+            return;
+        }
+        if self.may_fire(ring, at) {
+            for refused in [false, true] {
+                if !refused || left.refused > 0 {
+                    actions.push(Action::TimeOut { node: at, refused });
+                }
+            }
+        }
+        if left.crashes > 0 {
+            actions.push(Action::Crash { node: at });
+        }
+        if !node.connected {
+            actions.push(Action::Heal { node: at });
+        } else if left.cuts > 0 {
+            actions.push(Action::Cut { node: at });
+        }
+        if left.wants > 0 && !node.wants {
+            actions.push(Action::Want { node: at });
+        }
+        if node.wants && node.machine.may_use() {
+            actions.push(Action::Done { node: at });
+        }
+    }
+
+    fn apply(&self, ring: &mut Ring<M>, action: Action) {
+        let command = |command| Input::Command(command);
+        match action {
+            Action::Deliver { frame, refused } => {
+                ring.left.refused -= u8::from(refused);
+                self.deliver(ring, frame, Duration::ZERO, false, refused);
+            }
+            Action::Late { frame, waited } => {
+                ring.left.stalls -= 1;
+                self.deliver(ring, frame, self.scenario.stall(), waited, false);
+            }
+            Action::Mislead { frame } => {
+                ring.left.misled -= 1;
+                mislead(ring, frame);
+            }
+            Action::Lose { frame } => {
+                ring.left.lost -= 1;
+                ring.frames.remove(frame);
+            }
+            Action::Double { frame } => {
+                ring.left.doubled -= 1;
+                let double = ring.frames[frame].clone();
+                ring.frames.push(double);
+            }
+            Action::TimeOut { node, refused } => {
+                ring.left.refused -= u8::from(refused);
+                let due = ring.nodes[node].deadline().unwrap_or_default();
+                self.tell(ring, node, &Input::TimeOut, due, refused);
+            }
+            Action::Crash { node } => {
+                ring.left.crashes -= 1;
+                ring.nodes[node] = Arc::new(ring.nodes[node].crashed(&self.scenario));
+            }
+            Action::Begin { node } => self.outside(ring, node, &Input::Link(true)),
+            Action::Heal { node } => self.outside(ring, node, &Input::Link(true)),
+            Action::Cut { node } => {
+                ring.left.cuts -= 1;
+                self.outside(ring, node, &Input::Link(false));
+            }
+            Action::Want { node } => {
+                ring.left.wants -= 1;
+                self.outside(ring, node, &command(Command::WantToken));
+            }
+            Action::Done { node } => self.outside(ring, node, &command(Command::WorkDone)),
+        }
+        ring.frames.sort_unstable();
+    }
+
+    fn outside(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>) {
+        let time = self.present(ring, at);
+        self.tell(ring, at, input, time, false);
+    }
+
+    /// Whether the ring recovers from here; `true` from states that are not chosen.
+    fn recovers(&self, ring: &Ring<M>) -> bool {
+        let one_in = self.scenario.recover_one_in;
+        if one_in == 0 || ring.breach.is_some() || fingerprint(ring) % one_in != 0 {
+            return true;
+        }
+        self.recoveries.fetch_add(1, Ordering::Relaxed);
+        match Fair::from(&self.scenario, ring).recover() {
+            Ok(took) => {
+                self.slowest.fetch_max(nanos(took), Ordering::Relaxed);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// An action in words, in the state that it happens in.
+    #[must_use]
+    pub fn tell_action(&self, ring: &Ring<M>, action: Action) -> String {
+        let frame = |at: usize| {
+            let flying: &Flying = &ring.frames[at];
+            let to = words::name(words::mac(flying.to));
+            format!("{} (at {to})", words::frame(&flying.bytes))
+        };
+        let name = |at: usize| words::name(words::mac(at));
+        let unless = |refused: bool| if refused { ", its link takes nothing" } else { "" };
+        match action {
+            Action::Deliver { frame: at, refused } => {
+                format!("arrives: {}{}", frame(at), unless(refused))
+            }
+            Action::Late { frame: at, waited } => {
+                let when = if waited { "that has waited" } else { "that came just now" };
+                format!("stopped for long, then reads a frame {when}: {}", frame(at))
+            }
+            Action::Mislead { frame: at } => format!("is handed to all: {}", frame(at)),
+            Action::Lose { frame: at } => format!("is lost: {}", frame(at)),
+            Action::Double { frame: at } => format!("is doubled: {}", frame(at)),
+            Action::TimeOut { node, refused } => {
+                format!("time-out of {}{}", name(node), unless(refused))
+            }
+            Action::Crash { node } => format!("{} crashes", name(node)),
+            Action::Begin { node } => format!("{} starts", name(node)),
+            Action::Cut { node } => format!("the link of {} goes down", name(node)),
+            Action::Heal { node } => format!("the link of {} comes up", name(node)),
+            Action::Want { node } => format!("{} wants the token", name(node)),
+            Action::Done { node } => format!("{} has done its work", name(node)),
+        }
+    }
+}
+
+/// The names of the two properties.
+pub const SAFE: &str = "no step breaks a rule";
+/// See [`SAFE`].
+pub const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
+
+impl<M: Snapshot> Model for Exploration<M> {
+    type State = Ring<M>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Ring<M>> {
+        vec![self.first()]
+    }
+
+    fn actions(&self, ring: &Ring<M>, actions: &mut Vec<Action>) {
+        if ring.breach.is_some() {
+            return;
+        }
+        self.frame_actions(ring, actions);
+        for at in 0..ring.nodes.len() {
+            self.node_actions(ring, at, actions);
+        }
+    }
+
+    fn next_state(&self, ring: &Ring<M>, action: Action) -> Option<Ring<M>> {
+        let mut next = ring.clone();
+        self.apply(&mut next, action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, ring: &Ring<M>| ring.breach.is_none()),
+            Property::always(RECOVERS, |model: &Self, ring| model.recovers(ring)),
+        ]
+    }
+
+    fn within_boundary(&self, ring: &Ring<M>) -> bool {
+        let bounds = &self.scenario.bounds;
+        ring.frames.len() <= bounds.frames && ring.progress() <= self.base + bounds.progress
+    }
+}
+
+fn is_offer(bytes: &[u8]) -> bool {
+    Frame::decode(bytes).is_ok_and(|frame| matches!(frame.message, Message::TakeToken { .. }))
+}
+
+/// The frame goes to every node but its author, under the broadcast address.
+fn mislead<M: Snapshot>(ring: &mut Ring<M>, frame: usize) {
+    let Flying { bytes, sent, .. } = ring.frames.remove(frame);
+    let Ok(offer) = Frame::decode(&bytes) else {
+        return;
+    };
+    let mut buffer = [0; MAX_FRAME_LEN];
+    let destination = MacAddr::BROADCAST;
+    let to_all = Frame {
+        destination,
+        ..offer
+    };
+    let ethertype = ring_codec::lab2::ETHERTYPE;
+    let len = to_all.encode(ethertype, &mut buffer).unwrap_or(0);
+    let bytes: Arc<[u8]> = buffer[..len].into();
+    let author = words::place(offer.author);
+    for to in (0..ring.nodes.len()).filter(|&to| to != author) {
+        let bytes = Arc::clone(&bytes);
+        ring.frames.push(Flying { to, bytes, sent });
+    }
+}
+
+fn fingerprint<M: Snapshot>(ring: &Ring<M>) -> u64 {
+    let mut hasher = DefaultHasher::new(); // with the same keys in every run
+    ring.hash(&mut hasher);
+    hasher.finish()
+}

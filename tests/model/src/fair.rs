@@ -1,0 +1,168 @@
+//! The run after the faults: every frame arrives at once, clocks go at one speed, and whoever
+//! crashed or is cut off stays so. From every state it must lead to one owner in time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ringd::proto::lab2::{Command, State};
+use ringd::proto::time::Instant;
+
+use crate::breach::Breach;
+use crate::node::{Input, Snapshot};
+use crate::scenario::Scenario;
+use crate::state::{Flying, Ring};
+
+/// More events at one time than any ring of this size has use for.
+const MAX_AT_ONCE: usize = 1_000;
+
+/// A run in which nothing goes wrong any more.
+pub struct Fair<'a, M> {
+    scenario: &'a Scenario,
+    ring: Ring<M>,
+    queue: VecDeque<Flying>,
+    /// Every node's clock at the beginning: they need not agree.
+    began: Vec<Instant>,
+    elapsed: Duration,
+    /// When the ring was last without a single owner.
+    unsettled: Duration,
+    at_once: usize,
+}
+
+impl<'a, M: Snapshot> Fair<'a, M> {
+    /// From a state in which much may be under way.
+    #[must_use]
+    pub fn from(scenario: &'a Scenario, ring: &Ring<M>) -> Self {
+        let mut ring = ring.clone();
+        let queue = std::mem::take(&mut ring.frames).into();
+        let began = ring.nodes.iter().map(|node| node.clock).collect();
+        Self {
+            scenario,
+            ring,
+            queue,
+            began,
+            elapsed: Duration::ZERO,
+            unsettled: Duration::ZERO,
+            at_once: 0,
+        }
+    }
+
+    /// Starts every node and lets the ring form.
+    ///
+    /// # Errors
+    /// The first rule that was broken.
+    pub fn form(mut self) -> Result<Ring<M>, Breach> {
+        for at in 0..self.ring.nodes.len() {
+            self.give(at, &Input::Link(true))?;
+        }
+        self.run(2 * self.scenario.recovery_limit())?;
+        Ok(self.ring)
+    }
+
+    /// Runs until all must be well, and some time on; how long it took until there was one owner.
+    ///
+    /// # Errors
+    /// The first rule that was broken.
+    pub fn recover(mut self) -> Result<Duration, Breach> {
+        if !self.ring.nodes.iter().any(|node| node.hears()) {
+            return Ok(Duration::ZERO);
+        }
+        let limit = self.scenario.recovery_limit();
+        self.run(limit + 4 * self.scenario.constants.waiter_timeout())?;
+        if self.unsettled > limit {
+            let after = self.unsettled;
+            return Err(Breach::NotRecovered { after });
+        }
+        self.all_served()?;
+        self.tables_equal()?;
+        Ok(self.unsettled)
+    }
+
+    fn run(&mut self, time: Duration) -> Result<(), Breach> {
+        loop {
+            self.settle_instant()?;
+            if !self.is_settled() {
+                self.unsettled = self.elapsed;
+            }
+            let Some((due, at)) = self.next_due().filter(|&(due, _)| due <= time) else {
+                return Ok(());
+            };
+            if due > self.elapsed {
+                self.elapsed = due;
+                self.at_once = 0;
+            }
+            self.give(at, &Input::TimeOut)?;
+        }
+    }
+
+    /// Everything that happens before time goes on.
+    fn settle_instant(&mut self) -> Result<(), Breach> {
+        loop {
+            while let Some(Flying { to, bytes, .. }) = self.queue.pop_front() {
+                if self.ring.nodes[to].hears() {
+                    self.give(to, &Input::Frame(&bytes, Duration::ZERO))?;
+                }
+            }
+            let mut nodes = self.ring.nodes.iter();
+            let Some(at) = nodes.position(|node| node.wants && node.machine.may_use()) else {
+                return Ok(());
+            };
+            self.give(at, &Input::Command(Command::WorkDone))?;
+        }
+    }
+
+    fn give(&mut self, at: usize, input: &Input<'_>) -> Result<(), Breach> {
+        self.at_once += 1;
+        if self.at_once > MAX_AT_ONCE {
+            return Err(Breach::Busy);
+        }
+        let time = self.began[at] + self.elapsed;
+        let said = self.ring.give(self.scenario, at, input, time, false);
+        self.queue.extend(said);
+        self.ring.breach.take().map_or(Ok(()), Err)
+    }
+
+    /// How long after the beginning the next time-out is due, and whose it is.
+    fn next_due(&self) -> Option<(Duration, usize)> {
+        let nodes = self.ring.nodes.iter().enumerate();
+        nodes
+            .filter(|(_, node)| node.running)
+            .filter_map(|(at, node)| Some((node.deadline()?.since(self.began[at]), at)))
+            .map(|(due, at)| (due.max(self.elapsed), at))
+            .min()
+    }
+
+    /// One token is about, and all who can hear of it know.
+    fn is_settled(&self) -> bool {
+        let mut tokens = self.ring.nodes.iter().filter_map(|node| node.machine.held());
+        let one = tokens
+            .next()
+            .is_some_and(|first| tokens.all(|token| token.same_chain(&first)));
+        let mut hearing = self.ring.nodes.iter().filter(|node| node.hears());
+        one && hearing.all(|node| matches!(node.machine.state(), State::Owner | State::Waiter))
+    }
+
+    fn all_served(&self) -> Result<(), Breach> {
+        let starves = |node: &_| -> bool {
+            let node: &crate::node::Node<M> = node;
+            node.hears() && node.wants
+        };
+        let node = self.ring.nodes.iter().position(|node| starves(node));
+        node.map_or(Ok(()), |node| Err(Breach::NotServed { node }))
+    }
+
+    fn tables_equal(&self) -> Result<(), Breach> {
+        let nodes = self.ring.nodes.iter().enumerate();
+        let mut hearing = nodes.filter(|(_, node)| node.hears());
+        let Some((first, reference)) = hearing.next() else {
+            return Ok(());
+        };
+        let table = |machine: &M| (machine.digest(), machine.members_in_order().is_some());
+        let other = hearing.find(|(_, node)| {
+            table(&node.machine) != (reference.machine.digest(), true)
+        });
+        other.map_or(Ok(()), |(other, _)| {
+            let nodes = [first, other];
+            Err(Breach::TablesDiffer { nodes })
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! The rules that hold in every step and in every state.
+
+use std::sync::Arc;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Kind, MAX_PROGRESS, Message, Token};
+use ringd::proto::lab2::{Durable, State};
+
+use crate::breach::Breach;
+use crate::node::{Input, Node, Snapshot, Turn};
+use crate::scenario::Scenario;
+
+/// The most frames that one frame is answered with.
+const MAX_REPLIES: usize = 2;
+
+/// One input of one node.
+pub struct Step<'a, M> {
+    /// The node's place.
+    pub at: usize,
+    /// What it was before.
+    pub before: &'a Node<M>,
+    /// What it was told.
+    pub input: &'a Input<'a>,
+    /// Whether its link took nothing.
+    pub refused: bool,
+    /// What followed.
+    pub turn: &'a Turn<M>,
+}
+
+impl<M: Snapshot> Step<'_, M> {
+    /// The first rule that the step breaks.
+    #[must_use]
+    pub fn breach(&self, scenario: &Scenario) -> Option<Breach> {
+        let heard = match self.input {
+            Input::Frame(bytes, _) => Frame::decode(bytes).ok(),
+            _ => None,
+        };
+        self.tenure_went_back()
+            .or_else(|| self.too_much_said())
+            .or_else(|| self.unstored())
+            .or_else(|| self.wrong_token_made(scenario))
+            .or_else(|| self.unannounced(heard.as_ref()))
+            .or_else(|| self.without_lease(scenario))
+            .or_else(|| heard.and_then(|frame| self.misheard(scenario, &frame)))
+    }
+
+    fn held_before(&self) -> Option<Token> {
+        self.before.machine.held()
+    }
+
+    fn held(&self) -> Option<Token> {
+        self.turn.node.machine.held()
+    }
+
+    /// The tenure that this step has begun.
+    fn begun(&self) -> Option<Token> {
+        self.held().filter(|_| self.held() != self.held_before())
+    }
+
+    fn tenure_went_back(&self) -> Option<Breach> {
+        let (before, after) = (self.before.last_tenure?, self.begun()?);
+        let node = self.at;
+        (!after.is_stronger_than(&before)).then_some(Breach::TenureWentBack {
+            node,
+            before,
+            after,
+        })
+    }
+
+    fn too_much_said(&self) -> Option<Breach> {
+        let (node, frames) = (self.at, self.turn.said.len());
+        let asked = matches!(self.input, Input::Frame(..));
+        (asked && frames > MAX_REPLIES).then_some(Breach::TooManyReplies { node, frames })
+    }
+
+    /// What is told of a token is stored, and so is the number of an own chain.
+    fn unstored(&self) -> Option<Breach> {
+        let node = self.at;
+        self.turn.said.iter().find_map(|(bytes, stored)| {
+            let frame = Frame::decode(bytes).ok()?;
+            match frame.message {
+                Message::GeneratingToken { token } if !is_candidate(token, &frame, stored) => {
+                    Some(Breach::WrongCandidate {
+                        node,
+                        candidate: token,
+                    })
+                }
+                Message::TakeToken { token, .. }
+                | Message::TokenIsHere { token, .. }
+                | Message::TokenWasHereRecently { token, .. }
+                    if !is_stored(token, &frame, stored) =>
+                {
+                    Some(Breach::NotStored { node, token })
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// A token that comes of an election is not below the clock.
+    fn wrong_token_made(&self, scenario: &Scenario) -> Option<Breach> {
+        let was_candidate = self.before.machine.state() == State::Generating;
+        let by_itself = matches!(self.input, Input::TimeOut);
+        let token = self.begun().filter(|_| was_candidate && by_itself)?;
+        let node = self.at;
+        (token.progress < scenario.wall).then_some(Breach::BelowClock { node, token })
+    }
+
+    /// A link that takes nothing leaves nobody candidate, elected or giver.
+    fn unannounced(&self, heard: Option<&Frame<'_>>) -> Option<Breach> {
+        if !self.refused {
+            return None;
+        }
+        let (before, after) = (&self.before.machine, &self.turn.node.machine);
+        let taken = heard.is_some_and(|frame| frame.message.kind() == Kind::TakeToken);
+        let stands = before.state() != State::Generating && after.state() == State::Generating;
+        let elected = !taken && before.held().is_none() && after.held().is_some();
+        let gives =
+            before.may_use() && after.held() == before.held() && after.held().is_some() && !after.may_use();
+        let node = self.at;
+        (stands || elected || gives).then_some(Breach::Unannounced { node })
+    }
+
+    fn without_lease(&self, scenario: &Scenario) -> Option<Breach> {
+        let held = self.held_before()?;
+        let silent = self.turn.node.clock.since(self.before.said);
+        let node = self.at;
+        let kept = self.held() == Some(held) || self.turn.said.iter().any(|(bytes, _)| gives(bytes));
+        (silent > scenario.constants.waiter_timeout() && kept)
+            .then_some(Breach::WithoutLease { node })
+    }
+
+    /// What the frame that was heard asks for.
+    fn misheard(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {
+        let node = self.at;
+        match frame.message {
+            Message::TakeToken { token, .. } => {
+                let Input::Frame(_, age) = self.input else {
+                    return None;
+                };
+                let no_good = frame.destination == MacAddr::BROADCAST
+                    || *age > scenario.constants.take_timeout;
+                (no_good && self.begun() == Some(token)).then_some(Breach::NotDropped { node })
+            }
+            Message::TokenIsHere { token, .. } => {
+                let mine = self.held_before()?;
+                let kept = self.held() == Some(mine);
+                let waits = self.turn.node.machine.state() == State::Waiter;
+                if token.is_stronger_than(&mine) {
+                    kept.then_some(Breach::Stayed {
+                        node,
+                        against: token,
+                    })
+                } else {
+                    (token != mine && waits).then_some(Breach::Yielded { node, to: token })
+                }
+            }
+            Message::GeneratingToken { token } => {
+                // What a candidate stands with is what it would say of itself: one more than it
+                // has stored.
+                let stands = |node: &Node<M>| node.machine.state() == State::Generating;
+                let mine = candidate(&self.before.durable, crate::words::mac(node));
+                (stands(self.before) && stands(&self.turn.node) && token.is_stronger_than(&mine))
+                    .then_some(Breach::StoodAgainst {
+                        node,
+                        candidate: token,
+                    })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn candidate(stored: &Durable, author: MacAddr) -> Token {
+    let progress = stored
+        .known
+        .map_or(1, |known| (known.progress + 1).min(MAX_PROGRESS));
+    Token {
+        progress,
+        author,
+        number: stored.my_token_number.wrapping_add(1),
+    }
+}
+
+fn is_candidate(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
+    token == candidate(stored, frame.author)
+}
+
+fn is_stored(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
+    let known = stored.known.is_some_and(|known| !token.is_stronger_than(&known));
+    known && (token.author != frame.author || token.number <= stored.my_token_number)
+}
+
+fn gives(bytes: &[u8]) -> bool {
+    Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == Kind::TakeToken)
+}
+
+/// The first rule that is broken between the node at `at` and the others.
+#[must_use]
+pub fn between<M: Snapshot>(scenario: &Scenario, nodes: &[Arc<Node<M>>], at: usize) -> Option<Breach> {
+    let mine = &nodes[at].machine;
+    let token = mine.held()?;
+    nodes.iter().enumerate().find_map(|(other, node)| {
+        let theirs = node.machine.held().filter(|_| other != at)?;
+        let nodes = [at.min(other), at.max(other)];
+        let both_use = mine.may_use() && node.machine.may_use();
+        if theirs == token {
+            Some(Breach::EqualTokens { nodes, token })
+        } else if both_use && theirs.same_chain(&token) {
+            Some(Breach::SharedChain { nodes, token })
+        } else if both_use && scenario.calm {
+            Some(Breach::TwoOwners { nodes })
+        } else {
+            None
+        }
+    })
+}

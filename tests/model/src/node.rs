@@ -1,0 +1,256 @@
+//! One node: a machine and what surrounds it.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
+use ringd::proto::lab2::{Command, Durable, Lab2};
+use ringd::proto::time::{Instant, Now};
+use ringd::proto::{LinkState, Sent, Transmit};
+use ringd::sim::Subject;
+
+use crate::scenario::Scenario;
+use crate::words;
+
+/// A machine that can be explored.
+pub trait Snapshot: Subject + Clone + Send + Sync + 'static {
+    /// What its future depends on: equal bytes, equal future.
+    fn snapshot(&self) -> Vec<u8>;
+}
+
+impl Snapshot for Lab2 {
+    fn snapshot(&self) -> Vec<u8> {
+        self.snapshot()
+    }
+}
+
+/// When every clock begins: late enough that no rule looks back beyond the beginning of time.
+pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
+
+/// A machine, its clock and what it has stored.
+#[derive(Clone)]
+pub struct Node<M> {
+    /// The machine; one that has just been made while the node does not run.
+    pub machine: M,
+    /// What was stored last.
+    pub durable: Durable,
+    /// This node's own time.
+    pub clock: Instant,
+    /// The process runs.
+    pub running: bool,
+    /// The link is up.
+    pub connected: bool,
+    /// The application has work for the token.
+    pub wants: bool,
+    /// The last tenure that the node has begun, in all its lives.
+    pub last_tenure: Option<Token>,
+    /// When the node last told all that it holds the token, or began to hold it.
+    pub said: Instant,
+    key: Vec<u8>,
+}
+
+/// What a machine is told.
+#[derive(Debug, Clone)]
+pub enum Input<'a> {
+    /// A frame, and how long it has waited.
+    Frame(&'a [u8], Duration),
+    /// Its time has come.
+    TimeOut,
+    /// The application's wish.
+    Command(Command),
+    /// The link is up, or down.
+    Link(bool),
+}
+
+/// A node after an input, and what it has said.
+pub struct Turn<M> {
+    /// The node.
+    pub node: Node<M>,
+    /// The frames that have left, in order, each with what was stored by then.
+    pub said: Vec<(Vec<u8>, Durable)>,
+}
+
+impl<M: Snapshot> Node<M> {
+    /// A node that does not run and has stored nothing.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let durable = Durable {
+            my_token_number: 0,
+            known: None,
+        };
+        let mut node = Self {
+            machine: M::start(scenario.constants.clone(), durable),
+            durable,
+            clock: EPOCH,
+            running: false,
+            connected: false,
+            wants: false,
+            last_tenure: None,
+            said: EPOCH,
+            key: Vec::new(),
+        };
+        node.remember(scenario);
+        node
+    }
+
+    /// The node after its process has died.
+    #[must_use]
+    pub fn crashed(&self, scenario: &Scenario) -> Self {
+        let mut node = Self {
+            machine: M::start(scenario.constants.clone(), self.durable),
+            running: false,
+            connected: false,
+            wants: false,
+            key: Vec::new(),
+            ..self.clone()
+        };
+        node.remember(scenario);
+        node
+    }
+
+    /// When the machine is to be told that its time has come.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    /// Whether the node can hear a frame.
+    #[must_use]
+    pub fn hears(&self) -> bool {
+        self.running && self.connected
+    }
+
+    /// The node at place `at` gets an input at `time`, and its link takes what follows from it, or
+    /// takes nothing.
+    #[must_use]
+    pub fn turn(
+        &self,
+        scenario: &Scenario,
+        at: usize,
+        input: &Input<'_>,
+        time: Instant,
+        refuse: bool,
+    ) -> Turn<M> {
+        let mut node = self.clone();
+        node.clock = node.clock.max(time);
+        let now = Now {
+            monotonic: node.clock,
+            wall: scenario.wall,
+        };
+        let held = node.machine.held();
+        match input {
+            Input::Frame(bytes, age) => node.machine.handle_frame(now, bytes, *age),
+            Input::TimeOut => node.machine.handle_timeout(now),
+            Input::Command(command) => {
+                node.note_wish(command);
+                node.machine.handle_command(now, command.clone());
+            }
+            Input::Link(up) => {
+                node.running = true;
+                node.connected = *up;
+                node.machine.handle_link(now, link(scenario, at, *up));
+            }
+        }
+        let said = node.drain(now, refuse);
+        let told_all = said.iter().any(|(bytes, _)| is_heartbeat(bytes));
+        let holds = node.machine.held();
+        if told_all || holds != held {
+            node.said = node.clock;
+        }
+        if holds.is_some() && holds != held {
+            node.last_tenure = holds;
+        }
+        node.remember(scenario);
+        Turn { node, said }
+    }
+
+    fn note_wish(&mut self, command: &Command) {
+        match command {
+            Command::WantToken => self.wants = true,
+            Command::WorkDone => self.wants = false,
+            _ => {}
+        }
+    }
+
+    /// Does what the machine wants done, in the order that its contract asks for.
+    fn drain(&mut self, now: Now, refuse: bool) -> Vec<(Vec<u8>, Durable)> {
+        let mut said = Vec::new();
+        let mut tickets = Vec::new();
+        let mut buffer = [0; MAX_FRAME_LEN];
+        loop {
+            if let Some(durable) = self.machine.poll_durable() {
+                self.durable = durable;
+            }
+            while let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buffer) {
+                if !refuse {
+                    said.push((buffer[..len].to_vec(), self.durable));
+                }
+                tickets.push(ticket);
+            }
+            if tickets.is_empty() {
+                break;
+            }
+            let sent = if refuse { Sent::Failed } else { Sent::Accepted };
+            for ticket in tickets.drain(..) {
+                self.machine.handle_sent(now, ticket, sent);
+            }
+        }
+        while self.machine.poll_event().is_some() {}
+        said
+    }
+
+    /// Takes down what tells this node from another, whatever time it is.
+    fn remember(&mut self, scenario: &Scenario) {
+        let mut key = Key(self.machine.snapshot());
+        let Durable {
+            my_token_number,
+            known,
+        } = self.durable;
+        (my_token_number, known, self.last_tenure).hash(&mut key);
+        (self.running, self.connected, self.wants).hash(&mut key);
+        if self.machine.held().is_some() {
+            let patience = scenario.constants.waiter_timeout();
+            self.clock.since(self.said).min(patience).hash(&mut key);
+        }
+        self.key = key.0;
+    }
+
+    /// What tells this node from another, whatever time it is.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+/// Takes down all that is hashed into it.
+struct Key(Vec<u8>);
+
+impl Hasher for Key {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+fn link(scenario: &Scenario, at: usize, up: bool) -> LinkState {
+    if !up {
+        return LinkState::Down;
+    }
+    let mac = words::mac(at);
+    let mut ip = NO_IP;
+    if scenario.ips {
+        ip[10..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, mac.0[5]]);
+    }
+    LinkState::Up { mac, ip, mtu: 1500 }
+}
+
+fn is_heartbeat(bytes: &[u8]) -> bool {
+    Frame::decode(bytes).is_ok_and(|frame| {
+        frame.destination == MacAddr::BROADCAST
+            && matches!(frame.message, Message::TokenIsHere { .. })
+    })
+}

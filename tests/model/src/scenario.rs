@@ -1,0 +1,232 @@
+//! What is explored: which ring, which faults how often, and how far.
+
+use std::fmt;
+use std::time::Duration;
+
+use ring_codec::lab2::ETHERTYPE;
+use ringd::proto::lab2::Constants;
+
+/// One exploration.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// What it is for.
+    pub name: &'static str,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The ring's constants.
+    pub constants: Constants,
+    /// Where it begins.
+    pub start: Start,
+    /// Which orders of events are possible.
+    pub timing: Timing,
+    /// How often what may go wrong.
+    pub faults: Faults,
+    /// How far it goes.
+    pub bounds: Bounds,
+    /// What every node's wall clock shows for ever, in nanoseconds.
+    pub wall: u64,
+    /// Whether each node has an ip of its own; otherwise none has one.
+    pub ips: bool,
+    /// Nothing goes wrong here: two nodes may never both use a token.
+    pub calm: bool,
+    /// From one in so many states, chosen by the state alone, the faults end and the ring must
+    /// recover; 0: from none.
+    pub recover_one_in: u64,
+}
+
+/// The state in which an exploration begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// No node runs; each may be started at any time.
+    Cold,
+    /// The ring has formed and nothing is under way.
+    Formed,
+}
+
+/// Which orders of events are possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// Any: every node's clock goes as fast as it likes, and a frame takes as long as it likes.
+    Free,
+    /// All clocks go at the same speed, at most `skew` apart, and a frame takes at most `delay`.
+    Bounded {
+        /// How far a node may be behind, in its clock or with its time-outs.
+        skew: Duration,
+        /// How long a frame may be under way.
+        delay: Duration,
+    },
+}
+
+/// How often each thing may happen in one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Faults {
+    /// A frame is lost.
+    pub lost: u8,
+    /// A frame is doubled.
+    pub doubled: u8,
+    /// A node crashes; it may start again, with what it had stored.
+    pub crashes: u8,
+    /// The link refuses all that a node wants to send in one turn.
+    pub refused: u8,
+    /// A node is stopped for longer than WAITER_TIMEOUT and then reads a frame before anything
+    /// else: one that has waited for all that time, or one that came just now.
+    pub stalls: u8,
+    /// A segment hands an offer to everybody, under the broadcast address.
+    pub misled: u8,
+    /// A node's link goes down; it may come up again.
+    pub cuts: u8,
+    /// An application wants the token; it is done whenever it likes once it has it.
+    pub wants: u8,
+}
+
+/// Where an exploration ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// How much the progress may grow.
+    pub progress: u64,
+    /// The most frames under way at once.
+    pub frames: usize,
+    /// The most events in a run.
+    pub depth: usize,
+}
+
+impl Scenario {
+    /// A ring of `nodes` from its very beginning, with no faults and any order of events.
+    #[must_use]
+    pub fn cold(name: &'static str, nodes: usize) -> Self {
+        Self {
+            name,
+            nodes,
+            constants: small_constants(),
+            start: Start::Cold,
+            timing: Timing::Free,
+            faults: Faults::default(),
+            bounds: Bounds {
+                progress: 4,
+                frames: 6,
+                depth: 12,
+            },
+            wall: 0,
+            ips: false,
+            calm: false,
+            recover_one_in: 0,
+        }
+    }
+
+    /// The same, from a ring that has formed.
+    #[must_use]
+    pub fn formed(name: &'static str, nodes: usize) -> Self {
+        Self {
+            start: Start::Formed,
+            ..Self::cold(name, nodes)
+        }
+    }
+
+    /// With these faults.
+    #[must_use]
+    pub fn faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// Within these bounds.
+    #[must_use]
+    pub fn bounds(self, progress: u64, frames: usize, depth: usize) -> Self {
+        let bounds = Bounds {
+            progress,
+            frames,
+            depth,
+        };
+        Self { bounds, ..self }
+    }
+
+    /// With a recovery from one in so many states.
+    #[must_use]
+    pub fn recovers(self, recover_one_in: u64) -> Self {
+        Self {
+            recover_one_in,
+            ..self
+        }
+    }
+
+    /// How long a node is away that is stopped.
+    #[must_use]
+    pub fn stall(&self) -> Duration {
+        self.constants.waiter_timeout() + self.constants.take_timeout
+    }
+
+    /// How soon one owner must be left once the faults have ended: invariant 2 of
+    /// `docs/protocol.md`, section 5, with a hand-over in flight to each of the others.
+    #[must_use]
+    pub fn recovery_limit(&self) -> Duration {
+        let constants = &self.constants;
+        let others = u32::try_from(self.nodes).unwrap_or(u32::MAX) - 1;
+        constants.waiter_timeout()
+            + 2 * constants.looser_timeout()
+            + 2 * constants.looser_answer_timeout()
+            + others * constants.hand_over_timeout()
+    }
+}
+
+/// Constants in small proportions: few distances between time-outs, so few states.
+#[must_use]
+pub fn small_constants() -> Constants {
+    Constants {
+        heartbeat: Duration::from_millis(20),
+        waiter_intervals: 2,
+        answer_intervals: 1,
+        take_timeout: Duration::from_millis(5),
+        take_attempts: 1,
+        idle_hold: Duration::from_millis(10),
+        ethertype: ETHERTYPE,
+        max_members: 8,
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = match self.start {
+            Start::Cold => "from the start",
+            Start::Formed => "formed",
+        };
+        write!(f, "{}: {} nodes, {start}", self.name, self.nodes)?;
+        match self.timing {
+            Timing::Free => write!(f, ", any order")?,
+            Timing::Bounded { skew, delay } => {
+                write!(f, ", skew <= {skew:?}, delay <= {delay:?}")?;
+            }
+        }
+        let Faults {
+            lost,
+            doubled,
+            crashes,
+            refused,
+            stalls,
+            misled,
+            cuts,
+            wants,
+        } = self.faults;
+        for (count, what) in [
+            (lost, "lost"),
+            (doubled, "doubled"),
+            (crashes, "crashes"),
+            (refused, "refused"),
+            (stalls, "stalls"),
+            (misled, "misled"),
+            (cuts, "cuts"),
+            (wants, "wants"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        let Bounds {
+            progress,
+            frames,
+            depth,
+        } = self.bounds;
+        write!(
+            f,
+            "; progress + {progress}, {frames} frames, {depth} events"
+        )
+    }
+}

@@ -1,0 +1,203 @@
+//! The whole ring: its nodes, what is under way between them, and what has been.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, Token};
+use ringd::proto::time::Instant;
+
+use crate::breach::Breach;
+use crate::judge::{self, Step};
+use crate::node::{EPOCH, Input, Node, Snapshot, Turn};
+use crate::scenario::{Faults, Scenario, Timing};
+use crate::words;
+
+/// A frame under way.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flying {
+    /// The place of the node that it goes to.
+    pub to: usize,
+    /// The frame.
+    pub bytes: Arc<[u8]>,
+    /// When it left.
+    pub sent: Instant,
+}
+
+/// A state of the ring.
+#[derive(Clone)]
+pub struct Ring<M> {
+    /// The nodes.
+    pub nodes: Vec<Arc<Node<M>>>,
+    /// What is under way, in no order but that of sorting.
+    pub frames: Vec<Flying>,
+    /// What may still go wrong.
+    pub left: Faults,
+    /// The tenures so far, without those that are weaker than every node's last.
+    pub tenures: Vec<Token>,
+    /// The rule that the last step has broken.
+    pub breach: Option<Breach>,
+    timing: Timing,
+}
+
+impl<M: Snapshot> Ring<M> {
+    /// A ring of which no node runs.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let node = Arc::new(Node::new(scenario));
+        Self {
+            nodes: vec![node; scenario.nodes],
+            frames: Vec::new(),
+            left: scenario.faults,
+            tenures: Vec::new(),
+            breach: None,
+            timing: scenario.timing,
+        }
+    }
+
+    /// The furthest that any running node's clock has come.
+    #[must_use]
+    pub fn time(&self) -> Instant {
+        let running = self.nodes.iter().filter(|node| node.running);
+        running.map(|node| node.clock).max().unwrap_or(EPOCH)
+    }
+
+    /// Gives a node an input and judges what follows; returns what it has said, to whom it goes.
+    pub fn give(
+        &mut self,
+        scenario: &Scenario,
+        at: usize,
+        input: &Input<'_>,
+        time: Instant,
+        refused: bool,
+    ) -> Vec<Flying> {
+        let before = Arc::clone(&self.nodes[at]);
+        let turn = before.turn(scenario, at, input, time, refused);
+        let step = Step {
+            at,
+            before: &before,
+            input,
+            refused,
+            turn: &turn,
+        };
+        let breach = step.breach(scenario);
+        let Turn { node, said } = turn;
+        let begun = node.machine.held();
+        let begun = begun.filter(|_| begun != before.machine.held());
+        let sent = node.clock;
+        self.nodes[at] = Arc::new(node);
+        self.breach = breach
+            .or_else(|| begun.and_then(|token| self.note_tenure(at, token)))
+            .or_else(|| judge::between(scenario, &self.nodes, at));
+        let mut flying = Vec::new();
+        for (bytes, _) in said {
+            self.address(at, bytes, sent, &mut flying);
+        }
+        flying
+    }
+
+    /// Notes a tenure, and forgets those that nobody can begin again without going back.
+    fn note_tenure(&mut self, node: usize, token: Token) -> Option<Breach> {
+        if self.tenures.contains(&token) {
+            return Some(Breach::SecondTenure { node, token });
+        }
+        self.tenures.push(token);
+        let lasts = self.nodes.iter().map(|node| node.last_tenure);
+        let weakest = lasts.min_by(|a, b| match (a, b) {
+            (Some(a), Some(b)) => a.strength(b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        });
+        if let Some(Some(weakest)) = weakest {
+            self.tenures.retain(|tenure| tenure.is_stronger_than(&weakest));
+        }
+        self.tenures.sort_unstable_by(Token::strength);
+        None
+    }
+
+    /// Puts a frame on its way to every node that hears it now.
+    fn address(&self, from: usize, bytes: Vec<u8>, sent: Instant, flying: &mut Vec<Flying>) {
+        let Ok(Frame { destination, .. }) = Frame::decode(&bytes) else {
+            return;
+        };
+        let bytes: Arc<[u8]> = bytes.into();
+        for (to, node) in self.nodes.iter().enumerate() {
+            let meant = destination == MacAddr::BROADCAST || destination == words::mac(to);
+            if to != from && meant && node.hears() {
+                let bytes = Arc::clone(&bytes);
+                flying.push(Flying { to, bytes, sent });
+            }
+        }
+    }
+
+    /// The strongest progress that any node has stored.
+    #[must_use]
+    pub fn progress(&self) -> u64 {
+        let known = self.nodes.iter().filter_map(|node| node.durable.known);
+        known.map(|token| token.progress).max().unwrap_or(0)
+    }
+
+    /// How old things are, where that is part of the state.
+    fn ages(&self) -> Vec<Duration> {
+        let Timing::Bounded { delay, .. } = self.timing else {
+            return Vec::new();
+        };
+        let time = self.time();
+        let beyond = delay + Duration::from_nanos(1);
+        let nodes = self.nodes.iter().map(|node| time.since(node.clock));
+        let frames = self.frames.iter();
+        nodes
+            .chain(frames.map(|frame| time.since(frame.sent).min(beyond)))
+            .collect()
+    }
+}
+
+impl<M: Snapshot> Hash for Ring<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for node in &self.nodes {
+            node.key().hash(state);
+        }
+        for frame in &self.frames {
+            (frame.to, &frame.bytes).hash(state);
+        }
+        (&self.left, &self.tenures, &self.breach, self.ages()).hash(state);
+    }
+}
+
+impl<M: Snapshot> PartialEq for Ring<M> {
+    fn eq(&self, other: &Self) -> bool {
+        let keys = |ring: &Self| -> Vec<Vec<u8>> {
+            ring.nodes.iter().map(|node| node.key().to_vec()).collect()
+        };
+        let frames = |ring: &Self| -> Vec<(usize, Arc<[u8]>)> {
+            let frames = ring.frames.iter();
+            frames.map(|frame| (frame.to, Arc::clone(&frame.bytes))).collect()
+        };
+        keys(self) == keys(other)
+            && frames(self) == frames(other)
+            && (&self.left, &self.tenures, &self.breach)
+                == (&other.left, &other.tenures, &other.breach)
+            && self.ages() == other.ages()
+    }
+}
+
+impl<M: Snapshot> fmt::Debug for Ring<M> {
+    /// `n1 OWNER 3:n1#1, n2 WAITER, 2 frames under way`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, node) in self.nodes.iter().enumerate() {
+            let name = words::name(words::mac(at));
+            let known = words::maybe(node.durable.known);
+            match (node.running, node.machine.held()) {
+                (false, _) => write!(f, "{name} down")?,
+                (true, Some(token)) => {
+                    let gives = if node.machine.may_use() { "" } else { " (gives)" };
+                    write!(f, "{name} OWNER {}{gives}", words::token(token))?;
+                }
+                (true, None) => write!(f, "{name} {} knows {known}", node.machine.state().name())?,
+            }
+            write!(f, ", ")?;
+        }
+        write!(f, "{} frames under way", self.frames.len())
+    }
+}
