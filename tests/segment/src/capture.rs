@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::net::if_::if_nametoindex;
 
 use crate::netns::NetNs;
 use crate::raw::{RawSocket, Received};
@@ -68,6 +69,16 @@ impl Film {
 }
 
 impl Capture {
+    /// Starts to record what arrives at a node, whoever it is for.
+    pub(crate) fn of_arrivals(node: usize, ns: &NetNs, ethertype: u16) -> Result<Self> {
+        let this = Self::start(ns, ethertype)?;
+        let interface = ns
+            .run(|| if_nametoindex("eth0"))?
+            .context("the node has no eth0")?;
+        this.attribute(usize::try_from(interface)?, node);
+        Ok(this)
+    }
+
     /// Starts to record what comes in from the ports of a hub.
     pub(crate) fn start(hub: &NetNs, ethertype: u16) -> Result<Self> {
         let film = Arc::new(Film::default());
@@ -112,9 +123,20 @@ impl Capture {
     /// If the recording has gaps: its socket had no room for a frame.
     #[must_use]
     pub fn frames(&self) -> Vec<Seen> {
-        let lost = self.film.lost.load(Ordering::Relaxed);
-        assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
-        self.film.frames()
+        self.frames_from(0)
+    }
+
+    /// How many frames the recording lacks, since its socket had no room for them.
+    #[must_use]
+    pub fn lost(&self) -> u32 {
+        self.film.lost.load(Ordering::Relaxed)
+    }
+
+    /// Everything since the last call; it is kept no longer, and marks lose their meaning. For
+    /// recordings that last longer than memory.
+    #[must_use]
+    pub fn drain(&self) -> Vec<Seen> {
+        std::mem::take(&mut *Film::lock(&self.film.frames))
     }
 
     /// How many frames so far: where [`Capture::wait_from`] begins to look.
@@ -129,7 +151,9 @@ impl Capture {
     /// As [`Capture::frames`].
     #[must_use]
     pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
-        self.frames().split_off(mark)
+        let lost = self.lost();
+        assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
+        Film::lock(&self.film.frames)[mark..].to_vec()
     }
 
     /// Waits for the first frame since a mark that is as `wanted`.

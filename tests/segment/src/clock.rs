@@ -18,7 +18,8 @@ pub(crate) fn of_stamp(stamp: TimeSpec) -> Duration {
 }
 
 /// The start of the clock since 1970, for files that want dates.
-pub(crate) fn start() -> Duration {
+#[must_use]
+pub fn start() -> Duration {
     static START: OnceLock<Duration> = OnceLock::new();
     *START.get_or_init(wall)
 }

@@ -1,7 +1,7 @@
 //! Real daemons on the segment.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -52,6 +52,7 @@ pub struct Ringd {
     arguments: Vec<OsString>,
     wrapper: Vec<OsString>,
     own_folder: bool,
+    log: Option<PathBuf>,
 }
 
 impl Ringd {
@@ -63,6 +64,7 @@ impl Ringd {
             arguments: Vec::new(),
             wrapper: Vec::new(),
             own_folder: true,
+            log: None,
         }
     }
 
@@ -97,6 +99,12 @@ impl Ringd {
         self
     }
 
+    /// Lets it write what it says to the end of a file, and not to the test.
+    pub fn log_to(mut self, path: impl Into<PathBuf>) -> Self {
+        self.log = Some(path.into());
+        self
+    }
+
     /// Starts it.
     ///
     /// # Errors
@@ -115,7 +123,7 @@ impl Ringd {
         Ok(daemon)
     }
 
-    fn command(&self, folder: &Path) -> Command {
+    fn command(&self, folder: &Path) -> Result<Command> {
         let mut line: Vec<OsString> = self.wrapper.clone();
         line.push(self.binaries.ringd.into());
         line.push(self.interface.clone().into());
@@ -135,9 +143,19 @@ impl Ringd {
         command.args(&line[1..]);
         command
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+            .stdout(self.outlet()?)
+            .stderr(self.outlet()?);
+        Ok(command)
+    }
+
+    /// Where one of its streams goes.
+    fn outlet(&self) -> Result<Stdio> {
+        let Some(path) = &self.log else {
+            return Ok(Stdio::piped());
+        };
+        let file = File::options().create(true).append(true).open(path);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(file.into())
     }
 }
 
@@ -186,7 +204,7 @@ impl Daemon {
     pub fn start(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "the daemon runs already");
         fs::create_dir_all(self.state_dir()).context("cannot make a state directory")?;
-        let mut command = self.options.command(self.folder.path());
+        let mut command = self.options.command(self.folder.path())?;
         let mut child = self.options.node.ns().spawn(&mut command)?;
         if let Some(stream) = child.stdout.take() {
             self.lines.follow(stream)?;
@@ -196,6 +214,15 @@ impl Daemon {
         }
         self.child = Some(child);
         Ok(())
+    }
+
+    /// Takes its state file away.
+    ///
+    /// # Errors
+    /// If it still runs or the file system refuses.
+    pub fn forget(&mut self) -> Result<()> {
+        ensure!(self.child.is_none(), "the daemon runs still");
+        fs::remove_dir_all(self.state_dir()).context("cannot remove the state directory")
     }
 
     /// Sends it a signal. After SIGSTOP it has stopped.

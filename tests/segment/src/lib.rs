@@ -69,7 +69,7 @@ mod wire;
 mod world;
 
 pub use capture::Capture;
-pub use clock::now;
+pub use clock::{now, start as epoch};
 pub use daemon::{Binaries, Daemon, Ringd};
 pub use fastrand::Rng;
 pub use libtest_mimic::Trial;

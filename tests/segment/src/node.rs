@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use anyhow::Result;
 use pnet::util::MacAddr;
 
+use crate::capture::Capture;
 use crate::daemon::{Binaries, Ringd};
 use crate::netns::NetNs;
 use crate::peer::Peer;
@@ -62,6 +63,14 @@ impl Node {
     /// A daemon to be started here.
     pub fn ringd(&self, binaries: Binaries) -> Ringd {
         Ringd::new(self.clone(), binaries)
+    }
+
+    /// A recording of the frames that arrive here, as they arrive. Their `port` is this node.
+    ///
+    /// # Errors
+    /// If the node has no interface just now, or the kernel refuses a packet socket.
+    pub fn arrivals(&self) -> Result<Capture> {
+        Capture::of_arrivals(self.index, &self.ns, self.ethertype)
     }
 
     /// A speaker of the protocol that does only what the test says.

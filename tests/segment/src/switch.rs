@@ -1,7 +1,7 @@
 //! A switch of the tests' own: it learns and floods like a real one, and does harm on demand.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +26,8 @@ pub struct Rules {
     pub up: Vec<bool>,
     /// The partition of each port: frames stay in their own.
     pub side: Vec<usize>,
+    /// From which port to which nothing passes: cuts that have one direction.
+    pub blocked: HashSet<(usize, usize)>,
     /// The chance that one receiver misses a frame, 0 to 1.
     pub loss: f64,
     /// The chance that one receiver gets a frame twice, 0 to 1.
@@ -49,6 +51,7 @@ impl Switch {
         let rules = Rules {
             up: vec![true; ports],
             side: vec![0; ports],
+            blocked: HashSet::new(),
             loss: 0.0,
             duplication: 0.0,
             delay: Duration::ZERO..Duration::ZERO,
@@ -149,9 +152,14 @@ impl Engine {
         if packet.get_source().is_unicast() {
             self.stations.insert(packet.get_source(), from);
         }
-        let known = self.stations.get(&packet.get_destination()).copied();
+        let station = self.stations.get(&packet.get_destination()).copied();
+        // What was learned from a port is forgotten when it goes down.
+        let known = station.filter(|port| rules.up[*port]);
         for to in 0..self.outlets.len() {
-            let reaches = rules.up[to] && rules.side[to] == rules.side[from] && to != from;
+            let reaches = rules.up[to]
+                && rules.side[to] == rules.side[from]
+                && to != from
+                && !rules.blocked.contains(&(from, to));
             if reaches && known.is_none_or(|port| port == to) {
                 self.deliver(rules, to, frame);
             }

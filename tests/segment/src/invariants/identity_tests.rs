@@ -1,5 +1,5 @@
-use super::check_identities;
-use crate::invariants::made_up::{here, take, token};
+use super::{Identities, check_identities};
+use crate::invariants::made_up::{here, mac, take, token};
 use crate::wire::Seen;
 
 fn assert_found(frames: &[Seen], words: &str) {
@@ -74,4 +74,37 @@ fn a_chain_that_does_not_begin_with_its_author_is_found() {
 fn a_number_used_before_is_found() {
     let frames = [here(0, 1, token(5, 1, 4)), here(1, 1, token(9, 1, 3))];
     assert_found(&frames, "uses number");
+}
+
+#[test]
+fn an_author_that_forgot_its_numbers_may_use_them_again_but_never_twice_at_once() {
+    let again = [
+        here(0, 1, token(5, 1, 4)),
+        take(1, 1, 2, token(6, 1, 4)),
+        here(2, 1, token(900, 1, 1)),
+        take(3, 1, 3, token(901, 1, 1)),
+        here(4, 2, token(6, 1, 4)),
+    ];
+    let mut identities = Identities::with_forgetful([mac(1)]);
+    for seen in &again {
+        identities.see(seen).expect("the clock keeps them apart");
+    }
+    let twin = identities.see(&here(5, 2, token(901, 1, 1)));
+    assert!(twin.is_err_and(|error| error.to_string().contains("equal tokens")));
+}
+
+#[test]
+fn the_check_goes_on_after_a_violation() {
+    let mut identities = Identities::default();
+    let told = [
+        here(0, 1, token(5, 1, 1)),
+        here(1, 2, token(5, 1, 1)),
+        here(2, 1, token(5, 1, 1)),
+        here(3, 3, token(5, 1, 1)),
+    ];
+    let verdicts: Vec<bool> = told
+        .iter()
+        .map(|seen| identities.see(seen).is_ok())
+        .collect();
+    assert_eq!(verdicts, [true, false, true, false]);
 }

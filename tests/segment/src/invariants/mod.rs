@@ -10,9 +10,9 @@ mod tenures;
 
 use anyhow::{Result, bail};
 
-pub use identity::check_identities;
+pub use identity::{Identities, check_identities};
 pub use members::check_equal_digests;
-pub use ownership::{check_one_owner, owner_changes};
+pub use ownership::{Rival, check_one_owner, first_rival, owner_changes};
 pub use tenures::{Tenure, check_fair_rotation, tenures};
 
 use crate::wire::{Message, Seen};

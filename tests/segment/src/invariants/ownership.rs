@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use pnet::util::MacAddr;
 
 use crate::wire::{Message, Seen, Token};
@@ -45,12 +45,39 @@ impl<'a> Claim<'a> {
     }
 }
 
+/// A claim that belongs to another token than the ones before it.
+#[derive(Debug, Clone)]
+pub struct Rival {
+    /// When it was made.
+    pub at: Duration,
+    /// Who made it.
+    pub claimant: MacAddr,
+    /// Both claims.
+    pub text: String,
+}
+
 /// Checks that since `from` all claims belong to one token as it goes round: one chain, or chains
 /// that its holders minted in its place, with growing progress. And that there is one.
 ///
 /// # Errors
 /// Shows the first claim that belongs to another token.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
+    if let Some(rival) = first_rival(frames, from, ON_THE_WAY) {
+        bail!(rival.text);
+    }
+    ensure!(
+        frames
+            .iter()
+            .any(|seen| seen.at >= from && Claim::of(seen).is_some()),
+        "nobody has claimed the token since {from:?}"
+    );
+    Ok(())
+}
+
+/// The first claim since `from` that belongs to another token than the ones before it, see
+/// [`check_one_owner`]. `on_the_way`: how long a frame may take to a node and the node to act.
+#[must_use]
+pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Option<Rival> {
     let mut chains = HashSet::new();
     let mut newest: Option<Claim<'_>> = None;
     for (index, seen) in frames.iter().enumerate() {
@@ -64,12 +91,22 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
         let Some(last) = newest.replace(claim) else {
             continue;
         };
-        if claim.token.chain() != last.token.chain() {
-            check_mint(&last, &claim, is_new)?;
+        let verdict = if claim.token.chain() != last.token.chain() {
+            check_mint(&last, &claim, is_new)
         } else if claim.token.progress < last.token.progress {
-            check_late(&frames[..index], &last, &claim)?;
             newest = Some(last);
-        } else if claim.token == last.token {
+            check_late(&frames[..index], &last, &claim, on_the_way)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = verdict {
+            return Some(Rival {
+                at: seen.at,
+                claimant: seen.author,
+                text: error.to_string(),
+            });
+        }
+        if claim.token == last.token {
             // A heartbeat during a hand-over must not make the offer forgotten.
             let offered_to = claim.offered_to.or(last.offered_to);
             newest = Some(Claim {
@@ -78,11 +115,7 @@ pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
             });
         }
     }
-    ensure!(
-        newest.is_some(),
-        "nobody has claimed the token since {from:?}"
-    );
-    Ok(())
+    None
 }
 
 /// A new chain must be made by the one who held the last one.
@@ -99,7 +132,12 @@ fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
 }
 
 /// A former holder's heartbeats go on until it hears that the token has arrived.
-fn check_late(before: &[Seen], last: &Claim<'_>, late: &Claim<'_>) -> Result<()> {
+fn check_late(
+    before: &[Seen],
+    last: &Claim<'_>,
+    late: &Claim<'_>,
+    on_the_way: Duration,
+) -> Result<()> {
     let holder = late.seen.author;
     let offered = before.iter().rposition(|seen| {
         let offer = Claim::of(seen).filter(|claim| claim.offered_to.is_some());
@@ -114,7 +152,7 @@ fn check_late(before: &[Seen], last: &Claim<'_>, late: &Claim<'_>) -> Result<()>
         })
     });
     ensure!(
-        offered.is_some() && told.is_none_or(|told| late.seen.at <= told.at + ON_THE_WAY),
+        offered.is_some() && told.is_none_or(|told| late.seen.at <= told.at + on_the_way),
         "a former holder still claims the token:\n  {:?}\n  {:?}",
         last.seen,
         late.seen
