@@ -117,6 +117,16 @@ impl Capture {
         self.socket.accept(Some(self.ethertype), &ignored)
     }
 
+    /// Records nothing more from anybody, and costs nothing more.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn stop(&self) -> Result<()> {
+        let ports = Film::lock(&self.film.ports).clone();
+        let interfaces: Vec<usize> = ports.into_keys().collect();
+        self.socket.accept(Some(self.ethertype), &interfaces)
+    }
+
     /// Everything so far.
     ///
     /// # Panics

@@ -1,0 +1,108 @@
+//! Invariant 4: a killed owner is replaced within the bound, at a cost of O(n) broadcasts.
+
+use std::time::Duration;
+
+use ring_segment::{Message, Seen, is_claim, is_heartbeat};
+
+use super::evidence::{CrashTime, Cycle, Evidence, Span};
+use super::{Lateness, Rule, Sample, Verdict};
+
+/// Broadcasts a member for an election: it asks, stands, is told, and the winner says so.
+const BROADCASTS: usize = 5;
+
+pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
+    for cycle in &evidence.cycles {
+        for (index, crash) in cycle.crashes.iter().enumerate() {
+            let next = cycle.crashes.get(index + 1).map(|next| next.span.from);
+            let until = next.unwrap_or(cycle.ends);
+            check_crash(evidence, lateness, cycle, crash, until, verdict);
+        }
+    }
+}
+
+fn check_crash(
+    evidence: &Evidence,
+    lateness: &Lateness,
+    cycle: &Cycle,
+    crash: &CrashTime,
+    until: Duration,
+    verdict: &mut Verdict,
+) {
+    let (killed, victim) = (crash.span.from, crash.station);
+    verdict.count("daemons killed in a calm while they claimed the token", 1);
+    let before = evidence.sent_in(Span {
+        from: cycle.begins,
+        to: crash.span.to.min(until),
+    });
+    let Some(last) = before.iter().rev().find(|seen| seen.port == victim) else {
+        return;
+    };
+    let claim = before
+        .iter()
+        .rev()
+        .find(|it| it.port == victim && is_claim(it));
+    let after = evidence.sent_in(Span {
+        from: killed,
+        to: until,
+    });
+    let Some(successor) = elected(after, victim) else {
+        if claim.is_some_and(|claim| !goes_on(after, victim, claim)) {
+            let text = format!("nobody took the place of {}", evidence.cast.name(victim));
+            verdict.find(until, Rule::FailOver, text);
+        }
+        return;
+    };
+    let took = successor.at.saturating_sub(killed);
+    // What it was late by before the kill may still make members ask too late.
+    let disturbed = lateness.disturbs(killed, successor.at);
+    let sample = |value: Duration| Sample {
+        at: killed,
+        value: value.as_secs_f64(),
+        disturbed,
+    };
+    verdict.fail_overs.push(sample(took));
+    verdict
+        .silences
+        .push(sample(successor.at.saturating_sub(last.at)));
+    let bound = evidence.timing.new_owner_bound();
+    if took > bound && !disturbed {
+        let name = evidence.cast.name(victim);
+        let text = format!("the successor of {name} came after {took:.1?}, bound {bound:.0?}");
+        verdict.find(successor.at, Rule::FailOver, text);
+    }
+    let broadcasts = after
+        .iter()
+        .filter(|seen| seen.is_broadcast() && seen.at <= successor.at)
+        .count();
+    let members = evidence.cast.ring().len();
+    if broadcasts > BROADCASTS * members && !disturbed {
+        let text = format!("an election among {members} cost {broadcasts} broadcasts");
+        verdict.find(successor.at, Rule::FailOver, text);
+    }
+}
+
+/// The first heartbeat of somebody who was elected: who stood before with that chain.
+fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
+    let heartbeats = after
+        .iter()
+        .filter(|it| it.port != victim && is_heartbeat(it));
+    let mut heartbeats = heartbeats.filter_map(|seen| Some((seen, seen.message.token()?)));
+    let found = heartbeats.find(|(heartbeat, token)| {
+        after.iter().any(|seen| {
+            let stood = matches!(seen.message, Message::GeneratingToken { .. });
+            let same = seen.message.token().map(|it| it.chain()) == Some(token.chain());
+            stood && same && seen.at <= heartbeat.at
+        })
+    });
+    found.map(|(seen, _)| seen)
+}
+
+/// Whether others claim what the victim had: it had handed the token on, or had not quite got it.
+fn goes_on(after: &[Seen], victim: usize, claim: &Seen) -> bool {
+    let mut claims = after.iter().filter(|it| it.port != victim && is_claim(it));
+    let strongest = claim.message.token();
+    claims.any(|seen| match (seen.message.token(), strongest) {
+        (Some(token), Some(strongest)) => token == strongest || token.beats(&strongest),
+        _ => false,
+    })
+}

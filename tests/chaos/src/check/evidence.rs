@@ -1,0 +1,359 @@
+//! What a run has left behind.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use ring_segment::{MacAddr, Seen, Timing};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cast::{Cast, Part};
+use crate::film::{self, DELIVERED, SENT};
+use crate::journal::{self, Entry, What};
+use crate::stage::log_of;
+
+/// A time from and to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Its begin.
+    pub from: Duration,
+    /// Its end.
+    pub to: Duration,
+}
+
+impl Span {
+    /// Whether a time lies in it.
+    #[must_use]
+    pub fn holds(&self, at: Duration) -> bool {
+        self.from <= at && at < self.to
+    }
+}
+
+/// A fault that was carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// When.
+    pub span: Span,
+    /// In a word.
+    pub kind: String,
+    /// Whom it befell; none: all.
+    pub stations: Vec<usize>,
+    /// In a few words.
+    pub detail: String,
+}
+
+/// A killed owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CrashTime {
+    /// Its place.
+    pub station: usize,
+    /// From the kill to the new start.
+    pub span: Span,
+}
+
+/// A cycle as it was.
+#[derive(Debug, Clone, Default)]
+pub struct Cycle {
+    /// From 1.
+    pub number: u32,
+    /// When it began.
+    pub begins: Duration,
+    /// The end of the faults.
+    pub calm: Option<Duration>,
+    /// Whether CPU burners went on.
+    pub starved: bool,
+    /// When the members wanted the token.
+    pub wants: Option<Span>,
+    /// When the daemons were asked, and what they said.
+    pub statuses: Option<(Duration, Vec<(usize, Value)>)>,
+    /// Killed owners.
+    pub crashes: Vec<CrashTime>,
+    /// The end.
+    pub ends: Duration,
+}
+
+/// A line of a station's log that tells its state, or its lateness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Duration,
+    /// What it says.
+    pub event: String,
+    /// The new state.
+    pub to: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// By how much it was late.
+    pub late: Duration,
+}
+
+/// Everything, with times since the start of the run.
+#[derive(Debug)]
+pub struct Evidence {
+    /// The start of the run, since 1970.
+    pub start: Duration,
+    /// Whether the run came to its end.
+    pub complete: bool,
+    /// The seed.
+    pub seed: u64,
+    /// The length that was asked for.
+    pub asked: Duration,
+    /// Whether the daemons' clocks differed.
+    pub clocks_differ: bool,
+    /// Who took part.
+    pub cast: Cast,
+    /// The protocol's constants.
+    pub timing: Timing,
+    /// The cycles.
+    pub cycles: Vec<Cycle>,
+    /// The faults.
+    pub faults: Vec<Done>,
+    /// Frames as the ring's stations sent them.
+    pub sent: Vec<Seen>,
+    /// Frames as they arrived.
+    pub delivered: Vec<Seen>,
+    /// What the stranger sent.
+    pub garbage: Vec<Seen>,
+    /// Logs by place.
+    pub logs: Vec<Vec<Change>>,
+    /// When the machine was late, and who noticed.
+    pub late: Vec<(Span, String)>,
+    /// Daemons that ended by themselves.
+    pub died: Vec<(Duration, usize, String)>,
+    /// Frames that the recordings lack.
+    pub blind: Vec<(Duration, u32)>,
+    /// The end of the run.
+    pub end: Duration,
+}
+
+impl Evidence {
+    /// Nothing has happened yet to this cast.
+    #[must_use]
+    pub fn empty(cast: Cast, timing: Timing) -> Self {
+        Self {
+            start: Duration::ZERO,
+            complete: false,
+            seed: 0,
+            asked: Duration::ZERO,
+            clocks_differ: false,
+            logs: vec![Vec::new(); cast.0.len()],
+            cast,
+            timing,
+            cycles: Vec::new(),
+            faults: Vec::new(),
+            sent: Vec::new(),
+            delivered: Vec::new(),
+            garbage: Vec::new(),
+            late: Vec::new(),
+            died: Vec::new(),
+            blind: Vec::new(),
+            end: Duration::ZERO,
+        }
+    }
+
+    /// Reads the folder of a run.
+    ///
+    /// # Errors
+    /// If it is no such folder.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let entries = journal::read(folder)?;
+        let mut this = Self::of_journal(&entries).context("the journal has no beginning")?;
+        let sent = film::read(&folder.join(SENT), this.start)?;
+        let strangers: Vec<usize> = this.cast.places(Part::Stranger).collect();
+        (this.garbage, this.sent) = sent
+            .into_iter()
+            .partition(|seen| strangers.contains(&seen.port));
+        this.delivered = film::read(&folder.join(DELIVERED), this.start)?;
+        for place in this.cast.ring() {
+            this.logs[place] = read_log(&log_of(folder, place), this.start)?;
+        }
+        this.add_lateness_of_logs();
+        Ok(this)
+    }
+
+    /// The frames sent in a span.
+    #[must_use]
+    pub fn sent_in(&self, span: Span) -> &[Seen] {
+        within(&self.sent, span)
+    }
+
+    /// The frames that arrived in a span.
+    #[must_use]
+    pub fn delivered_in(&self, span: Span) -> &[Seen] {
+        within(&self.delivered, span)
+    }
+
+    /// The addresses that lost their state file at some time.
+    #[must_use]
+    pub fn forgetful(&self) -> HashSet<MacAddr> {
+        let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
+        let places = amnesias.flat_map(|done| &done.stations);
+        places.map(|place| self.cast.0[*place].address()).collect()
+    }
+
+    fn of_journal(entries: &[Entry]) -> Option<Self> {
+        let (first, run) = entries
+            .iter()
+            .find(|entry| matches!(entry.what, What::Run { .. }))
+            .map(|entry| (entry.at_ns, &entry.what))?;
+        let What::Run {
+            seed,
+            seconds,
+            cast,
+            constants,
+            clocks_differ,
+        } = run
+        else {
+            return None;
+        };
+        let mut this = Self::empty(cast.clone(), (*constants).into());
+        this.start = Duration::from_nanos(first);
+        (this.seed, this.asked) = (*seed, Duration::from_secs(*seconds));
+        this.clocks_differ = *clocks_differ;
+        let mut open = HashMap::new();
+        for entry in entries {
+            let at = Duration::from_nanos(entry.at_ns).saturating_sub(this.start);
+            this.end = this.end.max(at);
+            this.take(at, &entry.what, &mut open);
+        }
+        // What was broken off lasts to the end.
+        let end = this.end;
+        this.faults.extend(open.into_values().map(|mut done: Done| {
+            done.span.to = end;
+            done
+        }));
+        this.faults.sort_by_key(|done| done.span.from);
+        if let Some(last) = this.cycles.last_mut().filter(|cycle| cycle.ends.is_zero()) {
+            last.ends = end;
+        }
+        Some(this)
+    }
+
+    fn take(&mut self, at: Duration, what: &What, open: &mut HashMap<u32, Done>) {
+        let cycle = self.cycles.last_mut();
+        match (what, cycle) {
+            (What::Cycle { number }, _) => self.cycles.push(Cycle {
+                number: *number,
+                begins: at,
+                ..Cycle::default()
+            }),
+            (
+                What::Fault {
+                    id,
+                    kind,
+                    stations,
+                    detail,
+                },
+                _,
+            ) => {
+                let done = Done {
+                    span: Span { from: at, to: at },
+                    kind: kind.clone(),
+                    stations: stations.clone(),
+                    detail: detail.clone(),
+                };
+                open.insert(*id, done);
+            }
+            (What::Undone { id }, _) => self.faults.extend(open.remove(id).map(|mut done| {
+                done.span.to = at;
+                done
+            })),
+            (What::Calm { starved }, Some(cycle)) => {
+                (cycle.calm, cycle.starved) = (Some(at), *starved);
+            }
+            (What::WantsBegin, Some(cycle)) => {
+                cycle.wants = Some(Span { from: at, to: at });
+            }
+            (What::WantsEnd, Some(cycle)) => {
+                cycle.wants = cycle.wants.map(|wants| Span { to: at, ..wants });
+            }
+            (What::Crash { station }, Some(cycle)) => cycle.crashes.push(CrashTime {
+                station: *station,
+                span: Span {
+                    from: at,
+                    to: Duration::MAX,
+                },
+            }),
+            (What::Restart { .. }, Some(cycle)) => {
+                if let Some(crash) = cycle.crashes.last_mut() {
+                    crash.span.to = at;
+                }
+            }
+            (What::Statuses { statuses }, Some(cycle)) => {
+                cycle.statuses = Some((at, statuses.clone()));
+            }
+            (What::CalmEnd, Some(cycle)) => cycle.ends = at,
+            (What::Late { who, by_ns }, _) => {
+                let from = at.saturating_sub(Duration::from_nanos(*by_ns));
+                self.late.push((Span { from, to: at }, who.clone()));
+            }
+            (What::Died { station, status }, _) => {
+                self.died.push((at, *station, status.clone()));
+            }
+            (What::Blind { frames }, _) => self.blind.push((at, *frames)),
+            (What::End, _) => self.complete = true,
+            _ => {}
+        }
+    }
+
+    /// A daemon says at most once a second that it was late, and then that it was so before.
+    fn add_lateness_of_logs(&mut self) {
+        let second = Duration::from_secs(1);
+        for (place, log) in self.logs.iter().enumerate() {
+            for change in log.iter().filter(|it| it.event == "late_wake_up") {
+                let from = change.at.saturating_sub(change.late.max(second));
+                let span = Span {
+                    from,
+                    to: change.at,
+                };
+                self.late.push((span, self.cast.name(place).to_owned()));
+            }
+        }
+    }
+}
+
+fn within(frames: &[Seen], span: Span) -> &[Seen] {
+    let from = frames.partition_point(|seen| seen.at < span.from);
+    let to = frames.partition_point(|seen| seen.at < span.to);
+    &frames[from..to.max(from)]
+}
+
+#[derive(Deserialize)]
+struct Line {
+    timestamp: String,
+    event: String,
+    to: Option<String>,
+    reason: Option<String>,
+    #[serde(default)]
+    late_ns: u64,
+}
+
+/// The lines of a log that matter here. A line cut short by SIGKILL is left out.
+fn read_log(path: &Path, start: Duration) -> Result<Vec<Change>> {
+    let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
+    let mut changes = Vec::new();
+    for line in BufReader::new(file).lines() {
+        let line = line.with_context(|| format!("cannot read {}", path.display()))?;
+        let Ok(line) = serde_json::from_str::<Line>(&line) else {
+            continue;
+        };
+        if !["started", "state_changed", "late_wake_up"].contains(&line.event.as_str()) {
+            continue;
+        }
+        let time = humantime::parse_rfc3339(&line.timestamp)
+            .with_context(|| format!("{} tells no time", path.display()))?;
+        let at = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        changes.push(Change {
+            at: at.saturating_sub(start),
+            event: line.event,
+            to: line.to,
+            reason: line.reason,
+            late: Duration::from_nanos(line.late_ns),
+        });
+    }
+    Ok(changes)
+}

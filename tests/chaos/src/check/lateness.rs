@@ -1,0 +1,124 @@
+//! When the machine itself was late. Bounds are promises about processes that run: whoever finds
+//! one exceeded must first know that none of them was kept waiting for the CPU.
+//!
+//! A bound counts from the last time that the machine was late by more than the protocol's own
+//! patience with a process, TAKE_TIMEOUT. What does not fit into an undisturbed time is shown and
+//! not judged; how much of the calm was undisturbed is told with the verdict.
+
+use std::time::Duration;
+
+use ring_segment::{MacAddr, Message, Token};
+
+use super::evidence::{Evidence, Span};
+use super::{Verdict, wire::Transit};
+
+/// The times when the machine was late, in order and merged.
+#[derive(Debug, Default)]
+pub struct Lateness {
+    spans: Vec<Span>,
+}
+
+impl Lateness {
+    /// What the metronome, the members, the daemons and the frames themselves tell.
+    #[must_use]
+    pub fn gather(evidence: &Evidence, transit: &Transit) -> Self {
+        let mut spans: Vec<Span> = evidence.late.iter().map(|(span, _)| *span).collect();
+        spans.extend(&transit.slow);
+        spans.extend(slow_answers(evidence));
+        Self::of(spans)
+    }
+
+    /// These times.
+    #[must_use]
+    pub fn of(mut spans: Vec<Span>) -> Self {
+        spans.sort_by_key(|span| span.from);
+        let mut merged: Vec<Span> = Vec::new();
+        for span in spans {
+            match merged.last_mut() {
+                Some(last) if span.from <= last.to => last.to = last.to.max(span.to),
+                _ => merged.push(span),
+            }
+        }
+        Self { spans: merged }
+    }
+
+    /// Whether the machine was late at some time from `from` to `to`.
+    #[must_use]
+    pub fn disturbs(&self, from: Duration, to: Duration) -> bool {
+        let next = self.spans.partition_point(|span| span.to < from);
+        self.spans.get(next).is_some_and(|span| span.from <= to)
+    }
+
+    /// From when on the machine was in time up to `at`; `at` itself if it is late just then.
+    #[must_use]
+    pub fn in_time_since(&self, at: Duration) -> Duration {
+        let next = self.spans.partition_point(|span| span.from <= at);
+        let last = next.checked_sub(1).map(|index| self.spans[index]);
+        last.map_or(Duration::ZERO, |span| span.to.min(at))
+    }
+
+    /// Tells how much of the calm was judged.
+    pub(super) fn tell(&self, evidence: &Evidence, verdict: &mut Verdict) {
+        let bound = evidence.timing.one_owner_bound();
+        let (mut calm, mut judged) = (Duration::ZERO, Duration::ZERO);
+        let step = Duration::from_millis(10);
+        for cycle in &evidence.cycles {
+            let Some(from) = cycle.calm else { continue };
+            let mut at = from;
+            while at < cycle.ends {
+                calm += step;
+                if at.saturating_sub(self.in_time_since(at).max(from)) >= bound {
+                    judged += step;
+                }
+                at += step;
+            }
+        }
+        verdict.count("milliseconds of calm", whole_ms(calm));
+        verdict.count(
+            "milliseconds of calm in which one owner was demanded",
+            whole_ms(judged),
+        );
+    }
+}
+
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Offers that were answered, but so late that the giver had all but given up: the taker was kept
+/// waiting, or its answer was.
+fn slow_answers(evidence: &Evidence) -> Vec<Span> {
+    let patience = evidence.timing.take_timeout;
+    let mut slow = Vec::new();
+    // The newest offer to each: a station has few at a time.
+    let mut open: Vec<(Duration, Token, MacAddr)> = Vec::new();
+    for seen in &evidence.sent {
+        let author = seen.author;
+        open.retain(|(since, token, taker)| {
+            let answered = *taker == author && answers(&seen.message, token);
+            if answered && seen.at.saturating_sub(*since) > patience {
+                slow.push(Span {
+                    from: *since,
+                    to: seen.at,
+                });
+            }
+            !answered && seen.at.saturating_sub(*since) < Duration::from_secs(2)
+        });
+        if let Message::TakeToken { token, .. } = seen.message
+            && !open.iter().any(|(_, offered, _)| *offered == token)
+        {
+            open.push((seen.at, token, seen.dst));
+        }
+    }
+    slow
+}
+
+fn answers(message: &Message, offered: &Token) -> bool {
+    match message {
+        Message::TokenIsHere { token, .. } | Message::TokenWasHereRecently { token, .. } => {
+            token == offered || token.beats(offered)
+        }
+        Message::TakeToken { token, .. } => token.beats(offered),
+        _ => false,
+    }
+}

@@ -1,0 +1,113 @@
+//! Invariant 5: the tables of all live members become equal, on the wire and in what the daemons
+//! say of themselves.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ring_segment::{Digest, MacAddr};
+
+use super::evidence::{Cycle, Evidence, Span};
+use super::{Lateness, Rule, Sample, Verdict};
+
+pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
+    for cycle in &evidence.cycles {
+        let (Some(calm), Some((asked, statuses))) = (cycle.calm, &cycle.statuses) else {
+            continue;
+        };
+        let bound = evidence.timing.one_owner_bound();
+        let disturbed = lateness.disturbs(asked.saturating_sub(bound), *asked);
+        let told = last_digests(evidence, calm, *asked);
+        if !disturbed {
+            compare(evidence, *asked, &told, verdict);
+            compare_statuses(evidence, cycle, *asked, &told, verdict);
+        }
+        verdict.count("answers of ringctl compared", statuses.len() as u64);
+        let Some((last, _)) = told.values().max_by_key(|(at, _)| *at) else {
+            continue;
+        };
+        let differing = last_difference(evidence, calm, *last);
+        verdict.tables.push(Sample {
+            at: calm,
+            value: differing.saturating_sub(calm).as_secs_f64(),
+            disturbed: cycle.starved || lateness.disturbs(calm, differing),
+        });
+    }
+}
+
+/// The last digest that each station told.
+fn last_digests(
+    evidence: &Evidence,
+    from: Duration,
+    to: Duration,
+) -> HashMap<MacAddr, (Duration, Digest)> {
+    let frames = evidence.sent_in(Span { from, to }).iter();
+    frames
+        .filter_map(|seen| Some((seen.author, (seen.at, seen.message.digest()?))))
+        .collect()
+}
+
+fn compare(
+    evidence: &Evidence,
+    at: Duration,
+    told: &HashMap<MacAddr, (Duration, Digest)>,
+    verdict: &mut Verdict,
+) {
+    let mut first: Option<(&str, Digest)> = None;
+    for place in evidence.cast.ring() {
+        let (name, mac) = (evidence.cast.name(place), evidence.cast.0[place].address());
+        let Some((_, digest)) = told.get(&mac) else {
+            let text = format!("{name} told no digest in the whole calm");
+            verdict.find(at, Rule::EqualTables, text);
+            continue;
+        };
+        let (other, expected) = *first.get_or_insert((name, *digest));
+        if *digest != expected {
+            let text = format!("{name} tells {digest:x?}, {other} tells {expected:x?}");
+            verdict.find(at, Rule::EqualTables, text);
+        }
+    }
+}
+
+/// Each daemon shows by ringctl what it told on the wire, and is in the ring.
+fn compare_statuses(
+    evidence: &Evidence,
+    cycle: &Cycle,
+    at: Duration,
+    told: &HashMap<MacAddr, (Duration, Digest)>,
+    verdict: &mut Verdict,
+) {
+    let statuses = cycle.statuses.iter().flat_map(|(_, statuses)| statuses);
+    for (place, status) in statuses {
+        let name = evidence.cast.name(*place);
+        let state = status["state"].as_str().unwrap_or("none");
+        if !["OWNER", "WAITER"].contains(&state) {
+            let text = format!("{name} is {state} at the end of a calm");
+            verdict.find(at, Rule::OneOwner, text);
+        }
+        let Some((_, digest)) = told.get(&evidence.cast.0[*place].address()) else {
+            continue;
+        };
+        let shown = status["ring_hash"].as_str().unwrap_or("none");
+        let size = status["members"].as_array().map_or(0, Vec::len);
+        if shown != format!("{:016x}", digest.hash) || size as u64 != u64::from(digest.size) {
+            let text = format!("{name} shows {shown} of {size}, but told {digest:x?}");
+            verdict.find(at, Rule::EqualTables, text);
+        }
+    }
+}
+
+/// When a station last told another digest than the one that was told last of all.
+fn last_difference(evidence: &Evidence, calm: Duration, last: Duration) -> Duration {
+    let to = last + Duration::from_nanos(1);
+    let frames = evidence.sent_in(Span { from: calm, to });
+    let mut digests = frames
+        .iter()
+        .rev()
+        .filter_map(|seen| Some((seen.at, seen.message.digest()?)));
+    let Some((_, expected)) = digests.next() else {
+        return calm;
+    };
+    digests
+        .find(|(_, digest)| *digest != expected)
+        .map_or(calm, |(at, _)| at)
+}

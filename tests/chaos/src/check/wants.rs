@@ -1,0 +1,122 @@
+//! Invariant 3: whoever wants the token gets it within (members + 1) tenures.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ring_segment::invariants::tenures;
+use ring_segment::{MacAddr, Message};
+
+use super::evidence::{Cycle, Evidence, Span};
+use super::{Lateness, Rule, Sample, Verdict};
+
+/// A want that is not fulfilled yet.
+struct Want {
+    since: Duration,
+    tenures: u32,
+}
+
+pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
+    for cycle in &evidence.cycles {
+        if let Some(wants) = cycle.wants {
+            check_cycle(evidence, lateness, cycle, wants, verdict);
+        }
+    }
+}
+
+fn check_cycle(
+    evidence: &Evidence,
+    lateness: &Lateness,
+    cycle: &Cycle,
+    wants: Span,
+    verdict: &mut Verdict,
+) {
+    // The last want may be fulfilled a little later.
+    let end = cycle.statuses.as_ref().map_or(wants.to, |(at, _)| *at);
+    let frames = evidence.sent_in(Span {
+        from: wants.from,
+        to: end,
+    });
+    let began = tenures(frames);
+    let mut began = began.iter().peekable();
+    let mut open: HashMap<MacAddr, Want> = HashMap::new();
+    let members = most_members(evidence, cycle);
+    for seen in frames {
+        while let Some(tenure) = began.next_if(|tenure| tenure.since <= seen.at) {
+            if let Some(want) = open.remove(&tenure.holder) {
+                judge(
+                    evidence,
+                    lateness,
+                    members,
+                    tenure.holder,
+                    &want,
+                    tenure.since,
+                    verdict,
+                );
+            }
+            for want in open.values_mut() {
+                want.tenures += 1;
+            }
+        }
+        match seen.message {
+            Message::WantToken => {
+                open.entry(seen.author).or_insert(Want {
+                    since: seen.at,
+                    tenures: 0,
+                });
+            }
+            // It was offered the token and did not take it in time: its giver forgets its want.
+            Message::TakeToken { .. } if evidence.cast.place_of(seen.dst).is_some() => {
+                let failed = offered_thrice(frames, seen);
+                if failed && let Some(want) = open.get_mut(&seen.dst) {
+                    want.tenures = 0;
+                }
+            }
+            _ => {}
+        }
+    }
+    for (mac, want) in open {
+        judge(evidence, lateness, members, mac, &want, end, verdict);
+    }
+}
+
+/// The size of the largest table: dead members count.
+fn most_members(evidence: &Evidence, cycle: &Cycle) -> u32 {
+    let statuses = cycle.statuses.iter().flat_map(|(_, statuses)| statuses);
+    let sizes = statuses.filter_map(|(_, status)| status["members"].as_array().map(Vec::len));
+    let most = sizes.max().unwrap_or(0).max(evidence.cast.ring().len());
+    u32::try_from(most).unwrap_or(u32::MAX)
+}
+
+fn offered_thrice(frames: &[ring_segment::Seen], offer: &ring_segment::Seen) -> bool {
+    let until = frames.partition_point(|seen| seen.at <= offer.at);
+    let recent = frames[..until].iter().rev().take(200);
+    recent.filter(|seen| seen.bytes == offer.bytes).count() >= 3
+}
+
+fn judge(
+    evidence: &Evidence,
+    lateness: &Lateness,
+    members: u32,
+    mac: MacAddr,
+    want: &Want,
+    until: Duration,
+    verdict: &mut Verdict,
+) {
+    let disturbed = lateness.disturbs(want.since, until);
+    verdict.services.push(Sample {
+        at: want.since,
+        value: f64::from(want.tenures),
+        disturbed,
+    });
+    let name = evidence
+        .cast
+        .place_of(mac)
+        .map_or("?", |it| evidence.cast.name(it));
+    if want.tenures > members + 1 && !disturbed {
+        let text = format!(
+            "{name} wanted the token, and others had it {} times; the table has {members} members",
+            want.tenures
+        );
+        verdict.find(until, Rule::Service, text);
+    }
+}

@@ -1,0 +1,154 @@
+//! The frames one by one: whether the protocol allows them, and whether the network was as the run
+//! says that it was.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use ring_segment::invariants::check_well_formed;
+use ring_segment::{MacAddr, Message, Seen, Token};
+
+use super::evidence::{Cycle, Evidence, Span};
+use super::{Rule, Verdict};
+
+/// At both ends of a calm frames may be under way.
+const EDGE: Duration = Duration::from_millis(200);
+
+/// How long frames were under way in calm times.
+#[derive(Debug, Default)]
+pub struct Transit {
+    /// Frames that took longer than half a TAKE_TIMEOUT: the switch itself was late.
+    pub slow: Vec<Span>,
+}
+
+pub(super) fn check(evidence: &Evidence, verdict: &mut Verdict) -> Transit {
+    for seen in &evidence.sent {
+        if let Err(error) = check_well_formed(std::slice::from_ref(seen)) {
+            verdict.find(seen.at, Rule::Frames, error.to_string());
+        }
+    }
+    verdict.count("frames sent", evidence.sent.len() as u64);
+    verdict.count("frames delivered", evidence.delivered.len() as u64);
+    verdict.count("garbage frames", evidence.garbage.len() as u64);
+    check_instruments(evidence, verdict);
+    check_origins(evidence, verdict);
+    let mut transit = Transit::default();
+    for cycle in &evidence.cycles {
+        follow_frames(evidence, cycle, &mut transit, verdict);
+        find_ignored_offers(evidence, cycle, verdict);
+    }
+    transit
+}
+
+fn check_instruments(evidence: &Evidence, verdict: &mut Verdict) {
+    for (at, frames) in &evidence.blind {
+        let text = format!("the recordings lack {frames} frames");
+        verdict.find(*at, Rule::Instruments, text);
+    }
+    for (at, station, status) in &evidence.died {
+        let text = format!("{}: {status}", evidence.cast.name(*station));
+        verdict.find(*at, Rule::Death, text);
+    }
+}
+
+/// What arrives was sent by somebody.
+fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
+    let all = evidence.sent.iter().chain(&evidence.garbage);
+    let sent: HashSet<&[u8]> = all.map(|seen| &seen.bytes[..]).collect();
+    for seen in &evidence.delivered {
+        if !sent.contains(&seen.bytes[..]) {
+            let text = format!("a frame arrived that nobody sent: {seen:?}");
+            verdict.find(seen.at, Rule::Instruments, text);
+        }
+    }
+}
+
+/// In a calm every frame arrives once, and at once, at everybody whom it is for.
+fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verdict: &mut Verdict) {
+    let Some(calm) = cycle.calm else { return };
+    let whole = Span {
+        from: calm,
+        to: cycle.ends + EDGE,
+    };
+    let mut arrivals: HashMap<(usize, &[u8]), VecDeque<Duration>> = HashMap::new();
+    for seen in evidence.delivered_in(whole) {
+        let key = (seen.port, &seen.bytes[..]);
+        arrivals.entry(key).or_default().push_back(seen.at);
+    }
+    let inner = Span {
+        from: calm + EDGE,
+        to: cycle.ends.saturating_sub(EDGE),
+    };
+    let ring = evidence.cast.ring();
+    let limit = evidence.timing.take_timeout / 2;
+    for seen in evidence.sent_in(inner) {
+        for place in receivers(evidence, &ring, seen) {
+            let arrived = arrivals
+                .get_mut(&(place, &seen.bytes[..]))
+                .and_then(|times| {
+                    // Equal bytes sent at the edge came first.
+                    while times.front().is_some_and(|at| *at < seen.at) {
+                        times.pop_front();
+                    }
+                    times.pop_front()
+                });
+            verdict.count("deliveries followed in calm times", 1);
+            match arrived {
+                None => {
+                    let name = evidence.cast.name(place);
+                    let text = format!("lost in a calm on its way to {name}: {seen:?}");
+                    verdict.find(seen.at, Rule::Instruments, text);
+                }
+                Some(at) if at - seen.at > limit => transit.slow.push(Span {
+                    from: seen.at,
+                    to: at,
+                }),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
+    if seen.is_broadcast() {
+        let others = ring.iter().copied();
+        return others.filter(|place| *place != seen.port).collect();
+    }
+    let place = evidence.cast.place_of(seen.dst);
+    place
+        .filter(|place| ring.contains(place))
+        .into_iter()
+        .collect()
+}
+
+/// An offer to a live member is answered, sooner or later: what is never answered was not late
+/// but ignored.
+fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict) {
+    let Some(calm) = cycle.calm else { return };
+    let timing = &evidence.timing;
+    let end = cycle.crashes.first().map_or(cycle.ends, |it| it.span.from);
+    let settled = Span {
+        from: calm + timing.one_owner_bound(),
+        to: end,
+    };
+    let patience = timing.one_owner_bound();
+    let mut open: HashMap<(MacAddr, Token), (Duration, u32)> = HashMap::new();
+    for seen in evidence.sent_in(settled) {
+        let author = seen.author;
+        // Whatever it says, it is alive and has had its turn.
+        open.retain(|(taker, _), _| *taker != author);
+        if let Message::TakeToken { token, .. } = seen.message {
+            open.entry((seen.dst, token)).or_insert((seen.at, 0)).1 += 1;
+        }
+    }
+    for ((taker, token), (at, times)) in open {
+        let Some(place) = evidence.cast.place_of(taker) else {
+            continue;
+        };
+        let in_ring = evidence.cast.ring().contains(&place);
+        if in_ring && times >= 3 && at + patience < end {
+            let name = evidence.cast.name(place);
+            let text = format!("{name} said nothing more after it was offered {token:?}");
+            verdict.find(at, Rule::Frames, text);
+        }
+    }
+}

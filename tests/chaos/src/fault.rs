@@ -1,0 +1,189 @@
+//! What can go wrong.
+
+use std::time::Duration;
+
+use ring_segment::Rng;
+
+/// A fault. Stations are named by place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// SIGKILL, and a new start when the fault is over; `forgets`: without its state file.
+    Kill {
+        /// The daemon.
+        station: usize,
+        /// Whether the state file is lost.
+        forgets: bool,
+    },
+    /// SIGSTOP, and SIGCONT when the fault is over.
+    Stop {
+        /// The daemon.
+        station: usize,
+    },
+    /// The cable is pulled: the station loses its carrier.
+    Carrier {
+        /// The station.
+        station: usize,
+    },
+    /// Nothing gets through, and the station does not notice.
+    Cut {
+        /// The station.
+        station: usize,
+    },
+    /// The segment falls into islands.
+    Islands {
+        /// The island of each port.
+        sides: Vec<usize>,
+    },
+    /// What one station sends does not get to some others, but what they send gets to it.
+    OneWay {
+        /// Who sends in vain.
+        from: usize,
+        /// Whom it does not reach.
+        to: Vec<usize>,
+    },
+    /// Frames are lost, doubled, delayed and so reordered.
+    Weather {
+        /// The chance that a receiver misses a frame.
+        loss: f64,
+        /// The chance that it gets it twice.
+        duplication: f64,
+        /// The longest delay.
+        delay: Duration,
+    },
+    /// The stranger sends malformed frames, valid ones at the wrong time and replays.
+    Garbage {
+        /// Frames a second.
+        rate: u32,
+    },
+    /// Processes that only burn CPU.
+    Starve {
+        /// How many.
+        burners: u32,
+    },
+}
+
+impl Fault {
+    /// The words of [`Fault::kind`].
+    pub const KINDS: [&str; 10] = [
+        "kill", "amnesia", "stop", "carrier", "cut", "islands", "one-way", "weather", "garbage",
+        "starve",
+    ];
+
+    /// A fault and how long it lasts.
+    pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
+        let station = dice.usize(..daemons);
+        let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
+        match dice.u32(..16) {
+            0..=2 => {
+                let forgets = dice.u32(..3) == 0;
+                (Self::Kill { station, forgets }, ms(dice, 300, 2500))
+            }
+            3 => (Self::Stop { station }, ms(dice, 20, 350)),
+            4 | 5 => (Self::Stop { station }, ms(dice, 900, 3000)),
+            6 => (Self::Carrier { station }, ms(dice, 100, 2000)),
+            7 => (Self::Cut { station }, ms(dice, 100, 2500)),
+            8..=10 => {
+                let islands = dice.usize(2..=4);
+                let sides = (0..ports).map(|_| dice.usize(..islands)).collect();
+                (Self::Islands { sides }, ms(dice, 300, 3000))
+            }
+            11 => {
+                let from = dice.usize(..ports - 1);
+                let others = (0..ports).filter(|to| *to != from);
+                let to = others.filter(|_| dice.u32(..3) > 0).collect();
+                (Self::OneWay { from, to }, ms(dice, 300, 2000))
+            }
+            12 | 13 => {
+                let weather = Self::Weather {
+                    loss: dice.f64() * 0.4,
+                    duplication: dice.f64() * 0.3,
+                    delay: ms(dice, 0, 60),
+                };
+                (weather, ms(dice, 500, 3000))
+            }
+            14 => {
+                let rate = dice.u32(20..200);
+                (Self::Garbage { rate }, ms(dice, 800, 2500))
+            }
+            _ => {
+                let burners = dice.u32(2..=6);
+                (Self::Starve { burners }, ms(dice, 800, 3000))
+            }
+        }
+    }
+
+    /// In a word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        let index = match self {
+            Self::Kill { forgets: false, .. } => 0,
+            Self::Kill { forgets: true, .. } => 1,
+            Self::Stop { .. } => 2,
+            Self::Carrier { .. } => 3,
+            Self::Cut { .. } => 4,
+            Self::Islands { .. } => 5,
+            Self::OneWay { .. } => 6,
+            Self::Weather { .. } => 7,
+            Self::Garbage { .. } => 8,
+            Self::Starve { .. } => 9,
+        };
+        Self::KINDS[index]
+    }
+
+    /// The thing that it breaks: one such fault at a time.
+    #[must_use]
+    pub fn resource(&self) -> String {
+        match self {
+            Self::Kill { station, .. } | Self::Stop { station } => format!("process {station}"),
+            Self::Carrier { station } | Self::Cut { station } => format!("port {station}"),
+            _ => self.kind().to_owned(),
+        }
+    }
+
+    /// The stations that it befalls; none: all.
+    #[must_use]
+    pub fn stations(&self) -> Vec<usize> {
+        match self {
+            Self::Kill { station, .. }
+            | Self::Stop { station }
+            | Self::Carrier { station }
+            | Self::Cut { station }
+            | Self::OneWay { from: station, .. } => vec![*station],
+            _ => Vec::new(),
+        }
+    }
+
+    /// In a few words.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),
+            Self::Kill { forgets: true, .. } => {
+                "SIGKILL, then started again without its state file".to_owned()
+            }
+            Self::Stop { .. } => "SIGSTOP, then SIGCONT".to_owned(),
+            Self::Carrier { .. } => "cable pulled, then put back".to_owned(),
+            Self::Cut { .. } => "cut off without a sign".to_owned(),
+            Self::Islands { sides } => {
+                let sides: Vec<String> = sides.iter().map(usize::to_string).collect();
+                format!("islands {}", sides.join(""))
+            }
+            Self::OneWay { to, .. } => {
+                let to: Vec<String> = to.iter().map(|to| (to + 1).to_string()).collect();
+                format!("does not reach {}", to.join(" "))
+            }
+            Self::Weather {
+                loss,
+                duplication,
+                delay,
+            } => format!(
+                "{:.0} % lost, {:.0} % doubled, up to {} ms late",
+                loss * 100.0,
+                duplication * 100.0,
+                delay.as_millis()
+            ),
+            Self::Garbage { rate } => format!("{rate} garbage frames a second"),
+            Self::Starve { burners } => format!("{burners} CPU burners"),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Recordings as pcapng files with times in nanoseconds: one interface a station, so that the
+//! station that really sent or got a frame is told beside the frame.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
+use pcap_file::{DataLink, PcapError};
+use ring_segment::{Seen, epoch};
+
+use crate::cast::Cast;
+
+/// Frames as their stations sent them.
+pub const SENT: &str = "sent.pcapng";
+/// Frames as they arrived.
+pub const DELIVERED: &str = "delivered.pcapng";
+/// `if_tsresol`: ten to the power of minus nine.
+const NANOSECONDS: u8 = 9;
+
+/// A file that frames are added to.
+pub struct Film {
+    writer: PcapNgWriter<BufWriter<File>>,
+}
+
+impl Film {
+    /// Makes the file, with an interface for each of the cast.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn create(path: &Path, cast: &Cast) -> Result<Self> {
+        let file =
+            File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+        let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(explain)?;
+        for station in &cast.0 {
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::ETHERNET,
+                snaplen: 0,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(Cow::Borrowed(&station.name)),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            };
+            writer
+                .write_block(&Block::InterfaceDescription(interface))
+                .map_err(explain)?;
+        }
+        Ok(Self { writer })
+    }
+
+    /// Adds frames.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn add(&mut self, frames: &[Seen]) -> Result<()> {
+        for seen in frames {
+            let packet = EnhancedPacketBlock {
+                interface_id: u32::try_from(seen.port)?,
+                timestamp: epoch() + seen.at,
+                original_len: u32::try_from(seen.bytes.len())?,
+                data: Cow::Borrowed(&seen.bytes),
+                options: Vec::new(),
+            };
+            self.writer
+                .write_block(&Block::EnhancedPacket(packet))
+                .map_err(explain)?;
+        }
+        std::io::Write::flush(self.writer.get_mut()).context("cannot write a recording")
+    }
+}
+
+/// Reads a recording, in order of time since `start` (since 1970). What was not written to its
+/// end is left out.
+///
+/// # Errors
+/// If there is none, or it is no recording.
+pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
+    let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
+    let mut reader = PcapNgReader::new(BufReader::new(file)).map_err(explain)?;
+    let mut frames = Vec::new();
+    while let Some(block) = reader.next_block() {
+        let packet = match block {
+            Ok(Block::EnhancedPacket(packet)) => packet,
+            Ok(_) => continue,
+            Err(PcapError::IncompleteBuffer) => break,
+            Err(error) => return Err(explain(error)),
+        };
+        let at = packet.timestamp.saturating_sub(start);
+        let port = usize::try_from(packet.interface_id)?;
+        frames.extend(Seen::read(at, port, packet.data.into_owned()));
+    }
+    frames.sort_by_key(|seen| seen.at);
+    Ok(frames)
+}
+
+fn explain(error: PcapError) -> anyhow::Error {
+    anyhow!("a recording: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Film, read};
+    use crate::cast::Cast;
+    use anyhow::Result;
+    use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, epoch, frame};
+    use std::time::Duration;
+
+    #[test]
+    fn frames_come_back_as_they_were_to_the_nanosecond() -> Result<()> {
+        let macs = [
+            MacAddr::new(2, 0, 0, 0, 0, 1),
+            MacAddr::new(2, 0, 0, 0, 0, 2),
+        ];
+        let path = std::env::temp_dir().join(format!("film-{}.pcapng", std::process::id()));
+        let mut film = Film::create(&path, &Cast::new(&macs, 1, 1))?;
+        let bytes = |from: usize| {
+            let payload = Message::WhereIsToken.payload(macs[from]);
+            frame(MacAddr::broadcast(), macs[from], ETHERTYPE, &payload)
+        };
+        let sent: Vec<Seen> = [(123_456_789, 1), (123_456_790, 0)]
+            .into_iter()
+            .filter_map(|(ns, from)| Seen::read(Duration::from_nanos(ns), from, bytes(from)))
+            .collect();
+        film.add(&sent)?;
+        let back = read(&path, epoch());
+        std::fs::remove_file(&path)?;
+        assert_eq!(back?, sent);
+        Ok(())
+    }
+}

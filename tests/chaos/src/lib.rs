@@ -1,0 +1,23 @@
+#![forbid(unsafe_code)]
+//! A ring of real daemons that is broken on purpose, and what the frames say of it afterwards.
+//!
+//! [`run::run`] lets eight `ringd`s, two members by a second implementation and a stranger live on
+//! a switch, breaks them by a plan from a seed, and leaves recordings, logs and a journal in a
+//! folder. [`check::check`] reads such a folder, then or later, and tells what broke the invariants
+//! of `docs/protocol.md`, section 5; [`report::write`] makes a page of it. [`alarms`] counts how
+//! often a live owner is deposed when only CPU is short.
+
+pub mod alarms;
+pub mod burn;
+pub mod cast;
+pub mod check;
+pub mod fault;
+pub mod film;
+pub mod journal;
+pub mod member;
+pub mod plan;
+pub mod report;
+pub mod run;
+pub mod stage;
+pub mod stranger;
+pub mod watch;

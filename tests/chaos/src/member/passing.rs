@@ -1,0 +1,151 @@
+//! An owner's time with the token, up to the hand-over.
+
+use std::ops::Bound::{Excluded, Unbounded};
+use std::time::Duration;
+
+use ring_segment::{MacAddr, Message, Token};
+
+use super::{ATTEMPTS, Letter, Member, Role};
+
+/// For how many heartbeats a member is passed over that did not take the token.
+const SHUNNED: u32 = 10;
+
+/// A hand-over under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passing {
+    to: MacAddr,
+    offered: Token,
+    /// How often it was offered to this member.
+    attempts: u32,
+    /// The next attempt, or the end.
+    due: Duration,
+}
+
+impl Passing {
+    pub(super) fn due(&self) -> Duration {
+        self.due
+    }
+
+    pub(super) fn offered(&self) -> Token {
+        self.offered
+    }
+}
+
+impl Member {
+    /// Does what is due of an owner: the heartbeat, and the hand-over.
+    pub(super) fn rule(&mut self, now: Duration, out: &mut Vec<Letter>) {
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        if now >= tenure.heartbeat {
+            (tenure.told, tenure.heartbeat) = (now, now + self.timing.heartbeat);
+            self.heartbeat_heard = now;
+            let token = tenure.token;
+            out.push((MacAddr::broadcast(), self.here(token)));
+        }
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        match &mut tenure.passing {
+            Some(passing) if now >= passing.due && passing.attempts < ATTEMPTS => {
+                passing.attempts += 1;
+                passing.due = now + self.timing.take_timeout;
+                let (to, offered) = (passing.to, passing.offered);
+                out.push((to, self.offer(offered)));
+            }
+            Some(passing) if now >= passing.due => {
+                let failed = passing.to;
+                self.give_up(now, failed, out);
+            }
+            None if now >= tenure.done => self.pass_on(now, self.mac, out),
+            _ => {}
+        }
+    }
+
+    /// Whether a token that somebody has ends the hand-over under way.
+    pub(super) fn complete(&mut self, now: Duration, token: Token) -> bool {
+        let Role::Owner(tenure) = &self.role else {
+            return false;
+        };
+        let offered = tenure.passing.as_ref().map(Passing::offered);
+        let complete = offered.is_some_and(|offered| token == offered || token.beats(&offered));
+        if complete {
+            self.heard = self.heard.max(now);
+            self.role = Role::Waiter;
+        }
+        complete
+    }
+
+    /// The member did not take it: the chain is spoilt, a new one takes its place.
+    fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Letter>) {
+        let until = now + self.timing.heartbeat * SHUNNED;
+        self.shunned.insert(failed, until);
+        self.wanting.remove(&failed);
+        self.number += 1;
+        let (mac, number) = (self.mac, self.number);
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        tenure.passing = None;
+        tenure.token = Token {
+            progress: tenure.token.progress + 2,
+            author: mac,
+            number,
+        };
+        let minted = tenure.token;
+        self.known = Some((minted, mac));
+        self.pass_on(now, failed, out);
+    }
+
+    /// Offers the token to the next after `after`, and keeps it for a while if there is none.
+    fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Letter>) {
+        let next = self.next_after(now, after);
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        let Some(to) = next else {
+            tenure.done = now + self.timing.idle_hold.max(self.timing.take_timeout);
+            if after != self.mac {
+                let token = tenure.token;
+                out.push((MacAddr::broadcast(), self.here(token)));
+            }
+            return;
+        };
+        let offered = Token {
+            progress: tenure.token.progress + 1,
+            ..tenure.token
+        };
+        tenure.passing = Some(Passing {
+            to,
+            offered,
+            attempts: 1,
+            due: now + self.timing.take_timeout,
+        });
+        self.hear_of(offered, to, None);
+        out.push((to, self.offer(offered)));
+    }
+
+    /// The next wanting member in ring order, or else the next that is not shunned.
+    fn next_after(&self, now: Duration, after: MacAddr) -> Option<MacAddr> {
+        let members = self.table.members();
+        let own = self.mac;
+        // The way round ends at the node itself, wherever it began.
+        let ahead = members.range((Excluded(after), Unbounded));
+        let round = ahead.chain(members.range(..after));
+        let way: Vec<MacAddr> = round.map(|(mac, _)| *mac).collect();
+        let way = way.split(|mac| *mac == own).next().unwrap_or_default();
+        let shunned = |mac: &MacAddr| self.shunned.get(mac).is_some_and(|until| now < *until);
+        let wanting = way.iter().find(|mac| self.wanting.contains(mac));
+        wanting
+            .or_else(|| way.iter().find(|mac| !shunned(mac)))
+            .copied()
+    }
+
+    fn offer(&self, token: Token) -> Message {
+        Message::TakeToken {
+            token,
+            digest: self.table.digest(),
+            data: self.data.clone(),
+        }
+    }
+}

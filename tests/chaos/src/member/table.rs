@@ -1,0 +1,124 @@
+//! Who is in the ring.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use ring_segment::{Digest, MacAddr, Member as Entry, Message, Seen, digest_of};
+
+use super::Letter;
+
+const NO_IP: [u8; 16] = [0; 16];
+
+/// The member table. Ips never change in these runs: any is better than none.
+#[derive(Debug)]
+pub struct Table {
+    own: MacAddr,
+    members: BTreeMap<MacAddr, [u8; 16]>,
+    digest: Digest,
+    /// When a peer was last told something about the table.
+    told: HashMap<MacAddr, Duration>,
+}
+
+impl Table {
+    pub(super) fn new(own: MacAddr, ip: [u8; 16]) -> Self {
+        let mut table = Self {
+            own,
+            members: BTreeMap::from([(own, ip)]),
+            digest: Digest { size: 0, hash: 0 },
+            told: HashMap::new(),
+        };
+        table.digest = digest_of(&table.entries());
+        table
+    }
+
+    pub(super) fn members(&self) -> &BTreeMap<MacAddr, [u8; 16]> {
+        &self.members
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Adds an author that is new.
+    pub(super) fn meet(&mut self, author: MacAddr) {
+        self.learn(author, NO_IP);
+    }
+
+    pub(super) fn ping(&self) -> Message {
+        Message::Ping {
+            digest: self.digest,
+            ip: self.members.get(&self.own).copied().unwrap_or(NO_IP),
+        }
+    }
+
+    /// What a frame says of the ring, and what is to be said in return.
+    pub(super) fn hear(
+        &mut self,
+        now: Duration,
+        seen: &Seen,
+        owner: bool,
+        period: Duration,
+    ) -> Option<Letter> {
+        match &seen.message {
+            Message::Ping { ip, digest } => {
+                self.learn(seen.author, *ip);
+                let asked = owner && *digest != self.digest;
+                (asked && self.may_tell(now, seen.author, period))
+                    .then(|| (seen.author, self.all()))
+            }
+            Message::RingMembers { members, digest } => {
+                let this = self.own;
+                let own = members.iter().find(|member| member.mac == this);
+                let wrong = own.is_some_and(|own| Some(&own.ip) != self.members.get(&self.own));
+                for member in members.iter().filter(|member| member.mac != this) {
+                    self.learn(member.mac, member.ip);
+                }
+                let differs = wrong || *digest != self.digest;
+                if !differs || !self.may_tell(now, seen.author, period) {
+                    return None;
+                }
+                Some(if wrong {
+                    (MacAddr::broadcast(), self.ping())
+                } else {
+                    (seen.author, self.all())
+                })
+            }
+            Message::TokenIsHere { digest, .. } if *digest != self.digest && !owner => self
+                .may_tell(now, seen.author, period)
+                .then(|| (seen.author, self.ping())),
+            _ => None,
+        }
+    }
+
+    fn learn(&mut self, mac: MacAddr, ip: [u8; 16]) {
+        let held = self.members.entry(mac);
+        let is_new = matches!(held, std::collections::btree_map::Entry::Vacant(_));
+        let held = held.or_insert(NO_IP);
+        if is_new || (ip != NO_IP && *held != ip) {
+            *held = if ip == NO_IP { *held } else { ip };
+            self.digest = digest_of(&self.entries());
+        }
+    }
+
+    /// Not more often than once a period to one peer.
+    fn may_tell(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
+        let told = self.told.get(&peer);
+        let may = told.is_none_or(|told| now >= *told + period);
+        if may {
+            self.told.insert(peer, now);
+        }
+        may
+    }
+
+    fn all(&self) -> Message {
+        Message::RingMembers {
+            digest: self.digest,
+            members: self.entries(),
+        }
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let entries = self.members.iter();
+        entries.map(|(&mac, &ip)| Entry { mac, ip }).collect()
+    }
+}

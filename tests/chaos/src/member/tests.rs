@@ -1,0 +1,185 @@
+use std::time::Duration;
+
+use ring_segment::{Digest, ETHERTYPE, MacAddr, Message, Seen, Timing, Token, frame};
+
+use super::{Letter, Member};
+
+const HOLD: Duration = Duration::from_millis(20);
+
+fn mac(number: u8) -> MacAddr {
+    MacAddr::new(2, 0, 0, 0, 0, number)
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn token(progress: u64) -> Token {
+    Token {
+        progress,
+        author: mac(1),
+        number: 1,
+    }
+}
+
+fn from(at: u64, author: u8, to: MacAddr, message: &Message) -> Seen {
+    let bytes = frame(to, mac(author), ETHERTYPE, &message.payload(mac(author)));
+    Seen::read(ms(at), 0, bytes).expect("it is long enough")
+}
+
+fn here(progress: u64) -> Message {
+    Message::TokenIsHere {
+        token: token(progress),
+        digest: Digest { size: 1, hash: 1 },
+        data: vec![7],
+    }
+}
+
+fn take(progress: u64) -> Message {
+    Message::TakeToken {
+        token: token(progress),
+        digest: Digest { size: 1, hash: 1 },
+        data: vec![7],
+    }
+}
+
+/// Member 2 of three, which has heard of token 5 at node 1.
+fn waiter() -> Member {
+    let mut member = Member::new(mac(2), [0; 16], Timing::patient(ms(100)), ms(0));
+    member.hear(
+        ms(0),
+        &from(0, 3, MacAddr::broadcast(), &Message::WhereIsToken),
+    );
+    member.hear(ms(1), &from(1, 1, MacAddr::broadcast(), &here(5)));
+    assert_eq!(member.state(), "WAITER");
+    member
+}
+
+fn owner() -> (Member, Vec<Letter>) {
+    let mut member = waiter();
+    member.want(ms(2), HOLD);
+    let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(6)));
+    assert_eq!(member.state(), "OWNER");
+    (member, letters)
+}
+
+fn names(letters: &[Letter], to: MacAddr, progress: u64) -> bool {
+    let is = |(whom, message): &Letter| {
+        *whom == to && message.token().is_some_and(|it| it.progress == progress)
+    };
+    letters.iter().any(is)
+}
+
+#[test]
+fn it_takes_acknowledges_works_and_hands_on_with_the_data() {
+    let (mut member, letters) = owner();
+    assert!(names(&letters, mac(1), 6));
+    assert!(member.wake(ms(21)).is_empty());
+    let letters = member.wake(ms(22));
+    let [
+        (
+            to,
+            Message::TakeToken {
+                token: offered,
+                data,
+                ..
+            },
+        ),
+    ] = &letters[..]
+    else {
+        panic!("one offer: {letters:?}");
+    };
+    assert_eq!((*to, offered.progress, &data[..]), (mac(3), 7, &[7][..]));
+    member.hear(ms(23), &from(23, 3, mac(2), &here(7)));
+    assert_eq!(member.state(), "WAITER");
+}
+
+#[test]
+fn a_chain_that_was_not_taken_is_not_offered_again() {
+    let (mut member, _) = owner();
+    let mut offers = Vec::new();
+    for at in 22..=97 {
+        let letters = member.wake(ms(at)).into_iter();
+        offers.extend(letters.filter_map(|(to, message)| match message {
+            Message::TakeToken { token, .. } => Some((to, token)),
+            _ => None,
+        }));
+    }
+    let minted = Token {
+        progress: 9,
+        author: mac(2),
+        number: 1,
+    };
+    let expected = [(mac(3), token(7)); 3]
+        .into_iter()
+        .chain([(mac(1), minted)]);
+    assert_eq!(offers, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_old_is_not_taken() {
+    let mut member = waiter();
+    let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(5)));
+    assert!(matches!(
+        &letters[..],
+        [(_, Message::TokenWasHereRecently { .. })]
+    ));
+    let stale = member.hear(ms(90), &from(2, 1, mac(2), &take(6)));
+    assert!(stale.is_empty() && member.state() == "WAITER");
+}
+
+#[test]
+fn of_two_tokens_the_stronger_survives() {
+    let (mut member, _) = owner();
+    let weaker = Token {
+        progress: 4,
+        author: mac(3),
+        number: 9,
+    };
+    let claim = Message::TokenIsHere {
+        token: weaker,
+        digest: Digest { size: 1, hash: 1 },
+        data: Vec::new(),
+    };
+    let letters = member.hear(ms(3), &from(3, 3, MacAddr::broadcast(), &claim));
+    assert!(names(&letters, mac(3), 6) && names(&letters, MacAddr::broadcast(), 6));
+    member.hear(ms(4), &from(4, 1, MacAddr::broadcast(), &here(50)));
+    assert_eq!(member.state(), "WAITER");
+}
+
+#[test]
+fn a_wanting_member_comes_first_and_asks_every_period() {
+    let mut member = waiter();
+    member.want(ms(10), HOLD);
+    let want = (MacAddr::broadcast(), Message::WantToken);
+    assert_eq!(member.wake(ms(10)), [want.clone()]);
+    assert_eq!(member.deadline(), ms(110));
+    assert_eq!(member.wake(ms(110)), [want]);
+    let (mut member, _) = owner();
+    member.hear(
+        ms(3),
+        &from(3, 1, MacAddr::broadcast(), &Message::WantToken),
+    );
+    assert!(names(&member.wake(ms(22)), mac(1), 7));
+}
+
+#[test]
+fn silence_makes_it_ask_but_never_stand_for_election() {
+    let mut member = waiter();
+    assert!(member.wake(ms(400)).is_empty());
+    for at in [401, 601, 801] {
+        assert_eq!(member.deadline(), ms(at));
+        assert_eq!(
+            member.wake(ms(at)),
+            [(MacAddr::broadcast(), Message::WhereIsToken)]
+        );
+    }
+    assert_eq!(member.state(), "LOOSER");
+}
+
+#[test]
+fn an_owner_that_overslept_gives_up() {
+    let (mut member, _) = owner();
+    member.wake(ms(402));
+    assert_eq!(member.state(), "LOOSER");
+}

@@ -1,0 +1,112 @@
+//! What shall go wrong when, from a seed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ring_segment::Rng;
+
+use crate::fault::Fault;
+
+/// How long the faults of a cycle last in all.
+pub const FAULTS: Duration = Duration::from_secs(8);
+/// Tries to find room for a fault beside the others.
+const TRIES: u32 = 14;
+/// One in so many calms is starved.
+const STARVED: u32 = 5;
+
+/// A fault and its time, from the start of the cycle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// When it begins.
+    pub begins: Duration,
+    /// When it is over.
+    pub ends: Duration,
+    /// What it is.
+    pub fault: Fault,
+}
+
+/// A phase of faults and what the calm after it is like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cycle {
+    /// From 1.
+    pub number: u32,
+    /// In order of their beginnings.
+    pub faults: Vec<Planned>,
+    /// Whether CPU burners go on in the calm.
+    pub starved: bool,
+    /// How many owners are killed in the calm.
+    pub crashes: u32,
+}
+
+impl Cycle {
+    /// The plan of a cycle: the same for the same seed, number and stations.
+    #[must_use]
+    pub fn of(seed: u64, number: u32, daemons: usize, ports: usize) -> Self {
+        let mut dice = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
+        let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();
+        let mut faults = Vec::new();
+        for _ in 0..TRIES {
+            let (fault, lasts) = Fault::random(&mut dice, daemons, ports);
+            let latest = FAULTS.saturating_sub(lasts);
+            let begins = latest.mul_f64(dice.f64());
+            let ends = begins + lasts;
+            // What is done to one thing at a time leaves it some time in between.
+            let taken = busy.entry(fault.resource()).or_default();
+            let margin = Duration::from_millis(50);
+            if taken
+                .iter()
+                .any(|(from, to)| begins < *to + margin && *from < ends + margin)
+            {
+                continue;
+            }
+            taken.push((begins, ends));
+            faults.push(Planned {
+                begins,
+                ends,
+                fault,
+            });
+        }
+        faults.sort_by_key(|planned| planned.begins);
+        Self {
+            number,
+            faults,
+            starved: number.is_multiple_of(STARVED),
+            crashes: 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cycle, FAULTS};
+    use crate::fault::Fault;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_seed_makes_the_same_plan_again_and_another_one_another() {
+        assert_eq!(Cycle::of(7, 3, 8, 11), Cycle::of(7, 3, 8, 11));
+        assert_ne!(Cycle::of(7, 3, 8, 11), Cycle::of(8, 3, 8, 11));
+        assert_ne!(Cycle::of(7, 3, 8, 11).faults, Cycle::of(7, 4, 8, 11).faults);
+    }
+
+    #[test]
+    fn every_kind_of_fault_comes_and_is_over_in_time() {
+        let cycles: Vec<_> = (1..=40).map(|number| Cycle::of(1, number, 8, 11)).collect();
+        let all = cycles.iter().flat_map(|cycle| &cycle.faults);
+        let kinds: HashSet<_> = all.clone().map(|planned| planned.fault.kind()).collect();
+        assert_eq!(kinds.len(), Fault::KINDS.len(), "{kinds:?}");
+        assert!(all.clone().all(|planned| planned.ends <= FAULTS));
+        assert!(cycles.iter().all(|cycle| cycle.faults.len() >= 4));
+    }
+
+    #[test]
+    fn nothing_is_broken_twice_at_once() {
+        for cycle in (1..=40).map(|number| Cycle::of(2, number, 8, 11)) {
+            for (index, one) in cycle.faults.iter().enumerate() {
+                let others = cycle.faults[index + 1..].iter();
+                let mut same = others.filter(|it| it.fault.resource() == one.fault.resource());
+                assert!(same.all(|other| other.begins > one.ends), "{cycle:?}");
+            }
+        }
+    }
+}

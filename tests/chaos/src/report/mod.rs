@@ -1,0 +1,24 @@
+//! The page that tells a run: one file, with its pictures inside.
+
+mod histogram;
+mod lanes;
+mod page;
+mod strip;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::check::{Evidence, Verdict};
+
+/// Writes the page into the folder of the run, and gives its path.
+///
+/// # Errors
+/// If the file system refuses.
+pub fn write(folder: &Path, evidence: &Evidence, verdict: &Verdict) -> Result<PathBuf> {
+    let path = folder.join("report.html");
+    let text = page::page(evidence, verdict).into_string();
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}

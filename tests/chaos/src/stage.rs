@@ -1,0 +1,277 @@
+//! The ring that is broken: daemons, members and a stranger on a switch, and the hands that do the
+//! harm.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
+use ring_segment::{Binaries, Daemon, Layout, MacAddr, Ringd, Rng, Segment, Timing};
+
+use crate::burn::Burners;
+use crate::cast::{Cast, Part};
+use crate::fault::Fault;
+use crate::journal::{Journal, What};
+use crate::member::{self, Handle, Says};
+use crate::stranger::{Pool, Stranger};
+
+/// How many daemons and wanting members there are.
+pub const DAEMONS: usize = 8;
+/// Members by the second implementation.
+pub const MEMBERS: usize = 2;
+/// By how much the monotonic clocks of two neighbours differ, in seconds.
+const CLOCK_OFFSET: usize = 100_000;
+
+/// Everything that takes part. The fields end in this order.
+pub struct Stage {
+    burners: HashMap<u32, Burners>,
+    members: Vec<Handle>,
+    stranger: Stranger,
+    daemons: Vec<Daemon>,
+    /// Daemons that are killed just now.
+    killed: HashSet<usize>,
+    /// What they are on.
+    pub segment: Arc<Segment>,
+    program: PathBuf,
+}
+
+/// What a stage is made with.
+pub struct Props<'a> {
+    /// The programs under test.
+    pub binaries: Binaries,
+    /// The protocol's constants.
+    pub timing: Timing,
+    /// For MACs, dice and moods.
+    pub seed: u64,
+    /// Where logs go.
+    pub folder: &'a Path,
+    /// Where members note that they were late.
+    pub journal: Journal,
+    /// The frames that the stranger sends again.
+    pub pool: Arc<Pool>,
+    /// Whether each daemon gets a monotonic clock of its own.
+    pub clocks_differ: bool,
+}
+
+/// The segment, and who is on it.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn build(seed: u64) -> Result<(Segment, Cast)> {
+    let layout = Layout::new(DAEMONS + MEMBERS + 1).random_macs(seed);
+    let segment = layout.addresses().switch(seed)?;
+    let macs: Vec<MacAddr> = segment
+        .nodes()
+        .iter()
+        .map(ring_segment::Node::mac)
+        .collect();
+    let cast = Cast::new(&macs, DAEMONS, MEMBERS);
+    Ok((segment, cast))
+}
+
+impl Stage {
+    /// Lets everybody start on a segment.
+    ///
+    /// # Errors
+    /// If something cannot be started.
+    pub fn start(segment: Segment, cast: &Cast, props: &Props) -> Result<Self> {
+        let mut daemons = Vec::new();
+        for place in cast.places(Part::Daemon) {
+            let ringd = segment.node(place).ringd(props.binaries);
+            daemons.push(dress(ringd, place, props).spawn()?);
+        }
+        let mut members = Vec::new();
+        for place in cast.places(Part::Member) {
+            let says = Says {
+                name: cast.name(place).to_owned(),
+                log: log_of(props.folder, place),
+                journal: props.journal.clone(),
+            };
+            let dice = Rng::with_seed(props.seed ^ place as u64);
+            members.push(member::start(
+                segment.node(place),
+                props.timing,
+                dice,
+                says,
+            )?);
+        }
+        let macs = cast
+            .ring()
+            .into_iter()
+            .map(|place| segment.node(place).mac());
+        let (place, dice) = (DAEMONS + MEMBERS, Rng::with_seed(props.seed));
+        let pool = Arc::clone(&props.pool);
+        let stranger = Stranger::start(segment.node(place), macs.collect(), pool, dice)?;
+        segment.rules().set(|rules| rules.up[place] = false);
+        Ok(Self {
+            burners: HashMap::new(),
+            members,
+            stranger,
+            daemons,
+            killed: HashSet::new(),
+            segment: Arc::new(segment),
+            program: std::env::current_exe().context("cannot find the running program")?,
+        })
+    }
+
+    /// Lets a fault begin; `id` names it.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn begin(&mut self, id: u32, fault: &Fault) -> Result<()> {
+        match fault {
+            Fault::Kill { station, forgets } => {
+                self.kill(*station)?;
+                if *forgets {
+                    self.daemons[*station].forget()?;
+                }
+            }
+            Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGSTOP)?,
+            Fault::Carrier { station } => self.segment.lose_carrier(*station)?,
+            Fault::Cut { station } => self.segment.cut(*station)?,
+            Fault::Islands { sides } => self.rules(|rules| rules.side.clone_from(sides)),
+            Fault::OneWay { from, to } => self.rules(|rules| {
+                rules.blocked.extend(to.iter().map(|to| (*from, *to)));
+            }),
+            Fault::Weather {
+                loss,
+                duplication,
+                delay,
+            } => self.rules(|rules| {
+                (rules.loss, rules.duplication) = (*loss, *duplication);
+                rules.delay = Duration::ZERO..*delay;
+            }),
+            Fault::Garbage { rate } => {
+                self.rules(|rules| rules.up[DAEMONS + MEMBERS] = true);
+                self.stranger.send(*rate);
+            }
+            Fault::Starve { burners } => {
+                let burners = Burners::start(&self.program, *burners)?;
+                self.burners.insert(id, burners);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a fault.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn undo(&mut self, id: u32, fault: &Fault) -> Result<()> {
+        match fault {
+            Fault::Kill { station, .. } => self.restart(*station)?,
+            Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGCONT)?,
+            Fault::Carrier { station } => self.segment.regain_carrier(*station)?,
+            Fault::Cut { station } => self.segment.heal(*station)?,
+            Fault::Islands { .. } => self.rules(|rules| rules.side.fill(0)),
+            Fault::OneWay { .. } => self.rules(|rules| rules.blocked.clear()),
+            Fault::Weather { .. } => self.rules(|rules| {
+                (rules.loss, rules.duplication) = (0.0, 0.0);
+                rules.delay = Duration::ZERO..Duration::ZERO;
+            }),
+            Fault::Garbage { .. } => {
+                self.stranger.send(0);
+                // Its port goes down, and the switch forgets whom it claimed to be.
+                self.rules(|rules| rules.up[DAEMONS + MEMBERS] = false);
+            }
+            Fault::Starve { .. } => drop(self.burners.remove(&id)),
+        }
+        Ok(())
+    }
+
+    /// Lets the members want the token again and again, or no more.
+    pub fn keep_members_busy(&self, busy: bool) {
+        for member in &self.members {
+            member.keep_busy(busy);
+        }
+    }
+
+    /// Kills a daemon.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn kill(&mut self, place: usize) -> Result<()> {
+        self.killed.insert(place);
+        self.daemons[place].kill()
+    }
+
+    /// Starts a daemon again that was killed.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn restart(&mut self, place: usize) -> Result<()> {
+        self.killed.remove(&place);
+        self.daemons[place].start()
+    }
+
+    /// Notes the daemons that have ended by themselves.
+    ///
+    /// # Errors
+    /// If the kernel or the file system refuses.
+    pub fn look_for_dead(&mut self, journal: &Journal) -> Result<()> {
+        for (station, daemon) in self.daemons.iter_mut().enumerate() {
+            if !self.killed.contains(&station) && !daemon.is_running()? {
+                let status = daemon.wait_exit(Duration::ZERO)?.to_string();
+                journal.note(What::Died { station, status })?;
+                daemon.start()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What all daemons say of themselves.
+    ///
+    /// # Errors
+    /// With ringctl's own words.
+    pub fn statuses(&self) -> Result<Vec<(usize, serde_json::Value)>> {
+        let daemons = self.daemons.iter().enumerate();
+        daemons
+            .map(|(place, daemon)| Ok((place, daemon.status()?)))
+            .collect()
+    }
+
+    /// Whether time namespaces give the daemons clocks of their own: one of them sees another
+    /// offset than this process.
+    ///
+    /// # Errors
+    /// If a daemon has ended.
+    pub fn clocks_differ(&self) -> Result<bool> {
+        let own = fs::read_link("/proc/self/ns/time").ok();
+        let daemon = self.daemons.last().context("there are daemons")?;
+        let theirs = fs::read_link(format!("/proc/{}/ns/time", daemon.pid())).ok();
+        Ok(theirs.is_some() && own != theirs)
+    }
+
+    fn rules(&self, change: impl FnOnce(&mut ring_segment::Rules)) {
+        self.segment.rules().set(change);
+    }
+}
+
+/// The file of a station's log.
+#[must_use]
+pub fn log_of(folder: &Path, place: usize) -> PathBuf {
+    folder.join(format!("station-{}.log", place + 1))
+}
+
+fn dress(ringd: Ringd, place: usize, props: &Props) -> Ringd {
+    let ringd = ringd
+        .timing(&props.timing)
+        .option("--log-format", "json")
+        .flag("--verbose")
+        .log_to(log_of(props.folder, place));
+    if !props.clocks_differ {
+        return ringd;
+    }
+    let offset = (place * CLOCK_OFFSET).to_string();
+    ringd.through([
+        "unshare",
+        "--time",
+        "--monotonic",
+        &offset,
+        "--boottime",
+        &offset,
+    ])
+}

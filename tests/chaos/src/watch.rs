@@ -1,0 +1,118 @@
+//! What looks on while a run lasts: the recorder and the metronome.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ring_segment::{Capture, Rng, Segment, Timing, now};
+
+use crate::cast::{Cast, Part};
+use crate::film::{DELIVERED, Film, SENT};
+use crate::journal::{Journal, What};
+use crate::stranger::Pool;
+
+/// How often recordings are written to their files.
+const TURN: Duration = Duration::from_millis(100);
+/// The metronome's beat.
+const BEAT: Duration = Duration::from_millis(5);
+
+/// Recordings of what is sent and of what arrives.
+pub struct Recorder {
+    arrivals: Vec<Capture>,
+    sent: Film,
+    delivered: Film,
+    mark: usize,
+    strangers: Vec<usize>,
+    lost: u32,
+}
+
+impl Recorder {
+    /// Begins to record what arrives at the stations of the ring.
+    ///
+    /// # Errors
+    /// If the kernel or the file system refuses.
+    pub fn new(segment: &Segment, cast: &Cast, folder: &Path) -> Result<Self> {
+        let places = cast.ring().into_iter();
+        let arrivals = places.map(|place| segment.node(place).arrivals());
+        Ok(Self {
+            arrivals: arrivals.collect::<Result<_>>()?,
+            sent: Film::create(&folder.join(SENT), cast)?,
+            delivered: Film::create(&folder.join(DELIVERED), cast)?,
+            mark: 0,
+            strangers: cast.places(Part::Stranger).collect(),
+            lost: 0,
+        })
+    }
+
+    /// Writes until it is over.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn run(
+        &mut self,
+        segment: &Segment,
+        pool: &Pool,
+        journal: &Journal,
+        over: &AtomicBool,
+    ) -> Result<()> {
+        let mut dice = Rng::with_seed(1);
+        loop {
+            let last = over.load(Ordering::Relaxed);
+            self.write(segment, pool, &mut dice)?;
+            let captures = self.arrivals.iter().chain([segment.capture()]);
+            let lost = captures.map(Capture::lost).sum();
+            if lost > self.lost {
+                let frames = lost - std::mem::replace(&mut self.lost, lost);
+                journal.note(What::Blind { frames })?;
+            }
+            if last {
+                return Ok(());
+            }
+            thread::sleep(TURN);
+        }
+    }
+
+    fn write(&mut self, segment: &Segment, pool: &Pool, dice: &mut Rng) -> Result<()> {
+        let mut sent = segment.capture().frames_from(self.mark);
+        self.mark += sent.len();
+        sent.sort_by_key(|seen| seen.at);
+        self.sent.add(&sent)?;
+        sent.retain(|seen| !self.strangers.contains(&seen.port));
+        pool.add(&sent, dice);
+        let mut delivered: Vec<_> = self.arrivals.iter().flat_map(Capture::drain).collect();
+        delivered.sort_by_key(|seen| seen.at);
+        self.delivered.add(&delivered)
+    }
+}
+
+/// Notes whenever the machine is late: a sleep that lasts longer than TAKE_TIMEOUT / 2 too long.
+///
+/// # Errors
+/// If the thread cannot be started.
+pub fn start_metronome(
+    timing: Timing,
+    journal: Journal,
+    over: Arc<AtomicBool>,
+) -> Result<thread::JoinHandle<Result<()>>> {
+    let tick = move || -> Result<()> {
+        while !over.load(Ordering::Relaxed) {
+            let due = now() + BEAT;
+            thread::sleep(BEAT);
+            let late = now().saturating_sub(due);
+            if late > timing.take_timeout / 2 {
+                journal.note(What::Late {
+                    who: "metronome".to_owned(),
+                    by_ns: u64::try_from(late.as_nanos()).unwrap_or(u64::MAX),
+                })?;
+            }
+        }
+        Ok(())
+    };
+    thread::Builder::new()
+        .name("metronome".to_owned())
+        .spawn(tick)
+        .context("cannot start the metronome's thread")
+}
