@@ -45,6 +45,8 @@ impl Lab2 {
             want,
             corrected,
             echoed,
+            vouched,
+            objected,
             rival,
             shutdown,
             timers,
@@ -69,6 +71,8 @@ impl Lab2 {
         writer.within(*last_broadcast, heartbeat);
         writer.within(*corrected, heartbeat);
         writer.within(*echoed, heartbeat);
+        writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
+        writer.within(*objected, heartbeat);
         writer.timers(timers);
         writer.outbox(outbox);
         writer.bytes
