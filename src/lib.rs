@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod cli;
 pub mod control;
 pub mod ctl;
 pub mod daemon;

@@ -1,20 +1,29 @@
-//! The daemon: see `ringd --help`.
+//! The daemon and its simulator: see `ringd --help`.
 
 #![forbid(unsafe_code)]
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-use ringd::daemon::{self, Options};
+use ringd::cli::Task;
+use ringd::{daemon, sim};
+
+/// Something that must hold was broken in a simulation.
+const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
-    match daemon::run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Where nobody can be told, the exit code still says it.
-            let _ = writeln!(io::stderr(), "ringd: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    let (code, error) = match Task::parse() {
+        Task::Daemon(options) => match daemon::run(&options) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => (error.exit_code(), error.to_string()),
+        },
+        Task::Sim(options) => match sim::command::run(&options) {
+            Ok(true) => return ExitCode::SUCCESS,
+            Ok(false) => return ExitCode::from(BROKEN),
+            Err(error) => (error.exit_code(), error.to_string()),
+        },
+    };
+    // Where nobody can be told, the exit code still says it.
+    let _ = writeln!(io::stderr(), "ringd: {error}");
+    ExitCode::from(code)
 }

@@ -15,6 +15,7 @@ mod signals;
 mod state_file;
 mod status;
 
+pub(crate) use duration::parse_duration;
 pub use error::Error;
 pub use options::{LogFormat, Options};
 pub use run::run;

@@ -22,6 +22,8 @@ pub(super) struct Checks {
     pub(super) exempt: Exemptions,
     pub(super) violations: Vec<Violation>,
     pub(super) exempted: u64,
+    /// How many of the violations somebody was told of.
+    told: usize,
     /// How far each chain has come.
     chains: BTreeMap<Chain, u64>,
     /// The chain that was seen last, which is mostly the next one too.
@@ -43,6 +45,12 @@ impl Checks {
                 what,
             });
         }
+    }
+
+    /// The violations since this was last asked.
+    pub(super) fn untold(&mut self) -> &[Violation] {
+        let told = std::mem::replace(&mut self.told, self.violations.len());
+        &self.violations[told..]
     }
 
     /// Whether the run has shown what it can.

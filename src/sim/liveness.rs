@@ -223,5 +223,6 @@ impl<M: Subject> World<M> {
 
     fn broken(&mut self, rule: Rule, what: String) {
         self.books.checks.broken(self.now, None, rule, what);
+        self.tell_broken();
     }
 }

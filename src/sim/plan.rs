@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::settings::FaultKind;
 use crate::proto::lab2::Constants;
 
+/// No time of a schedule is longer.
+const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
+
 /// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
 /// world's time, nodes are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +45,42 @@ impl Schedule {
             max_members: default.max_members.max(2 * self.nodes),
             ..default
         }
+    }
+
+    /// Whether a world can be made from it.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=1 << 16).contains(&self.nodes) {
+            return Err(format!("{} nodes: give 1 to 65,536", self.nodes));
+        }
+        let (least, spread) = self.latency_us;
+        let actions = self.actions.iter().map(|action| action.at_us);
+        if actions
+            .chain([self.time_us, least, spread])
+            .any(|time| time > MAX_TIME_US)
+        {
+            return Err("a time of more than a year".into());
+        }
+        self.constants().check().map_err(|error| error.to_string())
+    }
+
+    /// The file's text: JSON with a line for each action.
+    ///
+    /// # Errors
+    /// Never for a schedule that was read or made by this program.
+    pub fn to_text(&self) -> serde_json::Result<String> {
+        let mut head = self.clone();
+        head.actions.clear();
+        let head = serde_json::to_string_pretty(&head)?;
+        let mut lines = Vec::with_capacity(self.actions.len());
+        for action in &self.actions {
+            lines.push(format!("\n    {}", serde_json::to_string(action)?));
+        }
+        let end = if lines.is_empty() { "" } else { "\n  " };
+        let actions = format!("\"actions\": [{}{end}]", lines.join(","));
+        Ok(head.replace("\"actions\": []", &actions) + "\n")
     }
 
     /// How long the faults last.
@@ -155,9 +194,27 @@ impl Fault {
 
     /// The nodes that it names.
     pub(super) fn nodes(&self) -> [Option<usize>; 2] {
-        match *self {
-            Self::Cut { from, to } | Self::Mend { from, to } => [Some(from), Some(to)],
-            Self::Twin { node, of } => [Some(node), Some(of)],
+        let mut named = [None; 2];
+        let mut at = 0;
+        self.clone().renumber(|node| {
+            named[at] = Some(node);
+            at += 1;
+            node
+        });
+        named
+    }
+
+    /// Gives the nodes that it names, two at the most, other numbers.
+    pub(super) fn renumber(&mut self, mut to_number: impl FnMut(usize) -> usize) {
+        match self {
+            Self::Cut { from, to } | Self::Mend { from, to } => {
+                *from = to_number(*from);
+                *to = to_number(*to);
+            }
+            Self::Twin { node, of } => {
+                *node = to_number(*node);
+                *of = to_number(*of);
+            }
             Self::Pause { node }
             | Self::Resume { node }
             | Self::Crash { node }
@@ -172,7 +229,7 @@ impl Fault {
             | Self::Want { node, .. }
             | Self::Data { node, .. }
             | Self::Leave { node }
-            | Self::Address { node, .. } => [Some(node), None],
+            | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }
             | Self::Reorder { .. }
@@ -180,7 +237,7 @@ impl Fault {
             | Self::Corrupt { .. }
             | Self::Part { .. }
             | Self::Replay { .. }
-            | Self::Stranger { .. } => [None, None],
+            | Self::Stranger { .. } => {}
         }
     }
 }
@@ -210,11 +267,9 @@ mod tests {
                 },
             ],
         };
-        let text = serde_json::to_string(&schedule).unwrap();
-        assert!(
-            text.contains(r#"{"at_us":9,"do":"wall","node":1,"by_us":-3}"#),
-            "{text}"
-        );
+        let text = schedule.to_text().unwrap();
+        let line = r#"{"at_us":9,"do":"wall","node":1,"by_us":-3}"#;
+        assert!(text.lines().any(|l| l.trim() == line), "{text}");
         assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
         assert_eq!(schedule.constants().idle_hold, Duration::ZERO);
         assert_eq!(schedule.constants().check(), Ok(()));

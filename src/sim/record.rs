@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::outcome::Violation;
 use super::plan::Fault;
 use crate::proto::lab2::Event;
 
@@ -17,4 +18,6 @@ pub trait Record {
     fn acted(&mut self, at: Duration, fault: &Fault);
     /// The run has come to another part.
     fn phase(&mut self, at: Duration, name: &'static str);
+    /// Something was broken.
+    fn broken(&mut self, violation: &Violation);
 }

@@ -142,8 +142,19 @@ impl<M: Subject> World<M> {
             };
             self.move_to(at);
             self.happen(what);
+            self.tell_broken();
             if !watch(self) {
                 return;
+            }
+        }
+    }
+
+    /// Tells whoever records the run what was broken since.
+    pub(super) fn tell_broken(&mut self) {
+        let Books { checks, record, .. } = &mut self.books;
+        if let Some(record) = record {
+            for violation in checks.untold() {
+                record.broken(violation);
             }
         }
     }

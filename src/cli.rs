@@ -1,0 +1,78 @@
+//! The command line of `ringd` as a whole: the daemon, and the commands beside it.
+
+use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
+
+use crate::{daemon, sim};
+
+/// What `ringd` is asked to do.
+#[derive(Debug)]
+pub enum Task {
+    /// To run the daemon.
+    Daemon(daemon::Options),
+    /// To simulate rings.
+    Sim(sim::command::Options),
+}
+
+/// The declaration of all options. Commands come first: an interface of the same name is reached
+/// behind `--`.
+#[must_use]
+pub fn command() -> Command {
+    daemon::Options::command()
+        .subcommand(sim::command::Options::command())
+        .subcommand_negates_reqs(true)
+        .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true)
+}
+
+impl Task {
+    /// What the command line of this process says. Ends the process if that is wrong, or help is
+    /// asked for.
+    #[must_use]
+    pub fn parse() -> Self {
+        Self::from_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
+    fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        match matches.subcommand() {
+            Some((_, given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
+            None => daemon::Options::from_arg_matches(matches).map(Self::Daemon),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Task, command};
+
+    fn parse(arguments: &[&str]) -> Result<Task, clap::Error> {
+        let given = ["ringd"].iter().chain(arguments);
+        Task::from_matches(&command().try_get_matches_from(given)?)
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn an_interface_called_like_a_command_is_reached_behind_two_hyphens() {
+        assert!(matches!(parse(&["sim"]), Ok(Task::Sim(_))));
+        match parse(&["--heartbeat", "1s", "--", "sim"]) {
+            Ok(Task::Daemon(options)) => assert_eq!(options.interface, "sim"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_daemon_still_wants_an_interface_and_keeps_its_options_to_itself() {
+        assert!(matches!(parse(&["eth0"]), Ok(Task::Daemon(_))));
+        for wrong in [
+            &[][..],
+            &["--seed", "1"],
+            &["eth0", "sim"],
+            &["--verbose", "sim"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `ringd sim`: the world as a command. Files, threads and the terminal are here, and only here.
+
+mod error;
+mod files;
+mod many;
+mod options;
+mod report;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub use error::Error;
+pub use options::Options;
+
+use super::{Outcome, Rule, Schedule, Settings, Story, replay, shrink};
+use crate::proto::lab2::Lab2;
+use files::Files;
+use options::What;
+
+/// So much of what led to a violation is printed.
+const STORY_LINES: usize = 60;
+
+/// Runs what the options ask for and prints what happened. `true`: nothing was broken.
+///
+/// # Errors
+/// A file cannot be read or written, or the output takes nothing.
+pub fn run(options: &Options) -> Result<bool, Error> {
+    // A machine that panics is a violation like any other, and is printed as one.
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut out = io::stdout().lock();
+    match options.what() {
+        What::Schedule(path) => {
+            let schedule = files::read_schedule(&path)?;
+            one(&schedule, options.record.as_deref(), None, &mut out)
+        }
+        What::Seed(seed) => {
+            let schedule = Schedule::of(&options.settings(seed));
+            let keep = options.keep();
+            one(&schedule, options.record.as_deref(), Some(&keep), &mut out)
+        }
+        What::Seeds(seeds) => many(options, seeds, &mut out),
+    }
+}
+
+/// Runs one schedule. If something is broken the shortest schedule that does so goes to `keep`.
+fn one(
+    schedule: &Schedule,
+    record: Option<&Path>,
+    keep: Option<&Path>,
+    out: &mut impl Write,
+) -> Result<bool, Error> {
+    let outcome = match record {
+        Some(directory) => {
+            let files = Files::create(directory, schedule)?;
+            let outcome = replay::<Lab2>(schedule, Some(Box::new(files.clone())));
+            files.finish()?;
+            outcome
+        }
+        None => replay::<Lab2>(schedule, None),
+    };
+    report::run(out, schedule, &outcome)?;
+    let Some(first) = outcome.violations.first() else {
+        return Ok(true);
+    };
+    match keep {
+        Some(keep) => shorten(schedule, first.rule, keep, out)?,
+        None => tell_story(schedule, out)?,
+    }
+    Ok(false)
+}
+
+/// Shrinks a failing schedule, prints it with the story of its end, and keeps it in a file.
+fn shorten(
+    schedule: &Schedule,
+    rule: Rule,
+    keep: &Path,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let bar = many::spinner();
+    let mut short = shrink::<Lab2>(schedule, rule, |runs, actions| {
+        bar.set_message(format!("shrinking: {runs} runs, {actions} actions left"));
+    });
+    bar.finish_and_clear();
+    short.about = rule.text().to_owned();
+    let path = files::keep_schedule(keep, &short)?;
+    writeln!(out, "\nThe shortest schedule that does so:\n")?;
+    out.write_all(short.to_text()?.as_bytes())?;
+    tell_story(&short, out)?;
+    let path = path.display();
+    writeln!(out, "\nTo see it again: ringd sim --schedule {path}")?;
+    Ok(())
+}
+
+fn tell_story(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
+    let story = Story::of(STORY_LINES);
+    let _ = replay::<Lab2>(schedule, Some(Box::new(story.clone())));
+    writeln!(out, "\nWhat led to it:\n\n{}", story.text())?;
+    Ok(())
+}
+
+/// Runs many seeds; prints those in which something is broken, and shrinks the first for each
+/// rule.
+fn many(
+    options: &Options,
+    seeds: std::ops::Range<u64>,
+    out: &mut impl Write,
+) -> Result<bool, Error> {
+    let settings = |seed: u64| -> Settings { options.settings(seed) };
+    let (sum, failed) = many::run(seeds, settings);
+    report::many(out, options, &sum, &failed)?;
+    let mut seen: Vec<Rule> = Vec::new();
+    for (seed, Outcome { violations, .. }) in &failed {
+        let Some(first) = violations.first() else {
+            continue;
+        };
+        if seen.contains(&first.rule) {
+            continue;
+        }
+        seen.push(first.rule);
+        let schedule = Schedule::of(&options.settings(*seed));
+        writeln!(out, "\nSeed {seed}: {first}")?;
+        shorten(&schedule, first.rule, &options.keep(), out)?;
+        if let Some(directory) = &options.record {
+            let directory: PathBuf = directory.join(format!("seed-{seed}"));
+            let files = Files::create(&directory, &schedule)?;
+            let _ = replay::<Lab2>(&schedule, Some(Box::new(files.clone())));
+            files.finish()?;
+        }
+    }
+    Ok(failed.is_empty())
+}

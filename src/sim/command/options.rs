@@ -1,0 +1,215 @@
+//! The command line of `ringd sim`.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::daemon::parse_duration;
+use crate::sim::{FaultKind, Faults, Settings};
+
+/// The most nodes that a world has room for.
+const MAX_NODES: u64 = 1 << 16;
+/// Which seed runs if none is given.
+const SEED: u64 = 1;
+
+const EXAMPLES: &str = "\
+Examples:
+  ringd sim                                  one run with everything that can go wrong
+  ringd sim --seed 7 --faults drop,pause     another, with two kinds of fault
+  ringd sim --seeds 0..10000                 many, on all cores
+  ringd sim --seed 7 --record /tmp/seven     with frames.pcapng and events.jsonl
+  ringd sim --schedule sim-7.json            a run that was kept, again
+  ringd -- sim                               the daemon, on an interface called sim
+
+Exit codes:
+  0  nothing was broken
+  1  something was
+  2  wrong usage, or a file that is no schedule
+  3  a file cannot be read or written";
+
+/// Simulate rings and what goes wrong in them, and check what must always hold.
+///
+/// The machines are those of the daemon; time and the segment are made up. Faults come first, for
+/// --time; then they end, and the ring has to recover. Everything follows from the seed: the same
+/// seed makes the same run, to the byte, on every machine. No network is touched.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "sim", after_long_help = after_help(), after_help = "--help says more.")]
+pub struct Options {
+    /// The seed of one run [default: 1]
+    #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "schedule"])]
+    pub seed: Option<u64>,
+
+    /// Run every seed from A to before B, on all cores.
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
+    pub seeds: Option<Range<u64>>,
+
+    /// How many nodes there are.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
+    pub nodes: u64,
+
+    /// How long the faults last, by the world's time.
+    #[arg(long, value_name = "D", default_value = "60s", value_parser = parse_time)]
+    pub time: Duration,
+
+    /// What may go wrong: all, none, or kinds with commas between them.
+    ///
+    /// A kind with - before it is taken out again: all,-twin.
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "all",
+        allow_hyphen_values = true
+    )]
+    pub faults: Faults,
+
+    /// Keep frames.pcapng and events.jsonl of the run here; of many, those of failing ones.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+
+    /// Run a schedule that was kept, instead of one that follows from a seed.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
+    pub schedule: Option<PathBuf>,
+}
+
+/// What is to be run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Seed(u64),
+    Seeds(Range<u64>),
+    Schedule(PathBuf),
+}
+
+impl Options {
+    pub(super) fn what(&self) -> What {
+        match (&self.schedule, &self.seeds) {
+            (Some(path), _) => What::Schedule(path.clone()),
+            (None, Some(seeds)) => What::Seeds(seeds.clone()),
+            (None, None) => What::Seed(self.seed.unwrap_or(SEED)),
+        }
+    }
+
+    pub(super) fn settings(&self, seed: u64) -> Settings {
+        Settings {
+            seed,
+            nodes: usize::try_from(self.nodes).unwrap_or(usize::MAX),
+            time: self.time,
+            faults: self.faults,
+            idle_hold: None,
+        }
+    }
+
+    /// Where schedules of failing runs are kept.
+    pub(super) fn keep(&self) -> PathBuf {
+        self.record
+            .as_deref()
+            .unwrap_or(Path::new("."))
+            .to_path_buf()
+    }
+}
+
+fn after_help() -> String {
+    let kinds = FaultKind::ALL.iter().fold(String::new(), |text, kind| {
+        text + &format!("  {:<10} {}\n", kind.word(), kind.what())
+    });
+    format!("Kinds of fault:\n{kinds}\n{EXAMPLES}")
+}
+
+fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
+    let (from, to) = text.split_once("..").ok_or("give A..B, as in 0..1000")?;
+    let number = |text: &str| {
+        let parsed = text.trim().parse::<u64>();
+        parsed.map_err(|_| format!("'{text}' is no seed: give A..B, as in 0..1000"))
+    };
+    let seeds = number(from)?..number(to)?;
+    if seeds.is_empty() {
+        return Err("no seed is in it: B must be more than A".into());
+    }
+    Ok(seeds)
+}
+
+/// The longest that a run may last; a year of the world's time would take days.
+const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text)?;
+    if time > MAX_TIME {
+        return Err("give a year at the most".into());
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::try_parse_from(["sim"].iter().chain(arguments)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn without_options_one_seed_meets_all_faults() {
+        let options = parse(&[]).unwrap();
+        assert_eq!(options.what(), What::Seed(1));
+        let settings = options.settings(1);
+        assert_eq!((settings.nodes, settings.faults), (5, Faults::all()));
+        assert_eq!(settings.time, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_is_given_is_taken() {
+        let given = [
+            "--seeds",
+            "3..9",
+            "--nodes",
+            "7",
+            "--time",
+            "5s",
+            "--faults",
+            "drop,-drop,twin",
+        ];
+        let options = parse(&given).unwrap();
+        assert_eq!(options.what(), What::Seeds(3..9));
+        let settings = options.settings(4);
+        assert_eq!((settings.seed, settings.nodes), (4, 7));
+        assert_eq!(settings.faults, Faults::only(FaultKind::Twin));
+        let kept = parse(&["--schedule", "a.json", "--record", "dir"]).unwrap();
+        assert_eq!(kept.what(), What::Schedule("a.json".into()));
+        assert_eq!(kept.keep(), Path::new("dir"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_a_reason() {
+        let cases = [
+            (["--seeds", "9..3"], "more than A"),
+            (["--seeds", "9"], "A..B"),
+            (["--seeds", "a..3"], "no seed"),
+            (["--nodes", "0"], "1..=65536"),
+            (["--time", "5"], "no unit"),
+            (["--time", "9000000h"], "a year"),
+            (["--faults", "gremlins"], "no fault 'gremlins'"),
+        ];
+        for (given, reason) in cases {
+            let error = parse(&given).unwrap_err();
+            assert!(error.contains(reason), "{given:?}: {error}");
+        }
+        let error = parse(&["--seed", "1", "--seeds", "1..2"]).unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+
+    #[test]
+    fn help_names_every_kind_of_fault() {
+        let help = Options::command().term_width(200).render_long_help();
+        let help = help.to_string();
+        for kind in FaultKind::ALL {
+            assert!(help.contains(kind.what()), "{kind:?}");
+        }
+    }
+}

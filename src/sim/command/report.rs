@@ -1,0 +1,173 @@
+//! What runs have come to, for people.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use ring_codec::lab2::Kind;
+
+use super::Options;
+use crate::sim::{FaultKind, Outcome, Schedule, Stats};
+
+/// What many runs have come to.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    runs: u64,
+    delivered: u64,
+    elections: u64,
+    tenures: u64,
+    exempted: u64,
+    met: [u64; FaultKind::ALL.len()],
+    time: Duration,
+    slowest_owner: Option<Duration>,
+    slowest_tables: Option<Duration>,
+    slowest_replaced: Option<Duration>,
+    most_tenures_waited: u64,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, stats: &Stats) {
+        self.runs += 1;
+        self.delivered += stats.delivered;
+        self.elections += stats.elections;
+        self.tenures += stats.tenures;
+        self.exempted += stats.exempted;
+        self.time += stats.time;
+        for (sum, met) in self.met.iter_mut().zip(stats.met) {
+            *sum += met;
+        }
+        self.slowest_owner = self.slowest_owner.max(stats.one_owner_after);
+        self.slowest_tables = self.slowest_tables.max(stats.tables_equal_after);
+        self.slowest_replaced = self.slowest_replaced.max(stats.replaced_after);
+        self.most_tenures_waited = self.most_tenures_waited.max(stats.tenures_waited);
+    }
+}
+
+/// The faults that were met, with how often.
+fn faults(met: &[u64; FaultKind::ALL.len()]) -> String {
+    let kinds = FaultKind::ALL.iter().zip(met);
+    let met: Vec<_> = kinds
+        .filter(|&(_, &count)| count > 0)
+        .map(|(kind, count)| format!("{} {count}", kind.word()))
+        .collect();
+    if met.is_empty() {
+        "none".into()
+    } else {
+        met.join(", ")
+    }
+}
+
+fn took(time: Option<Duration>) -> String {
+    time.map_or("-".into(), |time| format!("{time:.3?}"))
+}
+
+/// One run.
+pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) -> io::Result<()> {
+    let Outcome { violations, stats } = outcome;
+    let Schedule {
+        seed,
+        nodes,
+        idle_hold_us,
+        ..
+    } = schedule;
+    let kinds: Vec<_> = Kind::ALL
+        .iter()
+        .map(|&kind| format!("{kind} {}", stats.sent(kind)))
+        .collect();
+    let hold = Duration::from_micros(*idle_hold_us);
+    writeln!(
+        out,
+        "seed          {seed}, {nodes} nodes, idle hold {hold:?}"
+    )?;
+    writeln!(
+        out,
+        "time          {:?}, faults until {:?}",
+        stats.time, stats.calm_at
+    )?;
+    writeln!(out, "actions       {}", schedule.actions.len())?;
+    writeln!(out, "faults met    {}", faults(&stats.met))?;
+    writeln!(out, "frames sent   {}", kinds.join(", "))?;
+    let (foreign, dropped) = (stats.sent[0], stats.dropped);
+    writeln!(out, "              strangers and replays {foreign}")?;
+    writeln!(
+        out,
+        "frames read   {}, dropped {dropped}, lost to full queues {}",
+        stats.delivered, stats.overflowed
+    )?;
+    writeln!(
+        out,
+        "owners        {} tenures, {} elections, {} failed hand-overs, {} expired leases",
+        stats.tenures, stats.elections, stats.failed_hand_overs, stats.expired_leases
+    )?;
+    writeln!(
+        out,
+        "work          {} times with the token, {} refused as outdated",
+        stats.jobs, stats.fenced
+    )?;
+    writeln!(
+        out,
+        "recovery      one owner after {}, equal tables after {}, {} tenures waited, dead owner \
+         replaced after {}",
+        took(stats.one_owner_after),
+        took(stats.tables_equal_after),
+        stats.tenures_waited,
+        took(stats.replaced_after)
+    )?;
+    writeln!(out, "exempted      {}", stats.exempted)?;
+    writeln!(out, "fingerprint   {:016x}", stats.fingerprint)?;
+    if violations.is_empty() {
+        return writeln!(out, "Nothing was broken.");
+    }
+    writeln!(out, "\nBROKEN with seed {seed}:")?;
+    for violation in violations {
+        writeln!(out, "  {violation}")?;
+    }
+    Ok(())
+}
+
+/// Many runs.
+pub(super) fn many(
+    out: &mut impl Write,
+    options: &Options,
+    sum: &Sum,
+    failed: &[(u64, Outcome)],
+) -> io::Result<()> {
+    let Options {
+        nodes,
+        time,
+        faults: asked,
+        ..
+    } = options;
+    writeln!(
+        out,
+        "runs          {} of {nodes} nodes, {time:?} of {asked} each",
+        sum.runs
+    )?;
+    writeln!(out, "time          {:?} in all", sum.time)?;
+    writeln!(out, "faults met    {}", faults(&sum.met))?;
+    writeln!(out, "frames read   {}", sum.delivered)?;
+    writeln!(
+        out,
+        "owners        {} tenures, {} elections",
+        sum.tenures, sum.elections
+    )?;
+    writeln!(
+        out,
+        "slowest       one owner after {}, equal tables after {}, {} tenures waited, dead owner \
+         replaced after {}",
+        took(sum.slowest_owner),
+        took(sum.slowest_tables),
+        sum.most_tenures_waited,
+        took(sum.slowest_replaced)
+    )?;
+    writeln!(out, "exempted      {}", sum.exempted)?;
+    if failed.is_empty() {
+        return writeln!(out, "Nothing was broken.");
+    }
+    writeln!(out, "\nBROKEN with {} seeds:", failed.len())?;
+    for (seed, Outcome { violations, .. }) in failed {
+        for violation in violations {
+            writeln!(out, "  seed {seed}: {violation}")?;
+        }
+    }
+    Ok(())
+}
