@@ -61,9 +61,6 @@ impl<M: Subject> World<M> {
         self.phase("the faults end");
         self.end_faults(&schedule.stay_dead);
         self.books.stats.calm_at = self.now();
-        if !schedule.actions.is_empty() {
-            self.show_signs_of_life();
-        }
         let calm = self.now();
         let bounds = self.bounds();
         self.settle(&bounds);
@@ -87,16 +84,6 @@ impl<M: Subject> World<M> {
         let (least, spread) = self.segment.latency;
         let latency = Duration::from_nanos(least + spread);
         Bounds::of(&self.constants, members, latency)
-    }
-
-    /// A member that a cut has had penalised is eligible again once it is heard. Else the token may
-    /// get to it, and be found weaker than one that it knows, long after the faults ("Not kept"
-    /// in `docs/protocol.md`).
-    fn show_signs_of_life(&mut self) {
-        for at in 0..self.nodes.len() {
-            self.command(at, Command::WantToken);
-            self.command(at, Command::WorkDone);
-        }
     }
 
     /// Invariant 2.
