@@ -166,7 +166,7 @@ impl Fault {
             Self::Cut { .. } => "cut off without a sign".to_owned(),
             Self::Islands { sides } => {
                 let sides: Vec<String> = sides.iter().map(usize::to_string).collect();
-                format!("islands {}", sides.join(""))
+                format!("station by station: {}", sides.join(""))
             }
             Self::OneWay { to, .. } => {
                 let to: Vec<String> = to.iter().map(|to| (to + 1).to_string()).collect();

@@ -11,7 +11,7 @@ use crate::fault::Fault;
 pub const FAULTS: Duration = Duration::from_secs(8);
 /// Tries to find room for a fault beside the others.
 const TRIES: u32 = 14;
-/// One in so many calms is starved.
+/// One in so many calms is starved, the second first.
 const STARVED: u32 = 5;
 
 /// A fault and its time, from the start of the cycle.
@@ -70,7 +70,7 @@ impl Cycle {
         Self {
             number,
             faults,
-            starved: number.is_multiple_of(STARVED),
+            starved: number % STARVED == 2,
             crashes: 2,
         }
     }

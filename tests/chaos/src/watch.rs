@@ -88,7 +88,7 @@ impl Recorder {
     }
 }
 
-/// Notes whenever the machine is late: a sleep that lasts longer than TAKE_TIMEOUT / 2 too long.
+/// Notes whenever the machine is late: a sleep that lasts longer than TAKE_TIMEOUT too long.
 ///
 /// # Errors
 /// If the thread cannot be started.
@@ -102,7 +102,7 @@ pub fn start_metronome(
             let due = now() + BEAT;
             thread::sleep(BEAT);
             let late = now().saturating_sub(due);
-            if late > timing.take_timeout / 2 {
+            if late > timing.take_timeout {
                 journal.note(What::Late {
                     who: "metronome".to_owned(),
                     by_ns: u64::try_from(late.as_nanos()).unwrap_or(u64::MAX),

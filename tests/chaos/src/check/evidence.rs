@@ -76,6 +76,18 @@ pub struct Cycle {
     pub ends: Duration,
 }
 
+impl Cycle {
+    /// The calm, if the cycle came so far.
+    #[must_use]
+    pub fn calm_span(&self) -> Option<Span> {
+        let from = self.calm?;
+        Some(Span {
+            from,
+            to: self.ends,
+        })
+    }
+}
+
 /// A line of a station's log that tells its state, or its lateness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use ring_segment::{MacAddr, Message, Token};
 
-use super::evidence::{Evidence, Span};
+use super::evidence::{Cycle, Evidence, Span};
 use super::{Verdict, wire::Transit};
 
 /// The times when the machine was late, in order and merged.
 #[derive(Debug, Default)]
 pub struct Lateness {
     spans: Vec<Span>,
+    /// How often each witness told of it.
+    told: Vec<(&'static str, usize)>,
 }
 
 impl Lateness {
@@ -23,9 +25,19 @@ impl Lateness {
     #[must_use]
     pub fn gather(evidence: &Evidence, transit: &Transit) -> Self {
         let mut spans: Vec<Span> = evidence.late.iter().map(|(span, _)| *span).collect();
+        let witnesses = spans.len();
+        let answers = slow_answers(evidence);
+        let told = vec![
+            ("times that a process found itself late", witnesses),
+            ("deliveries that were late in a calm", transit.slow.len()),
+            ("offers that were answered late", answers.len()),
+        ];
         spans.extend(&transit.slow);
-        spans.extend(slow_answers(evidence));
-        Self::of(spans)
+        spans.extend(answers);
+        Self {
+            told,
+            ..Self::of(spans)
+        }
     }
 
     /// These times.
@@ -39,7 +51,10 @@ impl Lateness {
                 _ => merged.push(span),
             }
         }
-        Self { spans: merged }
+        Self {
+            spans: merged,
+            told: Vec::new(),
+        }
     }
 
     /// Whether the machine was late at some time from `from` to `to`.
@@ -62,16 +77,18 @@ impl Lateness {
         let bound = evidence.timing.one_owner_bound();
         let (mut calm, mut judged) = (Duration::ZERO, Duration::ZERO);
         let step = Duration::from_millis(10);
-        for cycle in &evidence.cycles {
-            let Some(from) = cycle.calm else { continue };
+        for Span { from, to } in evidence.cycles.iter().filter_map(Cycle::calm_span) {
             let mut at = from;
-            while at < cycle.ends {
+            while at < to {
                 calm += step;
                 if at.saturating_sub(self.in_time_since(at).max(from)) >= bound {
                     judged += step;
                 }
                 at += step;
             }
+        }
+        for (what, times) in &self.told {
+            verdict.count(what, *times as u64);
         }
         verdict.count("milliseconds of calm", whole_ms(calm));
         verdict.count(
@@ -92,7 +109,13 @@ fn slow_answers(evidence: &Evidence) -> Vec<Span> {
     let mut slow = Vec::new();
     // The newest offer to each: a station has few at a time.
     let mut open: Vec<(Duration, Token, MacAddr)> = Vec::new();
-    for seen in &evidence.sent {
+    let calms: Vec<Span> = evidence
+        .cycles
+        .iter()
+        .filter_map(Cycle::calm_span)
+        .collect();
+    let sent = calms.iter().flat_map(|calm| evidence.sent_in(*calm));
+    for seen in sent {
         let author = seen.author;
         open.retain(|(since, token, taker)| {
             let answered = *taker == author && answers(&seen.message, token);

@@ -1,1 +1,336 @@
+//! Runs that nobody has made, to see that each check can fail.
 
+use std::time::Duration;
+
+use ring_segment::{Digest, ETHERTYPE, MacAddr, Message, Seen, Timing, Token, frame};
+use serde_json::json;
+
+use super::evidence::{CrashTime, Cycle, Span};
+use super::{Evidence, Rule, Verdict, judge};
+use crate::cast::Cast;
+
+const DIGEST: Digest = Digest { size: 4, hash: 7 };
+const CALM: u64 = 1000;
+const END: u64 = 7000;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn span(from: u64, to: u64) -> Span {
+    Span {
+        from: ms(from),
+        to: ms(to),
+    }
+}
+
+fn mac(place: usize) -> MacAddr {
+    MacAddr::new(
+        2,
+        0,
+        0,
+        0,
+        0,
+        u8::try_from(place + 1).expect("there are five"),
+    )
+}
+
+fn everybody() -> MacAddr {
+    MacAddr::broadcast()
+}
+
+fn token(progress: u64) -> Token {
+    chain(progress, 0, 1)
+}
+
+fn chain(progress: u64, author: usize, number: u32) -> Token {
+    Token {
+        progress,
+        author: mac(author),
+        number,
+    }
+}
+
+fn here(token: Token) -> Message {
+    Message::TokenIsHere {
+        token,
+        digest: DIGEST,
+        data: Vec::new(),
+    }
+}
+
+fn take(token: Token) -> Message {
+    Message::TakeToken {
+        token,
+        digest: DIGEST,
+        data: Vec::new(),
+    }
+}
+
+/// Three daemons, a member and a stranger, in one cycle with a calm from `CALM` to `END`.
+struct Tale {
+    evidence: Evidence,
+    /// Where what was sent does not arrive.
+    deaf: Option<(Duration, usize)>,
+}
+
+impl Tale {
+    fn new() -> Self {
+        let macs: Vec<MacAddr> = (0..5).map(mac).collect();
+        let cast = Cast::new(&macs, 3, 1);
+        let mut evidence = Evidence::empty(cast, Timing::patient(ms(100)));
+        evidence.end = ms(END);
+        evidence.cycles.push(Cycle {
+            number: 1,
+            calm: Some(ms(CALM)),
+            ends: ms(END),
+            ..Cycle::default()
+        });
+        Self {
+            evidence,
+            deaf: None,
+        }
+    }
+
+    /// One token goes round from station to station, 10 ms each.
+    fn rotates(mut self, from: u64, to: u64, first: Token) -> Self {
+        let mut token = first;
+        for at in (from..to).step_by(10) {
+            let holder = usize::try_from(at / 10 % 4).expect("it is small");
+            self = self.sends(at, holder, everybody(), &here(token));
+            token.progress += 1;
+            self = self.sends(at + 9, holder, mac((holder + 1) % 4), &take(token));
+        }
+        self
+    }
+
+    fn sends(mut self, at: u64, from: usize, to: MacAddr, message: &Message) -> Self {
+        let bytes = frame(to, mac(from), ETHERTYPE, &message.payload(mac(from)));
+        let seen = Seen::read(ms(at), from, bytes).expect("it is long enough");
+        self.evidence.sent.push(seen);
+        self
+    }
+
+    fn late(mut self, from: u64, to: u64) -> Self {
+        self.evidence
+            .late
+            .push((span(from, to), "metronome".to_owned()));
+        self
+    }
+
+    fn crash(mut self, station: usize, from: u64, to: u64) -> Self {
+        let span = span(from, to);
+        self.evidence.cycles[0]
+            .crashes
+            .push(CrashTime { station, span });
+        self
+    }
+
+    fn asked(mut self, at: u64, hash: &str) -> Self {
+        let status = json!({ "state": "WAITER", "ring_hash": hash, "members": [0, 0, 0, 0] });
+        self.evidence.cycles[0].statuses = Some((ms(at), vec![(0, status)]));
+        self
+    }
+
+    fn judged(mut self) -> Verdict {
+        self.evidence.sent.sort_by_key(|seen| seen.at);
+        for seen in &self.evidence.sent {
+            for place in (0..4).filter(|place| *place != seen.port) {
+                let meant = seen.is_broadcast() || seen.dst == mac(place);
+                if meant && self.deaf != Some((seen.at, place)) {
+                    let mut copy = seen.clone();
+                    (copy.port, copy.at) = (place, seen.at + Duration::from_micros(50));
+                    self.evidence.delivered.push(copy);
+                }
+            }
+        }
+        judge(&self.evidence)
+    }
+
+    #[track_caller]
+    fn passes(self) -> Verdict {
+        let verdict = self.judged();
+        assert_eq!(verdict.findings, [], "it must pass");
+        verdict
+    }
+
+    #[track_caller]
+    fn is_found(self, rule: Rule, words: &str) {
+        let verdict = self.judged();
+        let found = |it: &super::Finding| it.rule == rule && it.text.contains(words);
+        assert!(verdict.findings.iter().any(found), "{:?}", verdict.findings);
+    }
+}
+
+fn calm() -> Tale {
+    Tale::new().rotates(CALM, END, token(10))
+}
+
+#[test]
+fn a_token_that_goes_round_passes_and_is_judged() {
+    let verdict = calm().asked(END - 1, "0000000000000007").passes();
+    let judged = verdict
+        .counts
+        .iter()
+        .find(|(what, _)| what.contains("demanded"));
+    assert!(
+        judged.is_some_and(|(_, millis)| *millis > 4000),
+        "{judged:?}"
+    );
+    assert_eq!(verdict.settling[0].value.to_bits(), 0.0_f64.to_bits());
+}
+
+#[test]
+fn equal_tokens_are_found_even_among_the_faults() {
+    let tale = calm().sends(200, 0, everybody(), &here(token(3)));
+    let tale = tale.sends(210, 1, everybody(), &here(token(3)));
+    tale.is_found(Rule::EqualTokens, "equal tokens");
+}
+
+fn with_rival(at: u64) -> Tale {
+    calm().sends(at, 2, everybody(), &here(chain(900, 2, 5)))
+}
+
+#[test]
+fn a_second_owner_is_allowed_within_the_bound_and_found_after_it() {
+    let verdict = with_rival(CALM + 1100).passes();
+    assert!(verdict.settling[0].value > 1.0);
+    with_rival(CALM + 1500).is_found(Rule::OneOwner, "two owners");
+}
+
+#[test]
+fn a_second_owner_is_not_judged_soon_after_the_machine_was_late() {
+    with_rival(3000).late(2500, 2600).passes();
+    with_rival(3900)
+        .late(2500, 2600)
+        .is_found(Rule::OneOwner, "two owners");
+}
+
+#[test]
+fn a_ring_without_an_owner_is_found() {
+    let tale = Tale::new().rotates(CALM, 4000, token(10));
+    tale.is_found(Rule::OneOwner, "nobody claimed");
+}
+
+fn with_want(others: u64) -> Tale {
+    let mut tale = Tale::new().rotates(CALM, 2500, token(10));
+    tale.evidence.cycles[0].wants = Some(span(2500, 6000));
+    tale = tale.asked(END - 1, "0000000000000007");
+    tale = tale.sends(2500, 3, everybody(), &Message::WantToken);
+    for turn in 0..others {
+        let holder = usize::try_from(turn % 3).expect("it is small");
+        let message = here(token(200 + turn));
+        tale = tale.sends(2510 + turn * 10, holder, everybody(), &message);
+    }
+    let at = 2510 + others * 10;
+    tale = tale.sends(at, 3, everybody(), &here(token(200 + others)));
+    tale.rotates(at + 10, END, token(300))
+}
+
+#[test]
+fn a_member_that_waits_for_more_than_its_turns_is_found() {
+    let verdict = with_want(5).passes();
+    assert_eq!(verdict.services[0].value.to_bits(), 5.0_f64.to_bits());
+    with_want(6).is_found(Rule::Service, "others had it 6 times");
+    with_want(6).late(2520, 2560).passes();
+}
+
+fn with_crash(successor: u64) -> Tale {
+    // The holder at 4000 is station 0, which dies right after it has said so.
+    let mut tale = Tale::new()
+        .rotates(CALM, 4000, token(10))
+        .crash(0, 4001, 6000);
+    tale = tale.sends(4000, 0, everybody(), &here(token(310)));
+    let elected = chain(900, 1, 8);
+    tale = tale.sends(
+        successor - 100,
+        1,
+        everybody(),
+        &Message::GeneratingToken { token: elected },
+    );
+    tale = tale.sends(successor, 1, everybody(), &here(elected));
+    tale.rotates(successor + 10, END, chain(901, 1, 8))
+}
+
+#[test]
+fn a_successor_that_comes_too_late_is_found() {
+    let verdict = with_crash(4700).passes();
+    assert!((verdict.fail_overs[0].value - 0.699).abs() < 1e-9);
+    with_crash(4850).is_found(Rule::FailOver, "came after");
+    let late = with_crash(4850).late(4300, 4400).passes();
+    assert!(late.fail_overs[0].disturbed);
+}
+
+#[test]
+fn an_owner_without_a_successor_is_found() {
+    let tale = Tale::new()
+        .rotates(CALM, 4000, token(10))
+        .crash(0, 4001, 6000);
+    let tale = tale.sends(4000, 0, everybody(), &here(token(310)));
+    tale.is_found(Rule::FailOver, "nobody took the place");
+}
+
+#[test]
+fn an_election_that_costs_too_many_frames_is_found() {
+    let storm = (0..30).fold(with_crash(4700), |tale, n| {
+        tale.sends(4400 + n, 2, everybody(), &Message::WhereIsToken)
+    });
+    storm.is_found(Rule::FailOver, "cost 32 broadcasts");
+}
+
+#[test]
+fn tables_that_differ_are_found_on_the_wire_and_in_the_status() {
+    let alien = Message::Ping {
+        digest: Digest { size: 3, hash: 1 },
+        ip: [0; 16],
+    };
+    let asked = || calm().asked(END - 1, "0000000000000007");
+    asked()
+        .sends(END - 2, 2, mac(0), &alien)
+        .is_found(Rule::EqualTables, "ringd 3 tells");
+    calm()
+        .asked(END - 1, "00000000000000ff")
+        .is_found(Rule::EqualTables, "shows 00000000000000ff");
+    let verdict = asked().sends(3000, 2, mac(0), &alien).passes();
+    assert!((verdict.tables[0].value - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_offer_that_a_live_member_ignores_is_found() {
+    let mut tale = Tale::new().rotates(CALM, 3000, token(10));
+    for at in [3000, 3025, 3050] {
+        tale = tale.sends(at, 0, mac(1), &take(token(300)));
+    }
+    tale.is_found(Rule::Frames, "ringd 2 said nothing more");
+}
+
+#[test]
+fn a_frame_that_the_protocol_forbids_is_found() {
+    calm()
+        .sends(50, 0, everybody(), &take(token(5)))
+        .is_found(Rule::Frames, "to everybody");
+}
+
+#[test]
+fn a_network_that_loses_or_makes_frames_in_a_calm_is_found() {
+    let mut tale = calm();
+    tale.deaf = Some((ms(3000), 2));
+    tale.is_found(Rule::Instruments, "lost in a calm on its way to ringd 3");
+    let mut tale = calm();
+    let ghost = tale.evidence.sent[0].clone();
+    let bytes = frame(mac(2), mac(1), ETHERTYPE, &Message::Leaving.payload(mac(1)));
+    tale.evidence.delivered.push(Seen { bytes, ..ghost });
+    tale.is_found(Rule::Instruments, "nobody sent");
+}
+
+#[test]
+fn a_dead_daemon_and_a_recording_with_gaps_are_found() {
+    let mut tale = calm();
+    tale.evidence
+        .died
+        .push((ms(9), 1, "exit status: 101".to_owned()));
+    tale.evidence.blind.push((ms(9), 3));
+    let verdict = tale.judged();
+    let rules: Vec<Rule> = verdict.findings.iter().map(|it| it.rule).collect();
+    assert!(rules.contains(&Rule::Death) && rules.contains(&Rule::Instruments));
+}

@@ -16,7 +16,7 @@ const EDGE: Duration = Duration::from_millis(200);
 /// How long frames were under way in calm times.
 #[derive(Debug, Default)]
 pub struct Transit {
-    /// Frames that took longer than half a TAKE_TIMEOUT: the switch itself was late.
+    /// Frames that took longer than a TAKE_TIMEOUT: the switch itself was late.
     pub slow: Vec<Span>,
 }
 
@@ -79,7 +79,7 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
         to: cycle.ends.saturating_sub(EDGE),
     };
     let ring = evidence.cast.ring();
-    let limit = evidence.timing.take_timeout / 2;
+    let limit = evidence.timing.take_timeout;
     for seen in evidence.sent_in(inner) {
         for place in receivers(evidence, &ring, seen) {
             let arrived = arrivals

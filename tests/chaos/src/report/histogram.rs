@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::check::Sample;
 
 const LEFT: f64 = 44.0;
-const WIDTH: f64 = 620.0;
+const WIDTH: f64 = 510.0;
 const HEIGHT: f64 = 150.0;
 const TOP: f64 = 22.0;
 const MOST_BINS: usize = 60;
@@ -47,7 +47,7 @@ impl Histogram<'_> {
         let bottom = TOP + HEIGHT;
         let every = count.div_ceil(10);
         html! {
-            svg viewBox="0 0 700 206" width="700" height="206"
+            svg viewBox="0 0 590 206" width="590" height="206"
                 xmlns="http://www.w3.org/2000/svg" role="img" {
                 text x=(LEFT - 6.0) y=(TOP + 6.0) class="name" { (tallest) }
                 text x=(LEFT - 6.0) y=(bottom) class="name" { "0" }

@@ -1,18 +1,19 @@
 //! What each station was at what time, from the daemons' own logs and what was done to them.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use ring_segment::{Message, Seen, Token, is_claim};
+use ring_segment::{MacAddr, Message, Seen, Token, is_claim};
 
 use crate::check::{Change, Evidence, Span};
 
-/// What a station was.
+/// What a station was, in the order in which they are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mood {
     /// Its state.
-    Owner,
-    /// Its state.
     Waiter,
+    /// Its state.
+    Owner,
     /// Its state.
     Looser,
     /// Its state.
@@ -24,7 +25,7 @@ pub enum Mood {
 }
 
 impl Mood {
-    /// All of them, the more notable the later.
+    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Waiter,
         Self::Owner,
@@ -148,52 +149,42 @@ pub enum Way {
 pub struct Hop {
     /// When it was first said.
     pub at: Duration,
-    /// From where: the lane of the last claim before.
-    pub from: Option<usize>,
+    /// The lane of its last holder, or of its maker.
+    pub from: usize,
     /// The lane of its holder.
     pub to: usize,
     /// How.
     pub way: Way,
 }
 
-/// All ways of the token, by what its holders said.
+/// All ways of all tokens, by what their holders said: of each chain its newest holder is known.
 #[must_use]
 pub fn hops(evidence: &Evidence) -> Vec<Hop> {
     let mut hops = Vec::new();
-    let mut last: Option<(usize, Token)> = None;
-    let mut stood: Option<Token> = None;
+    let mut newest: HashMap<(MacAddr, u32), (usize, u64)> = HashMap::new();
+    let mut stood: HashSet<(MacAddr, u32)> = HashSet::new();
     for seen in &evidence.sent {
         if let Message::GeneratingToken { token } = seen.message {
-            stood = Some(token);
+            stood.insert(token.chain());
         }
         let Some(token) = held(seen) else { continue };
-        let same_chain = last.is_some_and(|(_, before)| before.chain() == token.chain());
-        let older = last.is_some_and(|(_, before)| {
-            before.chain() == token.chain() && before.progress >= token.progress
-        });
-        let same_holder = last.is_some_and(|(place, _)| place == seen.port);
-        if older || (same_holder && same_chain) {
+        let before = newest.get(&token.chain()).copied();
+        if before.is_some_and(|(_, progress)| token.progress <= progress) {
             continue;
         }
-        let elected = stood.is_some_and(|stood| stood.chain() == token.chain());
-        let way = if same_chain {
-            Way::Handed
-        } else if elected {
-            Way::Elected
-        } else if same_holder {
-            Way::Minted
-        } else {
-            // Two rings at once: neither has moved.
-            last = Some((seen.port, token));
-            continue;
+        newest.insert(token.chain(), (seen.port, token.progress));
+        let (from, way) = match before {
+            Some((place, _)) if place == seen.port => continue,
+            Some((place, _)) => (place, Way::Handed),
+            None if stood.contains(&token.chain()) => (seen.port, Way::Elected),
+            None => (seen.port, Way::Minted),
         };
         hops.push(Hop {
             at: seen.at,
-            from: last.map(|(place, _)| place),
+            from,
             to: seen.port,
             way,
         });
-        last = Some((seen.port, token));
     }
     hops
 }

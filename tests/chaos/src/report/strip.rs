@@ -18,7 +18,7 @@ const LANE: f64 = 15.0;
 const GAP: f64 = 4.0;
 const FAULT_ROW: f64 = 13.0;
 /// Of a row of the overview, which has no words in it.
-const THIN_ROW: f64 = 7.0;
+const THIN_ROW: f64 = 10.0;
 const AXIS: f64 = 18.0;
 /// More hops than this a pixel are a bar of their number.
 const DENSEST: f64 = 0.12;
@@ -108,7 +108,7 @@ impl Strip<'_> {
                 kinds().position(|it| it == kind).unwrap_or(0)
             } else {
                 // Words need room: a row is free a while after its last fault.
-                let room = self.per_pixel() * 170;
+                let room = self.per_pixel() * 240;
                 let free = ends.iter().position(|end| *end <= span.from);
                 let row = free.unwrap_or(ends.len());
                 ends.resize(ends.len().max(row + 1), Duration::ZERO);
@@ -149,10 +149,7 @@ impl Strip<'_> {
     fn draw_calm(&self, bottom: f64) -> Markup {
         let cycles = self.evidence.cycles.iter();
         let calms = cycles.filter_map(|cycle| {
-            let span = Span {
-                from: cycle.calm?,
-                to: cycle.ends,
-            };
+            let span = cycle.calm_span()?;
             Some((span, cycle.starved)).filter(|_| self.overlaps(span))
         });
         html! {
@@ -193,8 +190,7 @@ impl Strip<'_> {
         let mut marks = Vec::new();
         for hop in seen {
             let x = self.x(hop.at);
-            let before = hop.from.and_then(middle);
-            let (Some(before), Some(after)) = (before.or(middle(hop.to)), middle(hop.to)) else {
+            let (Some(before), Some(after)) = (middle(hop.from), middle(hop.to)) else {
                 continue;
             };
             if sparse {
