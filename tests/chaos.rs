@@ -14,7 +14,7 @@ use ring_chaos::run::{Script, run};
 use ring_segment::{Timing, binaries, trials};
 
 /// A cycle lasts some fifteen seconds, and a new one begins as long as there is time.
-const LASTS: Duration = Duration::from_secs(14);
+const LASTS: Duration = Duration::from_secs(20);
 const SEED: u64 = 7;
 
 fn main() -> ExitCode {

@@ -100,6 +100,10 @@ pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     Ok(frames)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in map_err, which hands it over"
+)]
 fn explain(error: PcapError) -> anyhow::Error {
     anyhow!("a recording: {error}")
 }

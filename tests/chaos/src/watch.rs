@@ -60,7 +60,7 @@ impl Recorder {
     ) -> Result<()> {
         let mut dice = Rng::with_seed(1);
         loop {
-            let last = over.load(Ordering::Relaxed);
+            let finish = over.load(Ordering::Relaxed);
             self.write(segment, pool, &mut dice)?;
             let captures = self.arrivals.iter().chain([segment.capture()]);
             let lost = captures.map(Capture::lost).sum();
@@ -68,7 +68,7 @@ impl Recorder {
                 let frames = lost - std::mem::replace(&mut self.lost, lost);
                 journal.note(What::Blind { frames })?;
             }
-            if last {
+            if finish {
                 return Ok(());
             }
             thread::sleep(TURN);

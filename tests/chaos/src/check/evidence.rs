@@ -26,6 +26,12 @@ pub struct Span {
 }
 
 impl Span {
+    /// How long it is.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.to.saturating_sub(self.from)
+    }
+
     /// Whether a time lies in it.
     #[must_use]
     pub fn holds(&self, at: Duration) -> bool {

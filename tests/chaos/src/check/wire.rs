@@ -98,7 +98,7 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
                     let text = format!("lost in a calm on its way to {name}: {seen:?}");
                     verdict.find(seen.at, Rule::Instruments, text);
                 }
-                Some(at) if at - seen.at > limit => transit.slow.push(Span {
+                Some(at) if at > seen.at + limit => transit.slow.push(Span {
                     from: seen.at,
                     to: at,
                 }),

@@ -107,9 +107,14 @@ impl Member {
         self.wish.is_some()
     }
 
-    /// Wants the token, to hold it for a while.
+    /// Wants the token, to hold it for a while: at once if it has it.
     pub fn want(&mut self, now: Duration, hold: Duration) {
-        self.wish.get_or_insert((hold, now));
+        match &mut self.role {
+            Role::Owner(tenure) if tenure.passing.is_none() => tenure.done = now + hold,
+            _ => {
+                self.wish.get_or_insert((hold, now));
+            }
+        }
     }
 
     /// When [`Member::wake`] has something to do.

@@ -152,7 +152,7 @@ fn a_wanting_member_comes_first_and_asks_every_period() {
     let mut member = waiter();
     member.want(ms(10), HOLD);
     let want = (MacAddr::broadcast(), Message::WantToken);
-    assert_eq!(member.wake(ms(10)), [want.clone()]);
+    assert_eq!(member.wake(ms(10)), std::slice::from_ref(&want));
     assert_eq!(member.deadline(), ms(110));
     assert_eq!(member.wake(ms(110)), [want]);
     let (mut member, _) = owner();
@@ -182,4 +182,15 @@ fn an_owner_that_overslept_gives_up() {
     let (mut member, _) = owner();
     member.wake(ms(402));
     assert_eq!(member.state(), "LOOSER");
+}
+
+#[test]
+fn whoever_has_the_token_need_not_ask_for_it() {
+    let (mut member, _) = owner();
+    member.want(ms(20), HOLD);
+    assert!(!member.wants() && member.wake(ms(39)).is_empty());
+    assert!(names(&member.wake(ms(40)), mac(3), 7));
+    member.want(ms(41), HOLD);
+    let want = (MacAddr::broadcast(), Message::WantToken);
+    assert_eq!(member.wake(ms(41)), [want]);
 }

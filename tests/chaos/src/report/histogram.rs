@@ -58,7 +58,7 @@ impl Histogram<'_> {
                     rect x=(from) y=(bottom - tall) width=(width - 1.0) height=(tall) class="bar" {}
                     rect x=(from) y=(bottom - tall - grey) width=(width - 1.0) height=(grey)
                         class="greybar" {}
-                    @if at as usize % every == 0 {
+                    @if (at as usize).is_multiple_of(every) {
                         text x=(from) y=(bottom + 14.0) class="time" {
                             (format_value(f64::from(at) * self.bin))
                         }

@@ -221,7 +221,7 @@ impl Scene<'_> {
         let mut kinds: BTreeMap<&str, (u32, Duration)> = BTreeMap::new();
         for done in &self.evidence.faults {
             let entry = kinds.entry(&done.kind).or_default();
-            *entry = (entry.0 + 1, entry.1 + (done.span.to - done.span.from));
+            *entry = (entry.0 + 1, entry.1 + done.span.length());
         }
         html! {
             table {

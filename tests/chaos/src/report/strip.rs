@@ -72,13 +72,13 @@ impl Strip<'_> {
     }
 
     fn x(&self, at: Duration) -> f64 {
-        let length = (self.span.to - self.span.from).as_secs_f64();
+        let length = self.span.length().as_secs_f64();
         let since = at.as_secs_f64() - self.span.from.as_secs_f64();
         LEFT + (since / length).clamp(0.0, 1.0) * WIDTH
     }
 
     fn per_pixel(&self) -> Duration {
-        (self.span.to - self.span.from).div_f64(WIDTH)
+        self.span.length().div_f64(WIDTH)
     }
 
     fn overlaps(&self, span: Span) -> bool {
@@ -226,7 +226,7 @@ impl Strip<'_> {
     }
 
     fn draw_axis(&self, bottom: f64) -> Markup {
-        let length = (self.span.to - self.span.from).as_secs_f64();
+        let length = self.span.length().as_secs_f64();
         let steps = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
         let step = steps.into_iter().find(|step| length / step <= 16.0);
         let step = step.unwrap_or(600.0);
