@@ -93,13 +93,21 @@ impl Tale {
     }
 
     /// One token goes round from station to station, 10 ms each.
-    fn rotates(mut self, from: u64, to: u64, first: Token) -> Self {
-        let mut token = first;
-        for at in (from..to).step_by(10) {
-            let holder = usize::try_from(at / 10 % 4).expect("it is small");
-            self = self.sends(at, holder, everybody(), &here(token));
+    fn rotates(self, from: u64, to: u64, first: Token) -> Self {
+        let turns = (to - from) / 10;
+        let holders = (0..=turns).map(|turn| usize::try_from(turn % 4).expect("it is small"));
+        let holders: Vec<usize> = holders.collect();
+        self.passes_on(from, first, &holders)
+    }
+
+    /// A token goes from one to the next, 10 ms each, and is only offered to the last.
+    fn passes_on(mut self, from: u64, first: Token, holders: &[usize]) -> Self {
+        let (mut at, mut token) = (from, first);
+        for pair in holders.windows(2) {
+            self = self.sends(at, pair[0], everybody(), &here(token));
             token.progress += 1;
-            self = self.sends(at + 9, holder, mac((holder + 1) % 4), &take(token));
+            self = self.sends(at + 9, pair[0], mac(pair[1]), &take(token));
+            at += 10;
         }
         self
     }
@@ -212,20 +220,15 @@ fn a_ring_without_an_owner_is_found() {
     tale.finds(Rule::OneOwner, "nobody claimed");
 }
 
-fn with_want(others: u64) -> Tale {
+/// Station 3 wants the token at 2500, when station 2 has it, and gets it after so many others.
+fn with_want(others: usize) -> Tale {
     let mut tale = Tale::new().rotates(CALM, 2500, token(10));
-    tale.evidence.cycles[0].wants = Some(span(2500, 6000));
     tale = tale.asked(END - 1, "0000000000000007");
-    tale = tale.sends(2500, 3, everybody(), &Message::WantToken);
-    for turn in 0..others {
-        let holder = usize::try_from(turn % 3).expect("it is small");
-        let message = here(token(200 + turn));
-        tale = tale.sends(2510 + turn * 10, holder, everybody(), &message);
-    }
-    let at = 2510 + others * 10;
-    tale = tale.sends(at, 3, everybody(), &here(token(200 + others)));
-    let author = usize::try_from((at / 10 + 1) % 4).expect("it is small");
-    tale.rotates(at + 10, END, chain(900, author, 2))
+    tale = tale.sends(2495, 3, everybody(), &Message::WantToken);
+    tale.evidence.cycles[0].wants = Some(span(2495, 6000));
+    let mut holders: Vec<usize> = [2, 0, 1].into_iter().cycle().take(others).collect();
+    holders.extend((0..450).map(|turn| (turn + 3) % 4));
+    tale.passes_on(2500, token(160), &holders)
 }
 
 #[test]

@@ -36,7 +36,13 @@ fn check_cycle(
         from: wants.from,
         to: end,
     });
-    let began = tenures(frames);
+    // A tenure that had begun before is none that comes before the want.
+    let whole = Span {
+        from: cycle.begins,
+        to: end,
+    };
+    let mut began = tenures(evidence.sent_in(whole));
+    began.retain(|tenure| tenure.since >= wants.from);
     let mut began = began.iter().peekable();
     let mut open: HashMap<MacAddr, Want> = HashMap::new();
     let members = most_members(evidence, cycle);
