@@ -47,8 +47,8 @@ pub struct Lab2 {
     pub(super) want: bool,
     /// When a PING was last broadcast because somebody held a wrong ip for this node.
     pub(super) corrected: Option<Instant>,
-    /// When an OWNER last answered a heartbeat that its own token had overtaken.
-    pub(super) echoed: Option<Instant>,
+    /// When an OWNER last answered a weaker claim.
+    pub(super) answered: Option<Instant>,
     /// When `known` was last strengthened, or heard of as alive.
     pub(super) vouched: Option<Instant>,
     /// When a WAITER last told a holder of a stronger token.
@@ -103,7 +103,7 @@ impl Lab2 {
             unacknowledged: None,
             want: false,
             corrected: None,
-            echoed: None,
+            answered: None,
             vouched: None,
             objected: None,
             rival: None,

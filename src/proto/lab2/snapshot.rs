@@ -44,7 +44,7 @@ impl Lab2 {
             unacknowledged,
             want,
             corrected,
-            echoed,
+            answered,
             vouched,
             objected,
             rival,
@@ -70,7 +70,7 @@ impl Lab2 {
         writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
         writer.within(*corrected, heartbeat);
-        writer.within(*echoed, heartbeat);
+        writer.within(*answered, heartbeat.max(constants.take_timeout));
         writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
         writer.within(*objected, heartbeat);
         writer.timers(timers);

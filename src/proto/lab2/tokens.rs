@@ -61,20 +61,26 @@ impl Lab2 {
         }
     }
 
-    /// Whether an OWNER heard no more than an earlier tenure of its own chain that needs no answer:
-    /// one that the token has overtaken on its way, or one soon after another that was answered.
-    /// In a fast rotation the answers would be overtaken in their turn, and be answered by the
-    /// next OWNER, and so double with every hop.
+    /// Whether a weaker claim needs no answer: an earlier tenure of the own chain that the token has
+    /// overtaken on its way, or a claim soon after one that was answered, to all. The answers may
+    /// be overtaken in their turn, and be answered by the next OWNER: they would double every time.
     fn is_echo(&mut self, theirs: Token, tenure: Tenure) -> bool {
-        if !theirs.same_chain(&tenure.token) {
-            return false;
-        }
+        let own_chain = theirs.same_chain(&tenure.token);
         let overtaken = |before| theirs.is_stronger_than(&before);
-        let echo = tenure.known_before.is_some_and(overtaken) || !self.is_due(self.echoed);
-        if !echo {
-            self.echoed = Some(self.now.monotonic);
+        if own_chain && tenure.known_before.is_some_and(overtaken) {
+            return true;
         }
-        echo
+        let pause = if own_chain {
+            self.constants.heartbeat
+        } else {
+            self.constants.take_timeout
+        };
+        let now = self.now.monotonic;
+        let soon = self.answered.is_some_and(|at| now.since(at) < pause);
+        if !soon {
+            self.answered = Some(now);
+        }
+        soon
     }
 
     /// TAKE_TOKEN: an offer, or a duplicate of one.
