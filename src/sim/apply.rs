@@ -129,9 +129,7 @@ impl<M: Subject> World<M> {
                     0 => NO_IP,
                     _ => ip(node, number),
                 };
-                if self.nodes[node].is_running() {
-                    self.link_up(node);
-                }
+                self.link_up(node);
             }
             _ => {}
         }
@@ -152,6 +150,9 @@ impl<M: Subject> World<M> {
         }
         self.nodes[at].paused = false;
         self.go_on(at);
+        if std::mem::take(&mut self.nodes[at].moved) {
+            self.link_up(at);
+        }
         if std::mem::take(&mut self.nodes[at].done_late) {
             self.nodes[at].job = None;
             self.command(at, Command::WorkDone);
@@ -228,9 +229,7 @@ impl<M: Subject> World<M> {
 
     fn change_mac(&mut self, at: usize, mac: MacAddr) {
         self.nodes[at].mac = mac;
-        if self.nodes[at].is_running() {
-            self.link_up(at);
-        }
+        self.link_up(at);
     }
 
     /// Frames that were captured earlier are sent again as they are.

@@ -20,7 +20,8 @@ pub(super) const fn chain(token: &Token) -> Chain {
 pub(super) struct Exemptions {
     shared: BTreeSet<MacAddr>,
     forgetful: BTreeSet<MacAddr>,
-    clocks_differ: bool,
+    /// Tokens may be ahead of a wall clock.
+    floor_is_void: bool,
     tainted: BTreeSet<Chain>,
 }
 
@@ -41,7 +42,7 @@ impl Exemptions {
     /// A wall clock is not right any more. Tokens carry it to all nodes as their progress, so from
     /// now on a node that has lost its state file can be behind what it has forgotten.
     pub(super) fn set_clock(&mut self) {
-        self.clocks_differ = true;
+        self.floor_is_void = true;
     }
 
     /// A node that has lost its state file was sent an offer captured earlier, which it may have
@@ -54,8 +55,10 @@ impl Exemptions {
     }
 
     /// Bits of a token, or of the address that it goes to, flipped and no checksum noticed: a
-    /// token that nobody made, or a chain that is offered to two. Frames are not authenticated.
+    /// token that nobody made, or a chain that is offered to two. Frames are not authenticated. Its
+    /// progress may be ahead of all clocks, see [`set_clock`](Self::set_clock).
     pub(super) fn corrupt(&mut self, token: &Token) {
+        self.floor_is_void = true;
         self.taint(token);
     }
 
@@ -74,7 +77,7 @@ impl Exemptions {
     pub(super) fn identity(&self, token: &Token) -> bool {
         self.tainted.contains(&chain(token))
             || self.shared.contains(&token.author)
-            || self.clocks_differ && self.forgetful.contains(&token.author)
+            || self.floor_is_void && self.forgetful.contains(&token.author)
     }
 
     /// Whether a node may tell of a chain of its own address that it has not stored: it is not the

@@ -75,6 +75,8 @@ pub(super) struct Node<M> {
     pub(super) job: Option<Job>,
     /// The work was done while the process stood still.
     pub(super) done_late: bool,
+    /// The interface's addresses changed while the process stood still.
+    pub(super) moved: bool,
     /// Its state file was lost: it is not started before this time.
     pub(super) down_until: u64,
 }
@@ -101,6 +103,7 @@ impl<M> Node<M> {
             last_held: None,
             job: None,
             done_late: false,
+            moved: false,
             down_until: 0,
         }
     }

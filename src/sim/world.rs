@@ -452,9 +452,16 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// The node's link is up, with whatever addresses it has now.
+    /// The node's link is up, with whatever addresses it has now. A process that stands still sees
+    /// that when it goes on, a dead one when it starts.
     pub(super) fn link_up(&mut self, at: usize) {
-        let Node { mac, ip, .. } = self.nodes[at];
+        let Node {
+            mac, ip, paused, ..
+        } = self.nodes[at];
+        if paused {
+            self.nodes[at].moved = true;
+            return;
+        }
         let state = LinkState::Up { mac, ip, mtu: MTU };
         self.input(at, |driver, now, surroundings| {
             driver.link_changed(now, state, surroundings);
@@ -475,6 +482,7 @@ impl<M: Subject> World<M> {
         node.busy_until = 0;
         node.job = None;
         node.done_late = false;
+        node.moved = false;
         node.may_use = false;
         if node.held.take().is_some() {
             self.owners.retain(|&owner| owner != at);
