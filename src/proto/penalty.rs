@@ -2,21 +2,21 @@
 //! document, "Candidate selection and penalties").
 
 /// The most turns that a member is passed over, whatever it did.
-const CAP: u32 = 1 << 10;
+const CAP: u16 = 1 << 10;
 
 /// One member's record with this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Penalty {
-    failures: u32,
-    turns: u32,
+    failures: u16,
+    turns: u16,
 }
 
 impl Penalty {
     /// A hand-over failed: after the k-th in a row, 2^k − 1 turns are passed over.
     pub fn fail(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        self.turns = 1_u32
-            .checked_shl(self.failures)
+        self.turns = 1_u16
+            .checked_shl(u32::from(self.failures))
             .map_or(CAP, |doubled| CAP.min(doubled - 1));
     }
 
@@ -45,13 +45,13 @@ impl Penalty {
     /// For how many more turns the member is passed over.
     #[must_use]
     pub const fn turns(&self) -> u32 {
-        self.turns
+        self.turns as u32
     }
 
     /// How many hand-overs have failed in a row.
     #[must_use]
     pub const fn failures(&self) -> u32 {
-        self.failures
+        self.failures as u32
     }
 }
 

@@ -45,6 +45,12 @@ impl<const N: usize> Timers<N> {
         self.due[timer.index()].is_some()
     }
 
+    /// When a timer is due; `None`: it is not set.
+    #[must_use]
+    pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
+        self.due[timer.index()]
+    }
+
     /// Stops a timer and says whether it was due by `now`.
     pub fn take_due<K: TimerKind>(&mut self, timer: K, now: Instant) -> bool {
         let due = &mut self.due[timer.index()];
@@ -53,12 +59,6 @@ impl<const N: usize> Timers<N> {
             *due = None;
         }
         is_due
-    }
-
-    /// When a timer is due; `None`: it is not set.
-    #[must_use]
-    pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
-        self.due[timer.index()]
     }
 
     /// When the next timer is due.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Frame, Message};
 use ring_codec::{DecodeError, MacAddr, Problem};
 
-use super::table::{Inserted, Peer};
+use super::crowd::FOLLOWERS;
+use super::table::Inserted;
 use super::{DropReason, Event, Lab2};
 use crate::proto::time::Instant;
 
@@ -63,19 +64,25 @@ impl Lab2 {
     }
 
     fn note_author(&mut self, envelope: Envelope) {
-        let inserted = self.table.insert(envelope.from);
-        match inserted {
-            Inserted::New(_) => self.member_added(envelope.from),
-            Inserted::Full => self.event(Event::TableFull {
-                author: envelope.from,
-            }),
-            Inserted::Known(_) => {}
-        }
-        if let Some(peer) = self.table.peer_mut(envelope.from) {
-            peer.owed_ping |= matches!(inserted, Inserted::New(_)) && envelope.broadcast;
-            peer.last_seen = peer.last_seen.max(Some(envelope.at));
-            peer.penalty.heard();
-        }
+        let Envelope {
+            from,
+            broadcast,
+            at: arrived,
+        } = envelope;
+        let at = match self.table.insert(from) {
+            Inserted::Known(at) => at,
+            Inserted::New(at) => {
+                let owed =
+                    broadcast && !self.is_large() && self.table.follows(from, self.me(), FOLLOWERS);
+                self.table.peer_at(at).owed_ping = owed;
+                self.member_added(from);
+                at
+            }
+            Inserted::Full => return self.event(Event::TableFull { author: from }),
+        };
+        let peer = self.table.peer_at(at);
+        peer.seen(arrived);
+        peer.penalty.heard();
     }
 
     fn dispatch(&mut self, envelope: Envelope, message: &Message<'_>) {
@@ -103,14 +110,20 @@ impl Lab2 {
         }
     }
 
-    /// Section 3: a new member's broadcast is answered with PING, unless the frame has been
-    /// answered as often as one may be; then its next broadcast is.
+    /// Section 3: a new member's broadcast is answered with PING by those that follow it, unless
+    /// the frame has been answered as often as one may be; then its next broadcast is.
     fn greet(&mut self, envelope: Envelope) {
-        let owed = |peer: &mut Peer| peer.owed_ping;
-        if envelope.broadcast
-            && self.replies_left > 0
-            && self.table.peer_mut(envelope.from).is_some_and(owed)
-        {
+        if !envelope.broadcast || self.replies_left == 0 {
+            return;
+        }
+        let is_large = self.is_large();
+        let Some(peer) = self.table.peer_mut(envelope.from) else {
+            return;
+        };
+        if is_large {
+            // The holder's table tells all of it.
+            peer.owed_ping = false;
+        } else if peer.owed_ping && self.may_greet() {
             self.send_ping(envelope.from);
         }
     }

@@ -3,6 +3,7 @@
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_PROGRESS, Token};
 
+use super::input::Envelope;
 use super::outbox::Content;
 use super::role::Role;
 use super::timer::Timer;
@@ -13,7 +14,7 @@ impl Lab2 {
     /// Enters LOOSER and asks at once.
     pub(super) fn become_looser(&mut self, reason: Reason) {
         self.enter_looser(reason, self.token());
-        self.ask();
+        self.on_question_due();
     }
 
     /// A candidate goes back to LOOSER and leaves the others a LOOSER_TIMEOUT to come to an end.
@@ -30,8 +31,17 @@ impl Lab2 {
             }
         }
         self.unacknowledged = None;
+        self.against = None;
+        self.in_turn = None;
         self.change(Role::Looser, reason, token);
         self.set_owner(None);
+    }
+
+    /// It is time to ask, or will be when this node's turn has come.
+    pub(super) fn on_question_due(&mut self) {
+        if !self.waits_for_turn(Timer::Ask) {
+            self.ask();
+        }
     }
 
     /// Broadcasts WHERE_IS_TOKEN; [`asked`](Self::asked) goes on when it has left.
@@ -47,28 +57,58 @@ impl Lab2 {
     /// sent is asked again in TAKE_TIMEOUT, for silence after no question means nothing.
     pub(super) fn asked(&mut self) {
         if matches!(self.role, Role::Looser) {
+            self.against = None;
             self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
             self.timer_in(Timer::Ask, self.constants.looser_timeout());
         }
     }
 
+    /// Another LOOSER asks what this one was about to ask: that will do for both.
+    pub(super) fn overhear_question(&mut self, envelope: Envelope) {
+        let soon = self.now.monotonic + self.longest_turn();
+        let about_to_ask = self.timers.due(Timer::Ask).is_some_and(|at| at <= soon);
+        if envelope.broadcast
+            && about_to_ask
+            && !self.timers.is_set(Timer::Answer)
+            && !self.turn().is_zero()
+        {
+            self.in_turn = None;
+            self.rival = None;
+            self.asked();
+        }
+    }
+
     /// There was an answer: no election before the next question.
     pub(super) fn sleep(&mut self) {
+        self.against = None;
+        self.in_turn = self.in_turn.filter(|&timer| timer != Timer::Answer);
         self.timers.stop(Timer::Answer);
     }
 
     /// LOOSER_ANSWER_TIMEOUT has passed: a LOOSER stands for election, a candidate is elected.
     pub(super) fn on_no_answer(&mut self) {
         match self.role {
-            Role::Looser => {
-                // The next question is for who does not stand, even if it is due as well.
-                if self.timers.take_due(Timer::Ask, self.now.monotonic) {
-                    self.timer_in(Timer::Ask, self.constants.looser_timeout());
-                }
-                self.broadcast(Content::Standing(self.candidate(), Reason::NoAnswer));
-            }
+            Role::Looser => self.stand_in_turn(),
             Role::Generating(candidate) => self.generate(candidate),
             Role::Owner(_) | Role::Waiter => {}
+        }
+    }
+
+    fn stand_in_turn(&mut self) {
+        // The next question is for who does not stand, even if it is due as well.
+        let until = self.now.monotonic + self.turn();
+        if self.timers.due(Timer::Ask).is_some_and(|at| at <= until) {
+            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        }
+        if self.waits_for_turn(Timer::Answer) {
+            return;
+        }
+        let candidate = self.candidate();
+        if let Some(rival) = self.against.take() {
+            self.broadcast(Content::Standing(candidate, Reason::WeakerCandidate));
+            self.send(rival, Content::GeneratingToken(candidate));
+        } else {
+            self.broadcast(Content::Standing(candidate, Reason::NoAnswer));
         }
     }
 
@@ -81,8 +121,11 @@ impl Lab2 {
             self.sleep();
             self.rival = Some(theirs);
         } else if self.rival.is_none_or(|rival| mine.is_stronger_than(&rival)) {
-            self.broadcast(Content::Standing(mine, Reason::WeakerCandidate));
-            self.send(rival, Content::GeneratingToken(mine));
+            // In a large ring perhaps many are stronger: in its turn, unless it is beaten by then.
+            self.against = Some(rival);
+            if self.in_turn != Some(Timer::Answer) {
+                self.stand_in_turn();
+            }
         }
     }
 

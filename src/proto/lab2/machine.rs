@@ -9,6 +9,7 @@ use ring_codec::lab2::{Frame, Message, NO_IP, Token};
 use super::known::Known;
 use super::outbox::{Content, Outbox, Outgoing};
 use super::role::Role;
+use super::sweep::Sweep;
 use super::table::Table;
 use super::timer::{self, Timer};
 use super::{Command, Constants, Durable, Event, Reason};
@@ -55,6 +56,14 @@ pub struct Lab2 {
     pub(super) objected: Option<Instant>,
     /// The candidate that has beaten the own one since the last question.
     pub(super) rival: Option<Token>,
+    /// The candidate's holder that this node stands against when its turn has come.
+    pub(super) against: Option<MacAddr>,
+    /// The timer that now only waits for this node's turn.
+    pub(super) in_turn: Option<Timer>,
+    /// How tables become equal in a large ring.
+    pub(super) sweep: Sweep,
+    /// How many new members were greeted since when.
+    pub(super) greeted: (usize, Option<Instant>),
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
@@ -107,6 +116,10 @@ impl Lab2 {
             vouched: None,
             objected: None,
             rival: None,
+            against: None,
+            in_turn: None,
+            sweep: Sweep::new(),
+            greeted: (0, None),
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),
@@ -186,7 +199,8 @@ impl Lab2 {
             Timer::Heartbeat => self.on_heartbeat_due(),
             Timer::Waiter => self.become_looser(Reason::WaiterTimeout),
             Timer::Answer => self.on_no_answer(),
-            Timer::Ask => self.ask(),
+            Timer::Ask => self.on_question_due(),
+            Timer::Compare => self.ask_for_table(),
             Timer::Want => self.say_want(),
         }
     }
@@ -315,6 +329,7 @@ impl Machine for Lab2 {
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         loop {
             let outgoing = self.outbox.pop()?;
+            self.table.hash_anew();
             let message = self.message(outgoing.content);
             let frame = Frame {
                 destination: outgoing.to,

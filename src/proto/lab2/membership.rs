@@ -5,10 +5,12 @@ use ring_codec::lab2::{
     Digest, ETHERNET_HEADER_LEN, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, NO_IP,
 };
 
+use super::crowd::FOLLOWERS;
 use super::input::Envelope;
 use super::outbox::Content;
+use super::peer::Notes;
 use super::role::Role;
-use super::table::{Inserted, Peer};
+use super::table::Inserted;
 use super::timer::Timer;
 use super::{Event, Lab2};
 use crate::proto::time::Instant;
@@ -41,18 +43,25 @@ impl Lab2 {
                 ip,
             });
         }
-        let holds_token = matches!(self.role, Role::Owner(_));
-        if holds_token && digest != self.table.digest() {
-            self.send_table(envelope.from, |peer| &mut peer.answered);
+        if !matches!(self.role, Role::Owner(_)) {
+            self.overhear_ping(envelope, digest);
+        } else if self.table.differs(digest) {
+            if self.is_large() {
+                self.show_more();
+            } else {
+                self.send_table(envelope.from, |notes| &mut notes.answered);
+            }
         }
     }
 
     /// A WAITER whose table differs from the holder's makes itself known to it.
     pub(super) fn compare_with_holder(&mut self, envelope: Envelope, digest: Digest) {
-        if matches!(self.role, Role::Waiter)
-            && digest != self.table.digest()
-            && self.once_a_period(envelope.from, |peer| &mut peer.pinged)
-        {
+        if !matches!(self.role, Role::Waiter) || !self.table.differs(digest) {
+            return;
+        }
+        if self.is_large() {
+            self.plan_to_ask(digest);
+        } else if self.once_a_period(envelope.from, |notes| &mut notes.pinged) {
             self.send_ping(envelope.from);
         }
     }
@@ -61,7 +70,9 @@ impl Lab2 {
         let now = self.now.monotonic;
         if let Some(peer) = self.table.peer_mut(to) {
             peer.owed_ping = false;
-            peer.pinged = Some(now);
+        }
+        if let Some(notes) = self.table.notes_mut(to) {
+            notes.pinged = Some(now);
         }
         self.send(to, Content::Ping);
     }
@@ -73,69 +84,98 @@ impl Lab2 {
         digest: Digest,
         members: &[Member],
     ) {
-        let disputed = self.merge(envelope.from, members);
+        let disputed = self.merge(envelope, members);
         let me = self.me();
         if members
             .iter()
             .any(|member| member.mac == me && member.ip != self.ip)
         {
-            self.correct_own_ip();
+            self.correct_own_entry();
         }
         if let Some(mac) = disputed {
             self.let_decide(mac);
         }
+        if envelope.broadcast {
+            self.part_was_shown(envelope, digest, members);
+            if !self.table.follows(envelope.from, me, FOLLOWERS) {
+                return;
+            }
+        }
         // The rest of a table that did not fit one frame may be what is still missing.
         let more_to_come =
-            members.len() == MAX_MEMBERS_PER_FRAME && self.table.digest().size < digest.size;
-        if digest != self.table.digest() && !more_to_come {
-            self.send_table(envelope.from, |peer| &mut peer.returned);
+            members.len() == MAX_MEMBERS_PER_FRAME && self.table.size() < digest.size;
+        if !more_to_come && self.table.differs(digest) {
+            self.send_table(envelope.from, |notes| &mut notes.returned);
         }
     }
 
     /// Adds what is new, and returns a third party of which both tables hold an ip, but not the
     /// same.
-    fn merge(&mut self, from: MacAddr, members: &[Member]) -> Option<MacAddr> {
-        let me = self.me();
-        let now = self.now.monotonic;
-        let long_ago = now.before(self.constants.waiter_timeout());
+    fn merge(&mut self, envelope: Envelope, members: &[Member]) -> Option<MacAddr> {
         let count = self.table.len();
         let mut disputed = None;
-        let prefer = |held: &Member, peer: &mut Peer, offered: &Member| {
-            if held.mac == me || held.ip == offered.ip {
-                return held.ip;
-            }
-            if held.ip == NO_IP || held.mac == from && offered.ip != NO_IP {
-                return offered.ip;
-            }
-            disputed = disputed.or(Some(held.mac));
-            let since = *peer.disputed_since.get_or_insert(now);
-            let heard_lately = peer.last_seen.is_some_and(|seen| seen >= long_ago);
-            if offered.ip == NO_IP || heard_lately || since > long_ago {
-                held.ip
-            } else {
-                // It does not decide, so perhaps it is dead: all must come to the same choice by
-                // themselves.
-                held.ip.max(offered.ip)
-            }
-        };
-        let events = &mut self.events;
-        let mut added = count;
-        self.table
-            .merge(members, prefer, |member, inserted| match inserted {
-                Inserted::New(_) => {
-                    added += 1;
-                    events.push_back(Event::MemberAdded {
-                        mac: member.mac,
-                        members: added,
-                    });
+        let mut next = 0;
+        for offered in members {
+            match self.table.place(offered.mac, next) {
+                Ok(at) => {
+                    next = at + 1;
+                    let held = self.table.members()[at];
+                    if held.ip != offered.ip && held.mac != self.me() {
+                        let (ip, is_disputed) = self.prefer(envelope, at, &held, offered);
+                        self.table.set_ip(at, ip);
+                        disputed = disputed.or(is_disputed.then_some(held.mac));
+                    }
                 }
-                Inserted::Full => events.push_back(Event::TableFull { author: member.mac }),
-                Inserted::Known(_) => {}
-            });
-        if added > count && self.may_pass() && !self.timers.is_set(Timer::Pass) {
+                Err(at) => {
+                    next = at + 1;
+                    let mac = offered.mac;
+                    let event = match self.table.insert_at(at, *offered) {
+                        Inserted::Full => Event::TableFull { author: mac },
+                        _ => Event::MemberAdded {
+                            mac,
+                            members: self.table.len(),
+                        },
+                    };
+                    self.event(event);
+                }
+            }
+        }
+        if self.table.len() > count && self.may_pass() && !self.timers.is_set(Timer::Pass) {
             self.settle_down();
         }
         disputed
+    }
+
+    /// Chooses between two addresses of a third party, and says whether that is to be asked.
+    fn prefer(
+        &mut self,
+        envelope: Envelope,
+        at: usize,
+        held: &Member,
+        offered: &Member,
+    ) -> ([u8; 16], bool) {
+        if held.ip == NO_IP || held.mac == envelope.from && offered.ip != NO_IP {
+            return (offered.ip, false);
+        }
+        if offered.ip == NO_IP {
+            // It has heard for itself what was shown to all.
+            return (held.ip, !envelope.broadcast);
+        }
+        let now = self.now.monotonic;
+        let long_ago = now.before(self.constants.waiter_timeout());
+        let seen = self.table.peers()[at].last_seen();
+        let heard_lately = seen.is_some_and(|seen| seen >= long_ago);
+        let lasts = self.table.notes_mut(held.mac).is_some_and(|notes| {
+            let since = *notes.disputed_since.get_or_insert(now);
+            since <= long_ago
+        });
+        if heard_lately || !lasts {
+            (held.ip, true)
+        } else {
+            // It does not decide, so perhaps it is dead: all must come to the same choice by
+            // themselves.
+            (held.ip.max(offered.ip), true)
+        }
     }
 
     /// Shows a member the own table from its entry on: if that is wrong it will tell all.
@@ -143,13 +183,13 @@ impl Lab2 {
         let Some(first) = self.table.find(mac) else {
             return;
         };
-        if self.replies_left > 0 && self.once_a_period(mac, |peer| &mut peer.disputed) {
+        if self.replies_left > 0 && self.once_a_period(mac, |notes| &mut notes.disputed) {
             self.send(mac, Content::RingMembers { first });
         }
     }
 
-    /// Somebody holds a wrong ip for this node: all are told the right one.
-    fn correct_own_ip(&mut self) {
+    /// Somebody holds a wrong ip for this node, or does not know it: all are told.
+    pub(super) fn correct_own_entry(&mut self) {
         if self.is_due(self.corrected) {
             self.corrected = Some(self.now.monotonic);
             self.broadcast(Content::Ping);
@@ -167,18 +207,18 @@ impl Lab2 {
 
     /// Sends the table, once a period for each cause, as far as the frame in hand may be
     /// answered; the next time goes on where this one ended.
-    fn send_table(&mut self, to: MacAddr, cause: fn(&mut Peer) -> &mut Option<Instant>) {
+    fn send_table(&mut self, to: MacAddr, cause: fn(&mut Notes) -> &mut Option<Instant>) {
         if self.replies_left == 0 || !self.once_a_period(to, cause) {
             return;
         }
         let (len, part) = (self.table.len(), self.members_per_frame());
         let mut frames = len.div_ceil(part).min(self.replies_left);
         while frames > 0 {
-            let Some(peer) = self.table.peer_mut(to) else {
+            let Some(notes) = self.table.notes_mut(to) else {
                 return;
             };
-            let first = if peer.cursor < len { peer.cursor } else { 0 };
-            peer.cursor = first + part;
+            let first = if notes.cursor < len { notes.cursor } else { 0 };
+            notes.cursor = first + part;
             self.send(to, Content::RingMembers { first });
             frames -= 1;
         }
@@ -192,20 +232,24 @@ impl Lab2 {
         &members[first..last]
     }
 
-    fn members_per_frame(&self) -> usize {
+    pub(super) fn members_per_frame(&self) -> usize {
         let fitting = self.mtu.saturating_sub(MEMBERS_HEAD) / size_of::<Member>();
         fitting.clamp(1, MAX_MEMBERS_PER_FRAME)
     }
 
     /// Whether something is due for a member, and if so notes that it was done. Never for one
     /// that the table had no room for.
-    fn once_a_period(&mut self, mac: MacAddr, what: fn(&mut Peer) -> &mut Option<Instant>) -> bool {
+    fn once_a_period(
+        &mut self,
+        mac: MacAddr,
+        what: fn(&mut Notes) -> &mut Option<Instant>,
+    ) -> bool {
         let now = self.now.monotonic;
         let heartbeat = self.constants.heartbeat;
-        let Some(peer) = self.table.peer_mut(mac) else {
+        let Some(notes) = self.table.notes_mut(mac) else {
             return false;
         };
-        let last = what(peer);
+        let last = what(notes);
         let due = last.is_none_or(|at| now.since(at) >= heartbeat);
         if due {
             *last = Some(now);

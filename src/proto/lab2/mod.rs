@@ -2,6 +2,7 @@
 
 mod command;
 mod constants;
+mod crowd;
 mod event;
 mod input;
 mod known;
@@ -12,8 +13,10 @@ mod membership;
 mod outbox;
 mod owner;
 mod passing;
+mod peer;
 mod role;
 mod snapshot;
+mod sweep;
 mod table;
 mod timer;
 mod tokens;

@@ -100,7 +100,10 @@ impl Outbox {
         reason = "a ticket is good for one report"
     )]
     pub(super) fn settle(&mut self, ticket: Ticket) -> Option<Outgoing> {
-        let at = self.in_flight.iter().position(|(id, _)| *id == ticket.id())?;
+        let at = self
+            .in_flight
+            .iter()
+            .position(|(id, _)| *id == ticket.id())?;
         self.in_flight.remove(at).map(|(_, outgoing)| outgoing)
     }
 }

@@ -16,8 +16,10 @@ use std::time::Duration;
 
 use super::Lab2;
 use super::outbox::Outbox;
+use super::peer::{Notes, Peer};
 use super::role::{Offer, Role, Tenure};
-use super::table::{Peer, Table};
+use super::sweep::Sweep;
+use super::table::Table;
 use super::timer::{self, Timer};
 use crate::proto::time::Instant;
 use crate::proto::timers::{TimerKind, Timers};
@@ -48,6 +50,10 @@ impl Lab2 {
             vouched,
             objected,
             rival,
+            against,
+            in_turn,
+            sweep,
+            greeted: (greeted, greeted_since),
             shutdown,
             timers,
             outbox,
@@ -63,6 +69,7 @@ impl Lab2 {
         };
         (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
         (owner, unacknowledged, want, rival, shutdown).hash(&mut writer);
+        (against, in_turn.map(TimerKind::index), greeted).hash(&mut writer);
         (durable_changed, events.len()).hash(&mut writer);
         writer.role(role, constants.take_timeout);
         writer.table(table, heartbeat, patience);
@@ -73,6 +80,8 @@ impl Lab2 {
         writer.within(*answered, heartbeat.max(constants.take_timeout));
         writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
         writer.within(*objected, heartbeat);
+        writer.within(*greeted_since, heartbeat);
+        writer.sweep(sweep, heartbeat);
         writer.timers(timers);
         writer.outbox(outbox);
         writer.bytes
@@ -139,36 +148,62 @@ impl Writer {
             members,
             peers,
             max,
+            notes,
             // Both follow from what is taken down.
-            digest: _,
+            hash: _,
             wanting: _,
         } = table;
         (max, members.len()).hash(self);
         for (member, peer) in members.iter().zip(peers) {
             (member.mac, member.ip).hash(self);
-            self.peer(peer, heartbeat, patience);
+            self.peer(peer, patience);
+        }
+        for (mac, notes) in notes {
+            mac.hash(self);
+            self.notes(notes, heartbeat, patience);
         }
     }
 
-    fn peer(&mut self, peer: &Peer, heartbeat: Duration, patience: Duration) {
+    fn peer(&mut self, peer: &Peer, patience: Duration) {
         let Peer {
             penalty,
-            last_seen,
+            seen: _, // which the method tells in full
             wants,
             owed_ping,
+            noted,
+        } = peer;
+        (penalty, wants, owed_ping, noted).hash(self);
+        self.within(peer.last_seen(), patience);
+    }
+
+    fn notes(&mut self, notes: &Notes, heartbeat: Duration, patience: Duration) {
+        let Notes {
             pinged,
             answered,
             returned,
             disputed_since,
             disputed,
             cursor,
-        } = peer;
-        (penalty, wants, owed_ping, cursor).hash(self);
-        self.within(*last_seen, patience);
+        } = notes;
+        cursor.hash(self);
         for once_a_period in [pinged, answered, returned, disputed] {
             self.within(*once_a_period, heartbeat);
         }
         self.age_up_to(*disputed_since, patience);
+    }
+
+    fn sweep(&mut self, sweep: &Sweep, heartbeat: Duration) {
+        let Sweep {
+            digest,
+            end,
+            by,
+            parts,
+            since,
+            asked,
+        } = sweep;
+        (digest.size, digest.hash, end, by, parts).hash(self);
+        self.within(*since, heartbeat);
+        self.within(*asked, heartbeat);
     }
 
     /// Time to go; what is overdue is due.

@@ -5,32 +5,7 @@ use ring_codec::lab2::{Digest, Member, NO_IP};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-use crate::proto::penalty::Penalty;
-use crate::proto::time::Instant;
-
-/// What this node remembers of a member and tells nobody.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Peer {
-    pub(super) penalty: Penalty,
-    /// When its last frame came.
-    pub(super) last_seen: Option<Instant>,
-    /// It has said WANT_TOKEN and not had the token since.
-    pub(super) wants: bool,
-    /// It is new and is still to be answered with PING.
-    pub(super) owed_ping: bool,
-    /// When it was last sent PING because its digest differed.
-    pub(super) pinged: Option<Instant>,
-    /// When its PING was last answered with RING_MEMBERS.
-    pub(super) answered: Option<Instant>,
-    /// When its RING_MEMBERS was last returned with the own table.
-    pub(super) returned: Option<Instant>,
-    /// When another table was first found to hold another ip for it than this one does.
-    pub(super) disputed_since: Option<Instant>,
-    /// When it was last shown the table because its ip was disputed.
-    pub(super) disputed: Option<Instant>,
-    /// Where in the table the next RING_MEMBERS to it begins.
-    pub(super) cursor: usize,
-}
+use super::peer::{Notes, Peer};
 
 /// All members by MAC, with the digest of their encodings.
 #[derive(Debug, Clone)]
@@ -39,7 +14,10 @@ pub(super) struct Table {
     pub(super) members: Vec<Member>,
     /// `peers[i]` belongs to `members[i]`.
     pub(super) peers: Vec<Peer>,
-    pub(super) digest: Digest,
+    /// By MAC: the notes of those peers that say that there are some.
+    pub(super) notes: Vec<(MacAddr, Notes)>,
+    /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
+    pub(super) hash: Option<u64>,
     pub(super) max: usize,
     /// How many peers want the token.
     pub(super) wanting: usize,
@@ -58,23 +36,43 @@ pub(super) enum Inserted {
 
 impl Table {
     pub(super) fn new(max: usize) -> Self {
-        let mut table = Self {
+        Self {
             members: Vec::new(),
             peers: Vec::new(),
-            digest: Digest { size: 0, hash: 0 },
+            notes: Vec::new(),
+            hash: None,
             max,
             wanting: 0,
-        };
-        table.rehash();
-        table
+        }
     }
 
     pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 
-    pub(super) const fn digest(&self) -> Digest {
-        self.digest
+    /// Size and hash of the table. Hashes it all, unless nothing has changed since
+    /// [`hash_anew`](Self::hash_anew).
+    pub(super) fn digest(&self) -> Digest {
+        Digest {
+            size: self.size(),
+            hash: self.hash.unwrap_or_else(|| self.hash_members()),
+        }
+    }
+
+    /// Whether a table with this digest is another one.
+    pub(super) fn differs(&mut self, digest: Digest) -> bool {
+        if digest.size != self.size() {
+            return true;
+        }
+        self.hash_anew();
+        digest != self.digest()
+    }
+
+    /// Hashes the members if they have changed, so that [`digest`](Self::digest) need not.
+    pub(super) fn hash_anew(&mut self) {
+        if self.hash.is_none() {
+            self.hash = Some(self.hash_members());
+        }
     }
 
     pub(super) fn members(&self) -> &[Member] {
@@ -91,17 +89,42 @@ impl Table {
             .ok()
     }
 
+    /// How many members come before `mac` in order.
+    pub(super) fn rank(&self, mac: MacAddr) -> usize {
+        self.members.partition_point(|member| member.mac < mac)
+    }
+
+    /// Whether `me` is one of the `count` members that follow `mac` in ring order.
+    pub(super) fn follows(&self, mac: MacAddr, me: MacAddr, count: usize) -> bool {
+        self.turns(mac, me).len() < count
+    }
+
+    pub(super) fn peer_at(&mut self, at: usize) -> &mut Peer {
+        &mut self.peers[at]
+    }
+
     pub(super) fn peer_mut(&mut self, mac: MacAddr) -> Option<&mut Peer> {
         self.find(mac).map(|at| &mut self.peers[at])
     }
 
+    /// The notes of a member, made if there are none; `None` if it is no member.
+    pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
+        let peer = self.find(mac).map(|at| &mut self.peers[at])?;
+        peer.noted = true;
+        let place = self.notes.binary_search_by_key(&mac, |&(mac, _)| mac);
+        let at = place.unwrap_or_else(|at| {
+            self.notes.insert(at, (mac, Notes::default()));
+            at
+        });
+        Some(&mut self.notes[at].1)
+    }
+
     /// Adds a member if it is absent and there is room.
     pub(super) fn insert(&mut self, mac: MacAddr) -> Inserted {
-        let inserted = self.insert_unhashed(mac, NO_IP);
-        if let Inserted::New(_) = inserted {
-            self.rehash();
+        match self.members.binary_search_by_key(&mac, |member| member.mac) {
+            Ok(at) => Inserted::Known(at),
+            Err(at) => self.insert_at(at, Member { mac, ip: NO_IP }),
         }
-        inserted
     }
 
     /// Adds this node itself, for which there is always room, if it is absent.
@@ -114,45 +137,38 @@ impl Table {
 
     /// Sets a member's ip and says whether that changed it.
     pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
-        let changed = self.put_ip(at, ip);
+        let member = &mut self.members[at];
+        let changed = member.ip != ip;
         if changed {
-            self.rehash();
-        }
-        changed
-    }
-
-    fn put_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
-        let changed = self.members[at].ip != ip;
-        if changed {
-            self.members[at].ip = ip;
-            self.peers[at].disputed_since = None;
-        }
-        changed
-    }
-
-    /// Adds the absent ones of `members`, calling `each` with the outcome for every one of them;
-    /// `prefer` chooses between the ip held for a member and the one offered.
-    pub(super) fn merge(
-        &mut self,
-        members: &[Member],
-        mut prefer: impl FnMut(&Member, &mut Peer, &Member) -> [u8; 16],
-        mut each: impl FnMut(&Member, Inserted),
-    ) {
-        let mut changed = false;
-        for offered in members {
-            let inserted = self.insert_unhashed(offered.mac, offered.ip);
-            match inserted {
-                Inserted::New(_) => changed = true,
-                Inserted::Known(at) => {
-                    let ip = prefer(&self.members[at], &mut self.peers[at], offered);
-                    changed |= self.put_ip(at, ip);
-                }
-                Inserted::Full => {}
+            member.ip = ip;
+            let mac = member.mac;
+            self.hash = None;
+            if self.peers[at].noted
+                && let Some(notes) = self.notes_mut(mac)
+            {
+                notes.disputed_since = None;
             }
-            each(offered, inserted);
         }
-        if changed {
-            self.rehash();
+        changed
+    }
+
+    /// Adds a member where [`place`](Self::place) found it missing, if there is room.
+    pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Inserted {
+        if self.members.len() >= self.max {
+            return Inserted::Full;
+        }
+        self.hash = None;
+        self.members.insert(at, member);
+        self.peers.insert(at, Peer::default());
+        Inserted::New(at)
+    }
+
+    /// Where a member is, or would be. Of members that are asked for in order the next is mostly
+    /// at `hint`, just after the last.
+    pub(super) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
+        match self.members.get(hint) {
+            Some(member) if member.mac == mac => Ok(hint),
+            _ => self.members.binary_search_by_key(&mac, |member| member.mac),
         }
     }
 
@@ -177,6 +193,7 @@ impl Table {
             return None;
         }
         self.turns(last, me)
+            .map(|at| at % self.len())
             .find(|&at| self.peers[at].wants && self.peers[at].penalty.turns() == 0)
             .map(|at| self.members[at].mac)
     }
@@ -184,8 +201,8 @@ impl Table {
     /// The next eligible member in ring order after `last` and before `me`; those passed over
     /// on the way have a turn less to wait.
     pub(super) fn next_eligible(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
-        let turns = self.turns(last, me);
-        for at in turns {
+        for turn in self.turns(last, me) {
+            let at = turn % self.len();
             if !self.peers[at].penalty.pass_over() {
                 return Some(self.members[at].mac);
             }
@@ -193,32 +210,22 @@ impl Table {
         None
     }
 
-    /// The places of the members whose turn it is after `last`, up to `me`, in ring order.
-    fn turns(&self, last: MacAddr, me: MacAddr) -> impl Iterator<Item = usize> + use<> {
+    /// The places of the members whose turn it is after `last`, up to `me`, in ring order; beyond
+    /// the end of the table they go on from its start.
+    fn turns(&self, last: MacAddr, me: MacAddr) -> std::ops::Range<usize> {
         let len = self.members.len();
         let after = self.members.partition_point(|member| member.mac <= last);
-        let until = self.members.partition_point(|member| member.mac < me);
+        let until = self.rank(me);
         let count = (until + len - after) % len.max(1);
-        (after..after + count).map(move |at| at % len)
+        after..after + count
     }
 
-    fn insert_unhashed(&mut self, mac: MacAddr, ip: [u8; 16]) -> Inserted {
-        match self.members.binary_search_by_key(&mac, |member| member.mac) {
-            Ok(at) => Inserted::Known(at),
-            Err(_) if self.members.len() >= self.max => Inserted::Full,
-            Err(at) => {
-                self.members.insert(at, Member { mac, ip });
-                self.peers.insert(at, Peer::default());
-                Inserted::New(at)
-            }
-        }
+    pub(super) fn size(&self) -> u32 {
+        // `Constants::check` bounds the table far below 2^32.
+        u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
 
-    fn rehash(&mut self) {
-        self.digest = Digest {
-            // `Constants::check` bounds the table far below 2^32.
-            size: u32::try_from(self.members.len()).unwrap_or(u32::MAX),
-            hash: xxh3_64(self.members.as_bytes()),
-        };
+    fn hash_members(&self) -> u64 {
+        xxh3_64(self.members.as_bytes())
     }
 }

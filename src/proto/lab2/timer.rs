@@ -24,10 +24,12 @@ pub(super) enum Timer {
     Ask,
     /// When to repeat WANT_TOKEN.
     Want,
+    /// When a WAITER of a large ring is to ask for what its table lacks.
+    Compare,
 }
 
 /// How many timers there are.
-pub(super) const COUNT: usize = 9;
+pub(super) const COUNT: usize = 10;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
@@ -40,6 +42,7 @@ impl TimerKind for Timer {
         Self::Answer,
         Self::Ask,
         Self::Want,
+        Self::Compare,
     ];
 
     fn index(self) -> usize {

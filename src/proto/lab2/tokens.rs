@@ -135,8 +135,9 @@ impl Lab2 {
     pub(super) fn on_where_is_token(&mut self, envelope: Envelope) {
         match self.role {
             Role::Owner(_) => self.token_is_here(envelope.from),
-            Role::Waiter => self.token_was_here(envelope.from),
-            Role::Looser | Role::Generating(_) => {}
+            Role::Waiter => self.answer_as_follower(envelope.from),
+            Role::Looser => self.overhear_question(envelope),
+            Role::Generating(_) => {}
         }
     }
 
@@ -147,7 +148,7 @@ impl Lab2 {
                 self.token_is_here(envelope.from);
                 self.token_is_here(MacAddr::BROADCAST);
             }
-            Role::Waiter => self.token_was_here(envelope.from),
+            Role::Waiter => self.answer_as_follower(envelope.from),
             Role::Looser => self.consider_standing(envelope.from, theirs),
             Role::Generating(mine) if theirs.is_stronger_than(&mine) => {
                 self.stand_down(Reason::StrongerCandidate, theirs);

@@ -81,7 +81,7 @@ impl Lab2 {
                 last_seen: if own {
                     Some(self.now.monotonic)
                 } else {
-                    peer.last_seen
+                    peer.last_seen()
                 },
             }
         })

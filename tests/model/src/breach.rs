@@ -138,7 +138,12 @@ impl fmt::Display for Breach {
                 write!(f, "{} both hold {}", both(nodes), show(token))
             }
             Self::SharedChain { nodes, token } => {
-                write!(f, "{} may both use the chain of {}", both(nodes), show(token))
+                write!(
+                    f,
+                    "{} may both use the chain of {}",
+                    both(nodes),
+                    show(token)
+                )
             }
             Self::SecondTenure { node, token } => {
                 write!(f, "{} begins a second tenure {}", n(node), show(token))
@@ -155,7 +160,12 @@ impl fmt::Display for Breach {
                 show(after)
             ),
             Self::NotStored { node, token } => {
-                write!(f, "{} tells of {} before it is stored", n(node), show(token))
+                write!(
+                    f,
+                    "{} tells of {} before it is stored",
+                    n(node),
+                    show(token)
+                )
             }
             Self::WrongCandidate { node, candidate } => {
                 write!(f, "{} stands with {}", n(node), show(candidate))
@@ -167,21 +177,38 @@ impl fmt::Display for Breach {
                 write!(f, "{} answers one frame with {frames}", n(node))
             }
             Self::Yielded { node, to } => {
-                write!(f, "{} gives its token up for the weaker {}", n(node), show(to))
+                write!(
+                    f,
+                    "{} gives its token up for the weaker {}",
+                    n(node),
+                    show(to)
+                )
             }
             Self::Stayed { node, against } => {
                 let against = show(against);
-                write!(f, "{} keeps its token against the stronger {against}", n(node))
+                write!(
+                    f,
+                    "{} keeps its token against the stronger {against}",
+                    n(node)
+                )
             }
             Self::StoodAgainst { node, candidate } => {
                 let candidate = show(candidate);
-                write!(f, "{} still stands against the stronger {candidate}", n(node))
+                write!(
+                    f,
+                    "{} still stands against the stronger {candidate}",
+                    n(node)
+                )
             }
             Self::Unannounced { node } => {
                 write!(f, "{} enters a state that no frame has announced", n(node))
             }
             Self::WithoutLease { node } => {
-                write!(f, "{} holds a token that its lease has run out for", n(node))
+                write!(
+                    f,
+                    "{} holds a token that its lease has run out for",
+                    n(node)
+                )
             }
             Self::NotDropped { node } => write!(f, "{} heeds a frame that is no good", n(node)),
             Self::TwoOwners { nodes } => write!(f, "{} may both use a token", both(nodes)),

@@ -137,7 +137,14 @@ impl<M: Snapshot> Exploration<M> {
     }
 
     /// A frame's effect on the node that it goes to.
-    fn deliver(&self, ring: &mut Ring<M>, frame: usize, stall: Duration, waited: bool, refused: bool) {
+    fn deliver(
+        &self,
+        ring: &mut Ring<M>,
+        frame: usize,
+        stall: Duration,
+        waited: bool,
+        refused: bool,
+    ) {
         let Flying { to, bytes, .. } = ring.frames.remove(frame);
         let age = if waited { stall } else { Duration::ZERO };
         let time = self.present(ring, to) + stall;
@@ -194,8 +201,14 @@ impl<M: Snapshot> Exploration<M> {
                 actions.push(Action::Deliver { frame, refused });
             }
             if ring.left.stalls > 0 && self.scenario.timing == Timing::Free {
-                actions.push(Action::Late { frame, waited: true });
-                actions.push(Action::Late { frame, waited: false });
+                actions.push(Action::Late {
+                    frame,
+                    waited: true,
+                });
+                actions.push(Action::Late {
+                    frame,
+                    waited: false,
+                });
             }
             if ring.left.misled > 0 && is_offer(&flying.bytes) {
                 actions.push(Action::Mislead { frame });
@@ -310,13 +323,23 @@ impl<M: Snapshot> Exploration<M> {
             format!("{} (at {to})", words::frame(&flying.bytes))
         };
         let name = |at: usize| words::name(words::mac(at));
-        let unless = |refused: bool| if refused { ", its link takes nothing" } else { "" };
+        let unless = |refused: bool| {
+            if refused {
+                ", its link takes nothing"
+            } else {
+                ""
+            }
+        };
         match action {
             Action::Deliver { frame: at, refused } => {
                 format!("arrives: {}{}", frame(at), unless(refused))
             }
             Action::Late { frame: at, waited } => {
-                let when = if waited { "that has waited" } else { "that came just now" };
+                let when = if waited {
+                    "that has waited"
+                } else {
+                    "that came just now"
+                };
                 format!("stopped for long, then reads a frame {when}: {}", frame(at))
             }
             Action::Mislead { frame: at } => format!("is handed to all: {}", frame(at)),

@@ -133,7 +133,11 @@ impl<'a, M: Snapshot> Fair<'a, M> {
 
     /// One token is about, and all who can hear of it know.
     fn is_settled(&self) -> bool {
-        let mut tokens = self.ring.nodes.iter().filter_map(|node| node.machine.held());
+        let mut tokens = self
+            .ring
+            .nodes
+            .iter()
+            .filter_map(|node| node.machine.held());
         let one = tokens
             .next()
             .is_some_and(|first| tokens.all(|token| token.same_chain(&first)));
@@ -157,9 +161,8 @@ impl<'a, M: Snapshot> Fair<'a, M> {
             return Ok(());
         };
         let table = |machine: &M| (machine.digest(), machine.members_in_order().is_some());
-        let other = hearing.find(|(_, node)| {
-            table(&node.machine) != (reference.machine.digest(), true)
-        });
+        let other =
+            hearing.find(|(_, node)| table(&node.machine) != (reference.machine.digest(), true));
         other.map_or(Ok(()), |(other, _)| {
             let nodes = [first, other];
             Err(Breach::TablesDiffer { nodes })

@@ -115,8 +115,10 @@ impl<M: Snapshot> Step<'_, M> {
         let taken = heard.is_some_and(|frame| frame.message.kind() == Kind::TakeToken);
         let stands = before.state() != State::Generating && after.state() == State::Generating;
         let elected = !taken && before.held().is_none() && after.held().is_some();
-        let gives =
-            before.may_use() && after.held() == before.held() && after.held().is_some() && !after.may_use();
+        let gives = before.may_use()
+            && after.held() == before.held()
+            && after.held().is_some()
+            && !after.may_use();
         let node = self.at;
         (stands || elected || gives).then_some(Breach::Unannounced { node })
     }
@@ -125,7 +127,8 @@ impl<M: Snapshot> Step<'_, M> {
         let held = self.held_before()?;
         let silent = self.turn.node.clock.since(self.before.said);
         let node = self.at;
-        let kept = self.held() == Some(held) || self.turn.said.iter().any(|(bytes, _)| gives(bytes));
+        let kept =
+            self.held() == Some(held) || self.turn.said.iter().any(|(bytes, _)| gives(bytes));
         (silent > scenario.constants.waiter_timeout() && kept)
             .then_some(Breach::WithoutLease { node })
     }
@@ -187,7 +190,9 @@ fn is_candidate(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
 }
 
 fn is_stored(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
-    let known = stored.known.is_some_and(|known| !token.is_stronger_than(&known));
+    let known = stored
+        .known
+        .is_some_and(|known| !token.is_stronger_than(&known));
     known && (token.author != frame.author || token.number <= stored.my_token_number)
 }
 
@@ -197,7 +202,11 @@ fn gives(bytes: &[u8]) -> bool {
 
 /// The first rule that is broken between the node at `at` and the others.
 #[must_use]
-pub fn between<M: Snapshot>(scenario: &Scenario, nodes: &[Arc<Node<M>>], at: usize) -> Option<Breach> {
+pub fn between<M: Snapshot>(
+    scenario: &Scenario,
+    nodes: &[Arc<Node<M>>],
+    at: usize,
+) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;
     nodes.iter().enumerate().find_map(|(other, node)| {

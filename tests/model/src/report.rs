@@ -101,7 +101,10 @@ impl fmt::Display for Report {
         if self.recoveries > 0 {
             let limit = self.scenario.recovery_limit();
             let (count, slowest) = (self.recoveries, self.slowest);
-            write!(f, "; {count} recoveries, the slowest {slowest:?} of {limit:?}")?;
+            write!(
+                f,
+                "; {count} recoveries, the slowest {slowest:?} of {limit:?}"
+            )?;
         }
         match &self.found {
             Some(found) => write!(f, "\n  BROKEN: {found}"),

@@ -110,7 +110,8 @@ impl<M: Snapshot> Ring<M> {
             (a, b) => a.is_some().cmp(&b.is_some()),
         });
         if let Some(Some(weakest)) = weakest {
-            self.tenures.retain(|tenure| tenure.is_stronger_than(&weakest));
+            self.tenures
+                .retain(|tenure| tenure.is_stronger_than(&weakest));
         }
         self.tenures.sort_unstable_by(Token::strength);
         None
@@ -172,7 +173,9 @@ impl<M: Snapshot> PartialEq for Ring<M> {
         };
         let frames = |ring: &Self| -> Vec<(usize, Arc<[u8]>)> {
             let frames = ring.frames.iter();
-            frames.map(|frame| (frame.to, Arc::clone(&frame.bytes))).collect()
+            frames
+                .map(|frame| (frame.to, Arc::clone(&frame.bytes)))
+                .collect()
         };
         keys(self) == keys(other)
             && frames(self) == frames(other)
@@ -191,7 +194,11 @@ impl<M: Snapshot> fmt::Debug for Ring<M> {
             match (node.running, node.machine.held()) {
                 (false, _) => write!(f, "{name} down")?,
                 (true, Some(token)) => {
-                    let gives = if node.machine.may_use() { "" } else { " (gives)" };
+                    let gives = if node.machine.may_use() {
+                        ""
+                    } else {
+                        " (gives)"
+                    };
                     write!(f, "{name} OWNER {}{gives}", words::token(token))?;
                 }
                 (true, None) => write!(f, "{name} {} knows {known}", node.machine.state().name())?,

@@ -14,6 +14,7 @@ mod rig;
 mod words;
 mod world;
 
+mod crowd;
 mod forming;
 mod frames;
 mod generating;
@@ -28,6 +29,7 @@ mod passing;
 mod penalties;
 mod sending;
 mod shutdown;
+mod sweep;
 mod sync;
 mod transitions;
 mod waiter;

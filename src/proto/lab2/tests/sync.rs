@@ -150,7 +150,7 @@ fn a_table_of_more_than_two_frames_goes_two_at_a_time_on_from_where_the_last_one
     let mut rig = large(66 * 3 + 10);
     let mut sent = std::collections::BTreeSet::new();
     for round in 0..2 {
-        let said = rig.hear(7, differing_ping());
+        let said = rig.hear(7, table(OTHER, &[]));
         assert_eq!(said.len(), 2, "round {round}");
         for bytes in &rig.frames {
             let Message::RingMembers { members, .. } = decode(bytes).message else {
@@ -161,15 +161,16 @@ fn a_table_of_more_than_two_frames_goes_two_at_a_time_on_from_where_the_last_one
         rig.sleep_through(HEARTBEAT);
     }
     assert_eq!(sent.len(), 66 * 3 + 10);
-    let said = rig.hear(7, differing_ping());
+    let said = rig.hear(7, table(OTHER, &[]));
     assert_eq!(said[0], "RING_MEMBERS 66 to n7", "and from the start again");
 }
 
 #[test]
 fn every_peer_has_a_place_of_its_own_in_a_large_table() {
     let mut rig = large(66 * 3);
-    rig.hear(7, differing_ping());
-    rig.hear(9, differing_ping());
+    rig.sleep_through(HEARTBEAT);
+    rig.hear(7, table(OTHER, &[]));
+    rig.hear(9, table(OTHER, &[]));
     let Message::RingMembers { members, .. } = decode(&rig.frames[0]).message else {
         panic!("not a table");
     };

@@ -1,0 +1,61 @@
+//! What keeps a large ring from speaking all at once (`docs/protocol.md`, "Large rings"). In a ring
+//! of nine or fewer nobody is held back by any of it.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+
+use super::Lab2;
+use super::timer::Timer;
+
+/// So many members, those that follow in ring order, answer a question or greet a new member; so
+/// many are greeted in a HEART_BEAT_PERIOD; and so many of the first in order, beside the very
+/// first, wait for no turn.
+pub(super) const FOLLOWERS: usize = 8;
+
+impl Lab2 {
+    /// The longest that anybody waits for a turn.
+    pub(super) fn longest_turn(&self) -> Duration {
+        self.constants.heartbeat / 4
+    }
+
+    /// How long this node holds back what others may be about to say as well: the longer the more
+    /// members come before it. What it hears meanwhile it need not say.
+    pub(super) fn turn(&self) -> Duration {
+        let behind = self.table.rank(self.me()).saturating_sub(FOLLOWERS);
+        let members = u32::try_from(self.table.len()).unwrap_or(u32::MAX);
+        let behind = u32::try_from(behind).unwrap_or(u32::MAX);
+        let slot = self.longest_turn() / members.max(1);
+        slot.min(self.constants.heartbeat / 100) * behind
+    }
+
+    /// Whether what a timer is for waits for this node's turn from now on: the timer is set anew.
+    pub(super) fn waits_for_turn(&mut self, timer: Timer) -> bool {
+        if self.in_turn.take() == Some(timer) {
+            return false;
+        }
+        let turn = self.turn();
+        let waits = !turn.is_zero();
+        if waits {
+            self.in_turn = Some(timer);
+            self.timer_in(timer, turn);
+        }
+        waits
+    }
+
+    /// Answers an asker with the strongest token known, if it is for this node to do so.
+    pub(super) fn answer_as_follower(&mut self, asker: MacAddr) {
+        if self.table.follows(asker, self.me(), FOLLOWERS) {
+            self.token_was_here(asker);
+        }
+    }
+
+    /// Whether one more new member may be greeted in this HEART_BEAT_PERIOD; it then counts.
+    pub(super) fn may_greet(&mut self) -> bool {
+        if self.is_due(self.greeted.1) {
+            self.greeted = (0, Some(self.now.monotonic));
+        }
+        self.greeted.0 += 1;
+        self.greeted.0 <= FOLLOWERS
+    }
+}

@@ -1,0 +1,66 @@
+//! What a node remembers of each member and tells nobody.
+//!
+//! A table of 10,000 members is held by 10,000 nodes in one simulated ring, so what every member
+//! has is kept small, and what few have is kept apart.
+
+use crate::proto::penalty::Penalty;
+use crate::proto::time::Instant;
+
+/// What is remembered of every member: 16 bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer {
+    /// When its last frame came, in nanoseconds; [`NEVER`](Self::NEVER): none has.
+    pub(super) seen: u64,
+    pub(super) penalty: Penalty,
+    /// It has said WANT_TOKEN and not had the token since.
+    pub(super) wants: bool,
+    /// It is new and is still to be answered with PING.
+    pub(super) owed_ping: bool,
+    /// There is more to remember of it: [`Notes`].
+    pub(super) noted: bool,
+}
+
+impl Peer {
+    /// Later than all that happens.
+    const NEVER: u64 = u64::MAX;
+
+    /// When its last frame came; `None`: it is only heard of.
+    pub(super) fn last_seen(&self) -> Option<Instant> {
+        (self.seen != Self::NEVER).then(|| Instant::from_nanos(self.seen))
+    }
+
+    /// Its frame came at `at`.
+    pub(super) fn seen(&mut self, at: Instant) {
+        let before = self.last_seen().unwrap_or_default();
+        self.seen = before.max(at).as_nanos();
+    }
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self {
+            seen: Self::NEVER,
+            penalty: Penalty::default(),
+            wants: false,
+            owed_ping: false,
+            noted: false,
+        }
+    }
+}
+
+/// What is remembered of the few members whose tables or addresses differed from the own ones.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Notes {
+    /// When it was last sent PING because its digest differed.
+    pub(super) pinged: Option<Instant>,
+    /// When its PING was last answered with RING_MEMBERS.
+    pub(super) answered: Option<Instant>,
+    /// When its RING_MEMBERS was last returned with the own table.
+    pub(super) returned: Option<Instant>,
+    /// When another table was first found to hold another ip for it than this one does.
+    pub(super) disputed_since: Option<Instant>,
+    /// When it was last shown the table because its ip was disputed.
+    pub(super) disputed: Option<Instant>,
+    /// Where in the table the next RING_MEMBERS to it begins.
+    pub(super) cursor: usize,
+}
