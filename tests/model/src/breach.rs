@@ -47,7 +47,7 @@ pub enum Breach {
         /// The token that it tells of.
         token: Token,
     },
-    /// Section 4: a candidate is `known.progress` + 1.
+    /// Section 4: a candidate is `known.progress` + 1, and no more.
     WrongCandidate {
         /// Who stands.
         node: usize,
@@ -124,6 +124,8 @@ pub enum Breach {
         /// Whose.
         nodes: [usize; 2],
     },
+    /// Section 5, 2: there is an owner, but it only passes the token on and nobody can use it.
+    OutOfUse,
     /// An idle ring has no end of things to do at one and the same time.
     Busy,
 }
@@ -217,6 +219,7 @@ impl fmt::Display for Breach {
             }
             Self::NotServed { node } => write!(f, "{} wants the token and starves", n(node)),
             Self::TablesDiffer { nodes } => write!(f, "the tables of {} differ", both(nodes)),
+            Self::OutOfUse => write!(f, "nobody can use the token any more"),
             Self::Busy => write!(f, "there is no end of frames and time-outs at one time"),
         }
     }

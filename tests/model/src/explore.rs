@@ -102,9 +102,6 @@ pub struct Exploration<M> {
 
 impl<M: Snapshot> Exploration<M> {
     /// All runs of `scenario`.
-    ///
-    /// # Panics
-    /// If the scenario begins with a ring that has formed, and it cannot form.
     #[must_use]
     pub fn new(scenario: Scenario) -> Self {
         let mut exploration = Self {
@@ -126,14 +123,14 @@ impl<M: Snapshot> Exploration<M> {
     }
 
     fn first(&self) -> Ring<M> {
-        let ring = Ring::new(&self.scenario);
-        match self.scenario.start {
-            Start::Cold => ring,
-            Start::Formed => match Fair::from(&self.scenario, &ring).form() {
-                Ok(ring) => ring,
-                Err(breach) => panic!("the ring of {} does not form: {breach}", self.scenario),
-            },
+        let mut ring = Ring::new(&self.scenario);
+        if self.scenario.start == Start::Formed {
+            match Fair::from(&self.scenario, &ring).form() {
+                Ok(formed) => ring = formed,
+                Err(breach) => ring.breach = Some(breach),
+            }
         }
+        ring
     }
 
     /// A frame's effect on the node that it goes to.

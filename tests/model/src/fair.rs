@@ -25,6 +25,8 @@ pub struct Fair<'a, M> {
     elapsed: Duration,
     /// When the ring was last without a single owner.
     unsettled: Duration,
+    /// When a node could last use a token.
+    usable: Duration,
     at_once: usize,
 }
 
@@ -42,6 +44,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
             began,
             elapsed: Duration::ZERO,
             unsettled: Duration::ZERO,
+            usable: Duration::ZERO,
             at_once: 0,
         }
     }
@@ -72,6 +75,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
             let after = self.unsettled;
             return Err(Breach::NotRecovered { after });
         }
+        self.token_usable()?;
         self.all_served()?;
         self.tables_equal()?;
         Ok(self.unsettled)
@@ -82,6 +86,9 @@ impl<'a, M: Snapshot> Fair<'a, M> {
             self.settle_instant()?;
             if !self.is_settled() {
                 self.unsettled = self.elapsed;
+            }
+            if self.ring.nodes.iter().any(|node| node.machine.may_use()) {
+                self.usable = self.elapsed;
             }
             let Some((due, at)) = self.next_due().filter(|&(due, _)| due <= time) else {
                 return Ok(());
@@ -143,6 +150,13 @@ impl<'a, M: Snapshot> Fair<'a, M> {
             .is_some_and(|first| tokens.all(|token| token.same_chain(&first)));
         let mut hearing = self.ring.nodes.iter().filter(|node| node.hears());
         one && hearing.all(|node| matches!(node.machine.state(), State::Owner | State::Waiter))
+    }
+
+    /// A token that is passed for ever is of no use.
+    fn token_usable(&self) -> Result<(), Breach> {
+        let out_of_use = self.elapsed.saturating_sub(self.usable);
+        let in_use = out_of_use <= self.scenario.constants.waiter_timeout();
+        in_use.then_some(()).ok_or(Breach::OutOfUse)
     }
 
     fn all_served(&self) -> Result<(), Breach> {

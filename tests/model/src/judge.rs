@@ -68,7 +68,13 @@ impl<M: Snapshot> Step<'_, M> {
     }
 
     fn too_much_said(&self) -> Option<Breach> {
-        let (node, frames) = (self.at, self.turn.said.len());
+        // A question is nobody's answer: the node asks because its lease has run out.
+        let answers = self
+            .turn
+            .said
+            .iter()
+            .filter(|(bytes, _)| !is(Kind::WhereIsToken, bytes));
+        let (node, frames) = (self.at, answers.count());
         let asked = matches!(self.input, Input::Frame(..));
         (asked && frames > MAX_REPLIES).then_some(Breach::TooManyReplies { node, frames })
     }
@@ -127,8 +133,12 @@ impl<M: Snapshot> Step<'_, M> {
         let held = self.held_before()?;
         let silent = self.turn.node.clock.since(self.before.said);
         let node = self.at;
-        let kept =
-            self.held() == Some(held) || self.turn.said.iter().any(|(bytes, _)| gives(bytes));
+        let kept = self.held() == Some(held)
+            || self
+                .turn
+                .said
+                .iter()
+                .any(|(bytes, _)| is(Kind::TakeToken, bytes));
         (silent > scenario.constants.waiter_timeout() && kept)
             .then_some(Breach::WithoutLease { node })
     }
@@ -148,6 +158,9 @@ impl<M: Snapshot> Step<'_, M> {
             Message::TokenIsHere { token, .. } => {
                 let mine = self.held_before()?;
                 let kept = self.held() == Some(mine);
+                // One whose time has come may have lost its token before it heard anything.
+                let due = self.before.deadline();
+                let in_time = due.is_none_or(|due| self.turn.node.clock < due);
                 let waits = self.turn.node.machine.state() == State::Waiter;
                 if token.is_stronger_than(&mine) {
                     kept.then_some(Breach::Stayed {
@@ -155,7 +168,8 @@ impl<M: Snapshot> Step<'_, M> {
                         against: token,
                     })
                 } else {
-                    (token != mine && waits).then_some(Breach::Yielded { node, to: token })
+                    (token != mine && waits && in_time)
+                        .then_some(Breach::Yielded { node, to: token })
                 }
             }
             Message::GeneratingToken { token } => {
@@ -185,8 +199,10 @@ fn candidate(stored: &Durable, author: MacAddr) -> Token {
     }
 }
 
+/// One that was elected, but could not say so yet, stands with what it stood with.
 fn is_candidate(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
-    token == candidate(stored, frame.author)
+    let most = candidate(stored, frame.author);
+    token.author == most.author && token.progress <= most.progress && token.number <= most.number
 }
 
 fn is_stored(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
@@ -196,8 +212,8 @@ fn is_stored(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
     known && (token.author != frame.author || token.number <= stored.my_token_number)
 }
 
-fn gives(bytes: &[u8]) -> bool {
-    Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == Kind::TakeToken)
+fn is(kind: Kind, bytes: &[u8]) -> bool {
+    Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == kind)
 }
 
 /// The first rule that is broken between the node at `at` and the others.

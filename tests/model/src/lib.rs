@@ -28,6 +28,6 @@ mod words;
 pub use breach::Breach;
 pub use explore::{Action, Exploration};
 pub use node::Snapshot;
-pub use report::{Report, explore};
+pub use report::{Report, explore, explore_shipping};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
 pub use state::Ring;

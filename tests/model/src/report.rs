@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
+use ringd::proto::lab2::Lab2;
 use stateright::{Checker, HasDiscoveries, Model, Path};
 
 use crate::explore::{Action, Exploration, RECOVERS};
@@ -61,6 +62,12 @@ pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
         slowest,
         found: found.map(|(name, path)| tell(checker.model(), name, path)),
     }
+}
+
+/// Explores a scenario with the machine that ships, on one thread: the same every time.
+#[must_use]
+pub fn explore_shipping(scenario: &Scenario) -> Report {
+    explore::<Lab2>(scenario, 1)
 }
 
 /// A run in words.

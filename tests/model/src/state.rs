@@ -88,9 +88,10 @@ impl<M: Snapshot> Ring<M> {
         let begun = begun.filter(|_| begun != before.machine.held());
         let sent = node.clock;
         self.nodes[at] = Arc::new(node);
+        let again = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
-            .or_else(|| begun.and_then(|token| self.note_tenure(at, token)))
-            .or_else(|| judge::between(scenario, &self.nodes, at));
+            .or_else(|| judge::between(scenario, &self.nodes, at))
+            .or(again);
         let mut flying = Vec::new();
         for (bytes, _) in said {
             self.address(at, bytes, sent, &mut flying);

@@ -1,0 +1,66 @@
+#![forbid(unsafe_code)]
+//! The machine that ships, spoilt on purpose: each module is a copy of `src/proto/lab2` with one
+//! patch of `patches/` applied, that breaks the rule which the patch's head names. The build makes
+//! the copies, so the sources that ship have no switch for it; a machine here is the one that
+//! ships but for its few lines.
+//!
+//! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
+
+/// One spoilt machine, with the eyes that the simulator and the checker look at it through.
+macro_rules! flaw {
+    ($name:ident, $path:literal, $rule:literal) => {
+        #[doc = $rule]
+        #[allow(
+            unused,
+            unreachable_pub,
+            clippy::all,
+            clippy::pedantic,
+            reason = "what a patch takes away may leave something unused"
+        )]
+        #[path = $path]
+        pub mod $name;
+
+        impl ringd::sim::Subject for $name::Lab2 {
+            fn start(
+                constants: ringd::proto::lab2::Constants,
+                durable: ringd::proto::lab2::Durable,
+            ) -> Self {
+                Self::new(constants, durable)
+            }
+
+            fn state(&self) -> ringd::proto::lab2::State {
+                self.state()
+            }
+
+            fn held(&self) -> Option<ring_codec::lab2::Token> {
+                let owner = self.state() == ringd::proto::lab2::State::Owner;
+                self.token().filter(|_| owner)
+            }
+
+            fn may_use(&self) -> bool {
+                self.may_use_token()
+            }
+
+            fn digest(&self) -> ring_codec::lab2::Digest {
+                self.digest()
+            }
+
+            fn members_in_order(&self) -> Option<usize> {
+                let members: Vec<_> = self.members().map(|member| member.mac).collect();
+                members.is_sorted_by(|a, b| a < b).then_some(members.len())
+            }
+
+            fn is_finished(&self) -> bool {
+                self.is_finished()
+            }
+        }
+
+        impl ring_model::Snapshot for $name::Lab2 {
+            fn snapshot(&self) -> Vec<u8> {
+                self.snapshot()
+            }
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/flaws.rs"));

@@ -1,0 +1,134 @@
+#![forbid(unsafe_code)]
+//! Every flaw is found out, by the model checker or by the simulator, in a run that the machine
+//! that ships passes.
+//!
+//! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
+
+use std::time::Duration;
+
+use ring_model::{Faults, Scenario, Snapshot, explore, explore_shipping};
+use ringd::proto::lab2::Lab2;
+use ringd::sim::{self, FaultKind, Settings, Subject};
+
+/// The model checker finds the flaw, in words that begin so, and nothing in the machine that ships.
+fn caught_by_checker<M: Snapshot>(name: &str, scenario: &Scenario, says: &str) {
+    let spoilt = explore::<M>(scenario, 1);
+    let found = spoilt.found.as_deref();
+    let found = found.unwrap_or_else(|| panic!("{name} is not found: {spoilt}"));
+    let breach = found.lines().next().unwrap_or_default();
+    assert!(
+        breach.contains(says),
+        "{name} is found as something else: {spoilt}"
+    );
+    let sound = explore_shipping(scenario);
+    assert!(sound.found.is_none(), "the machine that ships: {sound}");
+    println!(
+        "{name}: checker, {} states ({} in the sound machine): {breach}",
+        spoilt.unique, sound.unique
+    );
+}
+
+/// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
+fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::Rule) {
+    for seed in 1..=100 {
+        let settings = Settings {
+            seed,
+            ..settings.clone()
+        };
+        let sound = sim::run::<Lab2>(&settings);
+        assert!(
+            sound.violations.is_empty(),
+            "the machine that ships: {:?}",
+            sound.violations
+        );
+        let spoilt = sim::run::<M>(&settings);
+        if let Some(found) = spoilt.violations.iter().find(|found| found.rule == rule) {
+            println!("{name}: simulator, {seed} seeds: {found}");
+            return;
+        }
+    }
+    panic!("{name} is not found in 100 seeds");
+}
+
+fn two_formed() -> Scenario {
+    Scenario::formed("two", 2).bounds(4, 3, 9)
+}
+
+fn two_cold() -> Scenario {
+    Scenario::cold("two from the start", 2).bounds(3, 3, 8)
+}
+
+fn three_formed() -> Scenario {
+    Scenario::formed("three", 3).bounds(4, 4, 6)
+}
+
+fn world(kinds: &[FaultKind]) -> Settings {
+    Settings {
+        seed: 1,
+        nodes: 4,
+        time: Duration::from_secs(10),
+        faults: kinds.iter().copied().collect(),
+        idle_hold: None,
+    }
+}
+
+/// One test for each flaw, and the list of them.
+macro_rules! caught {
+    ($($name:ident $how:ident($setting:expr, $says:expr);)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $how::<ring_flaws::$name::Lab2>(stringify!($name), &$setting, $says);
+            }
+        )*
+
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+caught! {
+    any_offer_accepted caught_by_checker(
+        two_formed().faults(Faults { doubled: 1, ..Faults::default() }), "go back");
+    broadcast_offer_accepted caught_by_checker(
+        three_formed().faults(Faults { misled: 1, ..Faults::default() }), "no good");
+    candidate_never_yields caught_by_checker(two_cold(), "still stands");
+    clock_in_the_vote caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "stands with");
+    completed_by_anything caught_by_checker(two_formed(), "weaker");
+    elected_unannounced caught_by_checker(
+        two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
+    endless_patience caught_by_checker(
+        two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(1),
+        "no single owner");
+    equal_offer_accepted caught_by_checker(
+        two_formed().faults(Faults { doubled: 1, crashes: 1, ..Faults::default() }), "go back");
+    greeting_in_addition caught_by_checker(
+        two_cold().faults(Faults { lost: 1, ..Faults::default() }), "answers one frame with 3");
+    merge_loses_members caught_by_simulator(
+        world(&[FaultKind::Drop, FaultKind::Crash]), sim::Rule::EqualTables);
+    never_gives_up caught_by_checker(
+        two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(1),
+        "nobody can use the token");
+    no_clock_floor caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "below the clock");
+    no_lease caught_by_checker(
+        two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "lease");
+    no_minting caught_by_checker(three_formed(), "both hold");
+    number_not_stored caught_by_checker(two_cold(), "before it is stored");
+    penalty_for_ever caught_by_simulator(
+        world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
+    progress_not_stored caught_by_checker(two_cold(), "before it is stored");
+    stale_offer_accepted caught_by_checker(
+        two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
+    stands_unannounced caught_by_checker(
+        two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
+    stronger_ignored caught_by_checker(two_formed(), "against the stronger");
+    used_while_passing caught_by_checker(two_formed(), "may both use the chain");
+    wants_for_ever caught_by_checker(
+        two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(1), "no end");
+    weaker_wins caught_by_checker(two_formed(), "token");
+}
+
+#[test]
+fn every_patch_has_its_test() {
+    let patches: Vec<&str> = ring_flaws::FLAWS.iter().map(|&(name, _)| name).collect();
+    assert_eq!(patches, TESTED);
+}
