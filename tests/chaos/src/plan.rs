@@ -11,6 +11,8 @@ use crate::fault::Fault;
 pub const FAULTS: Duration = Duration::from_secs(8);
 /// Tries to find room for a fault beside the others.
 const TRIES: u32 = 14;
+/// So many faults last to the very end: the calm begins with what they leave.
+const LAST: u32 = 2;
 /// One in so many calms is starved, the second first.
 const STARVED: u32 = 5;
 
@@ -45,10 +47,10 @@ impl Cycle {
         let mut dice = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
         let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();
         let mut faults = Vec::new();
-        for _ in 0..TRIES {
+        for turn in 0..TRIES {
             let (fault, lasts) = Fault::random(&mut dice, daemons, ports);
             let latest = FAULTS.saturating_sub(lasts);
-            let begins = latest.mul_f64(dice.f64());
+            let begins = latest.mul_f64(if turn < LAST { 1.0 } else { dice.f64() });
             let ends = begins + lasts;
             // What is done to one thing at a time leaves it some time in between.
             let taken = busy.entry(fault.resource()).or_default();
@@ -97,6 +99,8 @@ mod tests {
         assert_eq!(kinds.len(), Fault::KINDS.len(), "{kinds:?}");
         assert!(all.clone().all(|planned| planned.ends <= FAULTS));
         assert!(cycles.iter().all(|cycle| cycle.faults.len() >= 4));
+        let lasts = |cycle: &Cycle| cycle.faults.iter().any(|planned| planned.ends == FAULTS);
+        assert!(cycles.iter().all(lasts));
     }
 
     #[test]

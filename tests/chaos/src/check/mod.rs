@@ -21,6 +21,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
+pub use crashes::GRAIN;
 pub use evidence::{Change, CrashTime, Cycle, Evidence, Span};
 pub use lateness::Lateness;
 

@@ -10,9 +10,11 @@ use super::histogram::Histogram;
 use super::lanes::{Hop, Lane, Mood, Way, hops, lanes};
 use super::strip::{Strip, colour, kinds};
 use crate::cast::Part;
-use crate::check::{Cycle, Evidence, Rule, Sample, Span, Verdict};
+use crate::check::{Cycle, Evidence, GRAIN, Rule, Sample, Span, Verdict};
 
 const STYLE: &str = include_str!("style.css");
+/// Of a row of the overview.
+const ROW: Duration = Duration::from_secs(300);
 /// Around the end of the faults and around a crash.
 const BEFORE: Duration = Duration::from_millis(100);
 const AFTER: Duration = Duration::from_millis(1100);
@@ -106,9 +108,13 @@ impl Scene<'_> {
     }
 
     fn overview(&self) -> Markup {
-        let whole = Span {
-            from: Duration::ZERO,
-            to: self.evidence.end,
+        let rows = (0_u32..).map(|row| ROW * row);
+        let rows = rows.take_while(|from| *from < self.evidence.end);
+        // A run that fits into one row fills it.
+        let length = if self.evidence.end < ROW {
+            self.evidence.end
+        } else {
+            ROW
         };
         html! {
             h2 { "The whole run" }
@@ -119,7 +125,15 @@ impl Scene<'_> {
                 "only CPU was short. Times are minutes and seconds."
             }
             (legend())
-            (self.strip(whole, true))
+            @for from in rows {
+                (self.strip(Span { from, to: from + length }, true))
+            }
+            p {
+                "Cycles: "
+                @for cycle in &self.evidence.cycles {
+                    a href={ "#cycle" (cycle.number) } { (cycle.number) } " "
+                }
+            }
         }
     }
 
@@ -143,6 +157,10 @@ impl Scene<'_> {
                         samples: &verdict.fail_overs, unit: "seconds", bin: 0.05,
                         bound: Some(timing.new_owner_bound().as_secs_f64()),
                     }.draw())
+                    p {
+                        "The bound is a sum of time-outs; " (ms(GRAIN)) " are granted for timers to "
+                        "fire and frames to travel."
+                    }
                     p { "From the victim's last frame instead: " (summary(&verdict.silences, "s")) }
                 }
                 div {
