@@ -92,6 +92,37 @@ impl Cycle {
             to: self.ends,
         })
     }
+
+    fn take(&mut self, at: Duration, what: &What) {
+        match what {
+            What::Calm { starved } => {
+                (self.calm, self.starved) = (Some(at), *starved);
+            }
+            What::WantsBegin => {
+                self.wants = Some(Span { from: at, to: at });
+            }
+            What::WantsEnd => {
+                self.wants = self.wants.map(|wants| Span { to: at, ..wants });
+            }
+            What::Crash { station } => self.crashes.push(CrashTime {
+                station: *station,
+                span: Span {
+                    from: at,
+                    to: Duration::MAX,
+                },
+            }),
+            What::Restart { .. } => {
+                if let Some(crash) = self.crashes.last_mut() {
+                    crash.span.to = at;
+                }
+            }
+            What::Statuses { statuses } => {
+                self.statuses = Some((at, statuses.clone()));
+            }
+            What::CalmEnd => self.ends = at,
+            _ => {}
+        }
+    }
 }
 
 /// A line of a station's log that tells its state, or its lateness.
@@ -252,22 +283,18 @@ impl Evidence {
     }
 
     fn take(&mut self, at: Duration, what: &What, open: &mut HashMap<u32, Done>) {
-        let cycle = self.cycles.last_mut();
-        match (what, cycle) {
-            (What::Cycle { number }, _) => self.cycles.push(Cycle {
+        match what {
+            What::Cycle { number } => self.cycles.push(Cycle {
                 number: *number,
                 begins: at,
                 ..Cycle::default()
             }),
-            (
-                What::Fault {
-                    id,
-                    kind,
-                    stations,
-                    detail,
-                },
-                _,
-            ) => {
+            What::Fault {
+                id,
+                kind,
+                stations,
+                detail,
+            } => {
                 let done = Done {
                     span: Span { from: at, to: at },
                     kind: kind.clone(),
@@ -276,45 +303,24 @@ impl Evidence {
                 };
                 open.insert(*id, done);
             }
-            (What::Undone { id }, _) => self.faults.extend(open.remove(id).map(|mut done| {
+            What::Undone { id } => self.faults.extend(open.remove(id).map(|mut done| {
                 done.span.to = at;
                 done
             })),
-            (What::Calm { starved }, Some(cycle)) => {
-                (cycle.calm, cycle.starved) = (Some(at), *starved);
-            }
-            (What::WantsBegin, Some(cycle)) => {
-                cycle.wants = Some(Span { from: at, to: at });
-            }
-            (What::WantsEnd, Some(cycle)) => {
-                cycle.wants = cycle.wants.map(|wants| Span { to: at, ..wants });
-            }
-            (What::Crash { station }, Some(cycle)) => cycle.crashes.push(CrashTime {
-                station: *station,
-                span: Span {
-                    from: at,
-                    to: Duration::MAX,
-                },
-            }),
-            (What::Restart { .. }, Some(cycle)) => {
-                if let Some(crash) = cycle.crashes.last_mut() {
-                    crash.span.to = at;
-                }
-            }
-            (What::Statuses { statuses }, Some(cycle)) => {
-                cycle.statuses = Some((at, statuses.clone()));
-            }
-            (What::CalmEnd, Some(cycle)) => cycle.ends = at,
-            (What::Late { who, by_ns }, _) => {
+            What::Late { who, by_ns } => {
                 let from = at.saturating_sub(Duration::from_nanos(*by_ns));
                 self.late.push((Span { from, to: at }, who.clone()));
             }
-            (What::Died { station, status }, _) => {
+            What::Died { station, status } => {
                 self.died.push((at, *station, status.clone()));
             }
-            (What::Blind { frames }, _) => self.blind.push((at, *frames)),
-            (What::End, _) => self.complete = true,
-            _ => {}
+            What::Blind { frames } => self.blind.push((at, *frames)),
+            What::End => self.complete = true,
+            _ => {
+                if let Some(cycle) = self.cycles.last_mut() {
+                    cycle.take(at, what);
+                }
+            }
         }
     }
 

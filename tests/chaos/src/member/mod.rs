@@ -56,6 +56,11 @@ pub struct Member {
     table: Table,
     /// The strongest token seen, its holder and its data.
     known: Option<(Token, MacAddr)>,
+    /// When that was strengthened, or its holder last spoke for itself.
+    confirmed: Duration,
+    /// The last objection to a weaker token, and the last answer to a weaker claim.
+    objected: Option<Duration>,
+    answered: Option<Duration>,
     data: Vec<u8>,
     /// heardAboutToken.
     heard: Duration,
@@ -80,6 +85,9 @@ impl Member {
             timing,
             table: Table::new(mac, ip),
             known: None,
+            confirmed: Duration::ZERO,
+            objected: None,
+            answered: None,
             data: Vec::new(),
             heard: Duration::ZERO,
             heartbeat_heard: Duration::ZERO,
@@ -166,7 +174,8 @@ impl Member {
         self.shunned.remove(&author);
         match &seen.message {
             Message::TokenIsHere { token, data, .. } => {
-                self.hear_of(*token, author, Some(data));
+                self.object(now, *token, author, &mut out);
+                self.hear_of(now, *token, author, Some(data));
                 self.heard = self.heard.max(seen.at);
                 if seen.is_broadcast() {
                     self.heartbeat_heard = seen.at;
@@ -182,8 +191,11 @@ impl Member {
                 }
             }
             Message::TokenWasHereRecently { token, holder } => {
-                self.hear_of(*token, *holder, None);
-                self.complete(now, *token);
+                let weaker = self.tenure_beaten_by(*token);
+                self.hear_of(now, *token, *holder, None);
+                if !self.complete(now, *token) && weaker {
+                    self.outdo(now, *token, &mut out);
+                }
             }
             Message::WhereIsToken => out.extend(self.whereabouts(author)),
             Message::GeneratingToken { .. } => {
@@ -212,12 +224,35 @@ impl Member {
     }
 
     /// Remembers the strongest token.
-    fn hear_of(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
+    fn hear_of(&mut self, now: Duration, token: Token, holder: MacAddr, data: Option<&[u8]>) {
+        if self.known.is_some_and(|(known, _)| known == token) && data.is_some() {
+            self.confirmed = now;
+        }
         if self.known.is_none_or(|(known, _)| token.beats(&known)) {
             self.known = Some((token, holder));
+            self.confirmed = now;
             if let Some(data) = data {
                 self.data = data.to_vec();
             }
+        }
+    }
+
+    /// Tells the holder of a weaker token of a stronger one whose holder is silent.
+    fn object(&mut self, now: Duration, token: Token, holder: MacAddr, out: &mut Vec<Letter>) {
+        let Some((known, last)) = self.known else {
+            return;
+        };
+        let silence = self.timing.heartbeat + self.timing.take_timeout * 2;
+        let rival = known.beats(&token) && known.chain() != token.chain();
+        let silent = now >= self.confirmed + silence;
+        let due = silent && is_over(self.objected, self.timing.heartbeat, now);
+        if rival && due && !matches!(self.role, Role::Owner(_)) {
+            self.objected = Some(now);
+            let message = Message::TokenWasHereRecently {
+                token: known,
+                holder: last,
+            };
+            out.push((holder, message));
         }
     }
 
@@ -236,8 +271,9 @@ impl Member {
         if token.beats(&tenure.token) {
             self.role = Role::Waiter;
             out.push((from, self.table.ping()));
-        } else {
+        } else if is_over(self.answered, self.timing.take_timeout, now) {
             let own = tenure.token;
+            self.answered = Some(now);
             (tenure.told, tenure.heartbeat) = (now, now + self.timing.heartbeat);
             out.push((from, self.here(own)));
             out.push((MacAddr::broadcast(), self.here(own)));
@@ -259,7 +295,7 @@ impl Member {
             out.extend(self.whereabouts(from));
             return;
         }
-        self.hear_of(token, self.mac, Some(data));
+        self.hear_of(now, token, self.mac, Some(data));
         self.heard = now;
         let hold = self
             .wish
@@ -298,4 +334,9 @@ impl Member {
             data: self.data.clone(),
         }
     }
+}
+
+/// Whether a while has passed since something was last done, if it was.
+fn is_over(last: Option<Duration>, pause: Duration, now: Duration) -> bool {
+    last.is_none_or(|last| now >= last + pause)
 }

@@ -76,24 +76,50 @@ impl Member {
         complete
     }
 
+    /// Whether it has a token, outside a hand-over, that a token of another chain beats.
+    pub(super) fn tenure_beaten_by(&self, token: Token) -> bool {
+        let Role::Owner(tenure) = &self.role else {
+            return false;
+        };
+        let other = token.chain() != tenure.token.chain();
+        tenure.passing.is_none() && other && token.beats(&tenure.token)
+    }
+
+    /// Makes a token that beats one whose holder is gone.
+    pub(super) fn outdo(&mut self, now: Duration, gone: Token, out: &mut Vec<Letter>) {
+        self.mint(now, gone.progress + 2);
+        if let Role::Owner(tenure) = &mut self.role {
+            (tenure.told, tenure.heartbeat) = (now, now + self.timing.heartbeat);
+            self.heartbeat_heard = now;
+            let token = tenure.token;
+            out.push((MacAddr::broadcast(), self.here(token)));
+        }
+    }
+
+    /// Begins a new chain in the place of the one in hand.
+    fn mint(&mut self, now: Duration, progress: u64) {
+        self.number += 1;
+        let token = Token {
+            progress,
+            author: self.mac,
+            number: self.number,
+        };
+        if let Role::Owner(tenure) = &mut self.role {
+            (tenure.token, tenure.passing) = (token, None);
+            (self.known, self.confirmed) = (Some((token, self.mac)), now);
+        }
+    }
+
     /// The member did not take it: the chain is spoilt, a new one takes its place.
     fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Letter>) {
         let until = now + self.timing.heartbeat * SHUNNED;
         self.shunned.insert(failed, until);
         self.wanting.remove(&failed);
-        self.number += 1;
-        let (mac, number) = (self.mac, self.number);
-        let Role::Owner(tenure) = &mut self.role else {
+        let Role::Owner(tenure) = &self.role else {
             return;
         };
-        tenure.passing = None;
-        tenure.token = Token {
-            progress: tenure.token.progress + 2,
-            author: mac,
-            number,
-        };
-        let minted = tenure.token;
-        self.known = Some((minted, mac));
+        let progress = tenure.token.progress + 2;
+        self.mint(now, progress);
         self.pass_on(now, failed, out);
     }
 
@@ -121,7 +147,7 @@ impl Member {
             attempts: 1,
             due: now + self.timing.take_timeout,
         });
-        self.hear_of(offered, to, None);
+        self.hear_of(now, offered, to, None);
         out.push((to, self.offer(offered)));
     }
 

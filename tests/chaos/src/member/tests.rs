@@ -194,3 +194,45 @@ fn whoever_has_the_token_need_not_ask_for_it() {
     let want = (MacAddr::broadcast(), Message::WantToken);
     assert_eq!(member.wake(ms(41)), [want]);
 }
+
+#[test]
+fn a_weaker_token_is_objected_to_once_the_stronger_one_is_silent() {
+    let mut member = waiter();
+    let weaker = Token {
+        progress: 4,
+        author: mac(3),
+        number: 9,
+    };
+    let claim = |at| {
+        let message = Message::TokenIsHere {
+            token: weaker,
+            digest: Digest { size: 1, hash: 1 },
+            data: Vec::new(),
+        };
+        from(at, 3, MacAddr::broadcast(), &message)
+    };
+    assert!(!names(&member.hear(ms(100), &claim(100)), mac(3), 5));
+    assert!(names(&member.hear(ms(160), &claim(160)), mac(3), 5));
+    assert!(!names(&member.hear(ms(200), &claim(200)), mac(3), 5));
+}
+
+#[test]
+fn an_owner_that_is_told_of_a_stronger_token_outdoes_it() {
+    let (mut member, _) = owner();
+    let gone = Message::TokenWasHereRecently {
+        token: Token {
+            progress: 70,
+            author: mac(3),
+            number: 4,
+        },
+        holder: mac(3),
+    };
+    let letters = member.hear(ms(3), &from(3, 3, mac(2), &gone));
+    assert!(names(&letters, MacAddr::broadcast(), 72) && member.state() == "OWNER");
+    // Of the own chain it only tells that the token has gone on.
+    let older = Message::TokenWasHereRecently {
+        token: token(60),
+        holder: mac(1),
+    };
+    assert!(member.hear(ms(4), &from(4, 1, mac(2), &older)).is_empty());
+}

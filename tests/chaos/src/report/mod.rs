@@ -4,6 +4,7 @@ mod histogram;
 mod lanes;
 mod page;
 mod strip;
+mod tables;
 
 use std::fs;
 use std::path::{Path, PathBuf};
