@@ -9,7 +9,7 @@ use super::plan::Schedule;
 use super::subject::Subject;
 use super::words::show;
 use super::world::World;
-use crate::proto::lab2::{Command, Constants};
+use crate::proto::lab2::Constants;
 
 /// In larger rings only so many members want the token at a time.
 const WANTING: usize = 32;

@@ -50,6 +50,8 @@ pub struct Lab2 {
     pub(super) corrected: Option<Instant>,
     /// When an OWNER last answered a weaker claim.
     pub(super) answered: Option<Instant>,
+    /// The own token when a rival of it was last heard of, and when that was.
+    pub(super) rivalled: Option<(Instant, Token)>,
     /// When `known` was last strengthened, or heard of as alive.
     pub(super) vouched: Option<Instant>,
     /// When a WAITER last told a holder of a stronger token.
@@ -113,6 +115,7 @@ impl Lab2 {
             want: false,
             corrected: None,
             answered: None,
+            rivalled: None,
             vouched: None,
             objected: None,
             rival: None,

@@ -54,6 +54,7 @@ impl Lab2 {
         let tenure = Tenure {
             token,
             known_before,
+            next_progress: None,
             offer: None,
         };
         self.change(Role::Owner(tenure), reason, Some(token));

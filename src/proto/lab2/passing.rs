@@ -36,7 +36,7 @@ impl Lab2 {
         if tenure.token.progress >= MAX_PROGRESS {
             self.event(Event::ProgressExhausted);
         } else if let Some(to) = wanting.or_else(|| self.table.next_eligible(last, me)) {
-            let progress = tenure.token.progress + 1;
+            let progress = self.next_progress(tenure);
             self.offer(
                 to,
                 Token {
@@ -47,6 +47,21 @@ impl Lab2 {
             return;
         }
         self.stay(minted);
+    }
+
+    /// What the token's progress is once it is handed over. Decided once: an offer that could not
+    /// be sent is made again as it was.
+    fn next_progress(&mut self, tenure: Tenure) -> u64 {
+        let Token { progress, .. } = tenure.token;
+        let next = tenure.next_progress.unwrap_or_else(|| {
+            let step = self.take_step(tenure.token);
+            (progress + step).min(MAX_PROGRESS)
+        });
+        self.role = Role::Owner(Tenure {
+            next_progress: Some(next),
+            ..tenure
+        });
+        next
     }
 
     /// Nobody is left to offer the token to.
@@ -109,13 +124,14 @@ impl Lab2 {
 
     /// The member may have the chain or not: this node goes on with one of its own (section 2).
     fn hand_over_failed(&mut self, offer: Offer) {
-        let Role::Owner(tenure) = self.role else {
+        if !matches!(self.role, Role::Owner(_)) {
             return;
-        };
-        let minted = self.mint(tenure.token);
+        }
+        let minted = self.mint(offer.token.progress + 1);
         self.role = Role::Owner(Tenure {
             token: minted,
             known_before: None,
+            next_progress: None,
             offer: None,
         });
         self.table.set_wants(offer.to, false);
@@ -139,10 +155,11 @@ impl Lab2 {
     pub(super) fn outbid(&mut self, tenure: Tenure, other: Token) {
         let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
         if outgrown && other.progress < MAX_PROGRESS {
-            let minted = self.mint(other);
+            let minted = self.mint(other.progress + 2);
             let tenure = Tenure {
                 token: minted,
                 known_before: None,
+                next_progress: None,
                 offer: None,
             };
             self.change(Role::Owner(tenure), Reason::StrongerToken, Some(minted));
@@ -150,10 +167,12 @@ impl Lab2 {
         }
     }
 
-    fn mint(&mut self, lost: Token) -> Token {
+    /// A new chain, stronger than all that is known here, with a progress of `least` or more.
+    fn mint(&mut self, least: u64) -> Token {
         self.my_token_number = self.my_token_number.wrapping_add(1);
+        let known = self.known.token().map_or(0, |known| known.progress);
         let token = Token {
-            progress: (lost.progress + 2).min(MAX_PROGRESS),
+            progress: least.max(known + 1).min(MAX_PROGRESS),
             author: self.me(),
             number: self.my_token_number,
         };

@@ -32,6 +32,8 @@ pub(super) struct Tenure {
     pub(super) token: Token,
     /// The strongest token that was known when this one was taken; `None` if it was made here.
     pub(super) known_before: Option<Token>,
+    /// The progress that it is offered with, once that was decided.
+    pub(super) next_progress: Option<u64>,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
 }

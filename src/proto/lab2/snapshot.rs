@@ -47,6 +47,7 @@ impl Lab2 {
             want,
             corrected,
             answered,
+            rivalled,
             vouched,
             objected,
             rival,
@@ -78,6 +79,9 @@ impl Lab2 {
         writer.within(*last_broadcast, heartbeat);
         writer.within(*corrected, heartbeat);
         writer.within(*answered, heartbeat.max(constants.take_timeout));
+        let rivalled = rivalled.filter(|(at, _)| now.monotonic.since(*at) <= patience);
+        rivalled.map(|(_, mine)| mine).hash(&mut writer);
+        writer.within(rivalled.map(|(at, _)| at), patience);
         writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
         writer.within(*objected, heartbeat);
         writer.within(*greeted_since, heartbeat);
@@ -125,9 +129,10 @@ impl Writer {
             Role::Owner(Tenure {
                 token,
                 known_before,
+                next_progress,
                 offer,
             }) => {
-                (token, known_before, offer.is_some()).hash(self);
+                (token, known_before, next_progress, offer.is_some()).hash(self);
                 if let Some(Offer {
                     to,
                     token,

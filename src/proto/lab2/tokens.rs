@@ -8,6 +8,9 @@ use super::outbox::Content;
 use super::role::{Role, Tenure};
 use super::{Lab2, Reason};
 
+/// By how much a token gets ahead of a rival: more hops than what is heard of a token is old.
+const LEAD: u64 = 1 << 10;
+
 impl Lab2 {
     /// TOKEN_IS_HERE: a heartbeat, an acknowledgement or an answer.
     pub(super) fn on_token_is_here(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
@@ -26,6 +29,7 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.send_ping(envelope.from);
                 } else {
+                    self.note_rival(token, tenure.token);
                     if !self.is_echo(token, tenure) {
                         self.token_is_here(envelope.from);
                         self.token_is_here(MacAddr::BROADCAST);
@@ -61,6 +65,28 @@ impl Lab2 {
         }
     }
 
+    /// Two tokens that go round equally fast may never meet: what is heard of each is some hops
+    /// old, and weaker than the other by then. One of the two, by name, is to get ahead: then
+    /// everybody who has heard of it refuses the other.
+    fn note_rival(&mut self, theirs: Token, mine: Token) {
+        let name = |token: Token| (token.author, token.number);
+        let close = mine.progress.abs_diff(theirs.progress) < LEAD;
+        if close && name(mine) < name(theirs) {
+            self.rivalled = Some((self.now.monotonic, mine));
+        }
+    }
+
+    /// By how much the progress of `token`, the one held, grows when it is handed over.
+    pub(super) fn take_step(&mut self, token: Token) -> u64 {
+        let (now, patience) = (self.now.monotonic, self.constants.waiter_timeout());
+        let lately = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < patience;
+        if self.rivalled.take().is_some_and(lately) {
+            LEAD
+        } else {
+            1
+        }
+    }
+
     /// Whether a weaker claim needs no answer: an earlier tenure of the own chain that the token has
     /// overtaken on its way, or a claim soon after one that was answered, to all. The answers may
     /// be overtaken in their turn, and be answered by the next OWNER: they would double every time.
@@ -92,13 +118,15 @@ impl Lab2 {
                     self.hand_over_complete(token, envelope.from);
                     self.token_was_here(envelope.from);
                 } else if token.is_stronger_than(&tenure.token) {
-                    if offered.is_some_and(|offered| !offered.is_stronger_than(&token)) {
+                    if let Some(offered) = offered.filter(|it| !it.is_stronger_than(&token)) {
+                        self.note_rival(offered, token);
                         self.hand_over_complete(token, self.me());
                     } else {
                         self.become_waiter(Reason::StrongerToken, token);
                     }
                     self.take(envelope, token, data);
                 } else {
+                    self.note_rival(token, tenure.token);
                     self.token_is_here(envelope.from);
                 }
             }

@@ -90,7 +90,7 @@ fn apply(world: &mut World, fault: Fault) {
         Fault::Delay(millis) => world.weather.delay = ms(millis),
         Fault::Part(islands) => {
             for (n, node) in world.nodes.iter_mut().enumerate() {
-                node.island = islands >> n & 1 == 1;
+                node.island = islands >> (n % 8) & 1 == 1;
             }
         }
         Fault::Stop(n) => world.stop(at(n)),

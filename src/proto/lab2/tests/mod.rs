@@ -27,6 +27,7 @@ mod outgrown;
 mod owner;
 mod passing;
 mod penalties;
+mod rivals;
 mod sending;
 mod shutdown;
 mod sweep;
