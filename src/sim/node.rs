@@ -139,8 +139,8 @@ pub(super) struct Scene<'a> {
     pub(super) replies: Cell<u32>,
     /// Whether a lease has expired since then.
     pub(super) expired: Cell<bool>,
-    /// Whether the member table has grown.
-    pub(super) grown: Cell<bool>,
+    /// How many members there are since the table has grown; 0: it has not.
+    pub(super) grown: Cell<usize>,
 }
 
 impl Scene<'_> {
@@ -250,7 +250,7 @@ impl Observe<Event> for Witness<'_> {
                 }
             }
             Event::HandOverFailed { .. } => books.stats.failed_hand_overs += 1,
-            Event::MemberAdded { .. } => scene.grown.set(true),
+            Event::MemberAdded { members, .. } => scene.grown.set(members),
             _ => {}
         }
         if let Some(record) = &mut books.record {

@@ -298,7 +298,7 @@ impl<M: Subject> World<M> {
             books: RefCell::new(&mut self.books),
             replies: Cell::new(0),
             expired: Cell::new(false),
-            grown: Cell::new(false),
+            grown: Cell::new(0),
         };
         let mut wire = Wire {
             scene: &scene,
@@ -329,20 +329,17 @@ impl<M: Subject> World<M> {
     }
 
     /// What a node believes now, and whether it may.
-    fn look_at(&mut self, at: usize, grown: bool) {
+    fn look_at(&mut self, at: usize, grown: usize) {
         let node = &mut self.nodes[at];
         let Some(driver) = node.driver.as_ref() else {
             return;
         };
         let machine = driver.machine();
         let (held, may_use) = (machine.held(), machine.may_use());
-        if grown {
-            let size = index(machine.digest().size);
-            if size <= SMALL_TABLE || size.is_power_of_two() {
-                let members = machine.members_in_order();
-                let max = self.constants.max_members;
-                self.books.checks.table(self.now, at, members, max);
-            }
+        if grown > 0 && (grown <= SMALL_TABLE || grown.is_power_of_two()) {
+            let members = machine.members_in_order();
+            let max = self.constants.max_members;
+            self.books.checks.table(self.now, at, members, max);
         }
         let finished = machine.is_finished();
         node.may_use = may_use;
