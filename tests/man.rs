@@ -61,7 +61,7 @@ fn written(directory: &Path) -> BTreeMap<String, String> {
 #[test]
 fn manual_pages_say_what_help_says() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man");
-    let made: BTreeMap<_, _> = pages(ringd::daemon::Options::command())
+    let made: BTreeMap<_, _> = pages(ringd::cli::command())
         .chain(pages(ringd::ctl::Options::command()))
         .collect();
     if env::var_os(WRITE).is_some() {

@@ -19,6 +19,8 @@ Examples:
   sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
   sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
   ringctl status                         ask the running daemon how the ring is
+  ringd sim                              simulate rings, and what goes wrong in them
+  sudo ringd -- sim                      join the ring on an interface called sim
 
 Ctrl-C or SIGTERM hands the token over before it exits; a second one does not wait for that.
 

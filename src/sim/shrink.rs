@@ -6,7 +6,7 @@ use super::run::replay;
 use super::subject::Subject;
 
 /// More runs than this are not worth the last action.
-const MAX_RUNS: usize = 3_000;
+const MAX_RUNS: usize = 1_000;
 
 /// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less
 /// time. `tried` is told how many runs that has taken so far, and how many actions are left.

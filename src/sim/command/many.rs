@@ -10,8 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::report::Sum;
-use crate::proto::lab2::Lab2;
-use crate::sim::{Outcome, Settings, run as run_one};
+use crate::sim::{Outcome, Settings, Subject, run as run_one};
 
 /// How often the bar is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
@@ -26,7 +25,7 @@ pub(super) fn spinner() -> ProgressBar {
 }
 
 /// Runs all seeds; what they come to in all, and those in which something was broken, in order.
-pub(super) fn run(
+pub(super) fn run<M: Subject>(
     seeds: Range<u64>,
     settings: impl Fn(u64) -> Settings + Sync,
 ) -> (Sum, Vec<(u64, Outcome)>) {
@@ -49,7 +48,7 @@ pub(super) fn run(
                 loop {
                     let first = next.fetch_add(PORTION, Ordering::Relaxed);
                     for seed in first..end.min(first.saturating_add(PORTION)) {
-                        let outcome = run_one::<Lab2>(&settings(seed));
+                        let outcome = run_one::<M>(&settings(seed));
                         // Nobody listens any more: the command was given up.
                         if report.send((seed, outcome)).is_err() {
                             return;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub use error::Error;
 pub use options::Options;
 
-use super::{Outcome, Rule, Schedule, Settings, Story, replay, shrink};
+use super::{Outcome, Rule, Schedule, Story, Subject, replay, shrink};
 use crate::proto::lab2::Lab2;
 use files::Files;
 use options::What;
@@ -27,23 +27,26 @@ const STORY_LINES: usize = 60;
 pub fn run(options: &Options) -> Result<bool, Error> {
     // A machine that panics is a violation like any other, and is printed as one.
     std::panic::set_hook(Box::new(|_| ()));
-    let mut out = io::stdout().lock();
+    run_machines::<Lab2>(options, &mut io::stdout().lock())
+}
+
+fn run_machines<M: Subject>(options: &Options, out: &mut impl Write) -> Result<bool, Error> {
+    let record = options.record.as_deref();
     match options.what() {
         What::Schedule(path) => {
             let schedule = files::read_schedule(&path)?;
-            one(&schedule, options.record.as_deref(), None, &mut out)
+            one::<M>(&schedule, record, None, out)
         }
         What::Seed(seed) => {
             let schedule = Schedule::of(&options.settings(seed));
-            let keep = options.keep();
-            one(&schedule, options.record.as_deref(), Some(&keep), &mut out)
+            one::<M>(&schedule, record, Some(&options.keep()), out)
         }
-        What::Seeds(seeds) => many(options, seeds, &mut out),
+        What::Seeds(seeds) => many::<M>(options, seeds, out),
     }
 }
 
 /// Runs one schedule. If something is broken the shortest schedule that does so goes to `keep`.
-fn one(
+fn one<M: Subject>(
     schedule: &Schedule,
     record: Option<&Path>,
     keep: Option<&Path>,
@@ -52,32 +55,32 @@ fn one(
     let outcome = match record {
         Some(directory) => {
             let files = Files::create(directory, schedule)?;
-            let outcome = replay::<Lab2>(schedule, Some(Box::new(files.clone())));
+            let outcome = replay::<M>(schedule, Some(Box::new(files.clone())));
             files.finish()?;
             outcome
         }
-        None => replay::<Lab2>(schedule, None),
+        None => replay::<M>(schedule, None),
     };
     report::run(out, schedule, &outcome)?;
     let Some(first) = outcome.violations.first() else {
         return Ok(true);
     };
     match keep {
-        Some(keep) => shorten(schedule, first.rule, keep, out)?,
-        None => tell_story(schedule, out)?,
+        Some(keep) => shorten::<M>(schedule, first.rule, keep, out)?,
+        None => tell_story::<M>(schedule, out)?,
     }
     Ok(false)
 }
 
 /// Shrinks a failing schedule, prints it with the story of its end, and keeps it in a file.
-fn shorten(
+fn shorten<M: Subject>(
     schedule: &Schedule,
     rule: Rule,
     keep: &Path,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let bar = many::spinner();
-    let mut short = shrink::<Lab2>(schedule, rule, |runs, actions| {
+    let mut short = shrink::<M>(schedule, rule, |runs, actions| {
         bar.set_message(format!("shrinking: {runs} runs, {actions} actions left"));
     });
     bar.finish_and_clear();
@@ -85,28 +88,27 @@ fn shorten(
     let path = files::keep_schedule(keep, &short)?;
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;
-    tell_story(&short, out)?;
+    tell_story::<M>(&short, out)?;
     let path = path.display();
     writeln!(out, "\nTo see it again: ringd sim --schedule {path}")?;
     Ok(())
 }
 
-fn tell_story(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
+fn tell_story<M: Subject>(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
     let story = Story::of(STORY_LINES);
-    let _ = replay::<Lab2>(schedule, Some(Box::new(story.clone())));
+    let _ = replay::<M>(schedule, Some(Box::new(story.clone())));
     writeln!(out, "\nWhat led to it:\n\n{}", story.text())?;
     Ok(())
 }
 
 /// Runs many seeds; prints those in which something is broken, and shrinks the first for each
 /// rule.
-fn many(
+fn many<M: Subject>(
     options: &Options,
     seeds: std::ops::Range<u64>,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
-    let settings = |seed: u64| -> Settings { options.settings(seed) };
-    let (sum, failed) = many::run(seeds, settings);
+    let (sum, failed) = many::run::<M>(seeds, |seed| options.settings(seed));
     report::many(out, options, &sum, &failed)?;
     let mut seen: Vec<Rule> = Vec::new();
     for (seed, Outcome { violations, .. }) in &failed {
@@ -119,13 +121,16 @@ fn many(
         seen.push(first.rule);
         let schedule = Schedule::of(&options.settings(*seed));
         writeln!(out, "\nSeed {seed}: {first}")?;
-        shorten(&schedule, first.rule, &options.keep(), out)?;
+        shorten::<M>(&schedule, first.rule, &options.keep(), out)?;
         if let Some(directory) = &options.record {
             let directory: PathBuf = directory.join(format!("seed-{seed}"));
             let files = Files::create(&directory, &schedule)?;
-            let _ = replay::<Lab2>(&schedule, Some(Box::new(files.clone())));
+            let _ = replay::<M>(&schedule, Some(Box::new(files.clone())));
             files.finish()?;
         }
     }
     Ok(failed.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

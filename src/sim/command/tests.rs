@@ -1,0 +1,168 @@
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Parser;
+use ring_codec::lab2::{Digest, Token};
+
+use super::{Error, Options, run_machines};
+use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use crate::proto::time::{Instant, Now};
+use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+use crate::sim::{Schedule, Subject, replay};
+
+/// A machine that does not read its state file when it starts.
+struct Forgetful(Lab2);
+
+impl Subject for Forgetful {
+    fn start(constants: Constants, _: Durable) -> Self {
+        let blank = Durable {
+            my_token_number: 0,
+            known: None,
+        };
+        Self(Lab2::start(constants, blank))
+    }
+    fn state(&self) -> State {
+        self.0.state()
+    }
+    fn held(&self) -> Option<Token> {
+        self.0.held()
+    }
+    fn may_use(&self) -> bool {
+        self.0.may_use()
+    }
+    fn digest(&self) -> Digest {
+        self.0.digest()
+    }
+    fn members_in_order(&self) -> Option<usize> {
+        self.0.members_in_order()
+    }
+    fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+impl Machine for Forgetful {
+    type Command = Command;
+    type Event = Event;
+    type Durable = Durable;
+
+    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
+        self.0.handle_frame(now, frame, age);
+    }
+    fn handle_command(&mut self, now: Now, command: Command) {
+        self.0.handle_command(now, command);
+    }
+    fn handle_link(&mut self, now: Now, link: LinkState) {
+        self.0.handle_link(now, link);
+    }
+    fn handle_timeout(&mut self, now: Now) {
+        self.0.handle_timeout(now);
+    }
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+        self.0.handle_sent(now, ticket, sent);
+    }
+    fn poll_durable(&mut self) -> Option<Durable> {
+        self.0.poll_durable()
+    }
+    fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        self.0.poll_transmit(buf)
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        self.0.poll_event()
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+}
+
+/// What a command line comes to: whether nothing was broken, and what it printed.
+fn sim<M: Subject>(arguments: &str) -> Result<(bool, String), Error> {
+    let given = ["sim"].into_iter().chain(arguments.split(' '));
+    let options = Options::try_parse_from(given).expect("a command line that can be read");
+    let mut printed = Vec::new();
+    let whole = run_machines::<M>(&options, &mut printed)?;
+    let printed = String::from_utf8(printed).expect("people can read it");
+    Ok((whole, printed))
+}
+
+fn read(path: &Path) -> Schedule {
+    super::files::read_schedule(path).expect("a schedule that was kept")
+}
+
+/// A seed that meets crashes in which a machine that does not read its state file gives itself
+/// away.
+const SEED: &str = "--seed 4 --nodes 3 --time 20s --faults crash,drop,partition";
+
+#[test]
+fn what_fails_is_shrunk_printed_and_kept_and_still_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let keep = directory.path().display();
+    let (whole, printed) = sim::<Forgetful>(&format!("{SEED} --record {keep}")).unwrap();
+    assert!(!whole, "{printed}");
+    assert!(printed.contains("BROKEN with seed 4"), "{printed}");
+    assert!(printed.contains("What led to it"), "{printed}");
+    let long = read(&directory.path().join("schedule.json"));
+    let kept = directory.path().join("sim-4.json");
+    let short = read(&kept);
+    assert!(printed.contains(&short.to_text().unwrap()), "{printed}");
+    assert!(short.actions.len() < long.actions.len() / 2, "{short:?}");
+    assert!(!replay::<Forgetful>(&short, None).violations.is_empty());
+    // The machine that ships has nothing against it.
+    assert_eq!(replay::<Lab2>(&short, None).violations, []);
+    let kept = format!("--schedule {}", kept.display());
+    let (whole, printed) = sim::<Forgetful>(&kept).unwrap();
+    assert!(!whole && printed.contains("What led to it"), "{printed}");
+    assert!(sim::<Lab2>(&kept).unwrap().0);
+}
+
+#[test]
+fn of_many_seeds_each_that_fails_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let keep = directory.path().display();
+    let many = SEED.replace("--seed 4", "--seeds 3..6");
+    let (whole, printed) = sim::<Forgetful>(&format!("{many} --record {keep}")).unwrap();
+    assert!(!whole && printed.contains("seed 4: "), "{printed}");
+    let recorded = directory.path().join("seed-4").join("events.jsonl");
+    let first = std::fs::read_dir(directory.path()).unwrap().count();
+    assert!(recorded.exists() || first > 1, "{printed}");
+    let (whole, printed) = sim::<Lab2>(&many).unwrap();
+    assert!(
+        whole && printed.contains("Nothing was broken."),
+        "{printed}"
+    );
+    assert!(printed.contains("3 of 3 nodes"), "{printed}");
+}
+
+#[test]
+fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.json");
+    let refused = || sim::<Lab2>(&format!("--schedule {}", path.display())).unwrap_err();
+    assert_eq!(refused().exit_code(), 3);
+    std::fs::write(&path, "{\"seed\": 1}").unwrap();
+    assert_eq!(refused().exit_code(), 2);
+    assert!(refused().to_string().contains("nodes"), "{}", refused());
+    let mut none = Schedule {
+        about: String::new(),
+        seed: 1,
+        nodes: 0,
+        time_us: 1,
+        idle_hold_us: 1,
+        latency_us: (1, 1),
+        stay_dead: vec![],
+        actions: vec![],
+    };
+    std::fs::write(&path, none.to_text().unwrap()).unwrap();
+    assert!(refused().to_string().contains("0 nodes"), "{}", refused());
+    none.nodes = 1;
+    none.latency_us = (u64::MAX, 0);
+    std::fs::write(&path, none.to_text().unwrap()).unwrap();
+    assert!(refused().to_string().contains("a year"), "{}", refused());
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let error = sim::<Lab2>("--time 1s --record /dev/null/here").unwrap_err();
+    assert_eq!(error.exit_code(), 3);
+    assert!(error.to_string().contains("/dev/null/here"), "{error}");
+}
