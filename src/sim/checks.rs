@@ -174,3 +174,6 @@ impl Checks {
         self.broken(at, Some(node), Rule::Table, what);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -199,6 +199,12 @@ impl<M: Subject> World<M> {
             let what = format!("n{owner} not within {:?}", bounds.replaced);
             self.broken(Rule::Replaced, what);
         }
+        self.count_broadcasts(&before);
+        self.settle(&bounds);
+    }
+
+    /// An election costs O(n) broadcasts: since `before` there were no more.
+    fn count_broadcasts(&mut self, before: &[u64; 10]) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
             let cost = self.books.stats.broadcasts(kind) - before[kind as usize];
@@ -207,7 +213,6 @@ impl<M: Subject> World<M> {
                 self.broken(Rule::Broadcasts, what);
             }
         }
-        self.settle(&bounds);
     }
 
     fn broken(&mut self, rule: Rule, what: String) {
@@ -215,3 +220,6 @@ impl<M: Subject> World<M> {
         self.tell_broken();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,7 @@ mod tests {
     fn a_seed_gives_the_same_numbers_on_every_machine() {
         let mut rng = Rng::new(1, Stream::World);
         let numbers: Vec<u64> = (0..4).map(|_| rng.below(1_000_000)).collect();
-        assert_eq!(numbers, [0, 0, 0, 0]);
+        assert_eq!(numbers, [436_909, 201_823, 126_708, 195_505]);
         let mut other = Rng::new(1, Stream::Plan);
         assert_ne!(other.next(), Rng::new(1, Stream::World).next());
     }

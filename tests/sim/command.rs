@@ -53,7 +53,7 @@ fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
     while let Some(block) = reader.next_block() {
         if let Block::EnhancedPacket(packet) = block.unwrap() {
             frames += 1;
-            assert!(Some(packet.timestamp) >= last || frames < 10, "{frames}");
+            assert!(Some(packet.timestamp) >= last, "{frames}");
             last = Some(packet.timestamp);
             let own = packet.data.get(6..8) == Some(&[2, 0]);
             assert!(!own || Frame::decode(&packet.data).is_ok());
@@ -72,7 +72,7 @@ fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
 
 #[test]
 fn a_run_without_violations_ends_with_0_and_says_what_happened() {
-    let output = sim(&["--seed", "5", "--time", "2s", "--faults", "drop,pause"]);
+    let output = sim(&["--seed", "5", "--time", "20s", "--faults", "drop,pause"]);
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{printed}");
     for word in [
@@ -116,11 +116,8 @@ fn help_explains_every_exit_code_and_the_interface_of_the_same_name() {
         "  3  ",
         "ringd -- sim",
         "--seeds <A..B>",
-        "a stranger",
+        "A station speaks",
     ] {
-        assert!(
-            help.to_lowercase().contains(&word.to_lowercase()),
-            "{word}: {help}"
-        );
+        assert!(help.contains(word), "{word}: {help}");
     }
 }

@@ -1,6 +1,7 @@
 //! Runs as files: schedules to replay, frames for capture tools, events for programs.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -69,6 +70,9 @@ struct Open {
     directory: PathBuf,
     frames: PcapNgWriter<BufWriter<File>>,
     events: BufWriter<File>,
+    /// Frames of slow nodes leave later than they are made: they wait here for their time.
+    waiting: BTreeMap<(Duration, u64), (Option<usize>, Vec<u8>)>,
+    sent: u64,
     /// The first write that failed; nothing is written after it.
     failed: Option<io::Error>,
 }
@@ -103,6 +107,8 @@ impl Files {
             directory: directory.into(),
             frames,
             events,
+            waiting: BTreeMap::new(),
+            sent: 0,
             failed: None,
         }))))
     }
@@ -113,6 +119,7 @@ impl Files {
     /// That, or something before it, could not be written.
     pub(super) fn finish(&self) -> Result<(), Error> {
         let open = &mut *self.0.borrow_mut();
+        open.write_sent_by(Duration::MAX);
         let flushed = match open.failed.take() {
             Some(error) => Err(error),
             None => open
@@ -127,16 +134,9 @@ impl Files {
     }
 
     fn log(&self, at: Duration, node: Option<usize>, what: &str, more: Value) {
-        let mut record = json!({ "at_ns": nanos(at), "what": what });
-        if let Some(node) = node {
-            record["node"] = node.into();
-        }
-        if let (Value::Object(record), Value::Object(more)) = (&mut record, more) {
-            record.extend(more);
-        }
-        self.0
-            .borrow_mut()
-            .write(|open| writeln!(open.events, "{record}"));
+        let open = &mut *self.0.borrow_mut();
+        open.write_sent_by(at);
+        open.log(at, node, what, more);
     }
 }
 
@@ -144,6 +144,36 @@ impl Open {
     fn write(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) {
         if self.failed.is_none() {
             self.failed = write(self).err();
+        }
+    }
+
+    fn log(&mut self, at: Duration, node: Option<usize>, what: &str, more: Value) {
+        let mut record = json!({ "at_ns": nanos(at), "what": what });
+        if let Some(node) = node {
+            record["node"] = node.into();
+        }
+        if let (Value::Object(record), Value::Object(more)) = (&mut record, more) {
+            record.extend(more);
+        }
+        self.write(|open| writeln!(open.events, "{record}"));
+    }
+
+    /// Writes the frames that have left by now.
+    fn write_sent_by(&mut self, now: Duration) {
+        while let Some(first) = self.waiting.first_entry().filter(|f| f.key().0 <= now) {
+            let ((at, _), (from, frame)) = first.remove_entry();
+            self.log(at, from, "sent", json!({ "frame": line(&frame) }));
+            self.write(|open| {
+                let packet = EnhancedPacketBlock {
+                    interface_id: 0,
+                    timestamp: WALL_START + at,
+                    original_len: u32::try_from(frame.len()).unwrap_or(u32::MAX),
+                    data: frame.into(),
+                    options: Vec::new(),
+                };
+                let written = open.frames.write_pcapng_block(packet);
+                written.map(|_| ()).map_err(other)
+            });
         }
     }
 }
@@ -161,18 +191,10 @@ fn nanos(at: Duration) -> u64 {
 
 impl Record for Files {
     fn sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
-        self.0.borrow_mut().write(|open| {
-            let packet = EnhancedPacketBlock {
-                interface_id: 0,
-                timestamp: WALL_START + at,
-                original_len: u32::try_from(frame.len()).unwrap_or(u32::MAX),
-                data: frame.into(),
-                options: Vec::new(),
-            };
-            let written = open.frames.write_pcapng_block(packet);
-            written.map(|_| ()).map_err(other)
-        });
-        self.log(at, from, "sent", json!({ "frame": line(frame) }));
+        let open = &mut *self.0.borrow_mut();
+        open.sent += 1;
+        let key = (at, open.sent);
+        open.waiting.insert(key, (from, frame.to_vec()));
     }
 
     fn heard(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
