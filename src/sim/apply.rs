@@ -6,7 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, NO_IP};
 use std::time::Duration;
 
-use super::node::BLANK;
+use super::node::{BLANK, Missed};
 use super::plan::{Fault, Schedule};
 use super::queue::What;
 use super::segment::{Segment, Weather, claim};
@@ -139,21 +139,20 @@ impl<M: Subject> World<M> {
     pub fn pause(&mut self, at: usize) {
         if self.nodes[at].is_running() {
             self.met(FaultKind::Pause);
-            self.nodes[at].paused = true;
+            self.nodes[at].paused = Some(Missed::default());
         }
     }
 
     /// The process goes on.
     pub fn resume(&mut self, at: usize) {
-        if !self.nodes[at].paused {
+        let Some(missed) = self.nodes[at].paused.take() else {
             return;
-        }
-        self.nodes[at].paused = false;
+        };
         self.go_on(at);
-        if std::mem::take(&mut self.nodes[at].moved) {
+        if missed.moved {
             self.link_up(at);
         }
-        if std::mem::take(&mut self.nodes[at].done_late) {
+        if missed.done {
             self.nodes[at].job = None;
             self.command(at, Command::WorkDone);
         }

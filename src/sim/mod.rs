@@ -13,6 +13,7 @@ mod clock;
 pub mod command;
 mod exempt;
 mod generate;
+mod life;
 mod liveness;
 mod node;
 mod outcome;
@@ -27,6 +28,7 @@ mod shrink;
 mod story;
 mod stranger;
 mod subject;
+mod view;
 mod words;
 mod world;
 

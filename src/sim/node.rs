@@ -42,6 +42,15 @@ pub(super) struct Job {
     pub(super) tenures: u64,
 }
 
+/// What a process that stands still finds when it goes on, beside frames.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Missed {
+    /// The work that it wanted the token for was done.
+    pub(super) done: bool,
+    /// The interface's addresses changed.
+    pub(super) moved: bool,
+}
+
 /// One machine with its place on the segment.
 pub(super) struct Node<M> {
     pub(super) mac: MacAddr,
@@ -60,7 +69,8 @@ pub(super) struct Node<M> {
     pub(super) busy_until: u64,
     /// How long a turn takes, in nanoseconds.
     pub(super) slow: u64,
-    pub(super) paused: bool,
+    /// The process stands still, and what it has missed.
+    pub(super) paused: Option<Missed>,
     /// How many send calls in 1,000 are refused.
     pub(super) refuse: u16,
     /// Which part of a cut segment it is in.
@@ -73,10 +83,6 @@ pub(super) struct Node<M> {
     /// The last token that it held.
     pub(super) last_held: Option<Token>,
     pub(super) job: Option<Job>,
-    /// The work was done while the process stood still.
-    pub(super) done_late: bool,
-    /// The interface's addresses changed while the process stood still.
-    pub(super) moved: bool,
     /// Its state file was lost: it is not started before this time.
     pub(super) down_until: u64,
 }
@@ -94,7 +100,7 @@ impl<M> Node<M> {
             armed: NEVER,
             busy_until: 0,
             slow: 0,
-            paused: false,
+            paused: None,
             refuse: 0,
             group: 0,
             last_due: 0,
@@ -102,15 +108,13 @@ impl<M> Node<M> {
             may_use: false,
             last_held: None,
             job: None,
-            done_late: false,
-            moved: false,
             down_until: 0,
         }
     }
 
     /// Whether the process is there and not stopped.
     pub(super) const fn is_running(&self) -> bool {
-        self.driver.is_some() && !self.paused
+        self.driver.is_some() && self.paused.is_none()
     }
 }
 

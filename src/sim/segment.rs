@@ -1,6 +1,7 @@
 //! The segment: who hears whom, and what becomes of each frame on its way.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message, Token};
@@ -11,7 +12,6 @@ use super::settings::FaultKind;
 use super::subject::Subject;
 use super::words::node_of;
 use super::world::{World, id};
-use std::time::Duration;
 
 /// How many frames are kept for being sent again much later.
 const CAPTURED: usize = 64;
@@ -94,18 +94,18 @@ impl<M: Subject> World<M> {
         self.note_sent(from, &bytes, to, kind, leaves);
         let due = self.arrival(from, leaves);
         if to == MacAddr::BROADCAST {
-            self.to_all(from, bytes, due);
+            self.send_to_all(from, bytes, due);
             return;
         }
         let own = node_of(to).filter(|&at| self.nodes.get(at).is_some_and(|node| node.mac == to));
         for twin in 0..self.segment.twins.len() {
             let (at, _) = self.segment.twins[twin];
             if self.nodes[at].mac == to && own != Some(at) {
-                self.to_one(from, at, bytes.clone(), due);
+                self.send_to_one(from, at, bytes.clone(), due);
             }
         }
         if let Some(at) = own {
-            self.to_one(from, at, bytes, due);
+            self.send_to_one(from, at, bytes, due);
         }
     }
 
@@ -154,14 +154,14 @@ impl<M: Subject> World<M> {
             self.books.stats.met[FaultKind::Delay as usize] += 1;
         }
         if let Some(from) = from {
-            let last = &mut self.nodes[from].last_due;
-            due = due.max(*last);
-            *last = due;
+            let before = &mut self.nodes[from].last_due;
+            due = due.max(*before);
+            *before = due;
         }
         due
     }
 
-    fn to_all(&mut self, from: Option<usize>, bytes: Bytes, due: u64) {
+    fn send_to_all(&mut self, from: Option<usize>, bytes: Bytes, due: u64) {
         let mut except = Vec::new();
         if !self.segment.clear {
             for to in 0..self.nodes.len() {
@@ -180,7 +180,7 @@ impl<M: Subject> World<M> {
         self.queue.push(due, all);
     }
 
-    fn to_one(&mut self, from: Option<usize>, to: usize, bytes: Bytes, due: u64) {
+    fn send_to_one(&mut self, from: Option<usize>, to: usize, bytes: Bytes, due: u64) {
         if from != Some(to) && (self.segment.clear || self.passes(from, to, &bytes, due)) {
             self.queue.push(due, What::One { to: id(to), bytes });
         }

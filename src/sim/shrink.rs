@@ -72,10 +72,10 @@ impl<F: FnMut(&Schedule) -> bool, T: FnMut(usize, usize)> Shrinker<F, T> {
     fn end_earlier(&mut self) {
         let mut time = self.best.time_us / 2;
         while self.best.time_us - time > self.best.time_us / 64 {
-            if !self.try_out(ending(&self.best, time)) {
-                time += (self.best.time_us - time) / 2;
-            } else {
+            if self.try_out(ending(&self.best, time)) {
                 time = self.best.time_us / 2;
+            } else {
+                time += (self.best.time_us - time) / 2;
             }
         }
         if let Some(last) = self.best.actions.last() {

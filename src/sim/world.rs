@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ring_codec::lab2::{Digest, Kind};
+use ring_codec::lab2::Token;
 
-use super::node::{Books, Disk, Job, NEVER, Node, Outgoing, QUEUE, Scene, Wire, Witness};
-use super::outcome::{Outcome, Rule, Stats, Violation};
+use super::node::{Books, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Wire, Witness};
+use super::outcome::Rule;
 use super::plan::Action;
 use super::queue::{Bytes, Queue, What};
 use super::record::Record;
@@ -15,15 +15,10 @@ use super::rng::{Rng, Stream};
 use super::segment::Segment;
 use super::subject::Subject;
 use super::words::{ip, mac};
-use crate::driver::{Driver, Environment, ReceiveBatch, TransmitBatch};
-use crate::proto::LinkState;
-use crate::proto::lab2::{Command, Constants};
+use crate::driver::{Driver, Environment};
+use crate::proto::lab2::Constants;
 use crate::proto::time::{Now, nanos};
 
-/// Frames that a node reads at once: small, so that thousands of nodes fit.
-const RECEIVE: usize = 4;
-const TRANSMIT: usize = 2;
-const MTU: usize = 1_500;
 /// A table up to this size is looked at whenever it grows, a larger one when it doubles.
 const SMALL_TABLE: usize = 64;
 const SECOND: u64 = 1_000_000_000;
@@ -58,7 +53,7 @@ pub struct World<M> {
     /// Events since time last passed.
     at_once: u64,
     outgoing: Vec<Outgoing>,
-    jobs: u32,
+    pub(super) jobs: u32,
     /// The world has come to an end before its time.
     pub(super) over: bool,
 }
@@ -216,7 +211,7 @@ impl<M: Subject> World<M> {
             return;
         }
         node.inbox.push_back((bytes, node.clock.monotonic(now)));
-        if !node.paused && node.busy_until <= now {
+        if node.paused.is_none() && node.busy_until <= now {
             self.turn(to, true);
         }
     }
@@ -355,7 +350,7 @@ impl<M: Subject> World<M> {
     }
 
     /// A node holds another token than before, or none any more.
-    fn hold(&mut self, at: usize, held: Option<ring_codec::lab2::Token>) {
+    fn hold(&mut self, at: usize, held: Option<Token>) {
         let node = &mut self.nodes[at];
         node.held = held;
         let (mac, before) = (node.mac, node.last_held);
@@ -377,115 +372,6 @@ impl<M: Subject> World<M> {
         });
     }
 
-    /// The node wants the token for so much work, in nanoseconds. Nothing if it wants it already,
-    /// or its process does not run.
-    pub(super) fn want_for(&mut self, at: usize, work: u64) {
-        if self.nodes[at].job.is_some() || !self.nodes[at].is_running() {
-            return;
-        }
-        self.jobs += 1;
-        self.nodes[at].job = Some(Job {
-            number: self.jobs,
-            work,
-            begun: false,
-            tenures: self.books.stats.tenures,
-        });
-        self.command(at, Command::WantToken);
-    }
-
-    fn begin_work(&mut self, at: usize) {
-        let node = &mut self.nodes[at];
-        let (Some(job), Some(token)) = (node.job.as_mut().filter(|job| !job.begun), node.held)
-        else {
-            return;
-        };
-        job.begun = true;
-        let done = What::Done(id(at), job.number);
-        self.queue.push(self.now + job.work, done);
-        self.books.stats.jobs += 1;
-        if !self.books.checks.work(self.now, at, &token) {
-            self.books.stats.fenced += 1;
-        }
-    }
-
-    fn work_done(&mut self, at: usize, job: u32) {
-        let node = &mut self.nodes[at];
-        if node.job.is_none_or(|wanted| wanted.number != job) {
-            return;
-        }
-        if node.paused {
-            node.done_late = true;
-        } else {
-            node.job = None;
-            self.command(at, Command::WorkDone);
-        }
-    }
-
-    /// Gives a machine a command, if its process runs.
-    pub fn command(&mut self, at: usize, command: Command) {
-        if self.nodes[at].is_running() {
-            self.input(at, |driver, now, surroundings| {
-                driver.command(now, command, surroundings);
-            });
-        }
-    }
-
-    /// Starts the process, with its state file, and its link comes up. Nothing if it is there.
-    pub fn start(&mut self, at: usize) {
-        let node = &mut self.nodes[at];
-        if node.driver.is_some() {
-            return;
-        }
-        let machine = M::start(Constants::clone(&node.constants), node.durable.get());
-        let batches = (ReceiveBatch::of(RECEIVE), TransmitBatch::of(TRANSMIT));
-        node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
-        self.link_up(at);
-    }
-
-    /// Starts all nodes at once.
-    pub fn start_all(&mut self) {
-        for at in 0..self.nodes.len() {
-            self.start(at);
-        }
-    }
-
-    /// The node's link is up, with whatever addresses it has now. A process that stands still sees
-    /// that when it goes on, a dead one when it starts.
-    pub(super) fn link_up(&mut self, at: usize) {
-        let Node {
-            mac, ip, paused, ..
-        } = self.nodes[at];
-        if paused {
-            self.nodes[at].moved = true;
-            return;
-        }
-        let state = LinkState::Up { mac, ip, mtu: MTU };
-        self.input(at, |driver, now, surroundings| {
-            driver.link_changed(now, state, surroundings);
-        });
-    }
-
-    /// The process dies at once. What has arrived for it is lost, its state file is not.
-    pub fn kill(&mut self, at: usize) {
-        self.die(at);
-    }
-
-    fn die(&mut self, at: usize) {
-        let node = &mut self.nodes[at];
-        node.driver = None;
-        node.inbox.clear();
-        node.paused = false;
-        node.armed = NEVER;
-        node.busy_until = 0;
-        node.job = None;
-        node.done_late = false;
-        node.moved = false;
-        node.may_use = false;
-        if node.held.take().is_some() {
-            self.owners.retain(|&owner| owner != at);
-        }
-    }
-
     /// What the segment does to frames from now on.
     pub fn set_weather(&mut self, weather: super::Weather) {
         self.segment.weather = weather;
@@ -500,121 +386,5 @@ impl<M: Subject> World<M> {
         }
         self.segment.parted = self.nodes.iter().any(|node| node.group != 0);
         self.segment.look_up();
-    }
-
-    /// The world's time, from its beginning.
-    #[must_use]
-    pub fn now(&self) -> Duration {
-        Duration::from_nanos(self.now)
-    }
-
-    /// How many nodes there are, dead ones included.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    /// A node's machine; `None`: its process is dead.
-    #[must_use]
-    pub fn machine(&self, at: usize) -> Option<&M> {
-        self.nodes[at].driver.as_ref().map(Driver::machine)
-    }
-
-    /// The nodes whose processes are alive.
-    pub fn live(&self) -> impl Iterator<Item = usize> + '_ {
-        let alive = |&at: &usize| self.nodes[at].driver.is_some();
-        (0..self.nodes.len()).filter(alive)
-    }
-
-    /// The nodes that believe to hold a token. During a hand-over, giver and successor do.
-    #[must_use]
-    pub fn owners(&self) -> &[usize] {
-        &self.owners
-    }
-
-    /// The owner with the strongest token.
-    #[must_use]
-    pub fn owner(&self) -> Option<usize> {
-        let held = |&at: &usize| self.nodes[at].held.map(|token| (token, at));
-        let strongest = self
-            .owners
-            .iter()
-            .filter_map(held)
-            .max_by(|(a, _), (b, _)| a.strength(b));
-        strongest.map(|(_, at)| at)
-    }
-
-    /// Whether there is one token: all owners but the last of its chain have passed it on, and
-    /// wait to hear of it.
-    #[must_use]
-    pub fn has_one_owner(&self) -> bool {
-        let nodes = &self.nodes;
-        let Some(first) = self.owners.first().and_then(|&at| nodes[at].held) else {
-            return false;
-        };
-        let mut users = 0;
-        self.owners.iter().all(|&at| {
-            users += usize::from(nodes[at].may_use);
-            users <= 1 && nodes[at].held.is_some_and(|held| held.same_chain(&first))
-        })
-    }
-
-    /// Whether the tables of all live nodes are equal, and the digest that they have.
-    #[must_use]
-    pub fn common_digest(&self) -> Option<Digest> {
-        let mut digests = self
-            .live()
-            .filter_map(|at| Some(self.machine(at)?.digest()));
-        let first = digests.next()?;
-        digests.all(|digest| digest == first).then_some(first)
-    }
-
-    /// How many frames of a kind were sent.
-    #[must_use]
-    pub fn sent(&self, kind: Kind) -> u64 {
-        self.books.stats.sent(kind)
-    }
-
-    /// What happened so far.
-    #[must_use]
-    pub fn stats(&self) -> &Stats {
-        &self.books.stats
-    }
-
-    /// What was broken so far.
-    #[must_use]
-    pub fn violations(&self) -> &[Violation] {
-        &self.books.checks.violations
-    }
-
-    /// Whether there were so many violations that the world stands still.
-    #[must_use]
-    pub const fn is_over(&self) -> bool {
-        self.over
-    }
-
-    /// What the run has come to.
-    #[must_use]
-    pub fn finish(mut self) -> Outcome {
-        for at in 0..self.nodes.len() {
-            let members = self.machine(at).map(M::members_in_order);
-            if let Some(members) = members {
-                let max = self.constants.max_members;
-                self.books.checks.table(self.now, at, members, max);
-            }
-        }
-        let mut stats = self.books.stats;
-        stats.time = Duration::from_nanos(self.now);
-        stats.exempted = self.books.checks.exempted;
-        Outcome {
-            violations: self.books.checks.violations,
-            stats,
-        }
     }
 }

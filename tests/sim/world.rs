@@ -38,7 +38,7 @@ fn two_halves_have_an_owner_each_until_the_cut_heals() {
     let mut world = ring(6);
     world.part(&[0, 0, 0, 1, 1, 1]);
     world.run(1_500 * MS);
-    assert_eq!(world.has_one_owner(), false);
+    assert!(!world.has_one_owner());
     assert!(world.owners().len() >= 2);
     world.part(&[]);
     let merged = world.run_until(1_200 * MS, World::has_one_owner);

@@ -84,7 +84,7 @@ fn shorten<M: Subject>(
         bar.set_message(format!("shrinking: {runs} runs, {actions} actions left"));
     });
     bar.finish_and_clear();
-    short.about = rule.text().to_owned();
+    rule.text().clone_into(&mut short.about);
     let path = files::keep_schedule(keep, &short)?;
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;

@@ -1,0 +1,121 @@
+//! The life of a node: its process starts, is asked for things, works with the token and dies.
+
+use super::node::{Job, NEVER, Node};
+use super::queue::What;
+use super::subject::Subject;
+use super::world::{World, id};
+use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
+use crate::proto::LinkState;
+use crate::proto::lab2::{Command, Constants};
+
+/// Frames that a node reads at once: small, so that thousands of nodes fit.
+const RECEIVE: usize = 4;
+const TRANSMIT: usize = 2;
+const MTU: usize = 1_500;
+
+impl<M: Subject> World<M> {
+    /// The node wants the token for so much work, in nanoseconds. Nothing if it wants it already,
+    /// or its process does not run.
+    pub(super) fn want_for(&mut self, at: usize, work: u64) {
+        if self.nodes[at].job.is_some() || !self.nodes[at].is_running() {
+            return;
+        }
+        self.jobs += 1;
+        self.nodes[at].job = Some(Job {
+            number: self.jobs,
+            work,
+            begun: false,
+            tenures: self.books.stats.tenures,
+        });
+        self.command(at, Command::WantToken);
+    }
+
+    pub(super) fn begin_work(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        let (Some(job), Some(token)) = (node.job.as_mut().filter(|job| !job.begun), node.held)
+        else {
+            return;
+        };
+        job.begun = true;
+        let done = What::Done(id(at), job.number);
+        self.queue.push(self.now + job.work, done);
+        self.books.stats.jobs += 1;
+        if !self.books.checks.work(self.now, at, &token) {
+            self.books.stats.fenced += 1;
+        }
+    }
+
+    pub(super) fn work_done(&mut self, at: usize, job: u32) {
+        let node = &mut self.nodes[at];
+        if node.job.is_none_or(|wanted| wanted.number != job) {
+            return;
+        }
+        if let Some(missed) = &mut node.paused {
+            missed.done = true;
+        } else {
+            node.job = None;
+            self.command(at, Command::WorkDone);
+        }
+    }
+
+    /// Gives a machine a command, if its process runs.
+    pub fn command(&mut self, at: usize, command: Command) {
+        if self.nodes[at].is_running() {
+            self.input(at, |driver, now, surroundings| {
+                driver.command(now, command, surroundings);
+            });
+        }
+    }
+
+    /// Starts the process, with its state file, and its link comes up. Nothing if it is there.
+    pub fn start(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        if node.driver.is_some() {
+            return;
+        }
+        let machine = M::start(Constants::clone(&node.constants), node.durable.get());
+        let batches = (ReceiveBatch::of(RECEIVE), TransmitBatch::of(TRANSMIT));
+        node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
+        self.link_up(at);
+    }
+
+    /// Starts all nodes at once.
+    pub fn start_all(&mut self) {
+        for at in 0..self.nodes.len() {
+            self.start(at);
+        }
+    }
+
+    /// The node's link is up, with whatever addresses it has now. A process that stands still sees
+    /// that when it goes on, a dead one when it starts.
+    pub(super) fn link_up(&mut self, at: usize) {
+        let Node { mac, ip, .. } = self.nodes[at];
+        if let Some(missed) = &mut self.nodes[at].paused {
+            missed.moved = true;
+            return;
+        }
+        let state = LinkState::Up { mac, ip, mtu: MTU };
+        self.input(at, |driver, now, surroundings| {
+            driver.link_changed(now, state, surroundings);
+        });
+    }
+
+    /// The process dies at once. What has arrived for it is lost, its state file is not.
+    pub fn kill(&mut self, at: usize) {
+        self.die(at);
+    }
+
+    pub(super) fn die(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        node.driver = None;
+        node.inbox.clear();
+        node.paused = None;
+        node.armed = NEVER;
+        node.busy_until = 0;
+        node.job = None;
+        node.may_use = false;
+        if node.held.take().is_some() {
+            self.owners.retain(|&owner| owner != at);
+        }
+    }
+}
