@@ -102,7 +102,7 @@ pub struct Sample {
 pub struct Verdict {
     /// What broke a rule, by time.
     pub findings: Vec<Finding>,
-    /// Invariant 2: from the end of the faults to the last claim of a second owner.
+    /// Invariant 2: from the end of the faults until there was an owner, and no second one.
     pub settling: Vec<Sample>,
     /// Invariant 3: tenures of others between a want and its fulfilment.
     pub services: Vec<Sample>,

@@ -17,7 +17,8 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
             to: first_crash.unwrap_or(cycle.ends),
         };
         let last = look_for_rivals(evidence, lateness, quiet, verdict);
-        let settled = last.unwrap_or(calm);
+        let first = look_for_the_first(evidence, lateness, quiet, verdict);
+        let settled = last.unwrap_or(calm).max(first.unwrap_or(calm));
         verdict.settling.push(Sample {
             at: calm,
             value: settled.saturating_sub(calm).as_secs_f64(),
@@ -67,6 +68,25 @@ fn look_for_rivals(
         from = rival.at + Duration::from_nanos(1);
     }
     last
+}
+
+/// Somebody claims the token within the bound; tells when that was.
+fn look_for_the_first(
+    evidence: &Evidence,
+    lateness: &Lateness,
+    span: Span,
+    verdict: &mut Verdict,
+) -> Option<Duration> {
+    let bound = evidence.timing.one_owner_bound();
+    let first = evidence.sent_in(span).iter().find(|seen| is_claim(seen))?;
+    let after = first
+        .at
+        .saturating_sub(lateness.in_time_since(first.at).max(span.from));
+    if after > bound {
+        let text = format!("the first owner spoke after {after:.0?}, bound {bound:.0?}");
+        verdict.find(first.at, Rule::OneOwner, text);
+    }
+    Some(first.at)
 }
 
 /// A ring with an owner says so all the time.

@@ -220,6 +220,14 @@ fn a_ring_without_an_owner_is_found() {
     tale.finds(Rule::OneOwner, "nobody claimed");
 }
 
+#[test]
+fn a_ring_whose_first_owner_comes_too_late_is_found() {
+    let verdict = Tale::new().rotates(CALM + 1100, END, token(10)).passes();
+    assert!((verdict.settling[0].value - 1.1).abs() < 1e-9);
+    let tale = Tale::new().rotates(CALM + 1200, END, token(10));
+    tale.finds(Rule::OneOwner, "the first owner spoke after 1s");
+}
+
 /// Station 3 wants the token at 2500, when station 2 has it, and gets it after so many others.
 fn with_want(others: usize) -> Tale {
     let mut tale = Tale::new().rotates(CALM, 2500, token(10));

@@ -162,7 +162,7 @@ impl Scene<'_> {
                     p { "From the victim's last frame instead: " (summary(&verdict.silences, "s")) }
                 }
                 div {
-                    h3 { "One owner: from the end of the faults to the last claim of a second one" }
+                    h3 { "One owner: from the end of the faults until there was one, and no second" }
                     (summary(&verdict.settling, "s"))
                     (Histogram {
                         samples: &verdict.settling, unit: "seconds", bin: 0.1,
