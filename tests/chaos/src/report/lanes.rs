@@ -1,6 +1,6 @@
 //! What each station was at what time, from the daemons' own logs and what was done to them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use ring_segment::{MacAddr, Message, Seen, Token, is_claim};
@@ -162,10 +162,12 @@ pub struct Hop {
 pub fn hops(evidence: &Evidence) -> Vec<Hop> {
     let mut hops = Vec::new();
     let mut newest: HashMap<(MacAddr, u32), (usize, u64)> = HashMap::new();
-    let mut stood: HashSet<(MacAddr, u32)> = HashSet::new();
+    let mut stood: HashMap<(MacAddr, u32), Duration> = HashMap::new();
+    // A candidate that was not elected leaves its number to the next chain.
+    let election = evidence.timing.answer_timeout() * 2;
     for seen in &evidence.sent {
         if let Message::GeneratingToken { token } = seen.message {
-            stood.insert(token.chain());
+            stood.insert(token.chain(), seen.at);
         }
         let Some(token) = held(seen) else { continue };
         let before = newest.get(&token.chain()).copied();
@@ -176,8 +178,11 @@ pub fn hops(evidence: &Evidence) -> Vec<Hop> {
         let (from, way) = match before {
             Some((place, _)) if place == seen.port => continue,
             Some((place, _)) => (place, Way::Handed),
-            None if stood.contains(&token.chain()) => (seen.port, Way::Elected),
-            None => (seen.port, Way::Minted),
+            None => {
+                let stood = stood.get(&token.chain());
+                let elected = stood.is_some_and(|stood| seen.at <= *stood + election);
+                (seen.port, if elected { Way::Elected } else { Way::Minted })
+            }
         };
         hops.push(Hop {
             at: seen.at,
