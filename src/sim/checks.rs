@@ -66,6 +66,7 @@ impl Checks {
     /// A tenure begins at a node, whose last one was `before`. Along one chain progress only
     /// grows, because a chain is only ever in one place: so no identity comes twice (invariant 6),
     /// and no two nodes hold equal tokens (invariant 1). `elsewhere`: another node holds it now.
+    /// A chain whose number was used before comes to lower progress, but must not meet itself.
     pub(super) fn tenure(
         &mut self,
         at: u64,
@@ -94,9 +95,10 @@ impl Checks {
         if reached.is_none_or(|reached| token.progress > reached) {
             return;
         }
-        if self.exempt.identity(token) {
+        let elsewhere = elsewhere();
+        if self.exempt.identity(token) || elsewhere.is_none() && self.exempt.number(token) {
             self.exempted += 1;
-        } else if let Some(other) = elsewhere() {
+        } else if let Some(other) = elsewhere {
             let what = format!("{}, which n{other} holds too", show(token));
             self.broken(at, Some(node), Rule::EqualTokens, what);
         } else {

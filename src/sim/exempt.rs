@@ -33,8 +33,9 @@ impl Exemptions {
         self.shared.insert(mac);
     }
 
-    /// The node has lost its state file: it numbers its chains from 1 again. Only the wall clock
-    /// keeps these apart from its earlier ones, see [`set_clock`](Self::set_clock).
+    /// The node has lost its state file: it numbers its chains from 1 again. The wall clock keeps
+    /// those that it generates ahead of its earlier ones, see [`set_clock`](Self::set_clock); those
+    /// that it mints in place of a weak token not, see [`number`](Self::number).
     pub(super) fn forget(&mut self, mac: MacAddr) {
         self.forgetful.insert(mac);
     }
@@ -80,8 +81,8 @@ impl Exemptions {
             || self.floor_is_void && self.forgetful.contains(&token.author)
     }
 
-    /// Whether a node may tell of a chain of its own address that it has not stored: it is not the
-    /// one that made it, or has forgotten that it did.
+    /// Whether a chain's number may be used again, and a node tell of a chain of its own address
+    /// that it has not stored: it is not the one that made it, or has forgotten that it did.
     pub(super) fn number(&self, token: &Token) -> bool {
         self.tainted.contains(&chain(token))
             || self.shared.contains(&token.author)

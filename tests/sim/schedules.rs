@@ -23,8 +23,12 @@ macro_rules! schedules {
 }
 
 schedules! {
+    a_node_without_its_state_file_mints_a_chain_of_an_old_name,
     a_strong_token_of_flipped_bits_is_ahead_of_the_clock_of_one_that_forgets,
     a_twin_parts_while_its_process_stands_still,
+    two_owners_with_doubled_frames_do_not_answer_each_other_for_ever,
+    two_owners_with_slow_frames_do_not_answer_each_other_for_ever,
+    two_tokens_that_go_round_equally_fast_meet,
 }
 
 fn holds(text: &str) {
