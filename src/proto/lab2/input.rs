@@ -111,7 +111,8 @@ impl Lab2 {
     }
 
     /// Section 3: a new member's broadcast is answered with PING by those that follow it, unless
-    /// the frame has been answered as often as one may be; then its next broadcast is.
+    /// the frame has been answered as often as one may be; then its next broadcast is. Where many
+    /// come at once the holder's table tells of those that are not greeted.
     fn greet(&mut self, envelope: Envelope) {
         if !envelope.broadcast || self.replies_left == 0 {
             return;
@@ -120,10 +121,7 @@ impl Lab2 {
         let Some(peer) = self.table.peer_mut(envelope.from) else {
             return;
         };
-        if is_large {
-            // The holder's table tells all of it.
-            peer.owed_ping = false;
-        } else if peer.owed_ping && self.may_greet() {
+        if std::mem::take(&mut peer.owed_ping) && !is_large && self.may_greet() {
             self.send_ping(envelope.from);
         }
     }

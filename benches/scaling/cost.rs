@@ -1,0 +1,171 @@
+//! What was measured, and the file that it is kept in.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ring_codec::lab2::Kind;
+
+/// What a ring goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feat {
+    /// All start at once, until there is one owner and all tables are equal.
+    Form,
+    /// One more starts, until it is in all tables and has them all.
+    Join,
+    /// The owner dies, until there is another.
+    FailOver,
+    /// Two halves that formed apart meet, until there is one owner and all tables are equal.
+    Merge,
+    /// Nothing happens, for the time measured.
+    Idle,
+}
+
+impl Feat {
+    pub const ALL: [Self; 5] = [
+        Self::Form,
+        Self::Join,
+        Self::FailOver,
+        Self::Merge,
+        Self::Idle,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Form => "form",
+            Self::Join => "join",
+            Self::FailOver => "fail over",
+            Self::Merge => "merge",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// The cost of one feat in a ring of one size.
+#[derive(Debug, Clone)]
+pub struct Cost {
+    pub feat: Feat,
+    pub nodes: usize,
+    pub time: Duration,
+    /// Frames sent to one member, and to all, by kind as a number.
+    pub unicast: [u64; 10],
+    pub broadcast: [u64; 10],
+}
+
+impl Cost {
+    /// Frames of all kinds.
+    pub fn frames(&self) -> u64 {
+        self.unicast.iter().chain(&self.broadcast).sum()
+    }
+
+    /// Frames a second.
+    #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    pub fn rate(&self) -> f64 {
+        self.frames() as f64 / self.time.as_secs_f64()
+    }
+
+    /// A line of the file: feat, members, nanoseconds, then each kind as `unicast+broadcast`.
+    fn line(&self) -> String {
+        let (name, nodes, nanos) = (self.feat.name(), self.nodes, self.time.as_nanos());
+        let mut line = format!("{name}\t{nodes}\t{nanos}");
+        for kind in Kind::ALL {
+            let at = kind as usize;
+            let _ = write!(line, "\t{}+{}", self.unicast[at], self.broadcast[at]);
+        }
+        line
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split('\t');
+        let name = fields.next()?;
+        let feat = Feat::ALL.into_iter().find(|feat| feat.name() == name)?;
+        let nodes = fields.next()?.parse().ok()?;
+        let time = Duration::from_nanos(fields.next()?.parse().ok()?);
+        let (mut unicast, mut broadcast) = ([0; 10], [0; 10]);
+        for kind in Kind::ALL {
+            let (one, all) = fields.next()?.split_once('+')?;
+            unicast[kind as usize] = one.parse().ok()?;
+            broadcast[kind as usize] = all.parse().ok()?;
+        }
+        Some(Self {
+            feat,
+            nodes,
+            time,
+            unicast,
+            broadcast,
+        })
+    }
+}
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub struct Costs(pub Vec<Cost>);
+
+impl Costs {
+    /// What earlier runs have measured; nothing if there is no file.
+    pub fn read(file: &Path) -> Result<Self> {
+        let text = match fs::read_to_string(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| format!("cannot read {}", file.display()))?,
+        };
+        let lines = text.lines().skip(1);
+        let costs = lines.map(|line| Cost::parse(line).with_context(|| format!("in {line:?}")));
+        costs.collect::<Result<_>>().map(Self)
+    }
+
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let mut text = "feat\tmembers\tnanoseconds".to_owned();
+        for kind in Kind::ALL {
+            let _ = write!(text, "\t{} to one+all", kind.name());
+        }
+        for cost in &self.0 {
+            text = text + "\n" + &cost.line();
+        }
+        fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))
+    }
+
+    /// Puts the costs of one size in the place of what is known of it.
+    pub fn replace(&mut self, nodes: usize, costs: Vec<Cost>) {
+        self.0.retain(|cost| cost.nodes != nodes);
+        self.0.extend(costs);
+        self.0.sort_by_key(|cost| cost.nodes);
+    }
+
+    /// The costs of one feat by size.
+    pub fn of(&self, feat: Feat) -> impl Iterator<Item = &Cost> {
+        self.0.iter().filter(move |cost| cost.feat == feat)
+    }
+
+    /// How a value grows with the size: the exponent of the power that fits best, by least squares
+    /// of the logarithms. `None` if fewer than two sizes are known.
+    #[allow(clippy::cast_precision_loss, reason = "few points, and small numbers")]
+    pub fn exponent(&self, feat: Feat, value: fn(&Cost) -> f64) -> Option<f64> {
+        let points = self.of(feat);
+        let points: Vec<(f64, f64)> = points
+            .map(|cost| ((cost.nodes as f64).ln(), value(cost).ln()))
+            .collect();
+        let count = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        let (mut over, mut under) = (0.0, 0.0);
+        for point in &points {
+            over += (point.0 - x) * (point.1 - y);
+            under += (point.0 - x).powi(2);
+        }
+        (points.len() >= 2).then(|| over / under)
+    }
+}
+
+/// Frames as a number to calculate with.
+#[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+pub fn frames(cost: &Cost) -> f64 {
+    cost.frames() as f64
+}
+
+/// Seconds.
+pub fn seconds(cost: &Cost) -> f64 {
+    cost.time.as_secs_f64()
+}

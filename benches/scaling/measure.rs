@@ -1,0 +1,94 @@
+//! Rings of one size, and what each of their feats costs.
+
+use std::time::Duration;
+
+use ringd::proto::lab2::{Constants, Lab2};
+use ringd::sim::World;
+
+use super::cost::{Cost, Feat};
+
+/// How often it is looked whether tables are equal, which takes long where they are large.
+const LOOK: Duration = Duration::from_millis(5);
+/// No feat takes longer.
+const LIMIT: Duration = Duration::from_secs(600);
+/// What a feat has left to do is done by then.
+const REST: Duration = Duration::from_secs(2);
+const IDLE: Duration = Duration::from_secs(10);
+
+type Ring = World<Lab2>;
+
+/// Every feat in a ring of `nodes` members, with the default constants.
+pub fn all(nodes: usize) -> Vec<Cost> {
+    let mut costs = Vec::new();
+    let mut ring = ring(nodes + 1);
+    let mut measure = |ring: &mut Ring, feat, act: &mut dyn FnMut(&mut Ring)| {
+        costs.push(cost(ring, nodes, feat, act));
+        ring.run(REST);
+    };
+    measure(&mut ring, Feat::Form, &mut |ring| {
+        (0..nodes).for_each(|at| ring.start(at));
+        wait_until_formed(ring);
+    });
+    measure(&mut ring, Feat::Idle, &mut |ring| ring.run(IDLE));
+    measure(&mut ring, Feat::Join, &mut |ring| {
+        ring.start(nodes);
+        wait_until_formed(ring);
+    });
+    let at_rest = |ring: &Ring| ring.owner().is_some() && ring.has_one_owner();
+    let owner = ring.run_until(LIMIT, at_rest).and_then(|_| ring.owner());
+    measure(&mut ring, Feat::FailOver, &mut |ring| {
+        ring.kill(owner.expect("a ring at rest has an owner"));
+        let replaced = ring.run_until(LIMIT, |ring| !ring.owners().is_empty());
+        assert!(replaced.is_some(), "nobody took over");
+    });
+    drop(ring);
+
+    let mut halves = self::ring(nodes);
+    halves.part(
+        &(0..nodes)
+            .map(|at| u8::from(at % 2 > 0))
+            .collect::<Vec<_>>(),
+    );
+    halves.start_all();
+    halves.run(REST);
+    costs.push(cost(&mut halves, nodes, Feat::Merge, &mut |ring| {
+        ring.part(&[]);
+        wait_until_formed(ring);
+    }));
+    assert!(halves.violations().is_empty(), "{:?}", halves.violations());
+    costs
+}
+
+fn ring(nodes: usize) -> Ring {
+    let constants = Constants {
+        max_members: nodes.max(2),
+        ..Constants::default()
+    };
+    World::new(nodes, constants, 1)
+}
+
+fn wait_until_formed(ring: &mut Ring) {
+    let start = ring.now();
+    while !(ring.has_one_owner() && ring.common_digest().is_some()) {
+        assert!(ring.now() - start < LIMIT, "the tables do not become equal");
+        ring.run(LOOK);
+    }
+}
+
+fn cost(ring: &mut Ring, nodes: usize, feat: Feat, act: &mut dyn FnMut(&mut Ring)) -> Cost {
+    let (start, before) = (ring.now(), ring.stats().clone());
+    act(ring);
+    let after = ring.stats();
+    let (mut unicast, mut broadcast) = ([0; 10], [0; 10]);
+    for kind in 0..10 {
+        broadcast[kind] = after.broadcast[kind] - before.broadcast[kind];
+        unicast[kind] = after.sent[kind] - before.sent[kind] - broadcast[kind];
+    }
+    Cost {
+        feat,
+        nodes,
+        time: ring.now() - start,
+        unicast,
+        broadcast,
+    }
+}
