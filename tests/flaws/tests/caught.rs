@@ -103,8 +103,12 @@ caught! {
         two_formed().faults(Faults { doubled: 1, crashes: 1, ..Faults::default() }), "go back");
     greeting_in_addition caught_by_checker(
         two_cold().faults(Faults { lost: 1, ..Faults::default() }), "answers one frame with 3");
-    merge_loses_members caught_by_simulator(
-        world(&[FaultKind::Drop, FaultKind::Crash]), sim::Rule::EqualTables);
+    merge_loses_members caught_by_checker(
+        Scenario::cold("three from the start", 3)
+            .faults(Faults { crashes: 1, ..Faults::default() })
+            .bounds(2, 4, 5)
+            .recovers(1),
+        "tables");
     never_gives_up caught_by_checker(
         two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(1),
         "nobody can use the token");

@@ -22,6 +22,7 @@ mod judge;
 mod node;
 mod report;
 mod scenario;
+mod scenarios;
 mod state;
 mod words;
 
@@ -30,4 +31,5 @@ pub use explore::{Action, Exploration};
 pub use node::Snapshot;
 pub use report::{Report, explore, explore_shipping};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
+pub use scenarios::{large, small};
 pub use state::Ring;

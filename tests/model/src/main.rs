@@ -1,41 +1,45 @@
 #![forbid(unsafe_code)]
-//! x
-use ring_model::{Faults, Scenario, Timing, explore};
+//! Explores the machine that ships and prints states and bounds: see `scripts/model-check`.
+
+use std::process::ExitCode;
+
+use ring_model::{Scenario, explore, large, small};
 use ringd::proto::lab2::Lab2;
-use std::time::Duration;
-fn main() {
-    let a: Vec<u64> = std::env::args()
-        .skip(1)
-        .map(|a| a.parse().unwrap())
-        .collect();
-    let f = Faults {
-        lost: a[5] as u8,
-        doubled: a[6] as u8,
-        crashes: a[7] as u8,
-        refused: a[8] as u8,
-        stalls: a[9] as u8,
-        wants: a[10] as u8,
-        ..Faults::default()
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let chosen = arguments.next();
+    let Some(scenarios) = choose(chosen.as_deref().unwrap_or("small")) else {
+        eprintln!("give small, large, or a number of nodes: 2, 3 or 4");
+        return ExitCode::from(2);
     };
-    let mut s = if a[1] == 0 {
-        Scenario::cold("x", a[0] as usize)
-    } else {
-        Scenario::formed("x", a[0] as usize)
-    };
-    s = s
-        .faults(f)
-        .bounds(a[2], a[3] as usize, a[4] as usize)
-        .recovers(a[11]);
-    if a.len() > 12 && a[12] < 99 {
-        s.timing = Timing::Bounded {
-            skew: Duration::from_millis(a[12]),
-            delay: Duration::from_millis(a[13]),
-        };
-        s.calm = a[14] == 1;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut code = ExitCode::SUCCESS;
+    let (mut unique, mut generated) = (0, 0);
+    for scenario in &scenarios {
+        let report = explore::<Lab2>(scenario, threads);
+        println!("{report}");
+        unique += report.unique;
+        generated += report.generated;
+        if report.found.is_some() {
+            code = ExitCode::FAILURE;
+        }
     }
-    if a.len() > 15 {
-        s.constants.take_timeout = Duration::from_millis(a[15]);
-        s.constants.idle_hold = Duration::from_millis(a[16]);
+    println!("in all {unique} states, {generated} generated");
+    code
+}
+
+/// `small`, `large`, or those of the large ones with so many nodes.
+fn choose(which: &str) -> Option<Vec<Scenario>> {
+    match which {
+        "small" => Some(small()),
+        "large" => Some(large()),
+        nodes => {
+            let nodes: usize = nodes.parse().ok()?;
+            let chosen = large()
+                .into_iter()
+                .filter(|scenario| scenario.nodes == nodes);
+            Some(chosen.collect()).filter(|chosen: &Vec<_>| !chosen.is_empty())
+        }
     }
-    println!("{}", explore::<Lab2>(&s, 2));
 }

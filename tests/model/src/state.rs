@@ -86,7 +86,10 @@ impl<M: Snapshot> Ring<M> {
         let Turn { node, said } = turn;
         let begun = node.machine.held();
         let begun = begun.filter(|_| begun != before.machine.held());
-        let sent = node.clock;
+        let sent = match self.timing {
+            Timing::Free => EPOCH, // no matter: a frame takes as long as it likes
+            Timing::Bounded { .. } => node.clock,
+        };
         self.nodes[at] = Arc::new(node);
         let again = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
@@ -147,7 +150,9 @@ impl<M: Snapshot> Ring<M> {
         };
         let time = self.time();
         let beyond = delay + Duration::from_nanos(1);
-        let nodes = self.nodes.iter().map(|node| time.since(node.clock));
+        // A node that does not run starts at the present, wherever its clock was left.
+        let running = self.nodes.iter().filter(|node| node.running);
+        let nodes = running.map(|node| time.since(node.clock));
         let frames = self.frames.iter();
         nodes
             .chain(frames.map(|frame| time.since(frame.sent).min(beyond)))

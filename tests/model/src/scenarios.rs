@@ -1,0 +1,170 @@
+//! What is explored by every test run, and what by hand.
+
+use std::time::Duration;
+
+use crate::scenario::{Faults, Scenario, Timing};
+
+/// One clock for all: no node is late, and no frame takes longer than the answer to it may.
+const ONE_CLOCK: Timing = Timing::Bounded {
+    skew: Duration::ZERO,
+    delay: Duration::from_millis(2),
+};
+
+/// A frame is lost, one is doubled, a node crashes.
+const USUAL: Faults = Faults {
+    lost: 1,
+    doubled: 1,
+    crashes: 1,
+    refused: 0,
+    stalls: 0,
+    misled: 0,
+    cuts: 0,
+    wants: 0,
+};
+
+/// What ends in a minute or so, without optimisation of more than the profile asks for.
+#[must_use]
+pub fn small() -> Vec<Scenario> {
+    vec![
+        Scenario::cold("a ring forms in any order", 2)
+            .faults(USUAL)
+            .bounds(3, 3, 9)
+            .recovers(16),
+        Scenario::formed("a ring in any order", 2)
+            .faults(USUAL)
+            .bounds(6, 3, 8)
+            .recovers(16),
+        Scenario::formed("three in any order", 3)
+            .faults(USUAL)
+            .bounds(6, 4, 6)
+            .recovers(16),
+        Scenario::formed("links that refuse, processes that stop", 2)
+            .faults(Faults {
+                refused: 1,
+                stalls: 1,
+                wants: 1,
+                ..Faults::default()
+            })
+            .bounds(4, 3, 8)
+            .recovers(16),
+        Scenario::formed("links that go down, offers that go astray", 3)
+            .faults(Faults {
+                misled: 1,
+                cuts: 1,
+                wants: 1,
+                ..Faults::default()
+            })
+            .bounds(4, 4, 6)
+            .recovers(16),
+        one_clock(Scenario::cold("a ring forms by one clock", 2))
+            .faults(USUAL)
+            .bounds(4, 4, 1_000)
+            .recovers(64),
+        one_clock(Scenario::formed("three by one clock", 3))
+            .faults(Faults {
+                crashes: 0,
+                ..USUAL
+            })
+            .bounds(8, 6, 1_000)
+            .recovers(16),
+        one_clock(Scenario::formed("four by one clock", 4))
+            .faults(Faults {
+                lost: 1,
+                ..Faults::default()
+            })
+            .bounds(8, 9, 1_000)
+            .recovers(16),
+        Scenario {
+            calm: true,
+            ..one_clock(Scenario::cold("nothing goes wrong", 3))
+        }
+        .bounds(6, 6, 12)
+        .recovers(64),
+        with_ips(Scenario::formed("members that have an ip", 3))
+            .faults(USUAL)
+            .bounds(4, 4, 5)
+            .recovers(16),
+    ]
+}
+
+/// What takes an hour or so on two cores, optimised.
+#[must_use]
+pub fn large() -> Vec<Scenario> {
+    let all = Faults {
+        refused: 1,
+        stalls: 1,
+        misled: 1,
+        cuts: 1,
+        wants: 1,
+        ..USUAL
+    };
+    vec![
+        Scenario::cold("a ring forms in any order", 2)
+            .faults(USUAL)
+            .bounds(4, 4, 13)
+            .recovers(64),
+        Scenario::formed("a ring in any order", 2)
+            .faults(USUAL)
+            .bounds(6, 4, 11)
+            .recovers(64),
+        Scenario::formed("three in any order", 3)
+            .faults(USUAL)
+            .bounds(6, 6, 8)
+            .recovers(64),
+        Scenario::cold("three form a ring in any order", 3)
+            .faults(USUAL)
+            .bounds(4, 6, 9)
+            .recovers(64),
+        Scenario::formed("everything goes wrong", 2)
+            .faults(all)
+            .bounds(6, 4, 8)
+            .recovers(64),
+        Scenario::formed("everything goes wrong with three", 3)
+            .faults(all)
+            .bounds(6, 6, 6)
+            .recovers(64),
+        one_clock(Scenario::cold("a ring forms by one clock", 2))
+            .faults(Faults {
+                lost: 2,
+                wants: 1,
+                ..USUAL
+            })
+            .bounds(6, 4, 30)
+            .recovers(256),
+        one_clock(Scenario::formed("three by one clock", 3))
+            .faults(USUAL)
+            .bounds(8, 6, 20)
+            .recovers(64),
+        one_clock(Scenario::formed("four by one clock", 4))
+            .faults(Faults {
+                crashes: 0,
+                ..USUAL
+            })
+            .bounds(8, 9, 1_000)
+            .recovers(64),
+        Scenario {
+            calm: true,
+            ..one_clock(Scenario::cold("nothing goes wrong", 3))
+        }
+        .bounds(8, 6, 20)
+        .recovers(256),
+        with_ips(Scenario::formed("members that have an ip", 3))
+            .faults(USUAL)
+            .bounds(4, 6, 8)
+            .recovers(64),
+    ]
+}
+
+fn one_clock(scenario: Scenario) -> Scenario {
+    Scenario {
+        timing: ONE_CLOCK,
+        ..scenario
+    }
+}
+
+fn with_ips(scenario: Scenario) -> Scenario {
+    Scenario {
+        ips: true,
+        ..scenario
+    }
+}

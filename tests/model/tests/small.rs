@@ -1,0 +1,48 @@
+#![forbid(unsafe_code)]
+//! The machine that ships, in every order of events of the small scenarios.
+//! `cargo test -p ring-model -- --nocapture` prints the states and bounds.
+
+use ring_model::{explore_shipping, small};
+
+/// Explores one of the small scenarios; it has to be as large as is claimed.
+fn holds(name: &str, at_least: usize) {
+    let scenario = small().into_iter().find(|scenario| scenario.name == name);
+    let report = explore_shipping(&scenario.expect("a small scenario"));
+    println!("{report}");
+    assert!(report.found.is_none(), "{report}");
+    assert!(report.unique >= at_least, "only {report}");
+    assert!(report.recoveries > 0, "no recovery: {report}");
+}
+
+/// A test for each scenario, and the list of them.
+macro_rules! scenarios {
+    ($($test:ident($name:literal, $at_least:literal);)*) => {
+        $(
+            #[test]
+            fn $test() {
+                holds($name, $at_least);
+            }
+        )*
+
+        const TESTED: &[&str] = &[$($name),*];
+    };
+}
+
+scenarios! {
+    any_order_from_the_start("a ring forms in any order", 10_000);
+    any_order("a ring in any order", 10_000);
+    any_order_of_three("three in any order", 10_000);
+    refusals_and_stalls("links that refuse, processes that stop", 10_000);
+    cuts_and_stray_offers("links that go down, offers that go astray", 10_000);
+    one_clock_from_the_start("a ring forms by one clock", 10_000);
+    one_clock_of_three("three by one clock", 10_000);
+    one_clock_of_four("four by one clock", 10_000);
+    calm("nothing goes wrong", 1_000);
+    ips("members that have an ip", 1_000);
+}
+
+#[test]
+fn every_small_scenario_has_its_test() {
+    let small: Vec<&str> = small().iter().map(|scenario| scenario.name).collect();
+    assert_eq!(small, TESTED);
+}

@@ -1,0 +1,83 @@
+#![forbid(unsafe_code)]
+//! States that count as one are one: whatever way and whatever time they were reached at, the same
+//! may happen next, and it leads to the same.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
+use std::hash::{Hash, Hasher};
+
+use ring_model::{Exploration, Faults, Ring, Scenario};
+use ringd::proto::lab2::Lab2;
+use stateright::Model;
+
+fn fingerprint(ring: &Ring<Lab2>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    ring.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Goes through a scenario breadth first and compares what follows from any two ways to a state;
+/// returns how many pairs there were, and how many of them at different times.
+fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
+    let model = Exploration::<Lab2>::new(scenario);
+    let mut seen: HashMap<u64, Ring<Lab2>> = HashMap::new();
+    let mut queue: VecDeque<_> = model.init_states().into();
+    let (mut compared, mut shifted) = (0, 0);
+    while compared < pairs {
+        let ring = queue.pop_front().expect("more states than that");
+        for next in model.next_states(&ring) {
+            if !model.within_boundary(&next) {
+                continue;
+            }
+            match seen.entry(fingerprint(&next)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(next.clone());
+                    queue.push_back(next);
+                }
+                Entry::Occupied(entry) => {
+                    let known = entry.get();
+                    let same = next == *known && model.next_steps(&next) == model.next_steps(known);
+                    assert!(same, "two ways to {next:?} lead to different things");
+                    compared += 1;
+                    let other_time = |at: usize| next.nodes[at].clock != known.nodes[at].clock;
+                    shifted += usize::from((0..next.nodes.len()).any(other_time));
+                }
+            }
+        }
+    }
+    (compared, shifted)
+}
+
+const FAULTS: Faults = Faults {
+    lost: 1,
+    doubled: 1,
+    crashes: 1,
+    refused: 1,
+    stalls: 1,
+    misled: 1,
+    cuts: 1,
+    wants: 1,
+};
+
+#[test]
+fn equal_states_of_two_nodes_have_equal_futures() {
+    let calm = Scenario::cold("two", 2).bounds(6, 4, 0);
+    let (compared, shifted) = compare(calm, 20_000);
+    assert!(
+        shifted > compared / 100,
+        "only {shifted} of {compared} at different times"
+    );
+    compare(
+        Scenario::formed("two", 2).faults(FAULTS).bounds(6, 4, 0),
+        20_000,
+    );
+}
+
+#[test]
+fn equal_states_of_three_nodes_with_ips_have_equal_futures() {
+    let scenario = Scenario {
+        ips: true,
+        ..Scenario::formed("three", 3)
+    };
+    compare(scenario.faults(FAULTS).bounds(6, 6, 0), 10_000);
+}
