@@ -43,6 +43,37 @@ fn two_processes_record_the_same_bytes() {
     assert!(one.iter().all(|bytes| bytes.len() > 500));
 }
 
+/// The times of a capture's packets as they stand in the file: its blocks one by one, by the format's
+/// own rules.
+fn raw_times(capture: &[u8]) -> Vec<u64> {
+    let word = |at: usize| {
+        let bytes = capture[at..at + 4].try_into().expect("four bytes");
+        u32::from_le_bytes(bytes)
+    };
+    assert_eq!((word(0), word(8)), (0x0a0d_0d0a, 0x1a2b_3c4d));
+    let mut times = Vec::new();
+    let mut at = 0;
+    while at < capture.len() {
+        let len = usize::try_from(word(at + 4)).expect("a length");
+        assert_eq!(word(at + len - 4), word(at + 4), "a block of two lengths");
+        if word(at) == 6 {
+            times.push(u64::from(word(at + 12)) << 32 | u64::from(word(at + 16)));
+        }
+        at += len;
+    }
+    times
+}
+
+#[test]
+fn times_in_the_capture_are_nanoseconds_since_1970() {
+    let directory = tempfile::tempdir().unwrap();
+    let times = raw_times(&recorded(directory.path())[0]);
+    let start = 1_700_000_000_000_000_000;
+    let end = start + 20_000_000_000;
+    assert!(times.iter().all(|time| (start..end).contains(time)));
+    assert!(times.last().unwrap() - times.first().unwrap() > 4_000_000_000);
+}
+
 #[test]
 fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
     let directory = tempfile::tempdir().unwrap();
