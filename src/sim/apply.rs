@@ -174,7 +174,9 @@ impl<M: Subject> World<M> {
         // if the clocks are right, by the clock floor of what it generates.
         node.last_held = None;
         node.down_until = self.now + FORGETTING;
-        self.books.checks.exempt.forget(node.mac);
+        // While it has another's address it forgets what it did under its own as well.
+        self.books.checks.exempt.forget(mac(at));
+        self.books.checks.exempt.forget(self.nodes[at].mac);
     }
 
     /// Starts the process if it is dead, and has been for long enough.

@@ -25,9 +25,11 @@ macro_rules! schedules {
 schedules! {
     a_node_without_its_state_file_mints_a_chain_of_an_old_name,
     a_strong_token_of_flipped_bits_is_ahead_of_the_clock_of_one_that_forgets,
+    a_twin_forgets_under_its_own_name_too,
     a_twin_parts_while_its_process_stands_still,
     two_owners_with_doubled_frames_do_not_answer_each_other_for_ever,
     two_owners_with_slow_frames_do_not_answer_each_other_for_ever,
+    two_tokens_that_cross_in_a_ring_of_two_become_one,
     two_tokens_that_go_round_equally_fast_meet,
 }
 

@@ -112,24 +112,7 @@ impl Lab2 {
     /// TAKE_TOKEN: an offer, or a duplicate of one.
     pub(super) fn on_take_token(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
         match self.role {
-            Role::Owner(tenure) => {
-                let offered = tenure.offer.map(|offer| offer.token);
-                if offered == Some(token) {
-                    self.hand_over_complete(token, envelope.from);
-                    self.token_was_here(envelope.from);
-                } else if token.is_stronger_than(&tenure.token) {
-                    if let Some(offered) = offered.filter(|it| !it.is_stronger_than(&token)) {
-                        self.note_rival(offered, token);
-                        self.hand_over_complete(token, self.me());
-                    } else {
-                        self.become_waiter(Reason::StrongerToken, token);
-                    }
-                    self.take(envelope, token, data);
-                } else {
-                    self.note_rival(token, tenure.token);
-                    self.token_is_here(envelope.from);
-                }
-            }
+            Role::Owner(tenure) => self.on_take_token_as_owner(envelope, token, data, tenure),
             Role::Waiter | Role::Looser | Role::Generating(_)
                 if self.known.is_outdone_by(&token) =>
             {
@@ -137,6 +120,40 @@ impl Lab2 {
             }
             Role::Waiter => self.token_was_here(envelope.from),
             Role::Looser | Role::Generating(_) => {}
+        }
+    }
+
+    /// An OWNER is offered a token. While it passes its own on, what counts is the one that it has
+    /// offered: to take a weaker one would keep both going round.
+    fn on_take_token_as_owner(
+        &mut self,
+        envelope: Envelope,
+        token: Token,
+        data: &[u8],
+        tenure: Tenure,
+    ) {
+        match tenure.offer.map(|offer| offer.token) {
+            Some(offered) if offered == token => {
+                self.hand_over_complete(token, envelope.from);
+                self.token_was_here(envelope.from);
+            }
+            Some(offered) if token.is_stronger_than(&offered) => {
+                self.note_rival(offered, token);
+                self.hand_over_complete(token, self.me());
+                self.take(envelope, token, data);
+            }
+            Some(offered) if token.is_stronger_than(&tenure.token) => {
+                self.note_rival(token, offered);
+                self.token_was_here(envelope.from);
+            }
+            None if token.is_stronger_than(&tenure.token) => {
+                self.become_waiter(Reason::StrongerToken, token);
+                self.take(envelope, token, data);
+            }
+            _ => {
+                self.note_rival(token, tenure.token);
+                self.token_is_here(envelope.from);
+            }
         }
     }
 
