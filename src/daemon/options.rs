@@ -24,6 +24,8 @@ Examples:
 
 Ctrl-C or SIGTERM hands the token over before it exits; a second one does not wait for that.
 
+Where it may, ringd runs at nice -10, so that a busy machine does not cost it the token.
+
 Exit codes:
   0  shut down cleanly
   1  unexpected error, or a second signal

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::attachment::{Attachment, Step};
 use super::housekeeping::Housekeeping;
@@ -23,13 +23,17 @@ use crate::observe::{Log, LogOutput, Observers, Tally};
 use crate::proto::LinkState;
 use crate::proto::lab2::{Command, Constants, Durable, Lab2};
 use crate::proto::time::{Instant, Now};
-use crate::sys::{Alarm, Interest, InterfaceLock, PacketSocket, Poller, clock};
+use crate::sys::{Alarm, Interest, InterfaceLock, PacketSocket, Poller, clock, nice};
 
 /// The most steps of the interface that one turn takes.
 const STEPS: usize = 2;
 /// How much later than asked the kernel may wake the loop, in nanoseconds; its default is long
 /// beside a hop.
 const TIMER_SLACK: u32 = 1_000;
+
+/// The loop's nice value, where it may have one: an owner that waits for the CPU for longer than
+/// WAITER_TIMEOUT is replaced, though nothing is wrong with it or the network.
+const NICE: i32 = -10;
 
 const PACKETS: u64 = 0;
 const WATCH: u64 = 1;
@@ -122,7 +126,15 @@ impl Daemon {
         let log = log
             .map_err(io::Error::other)
             .map_err(Error::system("start the log"))?;
+        // After the log's thread has started, which can wait.
+        let favoured = nice::at_most(NICE).is_ok();
         say_start(options, &constants, &attachment, &store, found);
+        if !favoured {
+            debug!(
+                event = "not_favoured",
+                "no right to run at nice {NICE} (CAP_SYS_NICE): a busy machine may cost this node the token"
+            );
+        }
         Ok(Self {
             driver: Driver::new(Lab2::new(constants, durable(found))),
             around: Surroundings {

@@ -1,4 +1,4 @@
-//! What the daemon asks of the kernel: raw packets, interfaces, waiting and time.
+//! What the daemon asks of the kernel: raw packets, interfaces, waiting, time and a share of the CPU.
 //!
 //! The only room with `unsafe` in it, and each file that needs it says so at its head: everywhere
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
@@ -9,6 +9,7 @@ mod filter;
 mod interface;
 mod lock;
 mod messages;
+pub mod nice;
 mod packet;
 mod poller;
 mod ring;

@@ -1,7 +1,7 @@
 //! What a user meets: bad surroundings get a sentence and an exit code of their own.
 
 use std::fs;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         an_interface_that_is_down_is_waited_for,
         a_missing_permission_is_explained,
         a_user_with_the_one_capability_is_enough,
+        it_takes_a_larger_share_of_a_busy_machine_if_it_may,
         a_second_daemon_on_the_interface_is_refused,
         a_state_directory_that_cannot_be_written_is_refused,
         a_broken_state_file_is_survived,
@@ -110,6 +111,27 @@ fn a_user_with_the_one_capability_is_enough() -> Result<()> {
     ];
     let daemon = timed(segment.node(0)).through(only).spawn()?;
     daemon.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+    Ok(())
+}
+
+fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    // What a shell may have: its complaint, if it may not, goes nowhere.
+    let allowed = Command::new("nice")
+        .args(["-n", "-10", "nice"])
+        .stderr(Stdio::null())
+        .output()?;
+    let allowed = String::from_utf8(allowed.stdout)?;
+    let daemon = timed(segment.node(0)).spawn()?;
+    daemon.wait_for_status(SOON, |_| true)?;
+    let stat = fs::read_to_string(format!("/proc/{0}/task/{0}/stat", daemon.pid()))?;
+    // The nineteenth field; the second is in brackets and may hold anything.
+    let fields = stat.rsplit_once(')').context("no process's state")?.1;
+    let nice = fields.split_whitespace().nth(16);
+    ensure!(
+        nice == Some(allowed.trim()),
+        "it runs at nice {nice:?}, and may at {allowed}"
+    );
     Ok(())
 }
 
