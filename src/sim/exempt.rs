@@ -33,6 +33,12 @@ impl Exemptions {
         self.shared.insert(mac);
     }
 
+    /// Whether two chains may have one name. A node that knows the one takes the other for its past,
+    /// and refuses it without a word to its holder: the token is lost once more, when it gets there.
+    pub(super) fn names_clash(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
     /// The node has lost its state file: it numbers its chains from 1 again. The wall clock keeps
     /// those that it generates ahead of its earlier ones, see [`set_clock`](Self::set_clock); those
     /// that it mints in place of a weak token not, see [`number`](Self::number).

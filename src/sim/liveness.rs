@@ -90,8 +90,10 @@ impl<M: Subject> World<M> {
     fn settle(&mut self, bounds: &Bounds) {
         self.phase("one owner is to remain");
         let begin = self.now();
+        let elections = 1 + u32::from(self.books.checks.exempt.names_clash());
+        let limit = bounds.one_owner * elections;
         let mut since = self.has_one_owner().then_some(begin);
-        self.run_watching(bounds.one_owner + bounds.patience, |world| {
+        self.run_watching(limit + bounds.patience, |world| {
             since = match since {
                 _ if !world.has_one_owner() => None,
                 None => Some(world.now()),
@@ -100,7 +102,7 @@ impl<M: Subject> World<M> {
             true
         });
         match since {
-            Some(at) if at <= begin + bounds.one_owner => {
+            Some(at) if at <= begin + limit => {
                 // The first time counts: later there is only a dead owner's place to fill.
                 let after = self.books.stats.one_owner_after;
                 self.books.stats.one_owner_after = after.or(at.checked_sub(begin));
@@ -108,7 +110,7 @@ impl<M: Subject> World<M> {
             // Where the world has come to an end nothing can be expected.
             _ if self.over => {}
             _ => {
-                let what = format!("{} within {:?}", self.all_owners(), bounds.one_owner);
+                let what = format!("{} within {:?}", self.all_owners(), limit);
                 self.broken(Rule::OneOwner, what);
             }
         }
