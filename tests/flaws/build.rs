@@ -43,7 +43,11 @@ fn main() -> Result<(), String> {
         let copy = out.join(&name);
         write_copy(&copy, &sources, (&file, &spoilt))?;
         let path = copy.join("mod.rs");
-        let _ = writeln!(modules, "flaw!({name}, {path:?}, {rule:?});");
+        let _ = writeln!(
+            modules,
+            "flaw!({name}, {:?}, {rule:?});",
+            path.display().to_string()
+        );
         let _ = writeln!(table, "    ({name:?}, {rule:?}),");
     }
     let list = format!(
@@ -67,14 +71,14 @@ fn split(text: &str) -> Option<(&str, &str)> {
 
 /// The file that a patch is for, and what it looks like afterwards.
 fn spoil(sources: &Sources, diff: &str) -> Result<(String, String), String> {
-    let patch = Patch::from_str(diff).map_err(|error| format!("not a unified diff: {error}"))?;
-    let path = patch.original().unwrap_or_default();
+    let diff = Patch::from_str(diff).map_err(|error| format!("not a unified diff: {error}"))?;
+    let path = diff.original().unwrap_or_default();
     let path = path.strip_prefix("a/").unwrap_or(path);
     let file = path.strip_prefix(MACHINE).unwrap_or(path);
     let source = sources
         .get(file)
         .ok_or_else(|| format!("there is no {path} to patch"))?;
-    let spoilt = diffy::apply(source, &patch).map_err(|error| {
+    let spoilt = diffy::apply(source, &diff).map_err(|error| {
         format!("does not fit {path} any more ({error}): make it anew from the rule in its head")
     })?;
     Ok((file.to_owned(), spoilt))

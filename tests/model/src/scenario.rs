@@ -82,7 +82,7 @@ pub struct Faults {
 /// Where an exploration ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How much the progress may grow.
+    /// How much the progress may grow; a leap over a rival counts as one.
     pub progress: u64,
     /// The most frames under way at once.
     pub frames: usize,

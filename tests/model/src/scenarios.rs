@@ -45,7 +45,7 @@ pub fn small() -> Vec<Scenario> {
                 wants: 1,
                 ..Faults::default()
             })
-            .bounds(4, 3, 8)
+            .bounds(4, 3, 7)
             .recovers(16),
         Scenario::formed("links that go down, offers that go astray", 3)
             .faults(Faults {
@@ -58,7 +58,7 @@ pub fn small() -> Vec<Scenario> {
             .recovers(16),
         one_clock(Scenario::cold("a ring forms by one clock", 2))
             .faults(USUAL)
-            .bounds(4, 4, 1_000)
+            .bounds(3, 3, 1_000)
             .recovers(64),
         one_clock(Scenario::formed("three by one clock", 3))
             .faults(Faults {
