@@ -1,5 +1,6 @@
 //! Rings of one size, and what each of their feats costs.
 
+use std::thread;
 use std::time::Duration;
 
 use ringd::proto::lab2::{Constants, Lab2};
@@ -17,8 +18,19 @@ const IDLE: Duration = Duration::from_secs(10);
 
 type Ring = World<Lab2>;
 
-/// Every feat in a ring of `nodes` members, with the default constants.
+/// Every feat in a ring of `nodes` members, with the default constants. Two worlds, each with a
+/// thread of its own.
 pub fn all(nodes: usize) -> Vec<Cost> {
+    thread::scope(|scope| {
+        let merged = scope.spawn(|| merge(nodes));
+        let mut costs = form_and_live(nodes);
+        costs.push(merged.join().expect("the halves merge"));
+        costs
+    })
+}
+
+/// What one ring goes through, from its beginning.
+fn form_and_live(nodes: usize) -> Vec<Cost> {
     let mut costs = Vec::new();
     let mut ring = ring(nodes + 1);
     let mut measure = |ring: &mut Ring, feat, act: &mut dyn FnMut(&mut Ring)| {
@@ -41,22 +53,27 @@ pub fn all(nodes: usize) -> Vec<Cost> {
         let replaced = ring.run_until(LIMIT, |ring| !ring.owners().is_empty());
         assert!(replaced.is_some(), "nobody took over");
     });
-    drop(ring);
+    assert_sound(&ring);
+    costs
+}
 
-    let mut halves = self::ring(nodes);
-    halves.part(
-        &(0..nodes)
-            .map(|at| u8::from(at % 2 > 0))
-            .collect::<Vec<_>>(),
-    );
+/// Two halves that were cut apart from the start, every other member in each.
+fn merge(nodes: usize) -> Cost {
+    let mut halves = ring(nodes);
+    let groups: Vec<u8> = (0..nodes).map(|at| u8::from(at % 2 > 0)).collect();
+    halves.part(&groups);
     halves.start_all();
     halves.run(REST);
-    costs.push(cost(&mut halves, nodes, Feat::Merge, &mut |ring| {
+    let cost = cost(&mut halves, nodes, Feat::Merge, &mut |ring| {
         ring.part(&[]);
         wait_until_formed(ring);
-    }));
-    assert!(halves.violations().is_empty(), "{:?}", halves.violations());
-    costs
+    });
+    assert_sound(&halves);
+    cost
+}
+
+fn assert_sound(ring: &Ring) {
+    assert!(ring.violations().is_empty(), "{:?}", ring.violations());
 }
 
 fn ring(nodes: usize) -> Ring {

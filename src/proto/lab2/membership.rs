@@ -180,6 +180,7 @@ impl Lab2 {
 
     /// Shows a member the own table from its entry on: if that is wrong it will tell all.
     fn let_decide(&mut self, mac: MacAddr) {
+        self.table.settle();
         let Some(first) = self.table.find(mac) else {
             return;
         };

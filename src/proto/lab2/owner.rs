@@ -73,7 +73,7 @@ impl Lab2 {
     }
 
     /// Whether the token is to go on without waiting for IDLE_HOLD.
-    fn is_urged(&self) -> bool {
+    fn is_urged(&mut self) -> bool {
         self.is_shutting_down() || self.table.next_wanting(self.me(), self.me()).is_some()
     }
 

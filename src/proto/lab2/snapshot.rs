@@ -154,8 +154,9 @@ impl Writer {
             peers,
             max,
             notes,
-            // Both follow from what is taken down.
+            // These follow from what is taken down; a table that small is in order.
             hash: _,
+            in_order: _,
             wanting: _,
         } = table;
         (max, members.len()).hash(self);

@@ -80,6 +80,7 @@ impl Lab2 {
     /// those of other holders, than the table has.
     pub(super) fn show_more(&mut self) {
         let part = self.members_per_frame();
+        self.table.settle();
         for _ in 0..self.replies_left {
             self.count_part();
             if self.sweep.parts > self.table.len().div_ceil(part) {

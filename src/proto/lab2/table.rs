@@ -7,11 +7,19 @@ use zerocopy::IntoBytes;
 
 use super::peer::{Notes, Peer};
 
+/// Members of a table larger than this are put in order some at a time, when somebody looks at the
+/// order or there are [`LATE`] of them: making room for each would move half of the table.
+const MANY: usize = 512;
+/// The most members that are not in order.
+const LATE: usize = 128;
+
 /// All members by MAC, with the digest of their encodings.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     /// As they lie on the wire, so that the hash and RING_MEMBERS read them where they are.
     pub(super) members: Vec<Member>,
+    /// So many are in order; the few after them are as they came.
+    pub(super) in_order: usize,
     /// `peers[i]` belongs to `members[i]`.
     pub(super) peers: Vec<Peer>,
     /// By MAC: the notes of those peers that say that there are some.
@@ -38,6 +46,7 @@ impl Table {
     pub(super) fn new(max: usize) -> Self {
         Self {
             members: Vec::new(),
+            in_order: 0,
             peers: Vec::new(),
             notes: Vec::new(),
             hash: None,
@@ -55,8 +64,17 @@ impl Table {
     pub(super) fn digest(&self) -> Digest {
         Digest {
             size: self.size(),
-            hash: self.hash.unwrap_or_else(|| self.hash_members()),
+            hash: self.hash.unwrap_or_else(|| self.hash_as_it_is()),
         }
+    }
+
+    fn hash_as_it_is(&self) -> u64 {
+        let order = self.order();
+        if order.is_empty() {
+            return xxh3_64(self.members.as_bytes());
+        }
+        let members: Vec<Member> = order.iter().map(|&at| self.members[at]).collect();
+        xxh3_64(members.as_bytes())
     }
 
     /// Whether a table with this digest is another one.
@@ -71,10 +89,50 @@ impl Table {
     /// Hashes the members if they have changed, so that [`digest`](Self::digest) need not.
     pub(super) fn hash_anew(&mut self) {
         if self.hash.is_none() {
-            self.hash = Some(self.hash_members());
+            self.settle();
+            self.hash = Some(xxh3_64(self.members.as_bytes()));
         }
     }
 
+    /// Puts all members in order. Places change.
+    pub(super) fn settle(&mut self) {
+        if self.in_order == self.len() {
+            return;
+        }
+        let late = self.members.split_off(self.in_order);
+        let peers = self.peers.split_off(self.in_order);
+        let mut late: Vec<(Member, Peer)> = late.into_iter().zip(peers).collect();
+        late.sort_unstable_by_key(|(member, _)| member.mac);
+        // From the back, so that each is moved once, to where it stays.
+        let (mut from, mut to) = (self.in_order, self.in_order + late.len());
+        let (member, peer) = late[0];
+        self.members.resize(to, member);
+        self.peers.resize(to, peer);
+        while let Some(&(member, peer)) = late.last() {
+            to -= 1;
+            if from > 0 && self.members[from - 1].mac > member.mac {
+                from -= 1;
+                self.members[to] = self.members[from];
+                self.peers[to] = self.peers[from];
+            } else {
+                (self.members[to], self.peers[to]) = (member, peer);
+                late.pop();
+            }
+        }
+        self.in_order = self.members.len();
+    }
+
+    /// The places of all members in order; none if their places are that already.
+    pub(super) fn order(&self) -> Vec<usize> {
+        if self.in_order == self.len() {
+            return Vec::new();
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by_key(|&at| self.members[at].mac);
+        order
+    }
+
+    /// The members, in order once they are [settled](Self::settle).
     pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -84,18 +142,18 @@ impl Table {
     }
 
     pub(super) fn find(&self, mac: MacAddr) -> Option<usize> {
-        self.members
-            .binary_search_by_key(&mac, |member| member.mac)
-            .ok()
+        self.place(mac, usize::MAX).ok()
     }
 
     /// How many members come before `mac` in order.
     pub(super) fn rank(&self, mac: MacAddr) -> usize {
-        self.members.partition_point(|member| member.mac < mac)
+        let (in_order, late) = self.members.split_at(self.in_order);
+        let before = late.iter().filter(|member| member.mac < mac);
+        in_order.partition_point(|member| member.mac < mac) + before.count()
     }
 
     /// Whether `me` is one of the `count` members that follow `mac` in ring order.
-    pub(super) fn follows(&self, mac: MacAddr, me: MacAddr, count: usize) -> bool {
+    pub(super) fn follows(&mut self, mac: MacAddr, me: MacAddr, count: usize) -> bool {
         self.turns(mac, me).len() < count
     }
 
@@ -121,7 +179,7 @@ impl Table {
 
     /// Adds a member if it is absent and there is room.
     pub(super) fn insert(&mut self, mac: MacAddr) -> Inserted {
-        match self.members.binary_search_by_key(&mac, |member| member.mac) {
+        match self.place(mac, usize::MAX) {
             Ok(at) => Inserted::Known(at),
             Err(at) => self.insert_at(at, Member { mac, ip: NO_IP }),
         }
@@ -158,18 +216,38 @@ impl Table {
             return Inserted::Full;
         }
         self.hash = None;
-        self.members.insert(at, member);
-        self.peers.insert(at, Peer::default());
-        Inserted::New(at)
+        if self.in_order < MANY {
+            self.in_order += 1;
+            self.members.insert(at, member);
+            self.peers.insert(at, Peer::default());
+            return Inserted::New(at);
+        }
+        self.members.push(member);
+        self.peers.push(Peer::default());
+        if self.members.len() - self.in_order < LATE {
+            return Inserted::New(self.members.len() - 1);
+        }
+        self.settle();
+        Inserted::New(self.rank(member.mac))
     }
 
     /// Where a member is, or would be. Of members that are asked for in order the next is mostly
     /// at `hint`, just after the last.
     pub(super) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
-        match self.members.get(hint) {
-            Some(member) if member.mac == mac => Ok(hint),
-            _ => self.members.binary_search_by_key(&mac, |member| member.mac),
+        if self
+            .members
+            .get(hint)
+            .is_some_and(|member| member.mac == mac)
+        {
+            return Ok(hint);
         }
+        let (in_order, late) = self.members.split_at(self.in_order);
+        in_order
+            .binary_search_by_key(&mac, |member| member.mac)
+            .or_else(|place| {
+                let at = late.iter().position(|member| member.mac == mac);
+                at.map(|at| self.in_order + at).ok_or(place)
+            })
     }
 
     /// Remembers, or forgets, that a member wants the token.
@@ -188,7 +266,7 @@ impl Table {
     }
 
     /// The next wanting member in ring order after `last` and before `me`.
-    pub(super) fn next_wanting(&self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
+    pub(super) fn next_wanting(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
         if self.wanting == 0 {
             return None;
         }
@@ -212,7 +290,8 @@ impl Table {
 
     /// The places of the members whose turn it is after `last`, up to `me`, in ring order; beyond
     /// the end of the table they go on from its start.
-    fn turns(&self, last: MacAddr, me: MacAddr) -> std::ops::Range<usize> {
+    fn turns(&mut self, last: MacAddr, me: MacAddr) -> std::ops::Range<usize> {
+        self.settle();
         let len = self.members.len();
         let after = self.members.partition_point(|member| member.mac <= last);
         let until = self.rank(me);
@@ -223,9 +302,5 @@ impl Table {
     pub(super) fn size(&self) -> u32 {
         // `Constants::check` bounds the table far below 2^32.
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
-    }
-
-    fn hash_members(&self) -> u64 {
-        xxh3_64(self.members.as_bytes())
     }
 }

@@ -71,8 +71,10 @@ impl Lab2 {
     /// The member table in order of MAC.
     #[must_use]
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
-        let members = self.table.members().iter();
-        members.zip(self.table.peers()).map(|(member, peer)| {
+        let order = self.table.order();
+        (0..self.table.len()).map(move |at| {
+            let at = order.get(at).copied().unwrap_or(at);
+            let (member, peer) = (&self.table.members()[at], &self.table.peers()[at]);
             let own = Some(member.mac) == self.mac;
             MemberView {
                 mac: member.mac,

@@ -1,11 +1,14 @@
 //! Section 3: the member table.
 
+use std::time::Duration;
+
+use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::rig::{
-    BLANK, ME, Rig, SAME, WAITER_TIMEOUT, decode, generating, here, ip, mac, member, ms, ping,
-    take, token, was_here,
+    BLANK, ME, Rig, SAME, WAITER_TIMEOUT, decode, frame, generating, here, ip, mac, member, ms,
+    ping, take, token, was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Constants, Event, State};
@@ -66,6 +69,44 @@ fn the_hash_is_xxh3_64_over_the_22_bytes_of_each_member_in_order() {
         hash: xxh3_64(&bytes),
     };
     assert_eq!(rig.machine.digest(), expected);
+}
+
+#[test]
+fn a_large_table_is_in_order_whenever_somebody_looks() {
+    let mut rig = Rig::waiter();
+    let mut expected = vec![(mac(3), NO_IP), (mac(ME), ip(ME))];
+    for n in 0..1_500_u32 {
+        // An odd factor visits each number once, far from the last.
+        let [.., a, b, c, d] = n.wrapping_mul(0x9e37_79b1).to_be_bytes();
+        let from = MacAddr([4, 0, a, b, c, d]);
+        let bytes = frame(from, mac(ME), ping([d; 16]));
+        rig.hear_bytes(&bytes, Duration::ZERO);
+        rig.hear_bytes(&bytes, Duration::ZERO);
+        expected.push((from, [d; 16]));
+        if n % 97 > 0 {
+            continue;
+        }
+        expected.sort_unstable();
+        let found: Vec<_> = rig.machine.members().map(|m| (m.mac, m.ip)).collect();
+        assert_eq!(found, expected);
+        let bytes: Vec<u8> = expected
+            .iter()
+            .flat_map(|(mac, ip)| mac.0.iter().chain(ip).copied())
+            .collect();
+        let hash = xxh3_64(&bytes);
+        assert_eq!(rig.machine.digest().hash, hash);
+        // A digest that is heard is compared with the same.
+        let size = u32::try_from(expected.len()).expect("few");
+        let digest = Digest { size, hash };
+        let data: &[u8] = b"";
+        let message = Message::TokenIsHere {
+            token: token(10),
+            digest,
+            data,
+        };
+        rig.hear_all(3, message);
+        assert_eq!(rig.pass_time(ms(60)), [""; 0], "{n}");
+    }
 }
 
 #[test]
