@@ -68,12 +68,13 @@ impl<M: Snapshot> Step<'_, M> {
     }
 
     fn too_much_said(&self) -> Option<Breach> {
-        // A question is nobody's answer: the node asks because its lease has run out.
+        // A lease that runs out with the frame in hand is the node's own affair: it asks for the
+        // token, and wants it if it has work. Neither is an answer.
         let answers = self
             .turn
             .said
             .iter()
-            .filter(|(bytes, _)| !is(Kind::WhereIsToken, bytes));
+            .filter(|(bytes, _)| !is(Kind::WhereIsToken, bytes) && !is(Kind::WantToken, bytes));
         let (node, frames) = (self.at, answers.count());
         let asked = matches!(self.input, Input::Frame(..));
         (asked && frames > MAX_REPLIES).then_some(Breach::TooManyReplies { node, frames })

@@ -101,11 +101,11 @@ pub fn large() -> Vec<Scenario> {
     vec![
         Scenario::cold("a ring forms in any order", 2)
             .faults(USUAL)
-            .bounds(4, 4, 13)
+            .bounds(4, 3, 12)
             .recovers(64),
         Scenario::formed("a ring in any order", 2)
             .faults(USUAL)
-            .bounds(6, 4, 11)
+            .bounds(6, 4, 10)
             .recovers(64),
         Scenario::formed("three in any order", 3)
             .faults(USUAL)
@@ -113,15 +113,15 @@ pub fn large() -> Vec<Scenario> {
             .recovers(64),
         Scenario::cold("three form a ring in any order", 3)
             .faults(USUAL)
-            .bounds(4, 6, 9)
+            .bounds(4, 6, 8)
             .recovers(64),
         Scenario::formed("everything goes wrong", 2)
             .faults(all)
-            .bounds(6, 4, 8)
+            .bounds(6, 4, 6)
             .recovers(64),
         Scenario::formed("everything goes wrong with three", 3)
             .faults(all)
-            .bounds(6, 6, 6)
+            .bounds(6, 6, 5)
             .recovers(64),
         one_clock(Scenario::cold("a ring forms by one clock", 2))
             .faults(Faults {
@@ -129,11 +129,11 @@ pub fn large() -> Vec<Scenario> {
                 wants: 1,
                 ..USUAL
             })
-            .bounds(6, 4, 30)
+            .bounds(6, 4, 20)
             .recovers(256),
         one_clock(Scenario::formed("three by one clock", 3))
             .faults(USUAL)
-            .bounds(8, 6, 20)
+            .bounds(8, 6, 14)
             .recovers(64),
         one_clock(Scenario::formed("four by one clock", 4))
             .faults(Faults {
@@ -146,11 +146,11 @@ pub fn large() -> Vec<Scenario> {
             calm: true,
             ..one_clock(Scenario::cold("nothing goes wrong", 3))
         }
-        .bounds(8, 6, 20)
+        .bounds(8, 6, 16)
         .recovers(256),
         with_ips(Scenario::formed("members that have an ip", 3))
             .faults(USUAL)
-            .bounds(4, 6, 8)
+            .bounds(4, 6, 7)
             .recovers(64),
     ]
 }
