@@ -17,11 +17,14 @@ const COLOURS: [RGBColor; 5] = [
 ];
 const SIZE: (u32, u32) = (760, 480);
 
+/// A file, what its ordinate shows, of which feats, and how that is read.
+type Chart<'a> = (&'a str, &'a str, &'a [Feat], fn(&Cost) -> f64);
+
 /// Draws all curves into a folder.
 pub fn draw(costs: &Costs, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let feats = [Feat::Form, Feat::Join, Feat::FailOver, Feat::Merge];
-    let charts: [(&str, &str, &[Feat], fn(&Cost) -> f64); 3] = [
+    let charts: [Chart<'_>; 3] = [
         ("scaling-frames.svg", "frames", &feats, frames),
         ("scaling-time.svg", "seconds", &feats, seconds),
         (

@@ -87,7 +87,7 @@ fn ring(nodes: usize) -> Ring {
 fn wait_until_formed(ring: &mut Ring) {
     let start = ring.now();
     while !(ring.has_one_owner() && ring.common_digest().is_some()) {
-        assert!(ring.now() - start < LIMIT, "the tables do not become equal");
+        assert!(ring.now() < start + LIMIT, "the tables do not become equal");
         ring.run(LOOK);
     }
 }
@@ -104,7 +104,7 @@ fn cost(ring: &mut Ring, nodes: usize, feat: Feat, act: &mut dyn FnMut(&mut Ring
     Cost {
         feat,
         nodes,
-        time: ring.now() - start,
+        time: ring.now().saturating_sub(start),
         unicast,
         broadcast,
     }
