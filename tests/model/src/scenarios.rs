@@ -129,7 +129,7 @@ pub fn large() -> Vec<Scenario> {
                 wants: 1,
                 ..USUAL
             })
-            .bounds(6, 4, 20)
+            .bounds(6, 4, 14)
             .recovers(256),
         one_clock(Scenario::formed("three by one clock", 3))
             .faults(USUAL)
