@@ -96,7 +96,8 @@ impl Checks {
             return;
         }
         let elsewhere = elsewhere();
-        if self.exempt.identity(token) || elsewhere.is_none() && self.exempt.number(token) {
+        let again = elsewhere.is_some() || reached == Some(token.progress);
+        if self.exempt.identity(token) || !again && self.exempt.number(token) {
             self.exempted += 1;
         } else if let Some(other) = elsewhere {
             let what = format!("{}, which n{other} holds too", show(token));

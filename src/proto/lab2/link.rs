@@ -44,6 +44,8 @@ impl Lab2 {
         }
         self.link_up = false;
         self.outbox.clear();
+        self.in_turn = None;
+        self.against = None;
         if matches!(self.role, Role::Looser) {
             self.set_owner(None);
         } else {

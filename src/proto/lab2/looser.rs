@@ -153,7 +153,12 @@ impl Lab2 {
     /// Nobody objected. The token is known, and stored, before its heartbeat leaves;
     /// [`elected`](Self::elected) goes on when it has left.
     fn generate(&mut self, candidate: Token) {
-        let progress = candidate.progress.max(self.now.wall).min(MAX_PROGRESS);
+        // It is made again if it could not be sent, and must not be weaker then: the wall clock may
+        // have gone back.
+        let before = self.known.token();
+        let before = before.filter(|known| known.same_chain(&candidate));
+        let floor = before.map_or(self.now.wall, |known| known.progress.max(self.now.wall));
+        let progress = candidate.progress.max(floor).min(MAX_PROGRESS);
         let token = Token {
             progress,
             ..candidate

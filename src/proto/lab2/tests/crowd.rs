@@ -219,3 +219,18 @@ fn an_election_costs_no_more_in_a_ring_of_a_hundred_than_in_one_of_ten() {
         }
     }
 }
+
+#[test]
+fn a_turn_that_a_lost_link_has_cut_short_does_not_come_later() {
+    let (mut rig, _) = looser_at(50);
+    // The time to stand has come, and is waited for in turn.
+    rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(rig.state(), State::Looser);
+    rig.link(crate::proto::LinkState::Down);
+    rig.link_up();
+    let said = rig.pass_time(ANSWER_TIMEOUT);
+    assert!(
+        !said.contains(&CANDIDACY.to_owned()),
+        "out of turn: {said:?}"
+    );
+}

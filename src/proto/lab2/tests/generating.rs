@@ -3,8 +3,8 @@
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, generating, here, mac, ms,
-    take, token, token_of, was_here,
+    ANSWER_TIMEOUT, HEARTBEAT, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, generating, here,
+    mac, ms, take, token, token_of, was_here,
 };
 use crate::proto::lab2::{Command, Event, Reason, State};
 
@@ -142,4 +142,18 @@ fn the_last_known_data_is_the_new_tokens() {
     rig.pass_time(WAITER_TIMEOUT + 2 * ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.machine.data(), b"cargo");
+}
+
+#[test]
+fn a_heartbeat_that_could_not_be_sent_is_not_weaker_when_the_clock_has_gone_back_meanwhile() {
+    let mut rig = Rig::candidate();
+    rig.now.wall = 5_000_000_000;
+    rig.refuse = |_| true;
+    rig.pass_time(ANSWER_TIMEOUT);
+    let first = rig.machine.token().expect("it is known before it leaves");
+    rig.now.wall = 1_000;
+    rig.refuse = |_| false;
+    rig.pass_time(TAKE_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.machine.token(), Some(first));
 }
