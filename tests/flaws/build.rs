@@ -135,7 +135,7 @@ fn rebase(source: &str) -> String {
             }
             break; // a module of tests, which stands last
         }
-        let line = line.replace("crate::proto::", "ringd::proto::");
+        let line = line.replace("crate::proto", "ringd::proto");
         let _ = writeln!(text, "{line}");
     }
     text
