@@ -119,10 +119,12 @@ impl Tale {
         self
     }
 
-    fn late(mut self, from: u64, to: u64) -> Self {
-        self.evidence
-            .late
-            .push((span(from, to), "metronome".to_owned()));
+    fn late(self, from: u64, to: u64) -> Self {
+        self.late_is("metronome", from, to)
+    }
+
+    fn late_is(mut self, who: &str, from: u64, to: u64) -> Self {
+        self.evidence.late.push((span(from, to), who.to_owned()));
         self
     }
 
@@ -307,13 +309,41 @@ fn tables_that_differ_are_found_on_the_wire_and_in_the_status() {
     assert!((verdict.tables[0].value - 2.0).abs() < 1e-9);
 }
 
+/// The token goes round among all but station 0, which is silent, and asked by ringctl.
+fn with_silence(hash: &str) -> Tale {
+    let holders: Vec<usize> = (0..600).map(|turn| 1 + turn % 3).collect();
+    let tale = Tale::new().passes_on(CALM, chain(10, 1, 1), &holders);
+    tale.asked(END - 1, hash)
+}
+
 #[test]
-fn an_offer_that_a_live_member_ignores_is_found() {
+fn a_silent_daemon_is_judged_by_its_status_and_a_silent_member_is_found() {
+    with_silence("0000000000000007").passes();
+    with_silence("00000000000000ff").finds(Rule::EqualTables, "ringd 1 shows 00000000000000ff");
+    let mut tale = with_silence("0000000000000007");
+    tale.evidence.cycles[0].statuses = Some((ms(END - 1), Vec::new()));
+    tale.finds(Rule::EqualTables, "ringd 1 told no digest");
+}
+
+fn with_ignored_offer() -> Tale {
     let mut tale = Tale::new().rotates(CALM, 3000, token(10));
     for at in [3000, 3025, 3050] {
         tale = tale.sends(at, 0, mac(1), &take(token(300)));
     }
-    tale.finds(Rule::Frames, "ringd 2 said nothing more");
+    tale
+}
+
+#[test]
+fn an_offer_that_a_live_member_ignores_is_found_unless_it_did_not_run() {
+    with_ignored_offer().finds(Rule::Frames, "ringd 2 said nothing more");
+    let others = with_ignored_offer().late_is("ringd 3", 3010, 6000);
+    others.finds(Rule::Frames, "ringd 2 said nothing more");
+    let starved = with_ignored_offer().late_is("ringd 2", 3010, 6000);
+    let findings = starved.judged().findings;
+    assert!(
+        findings.iter().all(|it| it.rule != Rule::Frames),
+        "{findings:?}"
+    );
 }
 
 #[test]

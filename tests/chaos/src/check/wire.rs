@@ -120,8 +120,8 @@ fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
         .collect()
 }
 
-/// An offer to a live member is answered, sooner or later: what is never answered was not late
-/// but ignored.
+/// An offer to a live member that runs is answered, sooner or later: what is never answered was
+/// not late but ignored.
 fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let timing = &evidence.timing;
@@ -145,8 +145,12 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
             continue;
         };
         let in_ring = evidence.cast.ring().contains(&place);
-        if in_ring && times >= 3 && at + patience < end {
-            let name = evidence.cast.name(place);
+        let name = evidence.cast.name(place);
+        // What waited for it to run was old by then, and rightly dropped.
+        let starved = |(span, who): &(Span, String)| {
+            who == name && span.from <= at + patience && at <= span.to
+        };
+        if in_ring && times >= 3 && at + patience < end && !evidence.late.iter().any(starved) {
             let text = format!("{name} said nothing more after it was offered {token:?}");
             verdict.find(at, Rule::Frames, text);
         }

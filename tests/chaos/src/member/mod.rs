@@ -291,8 +291,13 @@ impl Member {
     ) {
         // While it passes a token on, the strongest that it knows is the one that it offers.
         if self.known.is_some_and(|(known, _)| !token.beats(&known)) {
+            let outgrown = matches!(&self.role, Role::Owner(it) if token.beats(&it.token));
             self.complete(now, token);
-            out.extend(self.whereabouts(from));
+            out.extend(if outgrown {
+                self.what_is_known(from)
+            } else {
+                self.whereabouts(from)
+            });
             return;
         }
         self.hear_of(now, token, self.mac, Some(data));
@@ -318,13 +323,16 @@ impl Member {
 
     /// What to tell someone who looks for the token.
     fn whereabouts(&self, to: MacAddr) -> Option<Letter> {
-        match (&self.role, self.known) {
-            (Role::Owner(tenure), _) => Some((to, self.here(tenure.token))),
-            (Role::Waiter, Some((token, holder))) => {
-                Some((to, Message::TokenWasHereRecently { token, holder }))
-            }
-            _ => None,
+        match &self.role {
+            Role::Owner(tenure) => Some((to, self.here(tenure.token))),
+            Role::Waiter => self.what_is_known(to),
+            Role::Looser { .. } => None,
         }
+    }
+
+    fn what_is_known(&self, to: MacAddr) -> Option<Letter> {
+        let (token, holder) = self.known?;
+        Some((to, Message::TokenWasHereRecently { token, holder }))
     }
 
     fn here(&self, token: Token) -> Message {

@@ -117,6 +117,26 @@ fn a_chain_that_was_not_taken_is_not_offered_again() {
 }
 
 #[test]
+fn a_giver_refuses_what_beats_its_token_but_not_its_offer() {
+    let (mut member, _) = owner();
+    member.wake(ms(22));
+    let rival = Message::TakeToken {
+        token: Token {
+            author: mac(0),
+            ..token(6)
+        },
+        digest: Digest { size: 1, hash: 1 },
+        data: Vec::new(),
+    };
+    let letters = member.hear(ms(23), &from(23, 3, mac(2), &rival));
+    let [(to, Message::TokenWasHereRecently { token: known, .. })] = &letters[..] else {
+        panic!("one answer: {letters:?}");
+    };
+    assert_eq!((*to, *known), (mac(3), token(7)));
+    assert_eq!(member.state(), "OWNER");
+}
+
+#[test]
 fn what_is_old_is_not_taken() {
     let mut member = waiter();
     let letters = member.hear(ms(2), &from(2, 1, mac(2), &take(5)));
