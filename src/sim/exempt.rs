@@ -20,6 +20,8 @@ pub(super) const fn chain(token: &Token) -> Chain {
 pub(super) struct Exemptions {
     shared: BTreeSet<MacAddr>,
     forgetful: BTreeSet<MacAddr>,
+    /// Forgetful nodes that may have lived some of their past once more.
+    rewound: BTreeSet<MacAddr>,
     /// Tokens may be ahead of a wall clock.
     floor_is_void: bool,
     tainted: BTreeSet<Chain>,
@@ -54,10 +56,11 @@ impl Exemptions {
 
     /// A node that has lost its state file was sent an offer captured earlier, which it may have
     /// accepted before: nothing is left that could tell it. What it accepts so is out for the
-    /// second time.
+    /// second time, and so may be what it mints from that.
     pub(super) fn offer_again(&mut self, to: MacAddr, token: &Token) {
         if self.forgetful.contains(&to) {
             self.taint(token);
+            self.rewound.insert(to);
         }
     }
 
@@ -84,6 +87,7 @@ impl Exemptions {
     pub(super) fn identity(&self, token: &Token) -> bool {
         self.tainted.contains(&chain(token))
             || self.shared.contains(&token.author)
+            || self.rewound.contains(&token.author)
             || self.floor_is_void && self.forgetful.contains(&token.author)
     }
 
@@ -145,5 +149,6 @@ mod tests {
         exempt.forget(A);
         exempt.offer_again(A, &token(B, 1));
         assert!(exempt.identity(&token(B, 1)) && !exempt.identity(&token(B, 2)));
+        assert!(exempt.identity(&token(A, 1)));
     }
 }

@@ -1,6 +1,6 @@
 //! Makes a run's schedule from its seed.
 
-use super::plan::{Action, Fault, Schedule};
+use super::plan::{Action, Fault, Schedule, usual_take_attempts, usual_take_timeout};
 use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
 use crate::proto::time::nanos;
@@ -34,6 +34,7 @@ impl Schedule {
             }
         }
         let stay_dead = maker.some_nodes(250);
+        let (take_timeout_us, take_attempts) = giving(&mut Rng::new(settings.seed, Stream::Giving));
         maker.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -41,11 +42,23 @@ impl Schedule {
             nodes: maker.nodes,
             time_us: maker.time,
             idle_hold_us: hold,
+            take_timeout_us,
+            take_attempts,
             latency_us: latency,
             stay_dead,
             actions: maker.actions,
         }
     }
+}
+
+/// TAKE_TIMEOUT and TAKE_ATTEMPTS: mostly the defaults, sometimes so large that heartbeats are due
+/// while a token is offered.
+fn giving(rng: &mut Rng) -> (u64, u32) {
+    if rng.chance(750) {
+        return (usual_take_timeout(), usual_take_attempts());
+    }
+    let timeout = rng.pick(&[5 * MS, 10 * MS, 25 * MS, 40 * MS, 60 * MS]);
+    (timeout, rng.pick(&[1, 2, 3, 5]))
 }
 
 struct Maker {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::FaultKind;
 use crate::proto::lab2::Constants;
+use crate::proto::time::nanos;
 
 /// No time of a schedule is longer.
 const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
@@ -25,6 +26,12 @@ pub struct Schedule {
     pub time_us: u64,
     /// IDLE_HOLD of the ring.
     pub idle_hold_us: u64,
+    /// TAKE_TIMEOUT of the ring.
+    #[serde(default = "usual_take_timeout")]
+    pub take_timeout_us: u64,
+    /// TAKE_ATTEMPTS of the ring.
+    #[serde(default = "usual_take_attempts")]
+    pub take_attempts: u32,
     /// How long a frame takes on a clear segment: at least, and how much longer at most.
     pub latency_us: (u64, u64),
     /// Nodes that are not started again when the faults end, if they are dead by then.
@@ -34,6 +41,16 @@ pub struct Schedule {
     pub actions: Vec<Action>,
 }
 
+/// TAKE_TIMEOUT where a schedule does not say otherwise.
+pub(super) fn usual_take_timeout() -> u64 {
+    nanos(Constants::default().take_timeout) / 1_000
+}
+
+/// TAKE_ATTEMPTS where a schedule does not say otherwise.
+pub(super) fn usual_take_attempts() -> u32 {
+    Constants::default().take_attempts
+}
+
 impl Schedule {
     /// The constants of the ring.
     #[must_use]
@@ -41,6 +58,8 @@ impl Schedule {
         let default = Constants::default();
         Constants {
             idle_hold: Duration::from_micros(self.idle_hold_us),
+            take_timeout: Duration::from_micros(self.take_timeout_us),
+            take_attempts: self.take_attempts,
             // Room for the phantoms that a lying table lists, too.
             max_members: default.max_members.max(2 * self.nodes),
             ..default
@@ -254,6 +273,8 @@ mod tests {
             nodes: 2,
             time_us: 1_000_000,
             idle_hold_us: 0,
+            take_timeout_us: 30_000,
+            take_attempts: 5,
             latency_us: (10, 20),
             stay_dead: vec![1],
             actions: vec![

@@ -10,6 +10,8 @@ pub(super) enum Stream {
     Plan = 1,
     /// What becomes of each frame.
     World = 2,
+    /// How patient the ring's givers are.
+    Giving = 3,
 }
 
 /// xoshiro256++, whose authors fix its numbers for good. No floating point is involved in any

@@ -182,6 +182,8 @@ mod tests {
             nodes: 6,
             time_us: 60_000_000,
             idle_hold_us: 10_000,
+            take_timeout_us: 5_000,
+            take_attempts: 3,
             latency_us: (10, 10),
             stay_dead: vec![0, 5],
             actions,

@@ -23,14 +23,18 @@ macro_rules! schedules {
 }
 
 schedules! {
+    a_giver_asks_for_the_token_while_it_waits_for_an_answer,
+    a_node_that_forgot_takes_old_offers_and_mints_from_them_again,
     a_node_without_its_state_file_mints_a_chain_of_an_old_name,
     a_strong_token_of_flipped_bits_is_ahead_of_the_clock_of_one_that_forgets,
     a_twin_forgets_under_its_own_name_too,
     a_twin_parts_while_its_process_stands_still,
+    two_owners_that_never_wait_compare_their_tables,
     two_owners_with_doubled_frames_do_not_answer_each_other_for_ever,
     two_owners_with_slow_frames_do_not_answer_each_other_for_ever,
     two_tokens_that_cross_in_a_ring_of_two_become_one,
     two_tokens_that_go_round_equally_fast_meet,
+    what_is_asked_for_after_an_offer_is_not_forgotten_when_it_ends,
 }
 
 fn holds(text: &str) {

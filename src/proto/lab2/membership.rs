@@ -54,9 +54,15 @@ impl Lab2 {
         }
     }
 
-    /// A WAITER whose table differs from the holder's makes itself known to it.
+    /// A WAITER whose table differs from the holder's makes itself known to it. In a small ring an
+    /// OWNER does, too: where a hand-over takes longer than a round all are OWNER all the time.
     pub(super) fn compare_with_holder(&mut self, envelope: Envelope, digest: Digest) {
-        if !matches!(self.role, Role::Waiter) || !self.table.differs(digest) {
+        let asks = match self.role {
+            Role::Waiter => true,
+            Role::Owner(_) => !self.is_large() && self.replies_left > 0,
+            Role::Looser | Role::Generating(_) => false,
+        };
+        if !asks || !self.table.differs(digest) {
             return;
         }
         if self.is_large() {
@@ -112,7 +118,6 @@ impl Lab2 {
     /// Adds what is new, and returns a third party of which both tables hold an ip, but not the
     /// same.
     fn merge(&mut self, envelope: Envelope, members: &[Member]) -> Option<MacAddr> {
-        let count = self.table.len();
         let mut disputed = None;
         let mut next = 0;
         for offered in members {
@@ -139,9 +144,6 @@ impl Lab2 {
                     self.event(event);
                 }
             }
-        }
-        if self.table.len() > count && self.may_pass() && !self.timers.is_set(Timer::Pass) {
-            self.settle_down();
         }
         disputed
     }

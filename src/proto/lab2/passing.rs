@@ -101,6 +101,8 @@ impl Lab2 {
                     since: now,
                 });
                 self.learn(token, to, None);
+                // It has had its turn once it takes this; what it asks for from now on is the next.
+                self.table.set_wants(to, false);
             }
             None => return self.timer_in(Timer::Pass, self.constants.take_timeout),
         }
@@ -189,7 +191,6 @@ impl Lab2 {
         else {
             return;
         };
-        self.table.set_wants(offer.to, false);
         if heard.same_chain(&offer.token) {
             if let Some(peer) = self.table.peer_mut(offer.to) {
                 peer.penalty.succeed();
@@ -201,6 +202,8 @@ impl Lab2 {
             });
         }
         self.heard = Some(self.now.monotonic);
+        // Whoever took it may have forgotten what this node has asked for meanwhile.
+        self.timers.stop(Timer::Want);
         self.become_waiter(Reason::TokenHandedOver, offer.token);
         self.set_owner(Some(holder));
     }

@@ -28,6 +28,8 @@ impl Lab2 {
                 } else if self.outdoes(token, envelope.from, tenure.token) {
                     self.become_waiter(Reason::StrongerToken, token);
                     self.send_ping(envelope.from);
+                    // If the own token has just been offered, whoever took it speaks for it.
+                    self.vouched = Some(self.now.monotonic);
                 } else {
                     self.note_rival(token, tenure.token);
                     if !self.is_echo(token, tenure) {

@@ -11,11 +11,16 @@ impl Lab2 {
             return;
         }
         self.want = true;
-        if matches!(self.role, Role::Owner(Tenure { offer: None, .. })) {
+        if self.may_use() {
             self.timers.stop(Timer::Pass);
         } else {
             self.say_want();
         }
+    }
+
+    /// Whether the token is here, and not offered to another.
+    fn may_use(&self) -> bool {
+        matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
     }
 
     pub(super) fn work_done(&mut self) {
@@ -34,9 +39,10 @@ impl Lab2 {
         }
     }
 
-    /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here.
+    /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here. A giver asks
+    /// for it too: its hand-over may take longer than a round of the others.
     pub(super) fn say_want(&mut self) {
-        if self.want && self.link_up && !matches!(self.role, Role::Owner(_)) {
+        if self.want && self.link_up && !self.may_use() {
             self.broadcast(Content::WantToken);
             self.timer_in(Timer::Want, self.constants.heartbeat);
         }

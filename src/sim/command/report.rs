@@ -67,6 +67,8 @@ pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) 
         seed,
         nodes,
         idle_hold_us,
+        take_timeout_us,
+        take_attempts,
         ..
     } = schedule;
     let kinds: Vec<_> = Kind::ALL
@@ -74,9 +76,10 @@ pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) 
         .map(|&kind| format!("{kind} {}", stats.sent(kind)))
         .collect();
     let hold = Duration::from_micros(*idle_hold_us);
+    let take = Duration::from_micros(*take_timeout_us);
     writeln!(
         out,
-        "seed          {seed}, {nodes} nodes, idle hold {hold:?}"
+        "seed          {seed}, {nodes} nodes, idle hold {hold:?}, {take_attempts} offers {take:?} apart"
     )?;
     writeln!(
         out,

@@ -158,6 +158,8 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
         nodes: 0,
         time_us: 1,
         idle_hold_us: 1,
+        take_timeout_us: 5_000,
+        take_attempts: 3,
         latency_us: (1, 1),
         stay_dead: vec![],
         actions: vec![],

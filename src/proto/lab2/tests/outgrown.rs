@@ -163,3 +163,22 @@ fn an_offer_weaker_than_the_known_token_is_refused_as_ever() {
     let mut rig = waiter();
     assert_eq!(rig.hear(7, take(WEAKER)), [OBJECTION]);
 }
+
+#[test]
+fn a_giver_that_gives_way_does_not_object() {
+    let constants = Constants {
+        take_timeout: ms(60),
+        take_attempts: 5,
+        ..Constants::default()
+    };
+    let (mut rig, _) = Rig::start(constants, BLANK);
+    rig.hear(3, take(token(11)));
+    let said = rig.pass_time(ms(250));
+    assert!(
+        said.contains(&"TAKE_TOKEN 12:n3#1 to n3".into()),
+        "{said:?}"
+    );
+    let between = token_of(11, 2, 1);
+    assert_eq!(rig.hear(7, here(between)), ["PING to n7"]);
+    assert_eq!(rig.state(), State::Waiter);
+}

@@ -40,6 +40,15 @@ fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
 }
 
 #[test]
+fn an_owner_does_so_where_it_has_nothing_else_to_answer() {
+    let mut rig = Rig::owner();
+    let said = rig.hear_all(3, differing_here(9));
+    assert_eq!(said.len(), 2, "its own token, to n3 and to all: {said:?}");
+    assert_eq!(rig.hear_all(3, differing_here(9)), ["PING to n3"]);
+    assert_eq!(rig.hear_all(3, here(token(9))), [""; 0], "no difference");
+}
+
+#[test]
 fn it_pings_the_holder_at_most_once_per_heart_beat_period() {
     let mut rig = Rig::waiter();
     rig.hear_all(3, differing_here(10));
