@@ -121,6 +121,7 @@ impl<M: Subject> World<M> {
             }
             Fault::Leave { node } => {
                 self.met(FaultKind::Leave);
+                self.nodes[node].leaving |= self.nodes[node].is_running();
                 self.command(node, Command::ShutDown);
             }
             Fault::Address { node, ip: number } => {
@@ -269,6 +270,9 @@ impl<M: Subject> World<M> {
             self.nodes[at].slow = 0;
             self.resume(at);
             self.part_twin(at);
+            if self.nodes[at].leaving {
+                self.kill(at);
+            }
             if !Rc::ptr_eq(&self.nodes[at].constants, &self.constants) {
                 self.change_constants(at, 100);
             }

@@ -113,6 +113,7 @@ impl<M: Subject> World<M> {
         node.armed = NEVER;
         node.busy_until = 0;
         node.job = None;
+        node.leaving = false;
         node.may_use = false;
         if node.held.take().is_some() {
             self.owners.retain(|&owner| owner != at);

@@ -71,6 +71,8 @@ pub(super) struct Node<M> {
     pub(super) slow: u64,
     /// The process stands still, and what it has missed.
     pub(super) paused: Option<Missed>,
+    /// It was asked to shut down, and has not ended yet.
+    pub(super) leaving: bool,
     /// How many send calls in 1,000 are refused.
     pub(super) refuse: u16,
     /// Which part of a cut segment it is in.
@@ -101,6 +103,7 @@ impl<M> Node<M> {
             busy_until: 0,
             slow: 0,
             paused: None,
+            leaving: false,
             refuse: 0,
             group: 0,
             last_due: 0,
