@@ -1,16 +1,67 @@
-//! What is asked over the control socket, and what is answered.
+//! What is asked over the control socket, and what is answered (`docs/control.md`).
 
 use serde::{Deserialize, Serialize};
 
-use super::Status;
+use super::{Status, TokenStatus};
+
+/// The version of the protocol that this module describes.
+pub const PROTOCOL: u32 = 1;
 
 /// A request: `{"request":"status"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Request {
+    /// Which protocol is spoken here.
+    Version,
     /// How the daemon sees its ring.
     Status,
+    /// The token, for this connection, until it says [`Request::Unlock`] or ends.
+    Lock(LockRequest),
+    /// The work is done, or not wanted any more.
+    Unlock,
+    /// The token is to go to another member now.
+    Yield {
+        /// To which; without it to the next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
+    /// Take part in the ring, but do not own the token.
+    Pause,
+    /// The end of [`Request::Pause`].
+    Resume,
+    /// The token's data, as far as it is known here.
+    DataGet,
+    /// Changes the token's data.
+    DataSet {
+        /// Up to 1,024 bytes, in hexadecimal digits.
+        hex: String,
+        /// The fencing token of the lock under which this is done; not needed by the connection
+        /// that has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
+    },
+    /// All that happens from now on.
+    Watch {
+        /// From the event of this number on, if it is still known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<u64>,
+    },
+}
+
+/// How a lock is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockRequest {
+    /// What for, as others see it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
+    /// How long it is waited for, in milliseconds; without it for ever. 0: only if nobody works
+    /// with the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+    /// For how long it is held at the most, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hold_ms: Option<u64>,
 }
 
 /// A reply: `{"status":{…}}` or `{"error":"…"}`.
@@ -18,8 +69,167 @@ pub enum Request {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reply {
+    /// To [`Request::Version`].
+    Version(Version),
     /// To [`Request::Status`].
     Status(Box<Status>),
+    /// To [`Request::Lock`]: here it is.
+    Granted(Grant),
+    /// To [`Request::Lock`]: not to be had.
+    Refused(Refusal),
+    /// Unasked: the lock is safe for longer.
+    Renewed(Renewal),
+    /// Unasked: the lock is over.
+    Lost(Loss),
+    /// To [`Request::Unlock`].
+    Unlocked {},
+    /// It is carried out.
+    Done {},
+    /// To [`Request::DataGet`].
+    Data(TokenData),
+    /// The first answer to [`Request::Watch`].
+    Snapshot(Box<Snapshot>),
+    /// Unasked, after [`Request::Watch`].
+    Event(Box<EventMessage>),
     /// The request was not understood, or not carried out: why, as a sentence.
     Error(String),
+}
+
+/// What is spoken, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// The daemon's version.
+    pub ringd: String,
+    /// Its interface.
+    pub interface: String,
+}
+
+/// A lock that is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The token.
+    pub token: TokenStatus,
+    /// The same as a fencing token: progress-author-number.
+    pub fencing: String,
+    /// How safe it is.
+    pub grade: String,
+    /// The token's data, in hexadecimal digits.
+    pub data: String,
+    /// Nobody else is granted the token before this time of CLOCK_BOOTTIME, in nanoseconds.
+    pub until_ns: u64,
+}
+
+/// Why there is no lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// For programs.
+    pub why: RefusalReason,
+    /// For people, as a sentence.
+    pub text: String,
+}
+
+/// Why a lock was not granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// It was waited for as long as was asked.
+    Timeout,
+    /// A client of this machine has it, and it was not to be waited for.
+    Busy,
+    /// The node is paused.
+    Paused,
+    /// The daemon shuts down.
+    Leaving,
+}
+
+/// A lock is safe for longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    /// As in [`Grant::until_ns`].
+    pub until_ns: u64,
+}
+
+/// The end of a lock that was not asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// For programs.
+    pub why: LossReason,
+    /// For people, as a sentence.
+    pub text: String,
+    /// By when the work must have ended, as a time of CLOCK_BOOTTIME in nanoseconds; it may be
+    /// past.
+    pub until_ns: u64,
+}
+
+/// Why a lock ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LossReason {
+    /// Somebody has asked this node to hand the token over.
+    Yield,
+    /// It was held for as long as it was to be.
+    MaxHold,
+    /// The node was paused.
+    Paused,
+    /// The daemon shuts down.
+    Shutdown,
+    /// Another node has a stronger token.
+    StrongerToken,
+    /// No heartbeat could be sent for so long that others may have elected another owner.
+    Lease,
+    /// The interface's link is down.
+    Link,
+}
+
+/// The token's data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenData {
+    /// In hexadecimal digits.
+    pub hex: String,
+    /// The token that it belongs to.
+    pub token: Option<TokenStatus>,
+}
+
+/// Everything as it is after the event of a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The number of the last event before it.
+    pub number: u64,
+    /// The state of things.
+    pub status: Status,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventMessage {
+    /// Grows by one from event to event, from 1 at the daemon's start.
+    pub number: u64,
+    /// When: milliseconds since 1970.
+    pub time_ms: u64,
+    /// What: `state_changed`, `owner_changed`, `member_added`, `member_left`, `lock_granted`, ….
+    pub event: String,
+    /// The state before, of `state_changed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The state since.
+    pub state: String,
+    /// Why, of `state_changed` and the end of a lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The token held, or else the strongest known.
+    pub token: Option<TokenStatus>,
+    /// Who holds it as far as is known.
+    pub owner: Option<String>,
+    /// How safe a lock is now.
+    pub grade: String,
+    /// The member that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    /// The client whose lock it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }

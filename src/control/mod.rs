@@ -8,7 +8,10 @@ mod message;
 mod status;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
-pub use message::{Reply, Request};
+pub use message::{
+    EventMessage, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal,
+    Reply, Request, Snapshot, TokenData, Version,
+};
 pub use status::{ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus};
 
 /// Where `ringd` makes its control socket if it is not told otherwise, as `IFACE.sock`.

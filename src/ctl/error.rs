@@ -51,6 +51,9 @@ pub enum Error {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// The reply is one to another request.
+    #[error("ringd answered something else than it was asked: {0}")]
+    Unexpected(String),
     /// The daemon answered with an error.
     #[error("ringd says: {0}")]
     Refused(String),
@@ -61,7 +64,9 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Exchange { .. } | Self::Reply { .. } | Self::Refused(_) => 1,
+            Self::Exchange { .. } | Self::Reply { .. } | Self::Unexpected(_) | Self::Refused(_) => {
+                1
+            }
             Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } => 3,
             Self::Several { .. } => 4,
         }

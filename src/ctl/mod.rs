@@ -23,6 +23,7 @@ pub fn ask(options: &Options) -> Result<Status, Error> {
     match client::ask(&socket(options)?, &Request::Status)? {
         Reply::Status(status) => Ok(*status),
         Reply::Error(why) => Err(Error::Refused(why)),
+        other => Err(Error::Unexpected(format!("{other:?}"))),
     }
 }
 

@@ -307,6 +307,7 @@ impl Daemon {
                 let status = status(now, machine, &mut around.attachment, tally);
                 Reply::Status(Box::new(status))
             }
+            other => Reply::Error(format!("{other:?} is not served")),
         });
         let awaited = self.server.resume().is_none();
         if awaited != self.server_awaited {

@@ -85,6 +85,7 @@ impl Server {
             Ok(request @ Request::Status) => {
                 status.get_or_insert_with(|| line(&answer(request))).clone()
             }
+            Ok(request) => line(&answer(request)),
             Err(error) => line(&Reply::Error(error.to_string())),
         };
         // Cannot fail once it has worked, and if it did, nothing would be ready.
