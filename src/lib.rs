@@ -7,6 +7,7 @@ pub mod control;
 pub mod ctl;
 pub mod daemon;
 pub mod driver;
+pub mod fencing;
 pub mod observe;
 pub mod proto;
 pub mod sim;

@@ -5,28 +5,21 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use anyhow::{Error, Result};
+use anyhow::Error;
 use clap::Parser;
 use ringd::ctl::{self, Options};
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Err(error) if !has_read_enough(&error) => {
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    match ctl::carry_out(&Options::parse(), &mut output) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if has_read_enough(&error) => ExitCode::SUCCESS,
+        Err(error) => {
             // Where nobody can be told, the exit code still says it.
-            let _ = writeln!(io::stderr(), "ringctl: {error}");
+            let _ = writeln!(io::stderr(), "ringctl: {error:#}");
             ExitCode::from(error.downcast_ref().map_or(1, ctl::Error::exit_code))
         }
-        _ => ExitCode::SUCCESS,
     }
-}
-
-fn run(options: &Options) -> Result<()> {
-    let status = ctl::ask(options)?;
-    let mut output = io::BufWriter::new(io::stdout().lock());
-    ctl::show(&status, options, &mut output).map_err(|error| {
-        let text = format!("cannot write the answer: {error}");
-        Error::new(error).context(text)
-    })
 }
 
 /// Whether it is only that whoever reads the output has closed it.

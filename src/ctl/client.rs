@@ -11,6 +11,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, set
 use nix::sys::time::{TimeVal, TimeValLike};
 
 use super::Error;
+use super::lines::Lines;
 use crate::control::{Reply, Request, to_line};
 
 /// How long the daemon may take for each step.
@@ -30,6 +31,38 @@ pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
         source,
     })?;
     serde_json::from_slice(&bytes).map_err(|source| Error::Reply {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Has the daemon do something that has no answer but that it is done.
+///
+/// # Errors
+/// As [`ask`], or the daemon says why not.
+pub(super) fn done(path: &Path, request: &Request) -> Result<(), Error> {
+    match ask(path, request)? {
+        Reply::Done {} => Ok(()),
+        Reply::Error(why) => Err(Error::Refused(why)),
+        other => Err(Error::Unexpected(format!("{other:?}"))),
+    }
+}
+
+/// A connection on which answers may take as long as they like.
+///
+/// # Errors
+/// The daemon is not reached.
+pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
+    Ok(Lines::new(endless_stream(path)?))
+}
+
+/// The same without its framing.
+pub(super) fn endless_stream(path: &Path) -> Result<UnixStream, Error> {
+    let stream = connected(path).and_then(|stream| {
+        stream.set_read_timeout(None)?;
+        Ok(stream)
+    });
+    stream.map_err(|source| Error::Connect {
         path: path.to_owned(),
         source,
     })

@@ -6,6 +6,12 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::control::CONTROL_DIR;
+use crate::fencing::{FencingError, ParseTokenError};
+
+/// The exit code for a lock that was lost: `EX_TEMPFAIL`, which few commands use.
+const LOST: u8 = 75;
+/// The exit code for a token that is not the newest any more.
+const STALE: u8 = 76;
 
 /// Why `ringctl` gave up.
 #[derive(Debug, Error)]
@@ -57,6 +63,44 @@ pub enum Error {
     /// The daemon answered with an error.
     #[error("ringd says: {0}")]
     Refused(String),
+    /// The daemon is not reached, or gone: why, as a sentence.
+    #[error("{0}")]
+    Gone(String),
+    /// The lock is not to be had now.
+    #[error("the token is not to be had: {text}")]
+    NotAcquired {
+        /// Why, as a sentence.
+        text: String,
+        /// The exit code that was asked for.
+        code: u8,
+    },
+    /// What was waited for has not happened in time.
+    #[error("not within the time given")]
+    NotYet,
+    /// The data are too long.
+    #[error("at most {most} bytes travel with the token")]
+    TooMuch {
+        /// How many do.
+        most: usize,
+    },
+    /// Standard input cannot be read.
+    #[error("cannot read standard input: {0}")]
+    Input(io::Error),
+    /// The lock was lost while it was held.
+    #[error("the token is lost, and what ran under it was ended: {0}")]
+    Lost(String),
+    /// What is to be fenced has no token.
+    #[error("no token: run this under ringctl run, or give one with --token")]
+    NoToken,
+    /// The text is no token.
+    #[error(transparent)]
+    Token(#[from] ParseTokenError),
+    /// Nothing is to be done under the token.
+    #[error(transparent)]
+    Fencing(#[from] FencingError),
+    /// The system refused what every program needs.
+    #[error("the system refuses: {0}")]
+    System(io::Error),
 }
 
 impl Error {
@@ -64,11 +108,22 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Exchange { .. } | Self::Reply { .. } | Self::Unexpected(_) | Self::Refused(_) => {
-                1
-            }
-            Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } => 3,
+            Self::Exchange { .. }
+            | Self::Reply { .. }
+            | Self::Unexpected(_)
+            | Self::Refused(_)
+            | Self::NotYet
+            | Self::TooMuch { .. }
+            | Self::Input(_)
+            | Self::NoToken
+            | Self::Token(_)
+            | Self::System(_) => 1,
+            Self::Fencing(FencingError::Stale { .. }) => STALE,
+            Self::Fencing(_) => 1,
+            Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
+            Self::NotAcquired { code, .. } => *code,
+            Self::Lost(_) => LOST,
         }
     }
 }

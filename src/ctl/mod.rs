@@ -1,38 +1,66 @@
 //! `ringctl`: finds the daemon, asks it, and shows the answer.
 
 mod client;
+mod data;
 mod discover;
 mod error;
+mod fence;
+mod gate;
+mod hex;
+mod keeper;
+mod lines;
 mod options;
 mod render;
+mod run;
+mod watch;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
 
 pub use error::Error;
-pub use options::{Command, Options};
+pub use options::{Acquire, Command, DataCommand, GuardOptions, Options, RunOptions, Target};
 
 use crate::control::{CONTROL_DIR, Reply, Request, Status};
 
-/// Asks the daemon that the options choose.
+/// Does what the options say, and prints to `output` what there is to print; the process's exit
+/// code.
 ///
 /// # Errors
-/// No daemon is found or reached, or it answers with an error.
-pub fn ask(options: &Options) -> Result<Status, Error> {
-    let Command::Status { .. } = options.command;
-    match client::ask(&socket(options)?, &Request::Status)? {
+/// An [`Error`], or that `output` takes nothing.
+pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
+    match &options.command {
+        Command::Status { json } => {
+            let status = status(&socket(options)?)?;
+            show(&status, *json, output).context("cannot write the answer")?;
+        }
+        Command::Run(run) => return Ok(run::run(full_socket(options)?, run)?),
+        Command::Yield { to } => {
+            client::done(&socket(options)?, &Request::Yield { to: to.clone() })?;
+        }
+        Command::Pause => client::done(&socket(options)?, &Request::Pause)?,
+        Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
+        Command::Data { command } => data::data(&socket(options)?, command, output)?,
+        Command::Watch { json, from } => watch::watch(&socket(options)?, *json, *from, output)?,
+        Command::Wait { target, timeout } => watch::wait(&socket(options)?, *target, *timeout)?,
+        Command::Guard(guard) => return Ok(fence::guard(guard)?),
+        Command::Keep => keeper::keep()?,
+        Command::Become { gate, command } => return Ok(gate::wait_and_become(*gate, command)),
+    }
+    Ok(0)
+}
+
+fn status(socket: &Path) -> Result<Status, Error> {
+    match client::ask(socket, &Request::Status)? {
         Reply::Status(status) => Ok(*status),
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
     }
 }
 
-/// Prints the answer to `output` in the form that the options choose.
-///
-/// # Errors
-/// `output` takes nothing.
-pub fn show(status: &Status, options: &Options, output: &mut impl Write) -> io::Result<()> {
-    let Command::Status { json } = options.command;
+fn show(status: &Status, json: bool, output: &mut impl Write) -> io::Result<()> {
     if json {
         serde_json::to_writer_pretty(&mut *output, status)?;
         writeln!(output)?;
@@ -40,6 +68,23 @@ pub fn show(status: &Status, options: &Options, output: &mut impl Write) -> io::
         render::status(status, output)?;
     }
     output.flush()
+}
+
+fn not_acquired(text: String, options: &Acquire) -> Error {
+    Error::NotAcquired {
+        text,
+        code: options.conflict_exit_code,
+    }
+}
+
+/// The socket, so that it is found from every directory.
+fn full_socket(options: &Options) -> Result<PathBuf, Error> {
+    path::absolute(socket(options)?).map_err(Error::System)
+}
+
+/// In whole milliseconds.
+fn duration_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn socket(options: &Options) -> Result<PathBuf, Error> {

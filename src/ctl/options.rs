@@ -1,8 +1,16 @@
 //! The command line of `ringctl`.
 
+use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::duration_ms;
+use crate::control::LockRequest;
+use crate::daemon::parse_duration;
+use crate::fencing::FencingToken;
 
 const EXAMPLES: &str = "\
 Without --socket and -i the one ringd that runs on this machine is asked.
@@ -11,15 +19,77 @@ Examples:
   ringctl status                     the ring as the only ringd here sees it
   ringctl status -i eth0             as the ringd on eth0 sees it
   ringctl status --json | jq .owner  for programs; times are in nanoseconds
+  ringctl run -- backup /srv         run a command on one node at a time
+  ringctl run -n -- backup /srv      not now, if another one works
 
 Exit codes:
   0  done
   1  ringd answered with an error, or not at all
   2  wrong usage
   3  no ringd runs here, or none is reached at the socket
-  4  several run here: say which with -i";
+  4  several run here: say which with -i
 
-/// Ask a running ringd how its ring is.
+Those of run, lock, wait and guard are listed by the help of each.";
+
+const RUN: &str = "\
+The command's environment:
+  RINGD_TOKEN     the fencing token: progress-author-number
+  RINGD_PROGRESS  its first part, which grows with every hand-over
+  RINGD_GRADE     how safe the lock is
+  RINGD_DATA      the token's data in hexadecimal digits, since no
+                  environment can hold a byte of value 0
+
+The command gets the signals TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP
+that ringctl gets. Before it runs, the first four end ringctl, which gives up
+its place in the queue; USR1, USR2 and WINCH then have nobody to be for.
+
+When the token is lost, the command and all that it has started get SIGTERM,
+and SIGKILL before another node can be granted the token. The same happens to
+what a command leaves behind when it ends, and if ringctl is killed. A command
+that leaves its process group is found where a control group (version 2) can
+be made.
+
+Exit codes: those of the command; 128 and the signal's number, if one ended it;
+and
+  1    the token was not to be had (-E sets another)
+  3    no ringd runs here, or it has ended
+  75   the token was lost
+  126  the command cannot be run
+  127  there is no such command
+
+Examples:
+  ringctl run -- backup /srv           wait for the token
+  ringctl run -n -- backup /srv        do not wait if anybody works with it
+  ringctl run -w 2.5 -E 9 -c 'a && b'  wait 2.5 seconds; exit code 9 then";
+
+const WATCH: &str = "\
+Events are numbered without gaps from the start of ringd. If the events from N
+on are not all known any more, the state of all things comes first, with the
+number of the last event before it.
+
+Exit codes: 3 when ringd ends; the message says with which --from to go on.";
+
+const WAIT: &str = "\
+Exit codes:
+  0  it is in that state
+  1  it was not within the time that -w gave
+  3  no ringd runs here, or it has ended";
+
+const GUARD: &str = "\
+The command runs while FILE is locked as by flock, so nothing newer slips in
+between. FILE holds the record alone: keep it beside what it protects, where
+all holders find it.
+
+Exit codes: those of the command, and
+  1    no token, or FILE cannot be used
+  76   the token is stale: FILE has seen a newer one
+  126  the command cannot be run
+  127  there is no such command
+
+Example:
+  ringctl run -c 'make report && ringctl guard /nfs/report.fence -- mv report /nfs/'";
+
+/// Ask a running ringd how its ring is, and for its token.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ringctl", version, after_long_help = EXAMPLES, after_help = "--help says more.")]
 pub struct Options {
@@ -45,4 +115,244 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run a command while the token is held, and give it back then.
+    Run(RunOptions),
+    /// Hand the token over now.
+    Yield {
+        /// To the member of this address; without it to the next.
+        #[arg(value_name = "MAC")]
+        to: Option<String>,
+    },
+    /// Take part in the ring, but do not own the token: for maintenance.
+    Pause,
+    /// End pause.
+    Resume,
+    /// Get or set the bytes that travel with the token, 1024 at the most.
+    Data {
+        /// Which.
+        #[command(subcommand)]
+        command: DataCommand,
+    },
+    /// Print what happens: all there is first, then every event.
+    #[command(after_long_help = WATCH)]
+    Watch {
+        /// Print JSON for programs: one object a line.
+        #[arg(long)]
+        json: bool,
+        /// From the event of this number on, if it is still known.
+        #[arg(long, value_name = "N")]
+        from: Option<u64>,
+    },
+    /// Wait until this node is in a state.
+    #[command(after_long_help = WAIT)]
+    Wait {
+        /// A state, or held: a program of this machine is granted the token.
+        #[arg(value_name = "STATE", ignore_case = true)]
+        target: Target,
+        /// For so many seconds at the most; fractions are fine.
+        #[arg(short = 'w', long, value_name = "SECONDS", value_parser = seconds)]
+        timeout: Option<Duration>,
+    },
+    /// Run a command unless a file has seen a newer token than its.
+    Guard(GuardOptions),
+    /// What `ringctl` starts to hold a lock.
+    #[command(hide = true)]
+    Keep,
+    /// What `ringctl run` starts to become the command.
+    #[command(hide = true)]
+    Become {
+        /// The file descriptor to wait at.
+        #[arg(long)]
+        gate: RawFd,
+        /// The command.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
+
+/// How the token is wanted.
+#[derive(Debug, Clone, Args)]
+pub struct Acquire {
+    /// Do not wait if anybody works with the token.
+    #[arg(short, long, conflicts_with = "timeout")]
+    pub nonblock: bool,
+
+    /// Wait for so many seconds at the most; fractions are fine.
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+
+    /// The exit code if the token is not to be had.
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1)]
+    pub conflict_exit_code: u8,
+
+    /// Lose the token after so long (30s, 5m).
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub max_hold: Option<Duration>,
+
+    /// What it is for, as status and watch show it.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub label: String,
+}
+
+impl Acquire {
+    /// The request to the daemon.
+    pub(super) fn request(&self) -> LockRequest {
+        let none = self.nonblock.then_some(0);
+        LockRequest {
+            label: self.label.clone(),
+            wait_ms: none.or(self.timeout.map(duration_ms)),
+            max_hold_ms: self.max_hold.map(duration_ms),
+        }
+    }
+}
+
+/// What is done with the token's data.
+#[derive(Debug, Clone, Subcommand)]
+pub enum DataCommand {
+    /// Print the data in hexadecimal digits.
+    Get {
+        /// Print the bytes as they are.
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Change the data under $RINGD_TOKEN, or else under a lock taken for it.
+    Set {
+        /// The bytes; -: those of standard input.
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// How the token is wanted.
+        #[command(flatten)]
+        acquire: Acquire,
+    },
+}
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub enum Target {
+    /// It has the token.
+    Owner,
+    /// It waits for it.
+    Waiter,
+    /// It looks for a lost token.
+    Looser,
+    /// It makes a new one.
+    Generating,
+    /// A program of this machine is granted it.
+    #[value(name = "held")]
+    Held,
+}
+
+impl Target {
+    /// Whether it is reached with this state, or this event.
+    pub(super) fn is(self, state: &str, event: Option<&str>) -> bool {
+        match self {
+            Self::Owner => state == "OWNER",
+            Self::Waiter => state == "WAITER",
+            Self::Looser => state == "LOOSER",
+            Self::Generating => state == "GENERATING",
+            Self::Held => event == Some("lock_granted"),
+        }
+    }
+}
+
+/// What is to be run, and how.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = RUN)]
+pub struct RunOptions {
+    /// How the token is wanted.
+    #[command(flatten)]
+    pub acquire: Acquire,
+
+    /// The most time between SIGTERM and SIGKILL; less if the token is another's before.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    pub grace: Duration,
+
+    /// Have sh run this line.
+    #[arg(short = 'c', long = "command", value_name = "STRING")]
+    pub shell: Option<OsString>,
+
+    /// The command and its arguments.
+    #[arg(
+        value_name = "CMD",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        conflicts_with = "shell",
+        required_unless_present = "shell"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// What is to be run, and against which record.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = GUARD)]
+pub struct GuardOptions {
+    /// The token, if not that of $RINGD_TOKEN.
+    #[arg(long)]
+    pub token: Option<FencingToken>,
+
+    /// The file that remembers the newest token; made if it is not there.
+    pub file: PathBuf,
+
+    /// The command and its arguments.
+    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Seconds, with fractions or without.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text
+        .parse()
+        .map_err(|_| "not a number of seconds, as in 5 or 0.5".to_owned())?;
+    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::{CommandFactory, Parser};
+
+    use super::{Command, Options, seconds};
+
+    fn run(arguments: &[&str]) -> super::RunOptions {
+        let given = ["ringctl", "run"].iter().chain(arguments);
+        match Options::try_parse_from(given).expect("they are right").command {
+            Command::Run(run) => run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn it_is_called_as_flock_is() {
+        let options = run(&["-w", "0.25", "-E", "9", "ls", "-n", "--label"]);
+        let request = options.acquire.request();
+        assert_eq!(request.wait_ms, Some(250));
+        assert_eq!(options.acquire.conflict_exit_code, 9);
+        assert_eq!(options.command, ["ls", "-n", "--label"]);
+        assert_eq!(run(&["-n", "--", "ls"]).acquire.request().wait_ms, Some(0));
+        assert_eq!(run(&["ls"]).acquire.request().wait_ms, None);
+        assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
+    }
+
+    #[test]
+    fn a_command_or_a_line_is_wanted_and_not_both() {
+        for wrong in [&["run"][..], &["run", "-c", "a", "b"], &["run", "-n", "-w", "1", "a"]] {
+            let given = ["ringctl"].iter().chain(wrong);
+            assert!(Options::try_parse_from(given).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn seconds_have_fractions_and_are_never_negative() {
+        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
+        for wrong in ["-1", "x", "", "inf", "NaN"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
 }

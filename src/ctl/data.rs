@@ -1,0 +1,99 @@
+//! `ringctl data`: the bytes that travel with the token.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use super::lines::Lines;
+use super::options::{Acquire, DataCommand};
+use super::{Error, client, fence, hex, not_acquired};
+use crate::control::{Reply, Request};
+
+/// The most bytes that travel with a token.
+const MOST: usize = 1024;
+
+/// Gets or sets the data.
+///
+/// # Errors
+/// An [`Error`], or that `output` takes nothing.
+pub(super) fn data(
+    socket: &Path,
+    command: &DataCommand,
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
+    match command {
+        DataCommand::Get { raw } => {
+            let digits = get(socket)?;
+            if *raw {
+                let bytes = hex::decode(&digits).ok_or(Error::Unexpected(digits))?;
+                output.write_all(&bytes)?;
+            } else {
+                writeln!(output, "{digits}")?;
+            }
+            output.flush()?;
+        }
+        DataCommand::Set { value, acquire } => {
+            let bytes = match value.as_str() {
+                "-" => read_input()?,
+                value => value.as_bytes().to_vec(),
+            };
+            if bytes.len() > MOST {
+                return Err(Error::TooMuch { most: MOST }.into());
+            }
+            set(socket, hex::encode(&bytes), acquire)?;
+        }
+    }
+    Ok(())
+}
+
+fn get(socket: &Path) -> Result<String, Error> {
+    match client::ask(socket, &Request::DataGet)? {
+        Reply::Data(data) => Ok(data.hex),
+        Reply::Error(why) => Err(Error::Refused(why)),
+        other => Err(Error::Unexpected(format!("{other:?}"))),
+    }
+}
+
+/// One byte more than is allowed is enough to see that it is too much.
+fn read_input() -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MOST + 1).unwrap_or(u64::MAX);
+    let read = io::stdin().lock().take(most).read_to_end(&mut bytes);
+    read.map_err(Error::Input)?;
+    Ok(bytes)
+}
+
+/// Under the lock that the caller has, or one of its own.
+fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
+    let token = fence::token_of_caller()?.map(|token| token.to_string());
+    if token.is_some() {
+        return client::done(socket, &Request::DataSet { hex, token });
+    }
+    let mut daemon = client::endless(socket)?;
+    let lock = Request::Lock(acquire.request());
+    match exchange(&mut daemon, &lock)? {
+        Reply::Granted(_) => {}
+        Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
+        Reply::Error(why) => return Err(Error::Refused(why)),
+        other => return Err(Error::Unexpected(format!("{other:?}"))),
+    }
+    match exchange(&mut daemon, &Request::DataSet { hex, token })? {
+        Reply::Done {} => {}
+        Reply::Error(why) => return Err(Error::Refused(why)),
+        other => return Err(Error::Unexpected(format!("{other:?}"))),
+    }
+    // What the next one does must not find the lock still held.
+    exchange(&mut daemon, &Request::Unlock).map(drop)
+}
+
+/// The answer to a request; what the daemon says of itself in between is no answer.
+fn exchange(daemon: &mut Lines, request: &Request) -> Result<Reply, Error> {
+    let gone = || Error::Gone("ringd has hung up; has it ended?".to_owned());
+    daemon.send(request).map_err(|_| gone())?;
+    loop {
+        match daemon.wait().ok_or_else(gone)? {
+            Reply::Renewed(_) => {}
+            Reply::Lost(loss) => return Err(Error::Lost(loss.text)),
+            reply => return Ok(reply),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! By when what must have happened.
+
+use std::time::Duration;
+
+use crate::proto::time::Instant;
+
+/// The most time that is kept back for the kernel to carry a SIGKILL out.
+const LONGEST_MARGIN: Duration = Duration::from_millis(250);
+
+/// How long the lock is safe, on CLOCK_BOOTTIME.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lease {
+    until: Instant,
+    length: Duration,
+}
+
+impl Lease {
+    /// The lease that ends at `until`, as was heard at `now`.
+    pub(super) const fn new(until: Instant, now: Instant) -> Self {
+        Self {
+            until,
+            length: until.since(now),
+        }
+    }
+
+    /// Makes it last until `until`; never shorter.
+    pub(super) fn renew(&mut self, until: Instant, now: Instant) {
+        if until > self.until {
+            *self = Self::new(until, now);
+        }
+    }
+
+    /// When the work is told to end, unless the lease is renewed: a quarter before the end.
+    pub(super) fn warn_at(&self) -> Instant {
+        self.until.before(self.length / 4)
+    }
+
+    /// When the work that was told to end at `told` is ended: after `grace`, but so that nothing
+    /// of it is left at the lease's end.
+    pub(super) fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
+        let margin = (self.length / 8).min(LONGEST_MARGIN);
+        (told + grace).min(self.until.before(margin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Lease;
+    use crate::proto::time::Instant;
+
+    const GRACE: Duration = Duration::from_secs(5);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn work_is_told_a_quarter_and_killed_an_eighth_before_the_end() {
+        let lease = Lease::new(at(1800), at(1000));
+        assert_eq!(lease.warn_at(), at(1600));
+        assert_eq!(lease.kill_at(at(1600), GRACE), at(1700));
+    }
+
+    #[test]
+    fn no_more_is_kept_back_than_the_kernel_needs() {
+        let lease = Lease::new(at(101_000), at(1000));
+        assert_eq!(
+            lease.kill_at(at(99_000), GRACE),
+            at(100_750),
+            "a quarter of a second before"
+        );
+    }
+
+    #[test]
+    fn grace_counts_where_the_lease_is_longer() {
+        let lease = Lease::new(at(101_000), at(1000));
+        assert_eq!(lease.kill_at(at(1000), GRACE), at(6000));
+    }
+
+    #[test]
+    fn a_lease_that_is_past_leaves_no_time() {
+        let lease = Lease::new(at(500), at(1000));
+        assert!(lease.warn_at() <= at(1000));
+        assert!(lease.kill_at(at(1000), GRACE) <= at(1000));
+    }
+
+    #[test]
+    fn it_is_renewed_but_never_shortened() {
+        let mut lease = Lease::new(at(1800), at(1000));
+        lease.renew(at(2200), at(1400));
+        assert_eq!(lease.warn_at(), at(2000));
+        lease.renew(at(2100), at(1500));
+        assert_eq!(lease.warn_at(), at(2000));
+    }
+}

@@ -1,0 +1,38 @@
+//! The keeper: the process that holds a lock for others, and ends their work when it is lost.
+//!
+//! It is this program again, started by `ringctl run` and `ringctl lock`, in a session of its own
+//! and under another name, so that neither the terminal nor a signal for `ringctl` reaches it. It
+//! has the connection to the daemon; nobody else has. So the lock lasts as long as the keeper,
+//! and whatever becomes of the one who has started it, stopped or killed, the keeper is there to
+//! end the command in time. That is why it is a process at all: a `ringctl` that is stopped could
+//! not do it.
+//!
+//! Who waits for whom:
+//!
+//! 1. `ringctl` starts the keeper and waits for [`Note::Granted`].
+//! 2. It makes the process that will be the command, which waits at a gate (`super::gate`) and
+//!    has run nothing yet, and says [`Order::Started`].
+//! 3. The keeper puts that process where it can end all that comes of it, and says [`Note::Go`],
+//!    but only if the lock is not lost. From here on a loss hits the command, whoever is slow.
+//! 4. `ringctl` opens the gate. If it dies before, the gate stays shut and its process ends.
+//! 5. When the command has ended, `ringctl` says [`Order::Ended`]; the keeper ends what the
+//!    command has left behind, gives the lock back and says [`Note::Released`].
+//!
+//! If `ringctl` is gone, its end of their conversation is closed: the keeper does what it does at
+//! [`Order::Ended`]. If the keeper is gone, so is the lock: `ringctl` kills the command at once.
+
+mod cgroup;
+mod ending;
+mod lease;
+mod start;
+mod tree;
+mod words;
+mod work;
+
+pub(super) use start::{Keeper, THIS_PROGRAM};
+pub(super) use tree::Tree;
+pub(super) use words::{Bond, Note, Order, Task, Why};
+pub use work::keep;
+
+/// The name that a keeper goes by.
+const NAME: &std::ffi::CStr = c"ringd-keeper";

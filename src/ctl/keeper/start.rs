@@ -1,0 +1,74 @@
+//! The keeper as who has started it sees it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use super::super::lines::Lines;
+use super::{NAME, Note, Order, Task};
+
+/// The executable that runs, even if another file has taken its place since.
+pub(in crate::ctl) const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// A keeper that was started.
+pub(in crate::ctl) struct Keeper {
+    lines: Lines,
+    child: Child,
+}
+
+impl Keeper {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// The system has no room for another process.
+    pub(in crate::ctl) fn start(task: Task) -> io::Result<Self> {
+        let (ours, its) = UnixStream::pair()?;
+        let child = Command::new(THIS_PROGRAM)
+            .arg0(NAME.to_string_lossy().as_ref())
+            .arg("keep")
+            .stdin(Stdio::from(OwnedFd::from(its)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut lines = Lines::new(ours);
+        lines.send(&Order::Begin(task))?;
+        Ok(Self { lines, child })
+    }
+
+    /// Tells it something. A keeper that is gone is found out by what it says, or does not.
+    pub(in crate::ctl) fn tell(&mut self, order: &Order) {
+        let _ = self.lines.send(order);
+    }
+
+    /// Waits for what it says; `None`: it is gone.
+    pub(in crate::ctl) fn wait(&mut self) -> Option<Note> {
+        let note = self.lines.wait();
+        if note.is_none() {
+            let _ = self.child.wait();
+        }
+        note
+    }
+
+    /// Takes in what it has said; to be called when there is something to read.
+    pub(in crate::ctl) fn listen(&mut self) {
+        self.lines.fill();
+    }
+
+    /// What it has said.
+    pub(in crate::ctl) fn next(&mut self) -> Option<Note> {
+        self.lines.next()
+    }
+
+    /// Whether it is gone.
+    pub(in crate::ctl) const fn is_gone(&self) -> bool {
+        self.lines.has_ended()
+    }
+}
+
+impl AsFd for Keeper {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.lines.as_fd()
+    }
+}

@@ -1,0 +1,142 @@
+//! A command and all that it has started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use super::cgroup::Cgroup;
+
+/// A command's processes: those of its control group where one can be made, else those of its
+/// process group.
+#[derive(Debug)]
+pub(in crate::ctl) struct Tree {
+    cgroup: Option<Cgroup>,
+    leader: Option<Pid>,
+}
+
+impl Tree {
+    /// A place for a command that is not there yet.
+    pub(super) fn new() -> Self {
+        Self {
+            cgroup: Cgroup::make(),
+            leader: None,
+        }
+    }
+
+    /// The tree that another process has made.
+    pub(in crate::ctl) fn of(leader: Pid, cgroup: Option<PathBuf>) -> Self {
+        Self {
+            cgroup: cgroup.map(Cgroup::at),
+            leader: Some(leader),
+        }
+    }
+
+    /// Where its control group is, if it has one.
+    pub(super) fn cgroup(&self) -> Option<&Path> {
+        self.cgroup.as_ref().map(Cgroup::path)
+    }
+
+    /// Takes the leader of a process group in. It must not have started anything yet.
+    pub(super) fn adopt(&mut self, leader: Pid) {
+        self.leader = Some(leader);
+        if self.cgroup.as_ref().is_some_and(|cgroup| cgroup.add(leader).is_err()) {
+            self.cgroup = None;
+        }
+    }
+
+    /// Tells all processes to end. Those that are stopped are woken up to hear it.
+    pub(super) fn terminate(&self) {
+        for signal in [Signal::SIGTERM, Signal::SIGCONT] {
+            match (&self.cgroup, self.leader) {
+                // One that is gone already needs no signal.
+                (Some(cgroup), _) => cgroup.processes().into_iter().for_each(|pid| {
+                    let _ = kill(pid, signal);
+                }),
+                (None, Some(leader)) => {
+                    let _ = killpg(leader, signal);
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// Ends all processes.
+    pub(in crate::ctl) fn kill(&self) {
+        if self.cgroup.as_ref().is_some_and(|cgroup| cgroup.kill().is_ok()) {
+            return;
+        }
+        if let Some(leader) = self.leader {
+            let _ = killpg(leader, Signal::SIGKILL);
+        }
+    }
+
+    /// Whether no process is left, zombies aside.
+    pub(super) fn is_empty(&self) -> bool {
+        match (&self.cgroup, self.leader) {
+            (_, None) => true,
+            (Some(cgroup), _) => cgroup.is_empty(),
+            (None, Some(leader)) => group_is_empty(leader),
+        }
+    }
+}
+
+/// Whether a process group has no member but zombies.
+fn group_is_empty(group: Pid) -> bool {
+    if killpg(group, None) == Err(Errno::ESRCH) {
+        return true;
+    }
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut states = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    !states.any(|stat| lives_in(&stat, group))
+}
+
+/// Whether a process lives, and in that group, from its `/proc/PID/stat`.
+fn lives_in(stat: &str, group: Pid) -> bool {
+    // The name, in brackets, may hold anything.
+    let Some((_, fields)) = stat.rsplit_once(") ") else {
+        return false;
+    };
+    let mut fields = fields.split(' ');
+    let (state, process_group) = (fields.next(), fields.nth(1));
+    !matches!(state, Some("Z" | "X")) && process_group == Some(group.to_string().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use nix::unistd::Pid;
+
+    use super::{Tree, group_is_empty, lives_in};
+
+    fn sleeper() -> (Child, Pid) {
+        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
+        let child = child.expect("a sleeper");
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+        (child, pid)
+    }
+
+    #[test]
+    fn a_zombie_is_no_living_member_of_its_group() {
+        let (mut child, pid) = sleeper();
+        assert!(!group_is_empty(pid));
+        Tree::of(pid, None).kill();
+        while !group_is_empty(pid) {
+            std::thread::yield_now();
+        }
+        child.wait().expect("it is our child");
+        assert!(group_is_empty(pid));
+    }
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_hides_nothing() {
+        let group = Pid::from_raw(42);
+        assert!(lives_in("7 (a) Z 1 9 (b) S 1 42 42 0", group));
+        assert!(!lives_in("7 (a) Z 1 42 42 0", group));
+        assert!(!lives_in("7 (a) S 42 1 42 0", group));
+    }
+}

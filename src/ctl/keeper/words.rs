@@ -1,0 +1,72 @@
+//! What a keeper and who has started it say to each other.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Grant, LockRequest};
+
+/// What a keeper is for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::ctl) struct Task {
+    /// The daemon's control socket.
+    pub socket: PathBuf,
+    /// How the lock is wanted.
+    pub lock: LockRequest,
+    /// The most time between SIGTERM and SIGKILL, in milliseconds.
+    pub grace_ms: u64,
+    /// Whom the lock is for.
+    pub bond: Bond,
+}
+
+/// What a lock is bound to: when that is gone, so is the lock.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::ctl) enum Bond {
+    /// A command of the one who has started the keeper, and that one itself.
+    Command,
+}
+
+/// To a keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::ctl) enum Order {
+    /// The first: what it is for.
+    Begin(Task),
+    /// The leader of the command's process group is there, and waits for its start.
+    Started {
+        /// Its process.
+        pid: i32,
+    },
+    /// The command has ended.
+    Ended,
+}
+
+/// From a keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::ctl) enum Note {
+    /// The lock is held.
+    Granted {
+        /// As the daemon said it.
+        grant: Grant,
+        /// The control group in which the command will be.
+        cgroup: Option<PathBuf>,
+    },
+    /// There is no lock: the last note.
+    NotAcquired(Why),
+    /// The command is watched, and may start.
+    Go,
+    /// The lock is lost, the command is being ended.
+    Lost(String),
+    /// Nothing of the command is left, and the lock is given back: the last note.
+    Released,
+}
+
+/// Why there is no lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::ctl) enum Why {
+    /// It is not to be had now: why, as a sentence.
+    Refused(String),
+    /// The daemon is not reached: why, as a sentence.
+    NoDaemon(String),
+    /// The daemon answered with an error.
+    Error(String),
+}

@@ -1,0 +1,273 @@
+//! What the keeper does.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{Pid, chdir, close, setsid};
+
+use super::super::{Error, client, lines::Lines};
+use super::ending::Ending;
+use super::lease::Lease;
+use super::{NAME, Note, Order, Task, Tree, Why};
+use crate::control::{Loss, Reply, Request};
+use crate::proto::time::Instant;
+use crate::sys::{Alarm, Interest, Poller, clock};
+
+const DAEMON: u64 = 0;
+const CALLER: u64 = 1;
+const ALARM: u64 = 2;
+
+/// How long the daemon may take to confirm that the lock is given back.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Holds a lock for who has started this process and speaks to it over standard input.
+///
+/// # Errors
+/// The process lacks what every process has.
+pub fn keep() -> io::Result<()> {
+    detach()?;
+    let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut caller = Lines::new(caller);
+    let Some(Order::Begin(task)) = caller.wait() else {
+        return Ok(());
+    };
+    let connected = connect(&task);
+    // No file system is to be kept busy by a keeper.
+    chdir("/")?;
+    match connected {
+        Ok(daemon) => Work::new(task, caller, daemon)?.run(),
+        Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
+    }
+}
+
+/// Leaves the terminal, and all that the caller had open.
+fn detach() -> io::Result<()> {
+    prctl::set_name(NAME)?;
+    // Who ends a service signals all of its processes. This one ends when its work is done.
+    let mut deaf = SigSet::all();
+    deaf.remove(Signal::SIGCHLD);
+    deaf.thread_block()?;
+    setsid()?;
+    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    // The directory that was just listed is among them, and closed already.
+    for fd in open.into_iter().filter(|&fd| fd > 2) {
+        let _ = close(fd);
+    }
+    Ok(())
+}
+
+fn connect(task: &Task) -> Result<Lines, Error> {
+    let mut daemon = client::endless(&task.socket)?;
+    let asked = daemon.send(&Request::Lock(task.lock.clone()));
+    asked.map_err(|source| Error::Exchange {
+        path: task.socket.clone(),
+        source,
+    })?;
+    Ok(daemon)
+}
+
+/// A keeper at work.
+struct Work {
+    grace: Duration,
+    caller: Lines,
+    daemon: Lines,
+    poller: Poller,
+    alarm: Alarm,
+    tree: Tree,
+    lease: Option<Lease>,
+    ending: Option<Ending>,
+}
+
+/// Whether there is more to do.
+#[derive(PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Done,
+}
+
+impl Work {
+    fn new(task: Task, caller: Lines, daemon: Lines) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        let alarm = Alarm::new()?;
+        poller.add(&daemon, DAEMON, Interest::Read)?;
+        poller.add(&caller, CALLER, Interest::Read)?;
+        poller.add(&alarm, ALARM, Interest::Read)?;
+        Ok(Self {
+            grace: Duration::from_millis(task.grace_ms),
+            caller,
+            daemon,
+            poller,
+            alarm,
+            tree: Tree::new(),
+            lease: None,
+            ending: None,
+        })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        loop {
+            let now = clock::now().monotonic;
+            if self.on_time(now) == Next::Done {
+                return self.release();
+            }
+            self.alarm.by(self.deadline(now))?;
+            self.poller.wait(None)?;
+            let ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            for key in ready {
+                let next = match key {
+                    DAEMON => self.hear_daemon(),
+                    CALLER => self.hear_caller()?,
+                    _ => {
+                        self.alarm.went_off();
+                        Next::GoOn
+                    }
+                };
+                if next == Next::Done {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, now: Instant) -> Option<Instant> {
+        match (&self.ending, &self.lease) {
+            (Some(ending), _) => Some(ending.next(now)),
+            (None, Some(lease)) => Some(lease.warn_at()),
+            (None, None) => None,
+        }
+    }
+
+    fn on_time(&mut self, now: Instant) -> Next {
+        let Some(lease) = self.lease else {
+            return Next::GoOn;
+        };
+        if self.ending.is_none() && now >= lease.warn_at() {
+            self.lose("ringd has not renewed its lease in time: it is stopped, or cut off".into());
+        }
+        let ending = self.ending.as_mut();
+        if ending.is_some_and(|ending| ending.go_on(&self.tree, &lease, self.grace, now)) {
+            return Next::Done;
+        }
+        Next::GoOn
+    }
+
+    fn hear_daemon(&mut self) -> Next {
+        self.daemon.fill();
+        while let Some(reply) = self.daemon.next() {
+            let now = clock::now().monotonic;
+            let why = match (reply, &mut self.lease) {
+                (Reply::Granted(grant), None) => {
+                    let until = Instant::from_nanos(grant.until_ns);
+                    self.lease = Some(Lease::new(until, now));
+                    let cgroup = self.tree.cgroup().map(Path::to_owned);
+                    self.note(&Note::Granted { grant, cgroup });
+                    continue;
+                }
+                (Reply::Refused(refusal), None) => Why::Refused(refusal.text),
+                (Reply::Error(text), None) => Why::Error(text),
+                (Reply::Renewed(renewal), Some(lease)) => {
+                    lease.renew(Instant::from_nanos(renewal.until_ns), now);
+                    continue;
+                }
+                (Reply::Lost(loss), Some(_)) => {
+                    self.lost(loss, now);
+                    continue;
+                }
+                _ => continue,
+            };
+            self.note(&Note::NotAcquired(why));
+            return Next::Done;
+        }
+        if self.daemon.has_ended() {
+            return self.daemon_has_gone();
+        }
+        Next::GoOn
+    }
+
+    fn daemon_has_gone(&mut self) -> Next {
+        if self.lease.is_none() {
+            let why = Why::NoDaemon("ringd has hung up; has it ended?".to_owned());
+            self.note(&Note::NotAcquired(why));
+            return Next::Done;
+        }
+        // It would be reported for ever.
+        let _ = self.poller.remove(&self.daemon);
+        self.lose("ringd has ended".to_owned());
+        Next::GoOn
+    }
+
+    fn hear_caller(&mut self) -> io::Result<Next> {
+        self.caller.fill();
+        while let Some(order) = self.caller.next() {
+            match order {
+                Order::Started { pid } => {
+                    self.tree.adopt(Pid::from_raw(pid));
+                    if self.ending.is_some() {
+                        // It has not begun: there is nothing that it should be told.
+                        self.tree.kill();
+                    } else {
+                        self.note(&Note::Go);
+                    }
+                }
+                Order::Ended => self.end(),
+                Order::Begin(_) => {}
+            }
+        }
+        if !self.caller.has_ended() {
+            return Ok(Next::GoOn);
+        }
+        self.poller.remove(&self.caller)?;
+        if self.lease.is_none() {
+            return Ok(Next::Done);
+        }
+        self.end();
+        Ok(Next::GoOn)
+    }
+
+    /// The daemon says that the lock is over, and by when the work must be.
+    fn lost(&mut self, loss: Loss, now: Instant) {
+        self.lease = Some(Lease::new(Instant::from_nanos(loss.until_ns), now));
+        self.lose(loss.text);
+    }
+
+    fn lose(&mut self, text: String) {
+        self.note(&Note::Lost(text));
+        self.end();
+    }
+
+    /// Ends the command, or what is left of it.
+    fn end(&mut self) {
+        if self.ending.is_none() {
+            let now = clock::now().monotonic;
+            self.ending = Some(Ending::begin(&self.tree, now));
+        }
+    }
+
+    /// Gives the lock back, and says so when it is done.
+    fn release(mut self) -> io::Result<()> {
+        let stream = self.daemon.stream();
+        stream.set_read_timeout(Some(PATIENCE))?;
+        if self.daemon.send(&Request::Unlock).is_ok() {
+            while let Some(reply) = self.daemon.wait() {
+                if matches!(reply, Reply::Unlocked {}) {
+                    break;
+                }
+            }
+        }
+        self.note(&Note::Released);
+        Ok(())
+    }
+
+    /// Says something to the caller. One who is gone needs no note.
+    fn note(&mut self, note: &Note) {
+        let _ = self.caller.send(note);
+    }
+}

@@ -1,0 +1,92 @@
+//! One end of a conversation in lines of JSON.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::control::{LineBuffer, to_line};
+
+/// A stream of lines, both ways. Lines that are not understood are passed over: a later version
+/// may say more.
+pub(super) struct Lines {
+    stream: UnixStream,
+    buffer: LineBuffer,
+    ended: bool,
+}
+
+impl Lines {
+    /// The conversation over `stream`, which blocks.
+    pub(super) fn new(stream: UnixStream) -> Self {
+        Self {
+            stream,
+            buffer: LineBuffer::new(),
+            ended: false,
+        }
+    }
+
+    /// Says `message`.
+    ///
+    /// # Errors
+    /// The other end is gone.
+    pub(super) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
+        let line = to_line(message).map_err(io::Error::other)?;
+        self.stream.write_all(&line)
+    }
+
+    /// Takes in what there is, or waits for something. An error is an end.
+    pub(super) fn fill(&mut self) {
+        match self.stream.read(self.buffer.space()) {
+            Ok(0) => self.ended = true,
+            Ok(len) => self.buffer.fill(len),
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted) => {}
+            Err(_) => self.ended = true,
+        }
+    }
+
+    /// The next message of those taken in.
+    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
+        while let Some(line) = self.buffer.next_line() {
+            match line {
+                Ok(message) => return Some(message),
+                Err(crate::control::FramingError::TooLong) => {
+                    self.ended = true;
+                    return None;
+                }
+                Err(crate::control::FramingError::Json(_)) => {}
+            }
+        }
+        None
+    }
+
+    /// Waits for the next message; `None`: the other end is gone.
+    pub(super) fn wait<T: DeserializeOwned>(&mut self) -> Option<T> {
+        loop {
+            if let Some(message) = self.next() {
+                return Some(message);
+            }
+            if self.ended {
+                return None;
+            }
+            self.fill();
+        }
+    }
+
+    /// Whether nothing more will come.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The stream itself.
+    pub(super) const fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+}
+
+impl AsFd for Lines {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,89 @@
+//! `ringctl run`: a command that runs while the token is held.
+//!
+//! Three processes: `ringctl`, which stands for the command towards its caller (terminal,
+//! signals, exit code); the keeper, which holds the lock and ends the command when it is lost
+//! (`super::keeper`, which also says who waits for whom); and the command.
+
+mod signals;
+mod supervisor;
+mod terminal;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use super::keeper::{Bond, Keeper, Note, Task, Why};
+use super::options::{Acquire, RunOptions};
+use super::{Error, duration_ms};
+use crate::control::Grant;
+use signals::Signals;
+use supervisor::Supervisor;
+
+/// Runs the command while the lock is held; its exit code.
+///
+/// # Errors
+/// The lock is not to be had, or it is lost.
+pub(super) fn run(socket: PathBuf, options: &RunOptions) -> Result<u8, Error> {
+    let mut signals = Signals::new().map_err(Error::System)?;
+    let task = Task {
+        socket,
+        lock: options.acquire.request(),
+        grace_ms: duration_ms(options.grace),
+        bond: Bond::Command,
+    };
+    let mut keeper = Keeper::start(task).map_err(Error::System)?;
+    let (grant, cgroup) = granted(&mut keeper, &options.acquire)?;
+    // From here on what comes is for the command.
+    signals.take_all().map_err(Error::System)?;
+    let supervisor = Supervisor::start(
+        keeper,
+        signals,
+        cgroup,
+        &command(options),
+        &environment(&grant),
+    );
+    supervisor.map_err(Error::System)?.work()
+}
+
+/// Waits for the lock.
+///
+/// # Errors
+/// It is not to be had.
+pub(super) fn granted(
+    keeper: &mut Keeper,
+    options: &Acquire,
+) -> Result<(Grant, Option<PathBuf>), Error> {
+    loop {
+        match keeper.wait() {
+            Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
+            Some(Note::NotAcquired(why)) => return Err(without_lock(why, options)),
+            Some(_) => {}
+            None => return Err(Error::System(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+fn without_lock(why: Why, options: &Acquire) -> Error {
+    match why {
+        Why::Refused(text) => super::not_acquired(text, options),
+        Why::NoDaemon(text) => Error::Gone(text),
+        Why::Error(text) => Error::Refused(text),
+    }
+}
+
+fn command(options: &RunOptions) -> Vec<OsString> {
+    match &options.shell {
+        Some(line) => vec!["sh".into(), "-c".into(), line.into()],
+        None => options.command.clone(),
+    }
+}
+
+/// What the command is told about the lock.
+pub(super) fn environment(grant: &Grant) -> [(&'static str, String); 4] {
+    [
+        ("RINGD_TOKEN", grant.fencing.clone()),
+        ("RINGD_PROGRESS", grant.token.progress.to_string()),
+        ("RINGD_GRADE", grant.grade.clone()),
+        ("RINGD_DATA", grant.data.clone()),
+    ]
+}

@@ -1,0 +1,158 @@
+//! The signals that `ringctl run` gets for its command.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::sys::signal::{SigSet, Signal, raise};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+use signal_hook::low_level::emulate_default_handler;
+
+/// Those that end a program that does not catch them, and mean that.
+const FATAL: [Signal; 4] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+/// Those that have a meaning for a running command only.
+const PRIVATE: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
+
+/// The signals, as something to read.
+///
+/// Those that the process ignored from its start stay ignored (`nohup`): a command gets them as
+/// it would without `ringctl`.
+pub(super) struct Signals {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+    came: VecDeque<Signal>,
+    ignored: u64,
+    stop: Option<SignalFd>,
+}
+
+impl Signals {
+    /// Takes those that only a command has a use for, so that they do not end the wait for it.
+    /// All others do what they do to every program.
+    ///
+    /// # Errors
+    /// The process has too many files open.
+    pub(super) fn new() -> io::Result<Self> {
+        let (read, write) = UnixStream::pair()?;
+        let delivery =
+            SignalDelivery::with_pipe(read, write, SignalOnly::default(), &[] as &[i32])?;
+        let signals = Self {
+            delivery,
+            came: VecDeque::new(),
+            ignored: ignored(&fs::read_to_string("/proc/self/status")?),
+            stop: None,
+        };
+        signals.catch(&PRIVATE)?;
+        Ok(signals)
+    }
+
+    /// Takes the others, too, from now on. One that came in between ends this process.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn take_all(&mut self) -> io::Result<()> {
+        self.catch(&FATAL)?;
+        for signal in [Signal::SIGCHLD, Signal::SIGCONT] {
+            self.delivery.handle().add_signal(signal as i32)?;
+        }
+        self.drain();
+        if let Some(&fatal) = self.came.iter().find(|signal| FATAL.contains(signal)) {
+            emulate_default_handler(fatal as i32)?;
+        }
+        self.came.clear();
+        Ok(())
+    }
+
+    fn catch(&self, signals: &[Signal]) -> io::Result<()> {
+        for &signal in signals {
+            let bit = 1_u64 << (signal as i32 - 1);
+            if self.ignored & bit == 0 {
+                self.delivery.handle().add_signal(signal as i32)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes Ctrl-Z, and is not stopped for writing in the background. To be called when the
+    /// command's process is there, since it would inherit this.
+    ///
+    /// # Errors
+    /// The process has too many files open.
+    pub(super) fn take_stops(&mut self) -> io::Result<()> {
+        SigSet::from_iter([Signal::SIGTSTP, Signal::SIGTTOU]).thread_block()?;
+        let stop = SigSet::from(Signal::SIGTSTP);
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        self.stop = Some(SignalFd::with_flags(&stop, flags)?);
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        let pending = self.delivery.pending();
+        self.came
+            .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
+        let stop = self.stop.as_ref().map(SignalFd::read_signal);
+        if matches!(stop, Some(Ok(Some(_)))) {
+            self.came.push_back(Signal::SIGTSTP);
+        }
+    }
+
+    /// The next that came.
+    pub(super) fn next(&mut self) -> Option<Signal> {
+        if self.came.is_empty() {
+            self.drain();
+        }
+        self.came.pop_front()
+    }
+
+    /// Stops this process as `signal` would. Returns when it goes on; false: it was not stopped,
+    /// since no shell is there that could let it go on.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn stop_self(&mut self, signal: Signal) -> io::Result<bool> {
+        self.drain();
+        self.came.retain(|&came| came != Signal::SIGCONT);
+        raise(signal)?;
+        let set = SigSet::from(signal);
+        set.thread_unblock()?;
+        if signal != Signal::SIGTTIN {
+            set.thread_block()?;
+        }
+        self.drain();
+        let before = self.came.len();
+        self.came.retain(|&came| came != Signal::SIGCONT);
+        Ok(self.came.len() < before)
+    }
+
+    /// What is readable when a signal has come.
+    pub(super) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let stop = self.stop.as_ref().map(AsFd::as_fd);
+        std::iter::once(self.delivery.get_read().as_fd()).chain(stop)
+    }
+}
+
+/// The signals that are ignored, a bit each, from what `/proc/self/status` says.
+fn ignored(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ignored;
+
+    #[test]
+    fn what_was_ignored_from_the_start_is_read() {
+        let status = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
+        assert_eq!(ignored(status), 0x1001, "SIGHUP and SIGPIPE");
+        assert_eq!(ignored(""), 0);
+    }
+}

@@ -1,0 +1,191 @@
+//! Standing for the command: what is done to `ringctl` is done to it, and the other way round.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use nix::sys::signal::{Signal, killpg};
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use super::super::Error;
+use super::super::gate::Gate;
+use super::super::keeper::{Keeper, Note, Order, Tree};
+use super::signals::Signals;
+use super::terminal::Terminal;
+use crate::sys::{Interest, Poller};
+
+const KEEPER: u64 = 0;
+const SIGNALS: u64 = 1;
+
+/// A command that runs, or is about to.
+pub(super) struct Supervisor {
+    keeper: Keeper,
+    signals: Signals,
+    terminal: Option<Terminal>,
+    gate: Gate,
+    cgroup: Option<PathBuf>,
+    poller: Poller,
+    /// Whether the command has been given the terminal.
+    has_terminal: bool,
+    /// Whether the keeper is known to be gone.
+    is_alone: bool,
+    /// Why the lock is lost, as a sentence.
+    lost: Option<String>,
+}
+
+impl Supervisor {
+    /// Makes the command's process and has the keeper watch it.
+    pub(super) fn start(
+        mut keeper: Keeper,
+        mut signals: Signals,
+        cgroup: Option<PathBuf>,
+        command: &[OsString],
+        environment: &[(&str, String)],
+    ) -> io::Result<Self> {
+        let terminal = Terminal::open();
+        let gate = Gate::shut(command, environment)?;
+        signals.take_stops()?;
+        let terminal_for_it = terminal.as_ref().filter(|tty| tty.is_for_command_alone());
+        let has_terminal = terminal_for_it.is_some_and(|tty| tty.give(gate.pid()));
+        let poller = Poller::new()?;
+        poller.add(&keeper, KEEPER, Interest::Read)?;
+        for source in signals.sources() {
+            poller.add(source, SIGNALS, Interest::Read)?;
+        }
+        keeper.tell(&Order::Started {
+            pid: gate.pid().as_raw(),
+        });
+        Ok(Self {
+            keeper,
+            signals,
+            terminal,
+            gate,
+            cgroup,
+            poller,
+            has_terminal,
+            is_alone: false,
+            lost: None,
+        })
+    }
+
+    /// Stands for the command until it has ended and nothing is left of it; its exit code.
+    pub(super) fn work(mut self) -> Result<u8, Error> {
+        let code = self.until_end().map_err(Error::System)?;
+        if let Some(terminal) = &self.terminal {
+            terminal.take_back(self.gate.pid());
+        }
+        let lost = self.lost.take();
+        self.keeper.tell(&Order::Ended);
+        while let Some(note) = self.keeper.wait() {
+            if matches!(note, Note::Released) {
+                break;
+            }
+        }
+        match lost {
+            Some(why) => Err(Error::Lost(why)),
+            None => Ok(code),
+        }
+    }
+
+    fn until_end(&mut self) -> io::Result<u8> {
+        loop {
+            if let Some(code) = self.look()? {
+                return Ok(code);
+            }
+            self.heed_keeper()?;
+            self.poller.wait(None)?;
+            if self.poller.ready().any(|ready| ready.key == KEEPER) {
+                self.keeper.listen();
+            }
+            while let Some(signal) = self.signals.next() {
+                match signal {
+                    Signal::SIGCHLD => {}
+                    Signal::SIGCONT => self.go_on(),
+                    other => self.pass_on(other),
+                }
+            }
+        }
+    }
+
+    fn heed_keeper(&mut self) -> io::Result<()> {
+        while let Some(note) = self.keeper.next() {
+            match note {
+                Note::Go => self.gate.open(),
+                Note::Lost(why) => {
+                    self.lost.get_or_insert(why);
+                }
+                _ => {}
+            }
+        }
+        if self.keeper.is_gone() && !self.is_alone {
+            self.is_alone = true;
+            self.poller.remove(&self.keeper)?;
+            Tree::of(self.gate.pid(), self.cgroup.take()).kill();
+            self.lost
+                .get_or_insert_with(|| "the process that held it was killed".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether the command has ended, and how; stops with it if it has stopped.
+    fn look(&mut self) -> io::Result<Option<u8>> {
+        let pid = Pid::from_raw(self.gate.pid().as_raw());
+        let status = waitpid(pid, WaitOptions::NOHANG | WaitOptions::UNTRACED)?;
+        let Some((_, status)) = status else {
+            return Ok(None);
+        };
+        if let Some(signal) = status.stopping_signal() {
+            self.stopped(signal)?;
+            return Ok(None);
+        }
+        // As shells count.
+        let signal = status.terminating_signal().map(|signal| 128 + signal);
+        let code = status.exit_status().or(signal).unwrap_or(i32::from(u8::MAX));
+        Ok(Some(u8::try_from(code).unwrap_or(u8::MAX)))
+    }
+
+    /// The command was stopped: by Ctrl-Z, because it wants the terminal and has it not, or by
+    /// SIGSTOP, which is between it and who sent that.
+    fn stopped(&mut self, signal: i32) -> io::Result<()> {
+        let Ok(signal) = Signal::try_from(signal) else {
+            return Ok(());
+        };
+        let wants_terminal = matches!(signal, Signal::SIGTTIN | Signal::SIGTTOU);
+        if signal == Signal::SIGSTOP {
+            return Ok(());
+        }
+        if wants_terminal && self.give_terminal() {
+            self.pass_on(Signal::SIGCONT);
+            return Ok(());
+        }
+        if let Some(terminal) = &self.terminal {
+            terminal.take_back(self.gate.pid());
+        }
+        let was_stopped = self.signals.stop_self(signal)?;
+        if wants_terminal && !was_stopped {
+            // It would wait for ever for a terminal that nobody gives. The kernel says so, too.
+            self.pass_on(Signal::SIGHUP);
+        }
+        self.go_on();
+        Ok(())
+    }
+
+    /// Somebody lets it go on.
+    fn go_on(&mut self) {
+        if self.has_terminal {
+            self.give_terminal();
+        }
+        self.pass_on(Signal::SIGCONT);
+    }
+
+    fn give_terminal(&mut self) -> bool {
+        let given = self.terminal.as_ref().is_some_and(|tty| tty.give(self.gate.pid()));
+        self.has_terminal |= given;
+        given
+    }
+
+    fn pass_on(&self, signal: Signal) {
+        // That the command has just ended is found out without this.
+        let _ = killpg(self.gate.pid(), signal);
+    }
+}

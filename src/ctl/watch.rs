@@ -1,0 +1,165 @@
+//! `ringctl watch` and `ringctl wait`: what happens, as it happens.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::options::Target;
+use super::{Error, client};
+use crate::control::{EventMessage, Reply, Request, Snapshot, TokenStatus, to_line};
+
+/// Prints what happens, until the daemon ends.
+///
+/// # Errors
+/// An [`Error`], at the latest when the daemon ends, or that `output` takes nothing.
+pub(super) fn watch(
+    socket: &Path,
+    json: bool,
+    from: Option<u64>,
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut news = News::from(socket, from)?;
+    let mut next = from;
+    while let Some((line, reply)) = news.next(None)? {
+        let number = match &reply {
+            Reply::Snapshot(snapshot) => snapshot.number,
+            Reply::Event(event) => event.number,
+            Reply::Error(why) => return Err(Error::Refused(why.clone()).into()),
+            _ => continue,
+        };
+        next = Some(number + 1);
+        match reply {
+            _ if json => output.write_all(line.as_bytes())?,
+            Reply::Snapshot(snapshot) => show_snapshot(&snapshot, output)?,
+            Reply::Event(event) => show_event(&event, output)?,
+            _ => {}
+        }
+        output.flush()?;
+    }
+    let from = next.map_or_else(String::new, |next| format!(" --from {next}"));
+    Err(Error::Gone(format!(
+        "ringd has hung up; if it runs again, go on with ringctl watch{from}"
+    ))
+    .into())
+}
+
+/// Waits until the node is in a state.
+///
+/// # Errors
+/// It is not within `timeout`, or an [`Error`] of asking.
+pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> Result<(), Error> {
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    let mut news = News::from(socket, None)?;
+    while let Some((_, reply)) = news.next(deadline)? {
+        let is_reached = match reply {
+            Reply::Snapshot(snapshot) => target.is(&snapshot.status.state, None),
+            Reply::Event(event) => target.is(&event.state, Some(&event.event)),
+            Reply::Error(why) => return Err(Error::Refused(why)),
+            _ => false,
+        };
+        if is_reached {
+            return Ok(());
+        }
+    }
+    Err(Error::Gone("ringd has hung up; has it ended?".to_owned()))
+}
+
+/// What a daemon tells.
+struct News {
+    reader: BufReader<UnixStream>,
+    line: String,
+}
+
+impl News {
+    fn from(socket: &Path, from: Option<u64>) -> Result<Self, Error> {
+        let fail = |source| Error::Exchange {
+            path: socket.to_owned(),
+            source,
+        };
+        let mut stream = client::endless_stream(socket)?;
+        let line = to_line(&Request::Watch { from }).map_err(io::Error::other);
+        stream.write_all(&line.map_err(fail)?).map_err(fail)?;
+        Ok(Self {
+            reader: BufReader::new(stream),
+            line: String::new(),
+        })
+    }
+
+    /// The next that is understood, as it came and as it is meant; `None`: there is no more.
+    fn next(&mut self, deadline: Option<Instant>) -> Result<Option<(String, Reply)>, Error> {
+        loop {
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now());
+                // Zero would mean for ever.
+                let left = left.max(Duration::from_millis(1));
+                let set = self.reader.get_ref().set_read_timeout(Some(left));
+                set.map_err(Error::System)?;
+            }
+            match self.reader.read_line(&mut self.line) {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                        return Err(Error::NotYet);
+                    }
+                    continue;
+                }
+                Err(_) => return Ok(None),
+            }
+            let line = std::mem::take(&mut self.line);
+            if let Ok(reply) = serde_json::from_str(&line) {
+                return Ok(Some((line, reply)));
+            }
+        }
+    }
+}
+
+fn show_snapshot(snapshot: &Snapshot, output: &mut impl Write) -> io::Result<()> {
+    let status = &snapshot.status;
+    writeln!(
+        output,
+        "{} now {} token {} owner {} members {}",
+        snapshot.number,
+        status.state,
+        token(status.token.as_ref()),
+        owner(status.owner.as_deref()),
+        status.members.len()
+    )
+}
+
+fn show_event(event: &EventMessage, output: &mut impl Write) -> io::Result<()> {
+    let time = std::time::UNIX_EPOCH + Duration::from_millis(event.time_ms);
+    let time = humantime::format_rfc3339_millis(time);
+    write!(output, "{} {time} {}", event.number, event.event)?;
+    match &event.from {
+        Some(from) => write!(output, " {from}->{}", event.state)?,
+        None => write!(output, " {}", event.state)?,
+    }
+    let token = token(event.token.as_ref());
+    let owner = owner(event.owner.as_deref());
+    write!(output, " token {token} owner {owner} grade {}", event.grade)?;
+    let details = [
+        ("reason", &event.reason),
+        ("member", &event.member),
+        ("label", &event.label),
+    ];
+    for (name, value) in details {
+        if let Some(value) = value {
+            write!(output, " {name} {value}")?;
+        }
+    }
+    writeln!(output)
+}
+
+fn token(token: Option<&TokenStatus>) -> String {
+    token.map_or_else(
+        || "none".to_owned(),
+        |token| format!("{}-{}-{}", token.progress, token.author, token.number),
+    )
+}
+
+fn owner(owner: Option<&str>) -> &str {
+    owner.unwrap_or("unknown")
+}

@@ -1,0 +1,136 @@
+//! The token as holders show it.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use mac_address::MacAddress;
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use thiserror::Error;
+
+/// A token as it is shown to what it protects: progress-author-number, as in
+/// `1795-02:00:00:00:00:01-7`.
+///
+/// The greater is the stronger, by the whole order of tokens (`docs/protocol.md`): by progress,
+/// then the smaller author, then the smaller number. Progress alone would not do: the two sides
+/// of a segment that was cut can reach the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FencingToken(Token);
+
+/// A text that is no fencing token.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{0}' is no fencing token: one looks like 1795-02:00:00:00:00:01-7, as in $RINGD_TOKEN")]
+pub struct ParseTokenError(String);
+
+impl FencingToken {
+    /// The token itself.
+    #[must_use]
+    pub const fn token(self) -> Token {
+        self.0
+    }
+}
+
+impl From<Token> for FencingToken {
+    fn from(token: Token) -> Self {
+        Self(token)
+    }
+}
+
+impl Ord for FencingToken {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.strength(&other.0)
+    }
+}
+
+impl PartialOrd for FencingToken {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Token {
+            progress,
+            author,
+            number,
+        } = self.0;
+        write!(f, "{progress}-{author}-{number}")
+    }
+}
+
+impl FromStr for FencingToken {
+    type Err = ParseTokenError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTokenError> {
+        parse(text).ok_or_else(|| ParseTokenError(text.to_owned()))
+    }
+}
+
+fn parse(text: &str) -> Option<FencingToken> {
+    let (progress, rest) = text.split_once('-')?;
+    let (author, number) = rest.rsplit_once('-')?;
+    let author: MacAddress = author.parse().ok()?;
+    let token = FencingToken(Token {
+        progress: progress.parse().ok()?,
+        author: MacAddr(author.bytes()),
+        number: number.parse().ok()?,
+    });
+    // What is written in two ways could be compared as text somewhere else, with another result.
+    (token.to_string() == text).then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FencingToken;
+
+    fn token(text: &str) -> FencingToken {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn a_token_is_written_as_it_is_read() {
+        for text in [
+            "0-02:00:00:00:00:01-0",
+            "1795-02:00:00:00:00:01-7",
+            "18446744073709551615-fe:ff:ff:ff:ff:ff-4294967295",
+        ] {
+            assert_eq!(token(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        for text in [
+            "",
+            "1795",
+            "1795-02:00:00:00:00:01",
+            "1795-02:00:00:00:00-7",
+            "-1-02:00:00:00:00:01-7",
+            "+1-02:00:00:00:00:01-7",
+            "01-02:00:00:00:00:01-7",
+            "1795-02:00:00:00:00:0A-7",
+            "1795-02-00-00-00-00-01-7",
+            "1795-02:00:00:00:00:01-4294967296",
+            "18446744073709551616-02:00:00:00:00:01-7",
+            " 1795-02:00:00:00:00:01-7",
+        ] {
+            let error = text.parse::<FencingToken>().expect_err(text);
+            assert!(error.to_string().contains("1795-02:00:00:00:00:01-7"));
+        }
+    }
+
+    #[test]
+    fn progress_counts_first_as_a_number_then_the_smaller_author_then_the_smaller_number() {
+        let ascending = [
+            "9-02:00:00:00:00:01-1",
+            "10-02:00:00:00:00:02-10",
+            "10-02:00:00:00:00:02-9",
+            "10-02:00:00:00:00:01-9",
+        ];
+        for pair in ascending.windows(2) {
+            assert!(token(pair[0]) < token(pair[1]), "{pair:?}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A daemon that does what the test says.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::sys::time::{TimeVal, TimeValLike};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long something that must happen may take.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A lease that lasts longer than any test.
+pub const LONG: Duration = Duration::from_secs(3600);
+
+/// CLOCK_BOOTTIME.
+pub fn boot_time() -> Duration {
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has this clock");
+    Duration::from(now)
+}
+
+/// A control socket with nobody behind it but the test.
+pub struct Fake {
+    _directory: TempDir,
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Fake {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("eth0.sock");
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let patience = TimeVal::seconds(PATIENCE.as_secs().cast_signed());
+        setsockopt(&listener, sockopt::ReceiveTimeout, &patience).expect("set");
+        Self {
+            _directory: directory,
+            path,
+            listener,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file beside the socket.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.with_file_name(name)
+    }
+
+    /// The next client.
+    pub fn client(&self) -> Client {
+        let (stream, _) = self.listener.accept().expect("a client");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        Client {
+            reader: BufReader::new(stream),
+        }
+    }
+
+    /// The next client, who asks for the lock and gets it for `lease`.
+    pub fn grant(&self, lease: Duration) -> Client {
+        let mut client = self.client();
+        assert_eq!(client.request()["request"], "lock");
+        client.grant(lease);
+        client
+    }
+}
+
+/// A client of the fake.
+pub struct Client {
+    reader: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// What it asks for; `null` if it has hung up.
+    pub fn request(&mut self) -> Value {
+        let mut line = String::new();
+        match self.reader.read_line(&mut line) {
+            Ok(0) => Value::Null,
+            Ok(_) => serde_json::from_str(&line).expect("a request"),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Value::Null,
+            Err(error) => panic!("nothing is asked: {error}"),
+        }
+    }
+
+    pub fn say(&mut self, reply: &Value) {
+        writeln!(self.reader.get_mut(), "{reply}").expect("it listens");
+    }
+
+    /// Grants the lock for `lease`; until when, on CLOCK_BOOTTIME.
+    pub fn grant(&mut self, lease: Duration) -> Duration {
+        let until = boot_time() + lease;
+        self.say(&json!({"granted": {
+            "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7},
+            "fencing": "1795-02:00:00:00:00:01-7",
+            "grade": "alone",
+            "data": "00ff",
+            "until_ns": nanos(until),
+            "position": 0,
+        }}));
+        until
+    }
+
+    pub fn renew(&mut self, lease: Duration) {
+        let until = boot_time() + lease;
+        self.say(&json!({"renewed": {"until_ns": nanos(until)}}));
+    }
+
+    /// Takes the lock away; the work must end within `left`.
+    pub fn lose(&mut self, left: Duration) -> Duration {
+        let until = boot_time() + left;
+        self.say(&json!({"lost": {
+            "why": "stronger_token",
+            "text": "another node has a stronger token",
+            "until_ns": nanos(until),
+        }}));
+        until
+    }
+
+    /// Waits for the lock to be given back.
+    pub fn unlocked(&mut self) {
+        assert_eq!(self.request(), json!({"request": "unlock"}));
+        self.say(&json!({"unlocked": {}}));
+    }
+
+    /// The process that asks.
+    pub fn pid(&self) -> Pid {
+        let peer = getsockopt(self.reader.get_ref(), sockopt::PeerCredentials);
+        Pid::from_raw(peer.expect("a local peer").pid())
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).expect("not that late")
+}

@@ -1,0 +1,193 @@
+//! The loss of the lock ends the command, whatever becomes of `ringctl`.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use serde_json::Value;
+
+use crate::fake::{Fake, LONG, boot_time};
+use crate::program::Running;
+
+/// Time enough for SIGTERM to be heard on a busy machine.
+const LEASE: Duration = Duration::from_secs(4);
+
+/// Its end is heard of: it says that it was told to end, and does.
+const POLITE: &str = "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
+
+/// Neither it nor its child end when they are told to.
+const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+
+#[test]
+fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, POLITE);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    let until = client.lose(LEASE);
+    assert_eq!(run.line(), "told");
+    client.unlocked();
+    assert!(boot_time() < until, "the lock is given back early");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("another node has a stronger token"), "{said}");
+}
+
+#[test]
+fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, STUBBORN);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    let until = client.lose(LEASE);
+    run.rest();
+    assert!(boot_time() < until, "its last process ended too late");
+    client.unlocked();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
+    let fake = Fake::new();
+    let mut run = Running::run(&fake, &["--grace", "10ms", "-c", STUBBORN]);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LONG);
+    run.rest();
+    client.unlocked();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn no_time_is_left_when_the_lease_is_past() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, STUBBORN);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(Duration::ZERO);
+    run.rest();
+    client.unlocked();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
+    for line in [POLITE, STUBBORN] {
+        let fake = Fake::new();
+        let mut run = Running::shell(&fake, line);
+        let mut client = fake.client();
+        client.request();
+        let until = client.grant(LEASE);
+        assert_eq!(run.line(), "ready");
+        let rest = run.rest();
+        assert!(boot_time() < until, "its last process ended too late");
+        assert_eq!(rest == "told\n", line == POLITE, "it is told first");
+        client.unlocked();
+        assert_eq!(run.code(), Some(75));
+    }
+}
+
+#[test]
+fn the_end_of_the_daemon_ends_the_command() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, POLITE);
+    let client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    drop(client);
+    assert_eq!(run.rest(), "told\n");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("ringd has ended"), "{said}");
+}
+
+#[test]
+fn a_command_that_is_stopped_is_ended_too() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "trap 'echo told; exit 0' TERM; echo $$; kill -STOP $$");
+    let mut client = fake.grant(LONG);
+    run.line();
+    client.lose(LEASE);
+    assert_eq!(run.rest(), "told\n");
+    client.unlocked();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
+    for line in [POLITE, STUBBORN] {
+        let fake = Fake::new();
+        let mut run = Running::run(&fake, &["--grace", "1s", "-c", line]);
+        let mut client = fake.grant(LONG);
+        assert_eq!(run.line(), "ready");
+        run.signal(Signal::SIGKILL);
+        let rest = run.rest();
+        assert_eq!(rest == "told\n", line == POLITE, "it is told first");
+        client.unlocked();
+        assert_eq!(client.request(), Value::Null, "the keeper ends");
+    }
+}
+
+#[test]
+fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, STUBBORN);
+    let mut client = fake.client();
+    client.request();
+    let until = client.grant(LEASE);
+    assert_eq!(run.line(), "ready");
+    run.signal(Signal::SIGSTOP);
+    run.rest();
+    assert!(boot_time() < until, "its last process ended too late");
+    client.unlocked();
+    run.signal(Signal::SIGCONT);
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn the_death_of_the_keeper_ends_the_command() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, STUBBORN);
+    let client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    kill(client.pid(), Signal::SIGKILL).unwrap();
+    run.rest();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
+    let fake = Fake::new();
+    let line = "setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait";
+    let mut run = Running::shell(&fake, line);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    let until = client.lose(LEASE);
+    run.rest();
+    assert!(boot_time() < until, "its last process ended too late");
+    client.unlocked();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn a_lock_that_is_lost_at_once_starts_no_command() {
+    for lease in [Duration::ZERO, LONG] {
+        let fake = Fake::new();
+        let mut run = Running::shell(&fake, "echo runs; sleep 1000");
+        let mut client = fake.client();
+        client.request();
+        client.grant(lease);
+        client.lose(Duration::ZERO);
+        run.rest();
+        client.unlocked();
+        assert_eq!(run.code(), Some(75));
+    }
+}
+
+#[test]
+fn a_grant_that_is_past_starts_no_command() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "echo runs; sleep 1000");
+    let mut client = fake.grant(Duration::ZERO);
+    client.unlocked();
+    assert_eq!(run.rest(), "");
+    assert_eq!(run.code(), Some(75));
+}

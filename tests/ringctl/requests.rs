@@ -1,0 +1,167 @@
+//! The commands that ask for one thing.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, LONG};
+use crate::program::{Running, ringctl};
+
+/// `ringctl` with these arguments.
+fn start(fake: &Fake, arguments: &[&str]) -> Running {
+    Running::start(ringctl(fake).args(arguments).stdin(Stdio::piped()))
+}
+
+fn token() -> Value {
+    json!({"progress": 1795, "author": "02:00:00:00:00:01", "number": 7})
+}
+
+fn event(number: u64, from: &str, state: &str) -> Value {
+    json!({"event": {
+        "number": number,
+        "time_ms": 1_000,
+        "event": "state_changed",
+        "from": from,
+        "state": state,
+        "reason": "token_taken",
+        "token": token(),
+        "owner": "02:00:00:00:00:01",
+        "grade": "alone",
+    }})
+}
+
+#[test]
+fn orders_are_asked_for_and_their_answer_is_the_exit_code() {
+    let cases = [
+        (&["yield"][..], json!({"request": "yield"})),
+        (
+            &["yield", "02:00:00:00:00:02"],
+            json!({"request": "yield", "to": "02:00:00:00:00:02"}),
+        ),
+        (&["pause"], json!({"request": "pause"})),
+        (&["resume"], json!({"request": "resume"})),
+    ];
+    for (arguments, request) in cases {
+        for (answer, code) in [(json!({"done": {}}), 0), (json!({"error": "not owner"}), 1)] {
+            let fake = Fake::new();
+            let mut order = start(&fake, arguments);
+            let mut client = fake.client();
+            assert_eq!(client.request(), request);
+            client.say(&answer);
+            let (status, said) = order.end();
+            assert_eq!(status.code(), Some(code));
+            assert_eq!(said.contains("not owner"), code == 1, "{said}");
+        }
+    }
+}
+
+#[test]
+fn data_are_shown_in_digits_or_as_they_are() {
+    for (arguments, shown) in [(&["data", "get"][..], "6869\n"), (&["data", "get", "--raw"], "hi")] {
+        let fake = Fake::new();
+        let mut get = start(&fake, arguments);
+        let mut client = fake.client();
+        assert_eq!(client.request(), json!({"request": "data_get"}));
+        client.say(&json!({"data": {"hex": "6869", "token": token()}}));
+        assert_eq!(get.rest(), shown);
+        assert_eq!(get.code(), Some(0));
+    }
+}
+
+#[test]
+fn data_are_set_under_the_token_of_the_caller() {
+    let fake = Fake::new();
+    let mut command = ringctl(&fake);
+    command.env("RINGD_TOKEN", "1795-02:00:00:00:00:01-7");
+    let mut set = Running::start(command.args(["data", "set", "hi"]));
+    let mut client = fake.client();
+    assert_eq!(
+        client.request(),
+        json!({"request": "data_set", "hex": "6869", "token": "1795-02:00:00:00:00:01-7"})
+    );
+    client.say(&json!({"done": {}}));
+    assert_eq!(set.code(), Some(0));
+}
+
+#[test]
+fn data_are_set_under_a_lock_taken_for_it() {
+    let fake = Fake::new();
+    let mut child = ringctl(&fake)
+        .args(["data", "set", "-w", "5", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&[0, 255]).unwrap();
+    let mut client = fake.client();
+    assert_eq!(client.request(), json!({"request": "lock", "wait_ms": 5000}));
+    client.grant(LONG);
+    client.renew(LONG);
+    assert_eq!(client.request(), json!({"request": "data_set", "hex": "00ff"}));
+    client.say(&json!({"done": {}}));
+    client.unlocked();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn more_data_than_travel_with_the_token_are_refused() {
+    let fake = Fake::new();
+    let mut set = start(&fake, &["data", "set", &"x".repeat(1025)]);
+    let (status, said) = set.end();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("at most 1024 bytes"), "{said}");
+}
+
+#[test]
+fn what_happens_is_shown_and_where_to_go_on() {
+    let fake = Fake::new();
+    let mut watch = start(&fake, &["watch", "--from", "16"]);
+    let mut client = fake.client();
+    assert_eq!(client.request(), json!({"request": "watch", "from": 16}));
+    client.say(&event(16, "WAITER", "OWNER"));
+    assert_eq!(
+        watch.line(),
+        "16 1970-01-01T00:00:01.000Z state_changed WAITER->OWNER token \
+         1795-02:00:00:00:00:01-7 owner 02:00:00:00:00:01 grade alone reason token_taken"
+    );
+    client.say(&json!({"news": "of a later version"}));
+    client.say(&event(17, "OWNER", "WAITER"));
+    assert!(watch.line().starts_with("17 "));
+    drop(client);
+    let (status, said) = watch.end();
+    assert_eq!(status.code(), Some(3));
+    assert!(said.contains("--from 18"), "{said}");
+}
+
+#[test]
+fn programs_get_what_happens_as_it_came() {
+    let fake = Fake::new();
+    let mut watch = start(&fake, &["watch", "--json"]);
+    let mut client = fake.client();
+    assert_eq!(client.request(), json!({"request": "watch"}));
+    let said = event(1, "LOOSER", "GENERATING");
+    client.say(&said);
+    let shown: Value = serde_json::from_str(&watch.line()).unwrap();
+    assert_eq!(shown, said);
+}
+
+#[test]
+fn a_state_is_waited_for() {
+    let fake = Fake::new();
+    let mut wait = start(&fake, &["wait", "owner"]);
+    let mut client = fake.client();
+    assert_eq!(client.request(), json!({"request": "watch"}));
+    client.say(&event(1, "LOOSER", "GENERATING"));
+    client.say(&event(2, "GENERATING", "OWNER"));
+    assert_eq!(wait.code(), Some(0));
+
+    let mut wait = start(&fake, &["wait", "WAITER", "-w", "0.1"]);
+    let mut client = fake.client();
+    client.request();
+    client.say(&event(1, "LOOSER", "GENERATING"));
+    assert_eq!(wait.code(), Some(1));
+
+    let mut wait = start(&fake, &["wait", "WAITER"]);
+    drop(fake.client());
+    assert_eq!(wait.code(), Some(3));
+}

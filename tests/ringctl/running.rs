@@ -1,0 +1,175 @@
+//! `ringctl run` when nothing goes wrong, and when there is no lock.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, LONG};
+use crate::program::{Running, ringctl};
+
+#[test]
+fn the_exit_code_of_the_command_is_passed_on() {
+    for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 128 + 9)] {
+        let fake = Fake::new();
+        let mut run = Running::shell(&fake, line);
+        let mut client = fake.grant(LONG);
+        client.unlocked();
+        assert_eq!(run.code(), Some(code), "{line}");
+        assert_eq!(client.request(), Value::Null);
+    }
+}
+
+#[test]
+fn a_real_time_signal_ends_a_command_like_others() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "kill -40 $$");
+    fake.grant(LONG).unlocked();
+    assert_eq!(run.code(), Some(128 + 40));
+}
+
+#[test]
+fn the_command_runs_only_while_the_lock_is_held() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "echo works; cat");
+    let mut client = fake.client();
+    assert_eq!(client.request(), json!({"request": "lock"}));
+    client.grant(LONG);
+    assert_eq!(run.line(), "works");
+    client.unlocked();
+    assert_eq!(run.code(), Some(0));
+}
+
+#[test]
+fn input_and_output_pass_through() {
+    let fake = Fake::new();
+    let mut command = ringctl(&fake);
+    command.stdin(Stdio::piped());
+    let mut child = command
+        .args(["run", "--", "tr", "a-z", "A-Z"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut client = fake.grant(LONG);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"abc\n").unwrap();
+    drop(input);
+    client.unlocked();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.stdout, b"ABC\n");
+}
+
+#[test]
+fn the_command_is_told_about_the_lock() {
+    let fake = Fake::new();
+    let shown = "echo $RINGD_TOKEN $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA";
+    let mut run = Running::shell(&fake, shown);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "1795-02:00:00:00:00:01-7 1795 alone 00ff");
+    client.unlocked();
+}
+
+#[test]
+fn the_command_inherits_nothing_that_is_ringctls() {
+    let fake = Fake::new();
+    // The listing itself has the directory open.
+    let mut run = Running::run(&fake, &["--", "ls", "/proc/self/fd"]);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.rest(), "0\n1\n2\n3\n");
+    client.unlocked();
+}
+
+#[test]
+fn what_is_wanted_is_what_is_asked_for() {
+    let cases = [
+        (&["-n", "--", "true"][..], json!({"request": "lock", "wait_ms": 0})),
+        (&["-w", "0.25", "true"], json!({"request": "lock", "wait_ms": 250})),
+        (
+            &["--label", "backup", "--max-hold", "30s", "true"],
+            json!({"request": "lock", "label": "backup", "max_hold_ms": 30_000}),
+        ),
+    ];
+    for (arguments, request) in cases {
+        let fake = Fake::new();
+        let mut run = Running::run(&fake, arguments);
+        let mut client = fake.client();
+        assert_eq!(client.request(), request);
+        client.grant(LONG);
+        client.unlocked();
+        assert_eq!(run.code(), Some(0));
+    }
+}
+
+#[test]
+fn a_lock_that_is_not_to_be_had_has_its_exit_code() {
+    for (arguments, code) in [(&["-n", "true"][..], 1), (&["-nE", "9", "true"], 9)] {
+        let fake = Fake::new();
+        let mut run = Running::run(&fake, arguments);
+        let mut client = fake.client();
+        client.request();
+        client.say(&json!({"refused": {"why": "busy", "text": "backup has it"}}));
+        let (status, said) = run.end();
+        assert_eq!(status.code(), Some(code));
+        assert!(said.contains("backup has it"), "{said}");
+    }
+}
+
+#[test]
+fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
+    let fake = Fake::new();
+    std::fs::remove_file(fake.path()).unwrap();
+    let mut run = Running::run(&fake, &["true"]);
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(3));
+    assert!(said.contains("cannot reach ringd at"), "{said}");
+
+    let fake = Fake::new();
+    let mut run = Running::run(&fake, &["true"]);
+    let mut client = fake.client();
+    client.request();
+    client.say(&json!({"error": "too many clients"}));
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("too many clients"), "{said}");
+
+    let fake = Fake::new();
+    let mut run = Running::run(&fake, &["true"]);
+    drop(fake.client());
+    assert_eq!(run.code(), Some(3), "the daemon ends while it is waited for");
+}
+
+#[test]
+fn a_command_that_cannot_be_run_has_the_exit_codes_of_shells() {
+    for (command, code) in [("/no/such/command", 127), ("/", 126)] {
+        let fake = Fake::new();
+        let mut run = Running::run(&fake, &[command]);
+        fake.grant(LONG).unlocked();
+        let (status, said) = run.end();
+        assert_eq!(status.code(), Some(code));
+        assert!(said.contains(command), "{said}");
+    }
+}
+
+#[test]
+fn the_lock_is_given_back_when_nothing_of_the_command_is_left() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "sleep 1000 & echo $!; exit 5");
+    let mut client = fake.grant(LONG);
+    let left_behind = run.line();
+    assert_eq!(client.request(), json!({"request": "unlock"}));
+    let stat = std::fs::read_to_string(format!("/proc/{left_behind}/stat"));
+    assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(" Z ")));
+    client.say(&json!({"unlocked": {}}));
+    assert_eq!(run.code(), Some(5));
+}
+
+#[test]
+fn renewals_keep_a_short_lease_going() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "sleep 1.5; exit 5");
+    let mut client = fake.grant(Duration::from_secs(1));
+    client.renew(LONG);
+    client.unlocked();
+    assert_eq!(run.code(), Some(5));
+}

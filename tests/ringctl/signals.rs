@@ -1,0 +1,123 @@
+//! Signals to `ringctl run`, while it waits and while its command runs.
+
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::fake::{Fake, LONG};
+use crate::program::{Running, ringctl};
+
+/// Says which signals it gets, by number, until it gets SIGQUIT.
+const LISTENER: &str = "for n in 1 2 10 12 15 28; do trap \"echo $n\" $n; done; \
+    trap 'echo quit; exit 7' 3; echo ready; while :; do sleep 1000 & wait $!; done";
+
+const FATAL: [Signal; 4] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+
+#[test]
+fn signals_are_passed_on_to_the_command() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, LISTENER);
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    for signal in [
+        Signal::SIGUSR1,
+        Signal::SIGHUP,
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGUSR2,
+        Signal::SIGWINCH,
+    ] {
+        run.signal(signal);
+        assert_eq!(run.line(), (signal as i32).to_string());
+    }
+    run.signal(Signal::SIGQUIT);
+    assert_eq!(run.line(), "quit");
+    client.unlocked();
+    assert_eq!(run.code(), Some(7), "the command has caught it");
+}
+
+#[test]
+fn a_command_that_a_signal_ended_has_the_exit_code_of_that() {
+    for signal in FATAL {
+        let fake = Fake::new();
+        let mut run = Running::shell(&fake, "echo ready; sleep 1000");
+        let mut client = fake.grant(LONG);
+        assert_eq!(run.line(), "ready");
+        run.signal(signal);
+        client.unlocked();
+        assert_eq!(run.code(), Some(128 + signal as i32));
+    }
+}
+
+#[test]
+fn while_it_waits_a_signal_ends_ringctl_which_gives_up_its_place() {
+    for signal in FATAL {
+        let fake = Fake::new();
+        let mut run = Running::shell(&fake, "echo runs");
+        let mut client = fake.client();
+        client.request();
+        run.signal(signal);
+        assert_eq!(run.killed_by(), Some(signal));
+        assert_eq!(client.request(), Value::Null, "it hangs up");
+        assert_eq!(run.rest(), "");
+    }
+}
+
+#[test]
+fn signals_that_only_a_command_understands_do_not_end_the_wait_for_it() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "echo runs");
+    let mut client = fake.client();
+    client.request();
+    for signal in [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH] {
+        run.signal(signal);
+    }
+    client.grant(LONG);
+    assert_eq!(run.line(), "runs");
+    client.unlocked();
+    assert_eq!(run.code(), Some(0));
+}
+
+#[test]
+fn a_signal_right_after_the_grant_ends_it_all() {
+    // Whatever the moment that it hits, the command does not outlive it.
+    for _ in 0..20 {
+        let fake = Fake::new();
+        let mut run = Running::shell(&fake, "sleep 1000");
+        let mut client = fake.grant(LONG);
+        run.signal(Signal::SIGTERM);
+        client.unlocked();
+        run.rest();
+        let (status, _) = run.end();
+        assert!(!status.success());
+    }
+}
+
+#[test]
+fn what_was_ignored_before_stays_ignored() {
+    let fake = Fake::new();
+    let mut command = std::process::Command::new("sh");
+    let ringctl = ringctl(&fake);
+    command
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(ringctl.get_program())
+        .args(ringctl.get_args())
+        .args(["run", "-c", "kill -HUP $$; echo ready; cat"])
+        .stdin(Stdio::piped());
+    let mut run = Running::start(&mut command);
+    let mut client = fake.client();
+    client.request();
+    run.signal(Signal::SIGHUP);
+    client.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    run.signal(Signal::SIGHUP);
+    run.close_input();
+    client.unlocked();
+    assert_eq!(run.code(), Some(0));
+}
