@@ -15,7 +15,9 @@ fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
     // Clap's own `help` command needs no page.
     let mut program = program.disable_help_subcommand(true);
     program.build();
-    let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
+    let shown = program
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
     let commands: Vec<_> = shown.cloned().collect();
     std::iter::once(program).chain(commands).map(|command| {
         let man = clap_mangen::Man::new(command)

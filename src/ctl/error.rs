@@ -74,6 +74,12 @@ pub enum Error {
         /// The exit code that was asked for.
         code: u8,
     },
+    /// There is no lock to end or to ask about.
+    #[error("no lock is held for that process: it was never acquired, is lost, or was given back")]
+    NotHeld,
+    /// Nobody can have the other end of standard output.
+    #[error("--pipe needs a pipe as standard output")]
+    NoPipe,
     /// What was waited for has not happened in time.
     #[error("not within the time given")]
     NotYet,
@@ -112,6 +118,8 @@ impl Error {
             | Self::Reply { .. }
             | Self::Unexpected(_)
             | Self::Refused(_)
+            | Self::NotHeld
+            | Self::NoPipe
             | Self::NotYet
             | Self::TooMuch { .. }
             | Self::Input(_)

@@ -25,7 +25,8 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     };
     let mut record = Record::lock(&options.file)?;
     record.admit(token)?;
-    fcntl(&record, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| Error::System(error.into()))?;
+    fcntl(&record, FcntlArg::F_SETFD(FdFlag::empty()))
+        .map_err(|error| Error::System(error.into()))?;
     let Some((program, arguments)) = options.command.split_first() else {
         return Ok(0);
     };

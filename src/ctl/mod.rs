@@ -9,6 +9,7 @@ mod gate;
 mod hex;
 mod keeper;
 mod lines;
+mod lock;
 mod options;
 mod render;
 mod run;
@@ -21,7 +22,9 @@ use std::time::Duration;
 use anyhow::Context;
 
 pub use error::Error;
-pub use options::{Acquire, Command, DataCommand, GuardOptions, Options, RunOptions, Target};
+pub use options::{
+    Acquire, Command, DataCommand, GuardOptions, LockOptions, Options, RunOptions, Target,
+};
 
 use crate::control::{CONTROL_DIR, Reply, Request, Status};
 
@@ -37,6 +40,8 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
             show(&status, *json, output).context("cannot write the answer")?;
         }
         Command::Run(run) => return Ok(run::run(full_socket(options)?, run)?),
+        Command::Lock(lock) => lock::lock(full_socket(options)?, lock, output)?,
+        Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
         Command::Yield { to } => {
             client::done(&socket(options)?, &Request::Yield { to: to.clone() })?;
         }

@@ -62,6 +62,31 @@ Examples:
   ringctl run -n -- backup /srv        do not wait if anybody works with it
   ringctl run -w 2.5 -E 9 -c 'a && b'  wait 2.5 seconds; exit code 9 then";
 
+const LOCK: &str = "\
+The lock is held in the background as long as the process lives. ringctl run is
+safer where it fits: here nothing but --kill ends the script's work when the
+lock is lost, and what has come of the script is left alone.
+
+Exit codes:
+  0   the lock is held
+  1   the token was not to be had (-E sets another); --check: it is not held
+  3   no ringd runs here, or it has ended
+  75  the token was lost; only with --pipe, or right after it was acquired
+
+In a script, bound to its process:
+  token=$(ringctl lock --pid $$ --kill) || exit
+  RINGD_TOKEN=$token ringctl guard /nfs/report.fence -- mv report /nfs/
+  ringctl unlock --pid $$
+
+Bound to an open file descriptor, 9, and to all who inherit it:
+  mkfifo /tmp/lock.$$
+  ringctl lock --pipe > /tmp/lock.$$ &
+  exec 9< /tmp/lock.$$; rm /tmp/lock.$$
+  read -r token <&9 || exit
+  ...
+  exec 9<&-
+Once the lock is lost, 9 is at its end.";
+
 const WATCH: &str = "\
 Events are numbered without gaps from the start of ringd. If the events from N
 on are not all known any more, the state of all things comes first, with the
@@ -117,6 +142,14 @@ pub enum Command {
     },
     /// Run a command while the token is held, and give it back then.
     Run(RunOptions),
+    /// Hold the token for a script that cannot wrap a command; print its fencing token.
+    Lock(LockOptions),
+    /// Give back what lock holds.
+    Unlock {
+        /// The process that it is bound to; without it the caller.
+        #[arg(long)]
+        pid: Option<i32>,
+    },
     /// Hand the token over now.
     Yield {
         /// To the member of this address; without it to the next.
@@ -283,6 +316,31 @@ pub struct RunOptions {
     pub command: Vec<OsString>,
 }
 
+/// For whom the token is to be held.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = LOCK)]
+pub struct LockOptions {
+    /// How the token is wanted.
+    #[command(flatten)]
+    pub acquire: Acquire,
+
+    /// The process that the lock is bound to; without it the caller.
+    #[arg(long)]
+    pub pid: Option<i32>,
+
+    /// Send the process SIGTERM when the lock is lost.
+    #[arg(long)]
+    pub kill: bool,
+
+    /// Hold the lock only as long as the other end of standard output, a pipe, is open.
+    #[arg(long, conflicts_with_all = ["pid", "kill", "check"])]
+    pub pipe: bool,
+
+    /// Do not acquire anything: print the fencing token if the lock is still held.
+    #[arg(long, conflicts_with = "kill")]
+    pub check: bool,
+}
+
 /// What is to be run, and against which record.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = GUARD)]
@@ -295,7 +353,12 @@ pub struct GuardOptions {
     pub file: PathBuf,
 
     /// The command and its arguments.
-    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    #[arg(
+        value_name = "CMD",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
     pub command: Vec<OsString>,
 }
 
@@ -317,7 +380,10 @@ mod tests {
 
     fn run(arguments: &[&str]) -> super::RunOptions {
         let given = ["ringctl", "run"].iter().chain(arguments);
-        match Options::try_parse_from(given).expect("they are right").command {
+        match Options::try_parse_from(given)
+            .expect("they are right")
+            .command
+        {
             Command::Run(run) => run,
             other => panic!("{other:?}"),
         }
@@ -342,7 +408,11 @@ mod tests {
 
     #[test]
     fn a_command_or_a_line_is_wanted_and_not_both() {
-        for wrong in [&["run"][..], &["run", "-c", "a", "b"], &["run", "-n", "-w", "1", "a"]] {
+        for wrong in [
+            &["run"][..],
+            &["run", "-c", "a", "b"],
+            &["run", "-n", "-w", "1", "a"],
+        ] {
             let given = ["ringctl"].iter().chain(wrong);
             assert!(Options::try_parse_from(given).is_err(), "{wrong:?}");
         }

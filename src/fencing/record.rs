@@ -143,7 +143,8 @@ fn locked(path: &Path) -> io::Result<Flock<File>> {
         };
         let file = exclusive(file)?;
         let ours = file.metadata()?;
-        let is_there = |found: &fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
+        let is_there =
+            |found: &fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
         if !fs::metadata(path).is_ok_and(|found| is_there(&found)) {
             continue;
         }
@@ -194,14 +195,23 @@ mod tests {
     use crate::fencing::FencingToken;
 
     fn token(progress: u64) -> FencingToken {
-        format!("{progress}-02:00:00:00:00:01-7").parse().expect("a token")
+        format!("{progress}-02:00:00:00:00:01-7")
+            .parse()
+            .expect("a token")
     }
 
     #[test]
     fn a_record_remembers_the_newest_and_refuses_older_ones() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("record");
-        for (progress, passes) in [(5, true), (5, true), (7, true), (6, false), (8, true), (7, false)] {
+        for (progress, passes) in [
+            (5, true),
+            (5, true),
+            (7, true),
+            (6, false),
+            (8, true),
+            (7, false),
+        ] {
             let mut record = Record::lock(&path).unwrap();
             match record.admit(token(progress)) {
                 Ok(()) => assert!(passes, "{progress}"),
@@ -232,7 +242,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         // The second slot is written first, so the first one holds 6.
         for progress in [5, 6] {
-            Record::lock(file.path()).unwrap().admit(token(progress)).unwrap();
+            Record::lock(file.path())
+                .unwrap()
+                .admit(token(progress))
+                .unwrap();
         }
         file.as_file().set_len(100).unwrap();
         let mut record = Record::lock(file.path()).unwrap();

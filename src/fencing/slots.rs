@@ -66,7 +66,9 @@ mod tests {
     use crate::fencing::FencingToken;
 
     fn token(progress: u64) -> FencingToken {
-        format!("{progress}-02:00:00:00:00:01-7").parse().expect("a token")
+        format!("{progress}-02:00:00:00:00:01-7")
+            .parse()
+            .expect("a token")
     }
 
     fn record(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
@@ -105,7 +107,13 @@ mod tests {
                 "{torn_at}: {found:?}"
             );
             let cut = read(&after[..torn_at]).expect("a whole slot");
-            assert_eq!(cut, Slots { newest: Some(token(6)), next: SLOT });
+            assert_eq!(
+                cut,
+                Slots {
+                    newest: Some(token(6)),
+                    next: SLOT
+                }
+            );
         }
     }
 
@@ -114,7 +122,12 @@ mod tests {
         let mut flipped = record(Some(6), Some(5));
         flipped[0] = b'9';
         flipped[SLOT] = b'9';
-        for bytes in [&b""[..], b"6-02:00:00:00:00:01-7\n", &blank()[..50], &flipped] {
+        for bytes in [
+            &b""[..],
+            b"6-02:00:00:00:00:01-7\n",
+            &blank()[..50],
+            &flipped,
+        ] {
             assert_eq!(read(bytes), None);
         }
     }

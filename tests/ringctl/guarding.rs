@@ -25,13 +25,19 @@ fn an_older_token_is_refused_once_a_newer_one_was_seen() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     for token in [OLDER, OLDER, NEWER, NEWER] {
-        assert_eq!(code(&mut guard(&record, token, &["sh", "-c", "exit 5"])), Some(5));
+        assert_eq!(
+            code(&mut guard(&record, token, &["sh", "-c", "exit 5"])),
+            Some(5)
+        );
     }
     let mut late = Running::start(&mut guard(&record, OLDER, &["echo", "runs"]));
     assert_eq!(late.rest(), "");
     let (status, said) = late.end();
     assert_eq!(status.code(), Some(76));
-    assert!(said.contains(&format!("the token {OLDER} is stale")), "{said}");
+    assert!(
+        said.contains(&format!("the token {OLDER} is stale")),
+        "{said}"
+    );
     assert!(said.contains(NEWER), "{said}");
 }
 
@@ -39,7 +45,11 @@ fn an_older_token_is_refused_once_a_newer_one_was_seen() {
 fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have_ended() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
-    let mut first = guard(&record, OLDER, &["sh", "-c", "echo works; (cat; echo over) &  wait"]);
+    let mut first = guard(
+        &record,
+        OLDER,
+        &["sh", "-c", "echo works; (cat; echo over) &  wait"],
+    );
     let mut first = Running::start(first.stdin(Stdio::piped()));
     assert_eq!(first.line(), "works");
     let mut second = Running::start(&mut guard(&record, NEWER, &["echo", "works"]));

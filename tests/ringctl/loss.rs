@@ -12,7 +12,8 @@ use crate::program::Running;
 const LEASE: Duration = Duration::from_secs(4);
 
 /// Its end is heard of: it says that it was told to end, and does.
-const POLITE: &str = "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
+const POLITE: &str =
+    "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
 
 /// Neither it nor its child end when they are told to.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
@@ -102,7 +103,10 @@ fn the_end_of_the_daemon_ends_the_command() {
 #[test]
 fn a_command_that_is_stopped_is_ended_too() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, "trap 'echo told; exit 0' TERM; echo $$; kill -STOP $$");
+    let mut run = Running::shell(
+        &fake,
+        "trap 'echo told; exit 0' TERM; echo $$; kill -STOP $$",
+    );
     let mut client = fake.grant(LONG);
     run.line();
     client.lose(LEASE);

@@ -3,6 +3,7 @@
 
 mod fake;
 mod guarding;
+mod locking;
 mod loss;
 mod program;
 mod requests;

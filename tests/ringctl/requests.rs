@@ -58,7 +58,10 @@ fn orders_are_asked_for_and_their_answer_is_the_exit_code() {
 
 #[test]
 fn data_are_shown_in_digits_or_as_they_are() {
-    for (arguments, shown) in [(&["data", "get"][..], "6869\n"), (&["data", "get", "--raw"], "hi")] {
+    for (arguments, shown) in [
+        (&["data", "get"][..], "6869\n"),
+        (&["data", "get", "--raw"], "hi"),
+    ] {
         let fake = Fake::new();
         let mut get = start(&fake, arguments);
         let mut client = fake.client();
@@ -94,10 +97,16 @@ fn data_are_set_under_a_lock_taken_for_it() {
         .unwrap();
     child.stdin.take().unwrap().write_all(&[0, 255]).unwrap();
     let mut client = fake.client();
-    assert_eq!(client.request(), json!({"request": "lock", "wait_ms": 5000}));
+    assert_eq!(
+        client.request(),
+        json!({"request": "lock", "wait_ms": 5000})
+    );
     client.grant(LONG);
     client.renew(LONG);
-    assert_eq!(client.request(), json!({"request": "data_set", "hex": "00ff"}));
+    assert_eq!(
+        client.request(),
+        json!({"request": "data_set", "hex": "00ff"})
+    );
     client.say(&json!({"done": {}}));
     client.unlocked();
     assert!(child.wait().unwrap().success());

@@ -83,8 +83,14 @@ fn the_command_inherits_nothing_that_is_ringctls() {
 #[test]
 fn what_is_wanted_is_what_is_asked_for() {
     let cases = [
-        (&["-n", "--", "true"][..], json!({"request": "lock", "wait_ms": 0})),
-        (&["-w", "0.25", "true"], json!({"request": "lock", "wait_ms": 250})),
+        (
+            &["-n", "--", "true"][..],
+            json!({"request": "lock", "wait_ms": 0}),
+        ),
+        (
+            &["-w", "0.25", "true"],
+            json!({"request": "lock", "wait_ms": 250}),
+        ),
         (
             &["--label", "backup", "--max-hold", "30s", "true"],
             json!({"request": "lock", "label": "backup", "max_hold_ms": 30_000}),
@@ -136,7 +142,11 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     let fake = Fake::new();
     let mut run = Running::run(&fake, &["true"]);
     drop(fake.client());
-    assert_eq!(run.code(), Some(3), "the daemon ends while it is waited for");
+    assert_eq!(
+        run.code(),
+        Some(3),
+        "the daemon ends while it is waited for"
+    );
 }
 
 #[test]

@@ -41,7 +41,9 @@ impl Shell {
         };
         let socket = fake.path().display();
         shell.types("stty -echo; bind 'set enable-bracketed-paste off'\n");
-        shell.types(&format!("run() {{ {RINGCTL} --socket {socket} run \"$@\"; }}\n"));
+        shell.types(&format!(
+            "run() {{ {RINGCTL} --socket {socket} run \"$@\"; }}\n"
+        ));
         shell.types("echo set''tled\n");
         shell.shows("settled");
         shell
@@ -96,7 +98,8 @@ fn is_stopped(pid: &str) -> bool {
 fn ctrl_c_is_for_the_command_and_the_shell_goes_on() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
-    shell.types("run -c 'trap \"echo got-it; exit 3\" INT; echo ready; sleep 1000'; echo code:$?\n");
+    shell
+        .types("run -c 'trap \"echo got-it; exit 3\" INT; echo ready; sleep 1000'; echo code:$?\n");
     let mut client = fake.grant(LONG);
     shell.shows("ready\r\n");
     shell.types(CTRL_C);
@@ -105,7 +108,11 @@ fn ctrl_c_is_for_the_command_and_the_shell_goes_on() {
     assert_eq!(shell.shows_word_after("code:"), "3");
     shell.types("read x; echo again:$x\n");
     shell.types("mine\n");
-    assert_eq!(shell.shows_word_after("again:"), "mine", "the terminal is the shell's");
+    assert_eq!(
+        shell.shows_word_after("again:"),
+        "mine",
+        "the terminal is the shell's"
+    );
 }
 
 #[test]

@@ -46,7 +46,11 @@ impl Cgroup {
         let mut found = Vec::new();
         for group in groups(&self.path) {
             let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-            found.extend(listed.lines().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)));
+            found.extend(
+                listed
+                    .lines()
+                    .filter_map(|pid| pid.parse().ok().map(Pid::from_raw)),
+            );
         }
         found
     }

@@ -18,10 +18,16 @@
 //! 5. When the command has ended, `ringctl` says [`Order::Ended`]; the keeper ends what the
 //!    command has left behind, gives the lock back and says [`Note::Released`].
 //!
-//! If `ringctl` is gone, its end of their conversation is closed: the keeper does what it does at
+//! For `ringctl lock` there is no command. There the keeper is left alone after
+//! [`Order::StandAlone`], watches the process that the lock is bound to, and is found again
+//! through its door.
+//!
+//! If `ringctl run` is gone, its end of their conversation is closed: the keeper does what it does at
 //! [`Order::Ended`]. If the keeper is gone, so is the lock: `ringctl` kills the command at once.
 
+mod bond;
 mod cgroup;
+mod door;
 mod ending;
 mod lease;
 mod start;
@@ -29,6 +35,7 @@ mod tree;
 mod words;
 mod work;
 
+pub(super) use door::knock;
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::Tree;
 pub(super) use words::{Bond, Note, Order, Task, Why};

@@ -11,7 +11,7 @@ use super::cgroup::Cgroup;
 
 /// A command's processes: those of its control group where one can be made, else those of its
 /// process group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::ctl) struct Tree {
     cgroup: Option<Cgroup>,
     leader: Option<Pid>,
@@ -42,7 +42,11 @@ impl Tree {
     /// Takes the leader of a process group in. It must not have started anything yet.
     pub(super) fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
-        if self.cgroup.as_ref().is_some_and(|cgroup| cgroup.add(leader).is_err()) {
+        if self
+            .cgroup
+            .as_ref()
+            .is_some_and(|cgroup| cgroup.add(leader).is_err())
+        {
             self.cgroup = None;
         }
     }
@@ -65,7 +69,11 @@ impl Tree {
 
     /// Ends all processes.
     pub(in crate::ctl) fn kill(&self) {
-        if self.cgroup.as_ref().is_some_and(|cgroup| cgroup.kill().is_ok()) {
+        if self
+            .cgroup
+            .as_ref()
+            .is_some_and(|cgroup| cgroup.kill().is_ok())
+        {
             return;
         }
         if let Some(leader) = self.leader {

@@ -24,6 +24,13 @@ pub(in crate::ctl) struct Task {
 pub(in crate::ctl) enum Bond {
     /// A command of the one who has started the keeper, and that one itself.
     Command,
+    /// A process that this program was not started to run.
+    Process {
+        /// Its number.
+        pid: i32,
+        /// Whether it is told by SIGTERM that the lock is lost.
+        kill: bool,
+    },
 }
 
 /// To a keeper.
@@ -36,8 +43,12 @@ pub(in crate::ctl) enum Order {
         /// Its process.
         pid: i32,
     },
-    /// The command has ended.
+    /// The command has ended, or the lock is not wanted any more.
     Ended,
+    /// Whether the lock is held.
+    Check,
+    /// The keeper is to go on when who has started it is gone.
+    StandAlone,
 }
 
 /// From a keeper.
@@ -54,6 +65,8 @@ pub(in crate::ctl) enum Note {
     NotAcquired(Why),
     /// The command is watched, and may start.
     Go,
+    /// The lock is held, with this fencing token.
+    Held(String),
     /// The lock is lost, the command is being ended.
     Lost(String),
     /// Nothing of the command is left, and the lock is given back: the last note.

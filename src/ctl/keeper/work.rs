@@ -12,9 +12,10 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, chdir, close, setsid};
 
 use super::super::{Error, client, lines::Lines};
+use super::bond::Bound;
 use super::ending::Ending;
 use super::lease::Lease;
-use super::{NAME, Note, Order, Task, Tree, Why};
+use super::{Bond, NAME, Note, Order, Task, Tree, Why};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
@@ -22,6 +23,8 @@ use crate::sys::{Alarm, Interest, Poller, clock};
 const DAEMON: u64 = 0;
 const CALLER: u64 = 1;
 const ALARM: u64 = 2;
+const BOUND: u64 = 3;
+const DOOR: u64 = 4;
 
 /// How long the daemon may take to confirm that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,11 +40,18 @@ pub fn keep() -> io::Result<()> {
     let Some(Order::Begin(task)) = caller.wait() else {
         return Ok(());
     };
+    let bound = match task.bond {
+        Bond::Command => None,
+        Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
+            Ok(bound) => Some(bound),
+            Err(why) => return caller.send(&Note::NotAcquired(Why::Error(why))),
+        },
+    };
     let connected = connect(&task);
     // No file system is to be kept busy by a keeper.
     chdir("/")?;
     match connected {
-        Ok(daemon) => Work::new(task, caller, daemon)?.run(),
+        Ok(daemon) => Work::new(&task, caller, daemon, bound)?.run(),
         Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
     }
 }
@@ -82,6 +92,11 @@ struct Work {
     poller: Poller,
     alarm: Alarm,
     tree: Tree,
+    bound: Option<Bound>,
+    stands_alone: bool,
+    /// Who has come to end the lock, and waits for that.
+    visitor: Option<Lines>,
+    token: String,
     lease: Option<Lease>,
     ending: Option<Ending>,
 }
@@ -94,19 +109,31 @@ enum Next {
 }
 
 impl Work {
-    fn new(task: Task, caller: Lines, daemon: Lines) -> io::Result<Self> {
+    fn new(task: &Task, caller: Lines, daemon: Lines, bound: Option<Bound>) -> io::Result<Self> {
         let poller = Poller::new()?;
         let alarm = Alarm::new()?;
         poller.add(&daemon, DAEMON, Interest::Read)?;
         poller.add(&caller, CALLER, Interest::Read)?;
         poller.add(&alarm, ALARM, Interest::Read)?;
+        if let Some(bound) = &bound {
+            poller.add(bound, BOUND, Interest::Read)?;
+            poller.add(&bound.door, DOOR, Interest::Read)?;
+        }
+        let tree = match task.bond {
+            Bond::Command => Tree::new(),
+            Bond::Process { .. } => Tree::default(),
+        };
         Ok(Self {
             grace: Duration::from_millis(task.grace_ms),
             caller,
             daemon,
             poller,
             alarm,
-            tree: Tree::new(),
+            tree,
+            bound,
+            stands_alone: false,
+            visitor: None,
+            token: String::new(),
             lease: None,
             ending: None,
         })
@@ -125,6 +152,11 @@ impl Work {
                 let next = match key {
                     DAEMON => self.hear_daemon(),
                     CALLER => self.hear_caller()?,
+                    BOUND => self.bound_has_gone()?,
+                    DOOR => {
+                        self.hear_visitor();
+                        Next::GoOn
+                    }
                     _ => {
                         self.alarm.went_off();
                         Next::GoOn
@@ -167,6 +199,7 @@ impl Work {
                 (Reply::Granted(grant), None) => {
                     let until = Instant::from_nanos(grant.until_ns);
                     self.lease = Some(Lease::new(until, now));
+                    self.token.clone_from(&grant.fencing);
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
                     self.note(&Note::Granted { grant, cgroup });
                     continue;
@@ -218,7 +251,11 @@ impl Work {
                     }
                 }
                 Order::Ended => self.end(),
-                Order::Begin(_) => {}
+                Order::StandAlone => {
+                    self.stands_alone = true;
+                    self.note(&Note::Held(self.token.clone()));
+                }
+                Order::Begin(_) | Order::Check => {}
             }
         }
         if !self.caller.has_ended() {
@@ -228,8 +265,40 @@ impl Work {
         if self.lease.is_none() {
             return Ok(Next::Done);
         }
+        if !self.stands_alone {
+            self.end();
+        }
+        Ok(Next::GoOn)
+    }
+
+    fn bound_has_gone(&mut self) -> io::Result<Next> {
+        if let Some(bound) = &self.bound {
+            self.poller.remove(bound)?;
+        }
+        if self.lease.is_none() {
+            return Ok(Next::Done);
+        }
         self.end();
         Ok(Next::GoOn)
+    }
+
+    fn hear_visitor(&mut self) {
+        let visitor = self.bound.as_ref().and_then(|bound| bound.door.visitor());
+        let Some(mut visitor) = visitor else {
+            return;
+        };
+        let is_held = self.lease.is_some() && self.ending.is_none();
+        match visitor.wait() {
+            Some(Order::Check) if is_held => {
+                // One who does not wait for the answer needs none.
+                let _ = visitor.send(&Note::Held(self.token.clone()));
+            }
+            Some(Order::Ended) if is_held => {
+                self.visitor = Some(visitor);
+                self.end();
+            }
+            _ => {}
+        }
     }
 
     /// The daemon says that the lock is over, and by when the work must be.
@@ -239,6 +308,9 @@ impl Work {
     }
 
     fn lose(&mut self, text: String) {
+        if let Some(bound) = self.bound.as_ref().filter(|_| self.ending.is_none()) {
+            bound.lose();
+        }
         self.note(&Note::Lost(text));
         self.end();
     }
@@ -263,6 +335,9 @@ impl Work {
             }
         }
         self.note(&Note::Released);
+        if let Some(mut visitor) = self.visitor {
+            let _ = visitor.send(&Note::Released);
+        }
         Ok(())
     }
 

@@ -140,7 +140,10 @@ impl Supervisor {
         }
         // As shells count.
         let signal = status.terminating_signal().map(|signal| 128 + signal);
-        let code = status.exit_status().or(signal).unwrap_or(i32::from(u8::MAX));
+        let code = status
+            .exit_status()
+            .or(signal)
+            .unwrap_or(i32::from(u8::MAX));
         Ok(Some(u8::try_from(code).unwrap_or(u8::MAX)))
     }
 
@@ -179,7 +182,10 @@ impl Supervisor {
     }
 
     fn give_terminal(&mut self) -> bool {
-        let given = self.terminal.as_ref().is_some_and(|tty| tty.give(self.gate.pid()));
+        let given = self
+            .terminal
+            .as_ref()
+            .is_some_and(|tty| tty.give(self.gate.pid()));
         self.has_terminal |= given;
         given
     }

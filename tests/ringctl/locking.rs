@@ -1,0 +1,168 @@
+//! `ringctl lock` and `ringctl unlock`: locks that last as long as a process, or an open pipe.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::fake::{Client, Fake, LONG};
+use crate::program::{RINGCTL, Running, ringctl};
+
+const TOKEN: &str = "1795-02:00:00:00:00:01-7";
+
+/// A script that does nothing, and ends when the test does.
+struct Script(Child);
+
+impl Script {
+    fn start() -> Self {
+        let sleep = Command::new("sleep").arg("1000").spawn();
+        Self(sleep.expect("a process"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().expect("it is our child");
+        self.0.wait().expect("it is our child");
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(fake: &Fake, arguments: &[&str]) -> Running {
+    Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
+}
+
+/// A lock that is bound to the script, and further options.
+fn lock(fake: &Fake, script: &Script, options: &[&str]) -> Client {
+    let pid = script.pid();
+    let mut lock = start(fake, &[&["lock", "--pid", &pid], options].concat());
+    let client = fake.grant(LONG);
+    assert_eq!(lock.rest(), format!("{TOKEN}\n"));
+    assert_eq!(lock.code(), Some(0));
+    client
+}
+
+#[test]
+fn a_lock_lasts_as_long_as_the_process_that_it_is_bound_to() {
+    let fake = Fake::new();
+    let mut script = Script::start();
+    let mut client = lock(&fake, &script, &[]);
+    let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
+    assert_eq!(check.line(), TOKEN);
+    assert_eq!(check.code(), Some(0));
+    script.kill();
+    client.unlocked();
+    assert_eq!(client.request(), Value::Null);
+}
+
+#[test]
+fn a_lock_is_given_back_by_unlock_once() {
+    let fake = Fake::new();
+    let script = Script::start();
+    let mut client = lock(&fake, &script, &[]);
+    let mut unlock = start(&fake, &["unlock", "--pid", &script.pid()]);
+    client.unlocked();
+    assert_eq!(unlock.code(), Some(0));
+    assert_eq!(client.request(), Value::Null);
+    for again in [&["unlock"][..], &["lock", "--check"]] {
+        let pid = script.pid();
+        let mut again = start(&fake, &[again, &["--pid", &pid]].concat());
+        assert_eq!(again.code(), Some(1));
+    }
+}
+
+#[test]
+fn a_process_has_one_lock() {
+    let fake = Fake::new();
+    let script = Script::start();
+    let _client = lock(&fake, &script, &[]);
+    let mut second = start(&fake, &["lock", "--pid", &script.pid()]);
+    let (status, said) = second.end();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("has a lock already"), "{said}");
+}
+
+#[test]
+fn the_process_is_told_of_the_loss_if_that_is_wished() {
+    let fake = Fake::new();
+    let mut script = Script::start();
+    let mut client = lock(&fake, &script, &["--kill"]);
+    client.lose(Duration::from_secs(60));
+    client.unlocked();
+    let status = script.0.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
+}
+
+#[test]
+fn after_a_loss_the_lock_is_not_held() {
+    let fake = Fake::new();
+    let script = Script::start();
+    let mut client = lock(&fake, &script, &[]);
+    client.lose(Duration::from_secs(60));
+    client.unlocked();
+    assert_eq!(client.request(), Value::Null);
+    let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
+    assert_eq!(check.code(), Some(1));
+}
+
+#[test]
+fn one_who_does_not_wait_any_more_gives_up_its_place() {
+    let fake = Fake::new();
+    let script = Script::start();
+    let mut lock = start(&fake, &["lock", "-w", "60", "--pid", &script.pid()]);
+    let mut client = fake.client();
+    assert_eq!(
+        client.request(),
+        json!({"request": "lock", "wait_ms": 60_000})
+    );
+    lock.signal(Signal::SIGINT);
+    assert_eq!(lock.killed_by(), Some(Signal::SIGINT));
+    assert_eq!(client.request(), Value::Null);
+}
+
+#[test]
+fn a_script_holds_a_lock_by_an_open_descriptor() {
+    let fake = Fake::new();
+    let fifo = fake.file("lock");
+    let script = format!(
+        "mkfifo {fifo}; {RINGCTL} --socket {socket} lock --pipe > {fifo} & \
+         exec 9< {fifo}; rm {fifo}; read -r token <&9 || exit 9; echo $token; \
+         sleep 1000 & helper=$!; exec 9<&-; read go; kill $helper; read go",
+        fifo = fifo.display(),
+        socket = fake.path().display()
+    );
+    let mut script = Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut client = fake.grant(LONG);
+    client.renew(LONG);
+    // The helper has inherited the descriptor: until it ends nothing is given back.
+    std::io::Write::write_all(script.stdin.as_mut().unwrap(), b"go\n").unwrap();
+    client.unlocked();
+    drop(script.stdin.take());
+    script.wait().unwrap();
+}
+
+#[test]
+fn a_pipe_ends_when_the_lock_is_lost() {
+    let fake = Fake::new();
+    let mut lock = start(&fake, &["lock", "--pipe"]);
+    let mut client = fake.grant(LONG);
+    assert_eq!(lock.line(), TOKEN);
+    client.lose(Duration::from_secs(60));
+    assert_eq!(lock.rest(), "");
+    assert_eq!(lock.code(), Some(75));
+}
