@@ -8,6 +8,7 @@ pub mod ctl;
 pub mod daemon;
 pub mod driver;
 pub mod fencing;
+pub mod locks;
 pub mod observe;
 pub mod proto;
 pub mod sim;

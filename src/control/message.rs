@@ -26,10 +26,6 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// Take part in the ring, but do not own the token.
-    Pause,
-    /// The end of [`Request::Pause`].
-    Resume,
     /// The token's data, as far as it is known here.
     DataGet,
     /// Changes the token's data.
@@ -139,8 +135,8 @@ pub enum RefusalReason {
     Timeout,
     /// A client of this machine has it, and it was not to be waited for.
     Busy,
-    /// The node is paused.
-    Paused,
+    /// Too many clients wait already.
+    Crowded,
     /// The daemon shuts down.
     Leaving,
 }
@@ -173,8 +169,6 @@ pub enum LossReason {
     Yield,
     /// It was held for as long as it was to be.
     MaxHold,
-    /// The node was paused.
-    Paused,
     /// The daemon shuts down.
     Shutdown,
     /// Another node has a stronger token.

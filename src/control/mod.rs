@@ -4,6 +4,7 @@
 //! [`Reply`] as one line of JSON; then it may send the next.
 
 mod framing;
+pub(crate) mod hex;
 mod message;
 mod status;
 
@@ -12,7 +13,9 @@ pub use message::{
     EventMessage, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal,
     Reply, Request, Snapshot, TokenData, Version,
 };
-pub use status::{ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus};
+pub use status::{
+    ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus,
+};
 
 /// Where `ringd` makes its control socket if it is not told otherwise, as `IFACE.sock`.
 pub const CONTROL_DIR: &str = "/run/ringd";

@@ -25,6 +25,9 @@ pub struct Status {
     pub members: Vec<MemberStatus>,
     /// The table's XXH3-64 as 16 hex digits.
     pub ring_hash: String,
+    /// Who holds the token on this machine, and who waits for it, in order.
+    #[serde(default)]
+    pub clients: Vec<ClientStatus>,
     /// The constants in force.
     pub constants: ConstantsStatus,
     /// What has happened since the daemon started.
@@ -40,6 +43,19 @@ pub struct TokenStatus {
     pub author: String,
     /// That station's number for it.
     pub number: u32,
+}
+
+/// A client of this machine that holds the token, or waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientStatus {
+    /// What it says that it is.
+    pub label: String,
+    /// Its process; `null` if that is not known.
+    pub pid: Option<i32>,
+    /// Whether it holds the token.
+    pub holds: bool,
+    /// Nanoseconds since it has it, or has waited for it.
+    pub since_ns: u64,
 }
 
 /// One member.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::lines::Lines;
 use super::options::{Acquire, DataCommand};
-use super::{Error, client, fence, hex, not_acquired};
+use super::{Error, client, fence, not_acquired};
+use crate::control::hex;
 use crate::control::{Reply, Request};
 
 /// The most bytes that travel with a token.

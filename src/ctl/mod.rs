@@ -6,7 +6,6 @@ mod discover;
 mod error;
 mod fence;
 mod gate;
-mod hex;
 mod keeper;
 mod lines;
 mod lock;
@@ -45,8 +44,6 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
         Command::Yield { to } => {
             client::done(&socket(options)?, &Request::Yield { to: to.clone() })?;
         }
-        Command::Pause => client::done(&socket(options)?, &Request::Pause)?,
-        Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
         Command::Data { command } => data::data(&socket(options)?, command, output)?,
         Command::Watch { json, from } => watch::watch(&socket(options)?, *json, *from, output)?,
         Command::Wait { target, timeout } => watch::wait(&socket(options)?, *target, *timeout)?,

@@ -156,10 +156,6 @@ pub enum Command {
         #[arg(value_name = "MAC")]
         to: Option<String>,
     },
-    /// Take part in the ring, but do not own the token: for maintenance.
-    Pause,
-    /// End pause.
-    Resume,
     /// Get or set the bytes that travel with the token, 1024 at the most.
     Data {
         /// Which.

@@ -1,9 +1,13 @@
 //! One client of the control socket.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
+
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 
 use crate::control::{FramingError, LineBuffer, Request};
 use crate::proto::time::Instant;
@@ -11,6 +15,8 @@ use crate::sys::Interest;
 
 /// How long a client may take to send its request, and to take its reply.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The most bytes that wait for a client to read them, beyond one reply.
+const MAX_UNREAD: usize = 64 << 10;
 
 /// What becomes of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,23 +27,24 @@ pub enum Next {
     Close,
 }
 
-/// A client with at most one request in flight. The memory that it takes is bounded: a request's
-/// buffer, and a share in a reply.
+/// A client. The memory that it takes is bounded: a request's buffer, a reply, and a share in what
+/// it is told unasked.
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
+    pid: Option<i32>,
     input: LineBuffer,
-    output: Option<Output>,
-    deadline: Instant,
-}
-
-/// A reply, and how much of it is written.
-#[derive(Debug)]
-struct Output {
-    line: Rc<[u8]>,
+    /// Lines that are not written yet.
+    output: VecDeque<Rc<[u8]>>,
+    /// How much of the first one is written.
     written: usize,
-    /// The client is to go once it has this.
+    /// Bytes in `output`.
+    unread: usize,
+    /// It is to go once it has all this.
     last: bool,
+    /// It may say nothing for as long as it likes: it holds or awaits a lock, or watches.
+    lasting: bool,
+    deadline: Instant,
 }
 
 impl Client {
@@ -47,10 +54,16 @@ impl Client {
     /// The stream cannot be made non-blocking.
     pub fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
+        let credentials = getsockopt(&stream, PeerCredentials);
         Ok(Self {
             stream,
+            pid: credentials.ok().map(|it| it.pid()),
             input: LineBuffer::new(),
-            output: None,
+            output: VecDeque::new(),
+            written: 0,
+            unread: 0,
+            last: false,
+            lasting: false,
             deadline: now + PATIENCE,
         })
     }
@@ -60,18 +73,47 @@ impl Client {
         &self.stream
     }
 
-    /// When its patience is at an end.
-    pub const fn deadline(&self) -> Instant {
-        self.deadline
+    /// Its process, if the kernel tells.
+    pub const fn pid(&self) -> Option<i32> {
+        self.pid
     }
 
-    /// Does what can be done without waiting: one read, one request and one write at most.
+    /// When its patience is at an end; `None`: it has as much as it likes.
+    pub fn deadline(&self) -> Option<Instant> {
+        (!self.lasting || !self.output.is_empty()).then_some(self.deadline)
+    }
+
+    /// Whether it may be silent.
+    pub fn set_lasting(&mut self, lasting: bool, now: Instant) {
+        if self.lasting && !lasting {
+            self.deadline = now + PATIENCE;
+        }
+        self.lasting = lasting;
+    }
+
+    /// Does what can be done without waiting: one read and one request at most, and what can be
+    /// written. `answer` gives the reply, unless that comes later.
     pub fn serve(
         &mut self,
         now: Instant,
-        answer: impl FnOnce(Result<Request, FramingError>) -> Rc<[u8]>,
+        answer: impl FnOnce(Result<Request, FramingError>) -> Option<Rc<[u8]>>,
     ) -> Next {
-        match self.step(now, answer) {
+        let step = self.step(now, answer);
+        self.after(step)
+    }
+
+    /// Tells it something unasked. Who reads nothing has to go.
+    pub fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
+        if self.unread > MAX_UNREAD {
+            return Next::Close;
+        }
+        self.queue(now, line);
+        let written = self.write(now);
+        self.after(written)
+    }
+
+    fn after(&self, step: io::Result<Next>) -> Next {
+        match step {
             Ok(next) => next,
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.waiting(),
             Err(error) if error.kind() == ErrorKind::Interrupted => self.waiting(),
@@ -82,9 +124,9 @@ impl Client {
     fn step(
         &mut self,
         now: Instant,
-        answer: impl FnOnce(Result<Request, FramingError>) -> Rc<[u8]>,
+        answer: impl FnOnce(Result<Request, FramingError>) -> Option<Rc<[u8]>>,
     ) -> io::Result<Next> {
-        if self.output.is_none() {
+        if self.output.is_empty() {
             if !self.input.has_line() {
                 let len = self.stream.read(self.input.space())?;
                 if len == 0 {
@@ -93,38 +135,45 @@ impl Client {
                 self.input.fill(len);
             }
             if let Some(request) = self.input.next_line() {
-                let last = matches!(request, Err(FramingError::TooLong));
-                let line = answer(request);
-                self.output = Some(Output {
-                    line,
-                    written: 0,
-                    last,
-                });
+                self.last = matches!(request, Err(FramingError::TooLong));
+                if let Some(line) = answer(request) {
+                    self.queue(now, line);
+                }
                 self.deadline = now + PATIENCE;
             }
         }
         self.write(now)
     }
 
+    fn queue(&mut self, now: Instant, line: Rc<[u8]>) {
+        if self.output.is_empty() {
+            self.deadline = now + PATIENCE;
+        }
+        self.unread += line.len();
+        self.output.push_back(line);
+    }
+
     fn write(&mut self, now: Instant) -> io::Result<Next> {
-        if let Some(output) = &mut self.output {
-            output.written += self.stream.write(&output.line[output.written..])?;
-            if output.written == output.line.len() {
-                let last = output.last;
-                self.output = None;
+        while let Some(line) = self.output.front() {
+            self.written += self.stream.write(&line[self.written..])?;
+            if self.written == line.len() {
+                self.unread -= line.len();
+                self.written = 0;
+                self.output.pop_front();
                 self.deadline = now + PATIENCE;
-                if last {
-                    return Ok(Next::Close);
-                }
             }
         }
-        Ok(self.waiting())
+        Ok(if self.last {
+            Next::Close
+        } else {
+            self.waiting()
+        })
     }
 
     /// What it is to be waited for with.
     fn waiting(&self) -> Next {
         // A request that has come already is answered as soon as the client takes replies.
-        if self.output.is_some() || self.input.has_line() {
+        if !self.output.is_empty() || self.input.has_line() {
             Next::Wait(Interest::Write)
         } else {
             Next::Wait(Interest::Read)

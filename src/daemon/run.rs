@@ -10,23 +10,27 @@ use std::os::fd::AsFd;
 use tracing::{debug, info, warn};
 
 use super::attachment::{Attachment, Step};
+use super::history::History;
 use super::housekeeping::Housekeeping;
 use super::notify::Notifier;
 use super::server::Server;
+use super::service::{Answer, Service};
 use super::signals::{Signals, Wish};
 use super::state_file::{Found, StateFile};
 use super::status::status;
 use super::{Error, LogFormat, Options};
-use crate::control::{Reply, Request};
-use crate::driver::{Driver, Environment};
+use crate::control::{Reply, Snapshot, Status};
+use crate::driver::{Driver, Environment, Observe};
 use crate::observe::{Log, LogOutput, Observers, Tally};
 use crate::proto::LinkState;
-use crate::proto::lab2::{Command, Constants, Durable, Lab2};
+use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2};
 use crate::proto::time::{Instant, Now};
 use crate::sys::{Alarm, Interest, InterfaceLock, PacketSocket, Poller, clock, nice};
 
 /// The most steps of the interface that one turn takes.
 const STEPS: usize = 2;
+/// The most commands that clients give the machine in one turn.
+const COMMANDS: usize = 8;
 /// How much later than asked the kernel may wake the loop, in nanoseconds; its default is long
 /// beside a hop.
 const TIMER_SLACK: u32 = 1_000;
@@ -52,21 +56,50 @@ pub fn run(options: &Options) -> Result<(), Error> {
     daemon.run()
 }
 
+/// How far a shutdown has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    No,
+    /// A client of this machine is to end its work with the token first.
+    WhenReleased,
+    Now,
+}
+
 /// What surrounds the machine.
 #[derive(Debug)]
 struct Surroundings {
     attachment: Attachment,
     store: StateFile,
-    observers: Observers,
+    audience: Audience,
 }
 
 impl Surroundings {
-    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Observers> {
+    fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
+        let tally = &self.audience.observers.tally;
+        let clients = service.clients(now);
+        status(now.monotonic, machine, &mut self.attachment, tally, clients)
+    }
+
+    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
         Environment {
             link: self.attachment.socket(),
             store: &mut self.store,
-            observer: &mut self.observers,
+            observer: &mut self.audience,
         }
+    }
+}
+
+/// Everybody who sees what happens.
+#[derive(Debug)]
+struct Audience {
+    observers: Observers,
+    history: History,
+}
+
+impl Observe<Event> for Audience {
+    fn observe(&mut self, now: Now, event: &Event) {
+        self.observers.observe(now, event);
+        self.history.observe(now, event);
     }
 }
 
@@ -93,10 +126,12 @@ struct Daemon {
     alarm: Alarm,
     signals: Signals,
     server: Server,
+    service: Service,
     /// Whether the poller waits for the server.
     server_awaited: bool,
     notifier: Notifier,
     housekeeping: Housekeeping,
+    leaving: Leaving,
     /// When the shutdown is complete, be it done or not; `None`: there is none.
     give_up: Option<Instant>,
     _lock: InterfaceLock,
@@ -118,9 +153,12 @@ impl Daemon {
         add(&poller, server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let tally = Tally::new().map_err(io::Error::other);
-        let observers = Observers {
-            tally: tally.map_err(Error::system("make the counters"))?,
-            log: Log::new(options.verbose),
+        let audience = Audience {
+            observers: Observers {
+                tally: tally.map_err(Error::system("make the counters"))?,
+                log: Log::new(options.verbose),
+            },
+            history: History::new(),
         };
         let log = LogOutput::start(options.log_format == LogFormat::Json, options.verbose);
         let log = log
@@ -140,15 +178,17 @@ impl Daemon {
             around: Surroundings {
                 attachment,
                 store,
-                observers,
+                audience,
             },
             poller,
             alarm,
             signals,
             server,
+            service: Service::new(&options.interface),
             server_awaited: true,
             notifier: Notifier::new(),
             housekeeping: Housekeeping::new(),
+            leaving: Leaving::No,
             give_up: None,
             _lock: lock,
             log,
@@ -202,7 +242,8 @@ impl Daemon {
         if ready.signals {
             self.heed_signals(now)?;
         }
-        self.serve_clients(now.monotonic, ready.control)?;
+        self.serve_clients(now, ready.control)?;
+        self.heed_clients(now);
         self.keep_house(now.monotonic);
         Ok(())
     }
@@ -212,6 +253,7 @@ impl Daemon {
         let deadlines = [
             self.driver.deadline(),
             self.server.deadline(),
+            self.service.deadline(),
             self.around.attachment.deadline(),
             self.give_up,
         ];
@@ -240,7 +282,7 @@ impl Daemon {
         };
         let late = now.since(due);
         if late > self.driver.machine().constants().take_timeout {
-            self.around.observers.tally.late_wake_up();
+            self.around.audience.observers.tally.late_wake_up();
             self.housekeeping.late(now, late);
         }
     }
@@ -290,24 +332,40 @@ impl Daemon {
                     "shutting down: the token goes to another member first"
                 );
                 self.notifier.stopping();
-                let patience = self.driver.machine().constants().waiter_timeout();
-                self.give_up = Some(now.monotonic + patience);
-                let environment = &mut self.around.environment();
-                self.driver.command(now, Command::ShutDown, environment);
+                self.service.leave();
+                self.leaving = Leaving::WhenReleased;
                 Ok(())
             }
         }
     }
 
-    fn serve_clients(&mut self, now: Instant, ready: bool) -> Result<(), Error> {
-        let (machine, around) = (self.driver.machine(), &mut self.around);
-        self.server.serve(now, ready, |request| match request {
-            Request::Status => {
-                let tally = &around.observers.tally;
-                let status = status(now, machine, &mut around.attachment, tally);
-                Reply::Status(Box::new(status))
+    fn serve_clients(&mut self, now: Now, ready: bool) -> Result<(), Error> {
+        let Self {
+            driver,
+            around,
+            server,
+            service,
+            ..
+        } = self;
+        server.serve(now.monotonic, ready, |peer, request| {
+            let history = &around.audience.history;
+            match service.answer(now, peer, request, driver.machine(), history) {
+                Answer::Reply(reply) => Some(reply),
+                Answer::Later => None,
+                Answer::Command(command, reply) => {
+                    driver.command(now, command, &mut around.environment());
+                    Some(reply)
+                }
+                Answer::Status => {
+                    let status = around.status(now, driver.machine(), service);
+                    Some(Reply::Status(Box::new(status)))
+                }
+                Answer::Snapshot => {
+                    let status = around.status(now, driver.machine(), service);
+                    let number = around.audience.history.latest();
+                    Some(Reply::Snapshot(Box::new(Snapshot { number, status })))
+                }
             }
-            other => Reply::Error(format!("{other:?} is not served")),
         });
         let awaited = self.server.resume().is_none();
         if awaited != self.server_awaited {
@@ -322,13 +380,38 @@ impl Daemon {
         Ok(())
     }
 
+    /// Does what clients want of the machine, and tells them what became of it.
+    fn heed_clients(&mut self, now: Now) {
+        let Self {
+            driver,
+            around,
+            server,
+            service,
+            ..
+        } = self;
+        for _ in 0..COMMANDS {
+            let history = &mut around.audience.history;
+            let Some(command) = service.settle(now, server, driver.machine(), history) else {
+                break;
+            };
+            driver.command(now, command, &mut around.environment());
+        }
+        if self.leaving == Leaving::WhenReleased && !self.service.is_held() {
+            self.leaving = Leaving::Now;
+            let patience = self.driver.machine().constants().waiter_timeout();
+            self.give_up = Some(now.monotonic + patience);
+            let environment = &mut self.around.environment();
+            self.driver.command(now, Command::ShutDown, environment);
+        }
+    }
+
     fn keep_house(&mut self, now: Instant) {
         let Surroundings {
             attachment, store, ..
         } = &mut self.around;
         self.housekeeping.tidy(now, attachment, store, &self.log);
         let link_up = attachment.loss().is_none();
-        if self.give_up.is_none() {
+        if self.leaving == Leaving::No {
             self.notifier.update(now, self.driver.machine(), link_up);
         }
     }

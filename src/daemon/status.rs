@@ -6,13 +6,19 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, Token};
 
 use super::attachment::{Attachment, Loss};
-use crate::control::{ConstantsStatus, MemberStatus, Status, TokenStatus};
+use crate::control::{ClientStatus, ConstantsStatus, MemberStatus, Status, TokenStatus};
 use crate::observe::Tally;
 use crate::proto::lab2::{Constants, Lab2, MemberView};
 use crate::proto::time::{Instant, nanos};
 
 /// How the ring is, as this node sees it at `now`.
-pub fn status(now: Instant, machine: &Lab2, attachment: &mut Attachment, tally: &Tally) -> Status {
+pub fn status(
+    now: Instant,
+    machine: &Lab2,
+    attachment: &mut Attachment,
+    tally: &Tally,
+    clients: Vec<ClientStatus>,
+) -> Status {
     let counters = tally.counters(attachment.kernel_drops());
     let interface = attachment.interface();
     let heard = machine.heard_about_token();
@@ -23,17 +29,19 @@ pub fn status(now: Instant, machine: &Lab2, attachment: &mut Attachment, tally: 
         mac: interface.mac.to_string(),
         link: attachment.loss().map_or("up", Loss::text).to_owned(),
         state: machine.state().name().to_owned(),
-        token: machine.token().map(token),
+        token: machine.token().map(token_status),
         owner: machine.owner().map(|owner| owner.to_string()),
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
         members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
+        clients,
         constants: constants(machine.constants()),
         counters,
     }
 }
 
-fn token(token: Token) -> TokenStatus {
+/// A token's identity.
+pub fn token_status(token: Token) -> TokenStatus {
     TokenStatus {
         progress: token.progress,
         author: token.author.to_string(),

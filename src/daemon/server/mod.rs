@@ -1,4 +1,4 @@
-//! The control socket: a few clients that can neither stall nor bloat the loop.
+//! The control socket: clients that can neither stall nor bloat the loop.
 //!
 //! All its descriptors are in a poller of its own, which the loop waits for as one; while the
 //! clients have had their share of the time, it is taken out as a whole.
@@ -17,20 +17,29 @@ use super::client::{Client, Next};
 use super::endpoint::Endpoint;
 use super::share::Share;
 use crate::control::{FramingError, Reply, Request, to_line};
+use crate::locks::{Client as Peer, ClientId};
 use crate::proto::time::Instant;
 use crate::sys::{Interest, Poller, clock};
 
 /// The most clients at a time; a further one is told so and closed.
-const MAX_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 512;
+/// The most clients that are accepted in one round.
+const ACCEPTED: usize = 16;
 /// The listener's key; a client's is its place.
 const LISTENER: u64 = u64::MAX;
+/// A client's number is its place and, above that, how many came before it.
+const PLACES: u64 = 1 << 16;
 
 /// The control socket and its clients.
 #[derive(Debug)]
 pub struct Server {
     endpoint: Endpoint,
     poller: Poller,
-    clients: [Option<Client>; MAX_CLIENTS],
+    clients: Vec<Option<(ClientId, Client)>>,
+    /// How many clients have come.
+    came: u64,
+    /// Clients that are gone, and nobody was told yet.
+    gone: Vec<ClientId>,
     /// The earliest deadline of all clients.
     expiry: Option<Instant>,
     share: Share,
@@ -50,7 +59,9 @@ impl Server {
         Ok(Self {
             endpoint,
             poller,
-            clients: Default::default(),
+            clients: Vec::new(),
+            came: 0,
+            gone: Vec::new(),
             expiry: None,
             share: Share::default(),
         })
@@ -62,7 +73,7 @@ impl Server {
     }
 
     /// When clients may have a share of the time again; `None`: at any time.
-    pub const fn resume(&self) -> Option<Instant> {
+    pub fn resume(&self) -> Option<Instant> {
         self.share.resume()
     }
 
@@ -72,31 +83,40 @@ impl Server {
     }
 
     /// Serves every client that is ready, a bounded step each, if the poller is `ready` and the
-    /// share of time is not used up. `answer` is asked once a round at most: all who ask for the
-    /// same in one round share the reply.
-    pub fn serve(&mut self, now: Instant, ready: bool, mut answer: impl FnMut(Request) -> Reply) {
+    /// share of time is not used up. `answer` gives the reply to a client's request, unless that
+    /// comes later, through [`tell`](Self::tell). All who ask for the status in one round share it.
+    pub fn serve(
+        &mut self,
+        now: Instant,
+        ready: bool,
+        mut answer: impl FnMut(Peer, Request) -> Option<Reply>,
+    ) {
         let expired = self.expiry.is_some_and(|expiry| expiry <= now);
         if !self.share.is_due(now) || !(ready || expired) {
             return;
         }
         let start = clock::now().monotonic;
         let mut status: Option<Rc<[u8]>> = None;
-        let mut reply = |request: Result<Request, FramingError>| match request {
+        let mut reply = |peer, request: Result<Request, FramingError>| match request {
             Ok(request @ Request::Status) => {
-                status.get_or_insert_with(|| line(&answer(request))).clone()
+                if status.is_none() {
+                    status = answer(peer, request).map(|reply| line(&reply));
+                }
+                status.clone()
             }
-            Ok(request) => line(&answer(request)),
-            Err(error) => line(&Reply::Error(error.to_string())),
+            Ok(request) => answer(peer, request).map(|reply| line(&reply)),
+            Err(error) => Some(line(&Reply::Error(error.to_string()))),
         };
         // Cannot fail once it has worked, and if it did, nothing would be ready.
         if self.poller.wait(Some(Duration::ZERO)).is_ok() {
-            for ready in self.poller.ready() {
-                match usize::try_from(ready.key)
-                    .ok()
-                    .filter(|&at| at < MAX_CLIENTS)
-                {
-                    Some(at) => serve(&self.poller, &mut self.clients[at], at, now, &mut reply),
-                    None => accept(&self.endpoint, &self.poller, &mut self.clients, now),
+            let keys: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            for key in keys {
+                match usize::try_from(key).ok().filter(|_| key != LISTENER) {
+                    Some(place) => self.step(place, |client, id| {
+                        let pid = client.pid();
+                        client.serve(now, |request| reply(Peer { id, pid }, request))
+                    }),
+                    None => self.accept(now),
                 }
             }
         }
@@ -104,56 +124,102 @@ impl Server {
         self.share.charge(start, clock::now().monotonic);
     }
 
-    fn expire(&mut self, now: Instant) {
-        for place in &mut self.clients {
-            if place
-                .as_ref()
-                .is_some_and(|client| client.deadline() <= now)
-            {
-                *place = None;
-            }
+    /// Tells a client something unasked, or the answer that comes late. Nothing if it is gone.
+    pub fn tell(&mut self, now: Instant, client: ClientId, reply: &Reply) {
+        self.with(client, |client| client.tell(now, line(reply)));
+    }
+
+    /// Whether a client may be silent for as long as it likes.
+    pub fn set_lasting(&mut self, now: Instant, client: ClientId, lasting: bool) {
+        if let Some(client) = self.client_mut(client) {
+            client.set_lasting(lasting, now);
         }
-        self.expiry = self.clients.iter().flatten().map(Client::deadline).min();
+        self.find_expiry();
     }
-}
 
-fn serve(
-    poller: &Poller,
-    place: &mut Option<Client>,
-    at: usize,
-    now: Instant,
-    reply: &mut impl FnMut(Result<Request, FramingError>) -> Rc<[u8]>,
-) {
-    let Some(client) = place else {
-        return;
-    };
-    let kept = match client.serve(now, reply) {
-        Next::Wait(interest) => poller.modify(client.stream(), at as u64, interest).is_ok(),
-        Next::Close => false,
-    };
-    if !kept {
-        *place = None;
+    /// A client that has gone since it was last asked.
+    pub fn take_gone(&mut self) -> Option<ClientId> {
+        self.gone.pop()
     }
-}
 
-/// Accepts what has come, a bounded number.
-fn accept(endpoint: &Endpoint, poller: &Poller, clients: &mut [Option<Client>], now: Instant) {
-    for _ in 0..MAX_CLIENTS {
-        // Any error: the client is gone again, or the process has no descriptor left for it. The
-        // listener stays ready if there are more, and a share of the time is all that it gets.
-        let Ok((stream, _)) = endpoint.listener().accept() else {
+    fn client_mut(&mut self, client: ClientId) -> Option<&mut Client> {
+        let (id, found) = self.clients.get_mut(place(client))?.as_mut()?;
+        (*id == client).then_some(found)
+    }
+
+    fn with(&mut self, client: ClientId, act: impl FnOnce(&mut Client) -> Next) {
+        if self.client_mut(client).is_some() {
+            self.step(place(client), |client, _| act(client));
+            self.find_expiry();
+        }
+    }
+
+    /// Lets a client do something, and waits for it or lets it go.
+    fn step(&mut self, place: usize, act: impl FnOnce(&mut Client, ClientId) -> Next) {
+        let Some(Some((id, client))) = self.clients.get_mut(place) else {
             return;
         };
-        let Some(at) = clients.iter().position(Option::is_none) else {
-            refuse(&stream);
-            continue;
+        let kept = match act(client, *id) {
+            Next::Wait(interest) => {
+                let key = place as u64;
+                self.poller.modify(client.stream(), key, interest).is_ok()
+            }
+            Next::Close => false,
         };
-        let client = Client::new(stream, now).and_then(|client| {
-            poller.add(client.stream(), at as u64, Interest::Read)?;
-            Ok(client)
-        });
-        clients[at] = client.ok();
+        if !kept {
+            self.gone.push(*id);
+            self.clients[place] = None;
+        }
     }
+
+    /// Accepts what has come, a bounded number.
+    fn accept(&mut self, now: Instant) {
+        for _ in 0..ACCEPTED {
+            // Any error: the client is gone again, or the process has no descriptor left for it.
+            // The listener stays ready if there are more, and a share of the time is all that it
+            // gets.
+            let Ok((stream, _)) = self.endpoint.listener().accept() else {
+                return;
+            };
+            let free = self.clients.iter().position(Option::is_none);
+            let place = free.unwrap_or(self.clients.len());
+            if place >= MAX_CLIENTS {
+                refuse(&stream);
+                continue;
+            }
+            let client = Client::new(stream, now).and_then(|client| {
+                self.poller
+                    .add(client.stream(), place as u64, Interest::Read)?;
+                Ok(client)
+            });
+            let Ok(client) = client else { continue };
+            self.came += 1;
+            let entry = Some((self.came * PLACES + place as u64, client));
+            match free {
+                Some(place) => self.clients[place] = entry,
+                None => self.clients.push(entry),
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let over = |client: &Client| client.deadline().is_some_and(|at| at <= now);
+        for place in &mut self.clients {
+            if let Some((id, _)) = place.take_if(|(_, client)| over(client)) {
+                self.gone.push(id);
+            }
+        }
+        self.find_expiry();
+    }
+
+    fn find_expiry(&mut self) {
+        let clients = self.clients.iter().flatten();
+        self.expiry = clients.filter_map(|(_, client)| client.deadline()).min();
+    }
+}
+
+fn place(client: ClientId) -> usize {
+    usize::try_from(client % PLACES).unwrap_or(usize::MAX)
 }
 
 /// Tells a client that there is no room, if it takes that without being waited for.

@@ -1,4 +1,4 @@
-use super::{MAX_CLIENTS, Server};
+use super::{ACCEPTED, MAX_CLIENTS, Server};
 use crate::control::{MAX_REQUEST, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::clock;
@@ -49,10 +49,10 @@ impl Rig {
     fn round(&mut self, later: Duration) {
         self.now = (self.now + later).max(self.server.resume().unwrap_or_default());
         let (answers, reply) = (&mut self.answers, &self.reply);
-        self.server.serve(self.now, true, |request| {
+        self.server.serve(self.now, true, |_, request| {
             assert_eq!(request, Request::Status);
             *answers += 1;
-            Reply::Error(reply.clone())
+            Some(Reply::Error(reply.clone()))
         });
     }
 
@@ -134,7 +134,7 @@ fn requests_that_come_together_are_answered_one_a_round() {
 #[test]
 fn all_who_ask_in_one_round_share_one_answer() {
     let mut rig = Rig::new("fine");
-    let clients: Vec<_> = (0..MAX_CLIENTS).map(|_| rig.connect()).collect();
+    let clients: Vec<_> = (0..ACCEPTED).map(|_| rig.connect()).collect();
     rig.rounds(1);
     for mut client in &clients {
         client.write_all(STATUS).unwrap();
@@ -159,8 +159,11 @@ fn a_line_without_end_is_refused() {
 #[test]
 fn one_client_too_many_is_told_so_and_the_others_stay() {
     let mut rig = Rig::new("fine");
-    let clients: Vec<_> = (0..MAX_CLIENTS).map(|_| rig.connect()).collect();
-    rig.rounds(1);
+    let mut clients = Vec::new();
+    for _ in 0..MAX_CLIENTS / ACCEPTED {
+        clients.extend((0..ACCEPTED).map(|_| rig.connect()));
+        rig.rounds(1);
+    }
     let refused = rig.connect();
     rig.rounds(1);
     let (text, closed) = take(&refused);
@@ -222,7 +225,7 @@ fn a_long_reply_is_written_as_it_is_taken() {
 #[test]
 fn a_client_that_is_gone_is_forgotten() {
     let mut rig = Rig::new(&"x".repeat(LONG));
-    for _ in 0..3 * MAX_CLIENTS {
+    for _ in 0..3 * ACCEPTED {
         let mut client = rig.connect();
         client.write_all(STATUS).unwrap();
         rig.rounds(1);
@@ -239,10 +242,10 @@ fn work_that_took_long_is_paid_for_by_a_pause() {
     client.write_all(STATUS).unwrap();
     let busy = Duration::from_millis(2);
     let serve = |rig: &mut Rig, now| {
-        rig.server.serve(now, true, |_| {
+        rig.server.serve(now, true, |_, _| {
             let start = clock::now().monotonic;
             while clock::now().monotonic.since(start) < busy {}
-            Reply::Error("slow".to_owned())
+            Some(Reply::Error("slow".to_owned()))
         });
     };
     // The first round accepts, the second answers.
@@ -251,7 +254,7 @@ fn work_that_took_long_is_paid_for_by_a_pause() {
         serve(&mut rig, due);
     }
     let resume = rig.server.resume().unwrap();
-    assert!(resume.since(clock::now().monotonic) > busy * 8);
+    assert!(resume.since(clock::now().monotonic) > busy * 3);
     client.write_all(STATUS).unwrap();
     take(&client);
     serve(&mut rig, resume.before(Duration::from_nanos(1)));
@@ -280,7 +283,8 @@ fn hammering_clients_get_a_tenth_of_the_time() {
         let mut now = start;
         while now.since(start) < Duration::from_millis(500) {
             let reply = rig.reply.clone();
-            rig.server.serve(now, true, |_| Reply::Error(reply.clone()));
+            rig.server
+                .serve(now, true, |_, _| Some(Reply::Error(reply.clone())));
             let end = clock::now().monotonic;
             if rig.server.resume().is_some_and(|resume| resume > end) {
                 used += end.since(now);
@@ -300,4 +304,68 @@ fn hammer(path: &std::path::Path) -> io::Result<()> {
     client.set_read_timeout(Some(Duration::from_millis(100)))?;
     client.write_all(STATUS)?;
     client.read_exact(&mut [0; 100])
+}
+
+/// A request whose answer comes later.
+fn ask_for_lock(rig: &mut Rig, client: &mut UnixStream) -> u64 {
+    client.write_all(b"{\"request\":\"lock\"}\n").unwrap();
+    let mut asked = None;
+    for _ in 0..2 {
+        rig.now = rig.now + Duration::from_millis(10);
+        rig.server.serve(rig.now, true, |peer, request| {
+            assert!(matches!(request, Request::Lock(_)));
+            asked = Some(peer);
+            None
+        });
+    }
+    let peer = asked.expect("it has come");
+    assert_eq!(peer.pid, i32::try_from(std::process::id()).ok());
+    peer.id
+}
+
+#[test]
+fn what_comes_later_or_unasked_is_told_in_order() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    let id = ask_for_lock(&mut rig, &mut client);
+    assert_eq!(take(&client).0, "");
+    for text in ["one", "two"] {
+        let reply = Reply::Error(text.to_owned());
+        rig.server.tell(rig.now, id, &reply);
+    }
+    assert_eq!(
+        take(&client).0,
+        "{\"error\":\"one\"}\n{\"error\":\"two\"}\n"
+    );
+    rig.server.tell(rig.now, id + 1, &Reply::Done {});
+    assert_eq!(take(&client).0, "", "that was for somebody else");
+}
+
+#[test]
+fn one_that_may_be_silent_stays_and_its_end_is_noticed() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    let id = ask_for_lock(&mut rig, &mut client);
+    rig.server.set_lasting(rig.now, id, true);
+    rig.round(Duration::from_secs(3600));
+    assert!(!take(&client).1);
+    assert_eq!(rig.server.take_gone(), None);
+    drop(client);
+    rig.round(Duration::ZERO);
+    assert_eq!(rig.server.take_gone(), Some(id));
+    assert_eq!(rig.server.take_gone(), None);
+}
+
+#[test]
+fn one_that_does_not_read_what_it_is_told_is_let_go() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    let id = ask_for_lock(&mut rig, &mut client);
+    rig.server.set_lasting(rig.now, id, true);
+    let reply = Reply::Error("x".repeat(10_000));
+    let told = (0..100).find(|_| {
+        rig.server.tell(rig.now, id, &reply);
+        rig.server.take_gone() == Some(id)
+    });
+    assert!(told.is_some(), "a megabyte waits for it");
 }

@@ -1,5 +1,7 @@
 //! What an application or the operator asks of the machine.
 
+use ring_codec::MacAddr;
+
 /// A request to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -9,6 +11,9 @@ pub enum Command {
     WorkDone,
     /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
     SetData(Vec<u8>),
+    /// Hand the token over now, whatever the work: to this member, or to the next. Nothing if the
+    /// node is no OWNER, passes the token on already, or does not know the member.
+    Yield(Option<MacAddr>),
     /// Hand the token over, say LEAVING, then be finished.
     ShutDown,
     /// Wait no longer for what [`Command::ShutDown`] waits for: say LEAVING, then be finished.

@@ -287,6 +287,7 @@ impl Machine for Lab2 {
             Command::WantToken => self.want_token(),
             Command::WorkDone => self.work_done(),
             Command::SetData(data) => self.set_data(&data),
+            Command::Yield(to) => self.yield_to(to),
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
         }

@@ -24,6 +24,29 @@ impl Lab2 {
         }
     }
 
+    /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
+    pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
+        let Role::Owner(tenure @ Tenure { offer: None, .. }) = self.role else {
+            return;
+        };
+        match to {
+            None => self.offer_after(self.me(), false),
+            Some(to) if to == self.me() || self.table.find(to).is_none() => {}
+            Some(_) if tenure.token.progress >= MAX_PROGRESS => {
+                self.event(Event::ProgressExhausted);
+            }
+            Some(to) => {
+                self.timers.stop(Timer::Pass);
+                let progress = self.next_progress(tenure);
+                let token = Token {
+                    progress,
+                    ..tenure.token
+                };
+                self.offer(to, token);
+            }
+        }
+    }
+
     /// Offers the token to the next member in ring order after `last`; when the round is over
     /// this node stays OWNER.
     fn offer_after(&mut self, last: MacAddr, minted: bool) {

@@ -276,6 +276,16 @@ impl Table {
             .map(|at| self.members[at].mac)
     }
 
+    /// Whether a member that is not passed over wants the token; never the node itself.
+    pub(super) fn is_wanted_by_others(&self, me: MacAddr) -> bool {
+        self.wanting > 0
+            && self
+                .peers
+                .iter()
+                .zip(&self.members)
+                .any(|(peer, member)| peer.wants && peer.penalty.turns() == 0 && member.mac != me)
+    }
+
     /// The next eligible member in ring order after `last` and before `me`; those passed over
     /// on the way have a turn less to wait.
     pub(super) fn next_eligible(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {

@@ -4,6 +4,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Token};
 
 use super::role::Role;
+use super::timer::Timer;
 use super::{Constants, Lab2, State};
 use crate::proto::time::Instant;
 
@@ -48,6 +49,26 @@ impl Lab2 {
     #[must_use]
     pub fn may_use_token(&self) -> bool {
         !self.has_left() && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
+    }
+
+    /// Until when nobody else is granted the token that is held here, whatever happens to this
+    /// node; `None` if it holds none.
+    #[must_use]
+    pub fn lease_until(&self) -> Option<Instant> {
+        let held = matches!(self.role, Role::Owner(_));
+        self.timers.due(Timer::Lease).filter(|_| held)
+    }
+
+    /// Whether another member has asked for the token and has not had it since.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.table.is_wanted_by_others(self.me())
+    }
+
+    /// Whether frames can be sent.
+    #[must_use]
+    pub fn is_link_up(&self) -> bool {
+        self.link_up
     }
 
     /// Who holds the token as far as is known.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The digits of `bytes`.
-pub(super) fn encode(bytes: &[u8]) -> String {
+pub(crate) fn encode(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // A string takes all that is written to it.
         let _ = write!(text, "{byte:02x}");
@@ -12,7 +12,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 }
 
 /// The bytes of `digits`; `None`: there is something else among them.
-pub(super) fn decode(digits: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs
         .map(|pair| {

@@ -1,0 +1,190 @@
+//! The latest events, numbered, for those who watch.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use super::service::GRADE;
+use super::status::token_status;
+use crate::control::EventMessage;
+use crate::driver::Observe;
+use crate::observe::text;
+use crate::proto::lab2::{Event, Reason, State};
+use crate::proto::time::Now;
+
+/// So many events are remembered.
+const REMEMBERED: usize = 1024;
+
+/// What happened.
+#[derive(Debug, Clone)]
+enum What {
+    State {
+        from: State,
+        reason: Reason,
+    },
+    Owner,
+    Member {
+        event: &'static str,
+        mac: MacAddr,
+    },
+    HandOverFailed {
+        to: MacAddr,
+    },
+    Lock {
+        event: &'static str,
+        label: Rc<str>,
+        why: Option<&'static str>,
+    },
+}
+
+/// What happened, when, and how things were then.
+#[derive(Debug, Clone)]
+struct Entry {
+    time_ms: u64,
+    what: What,
+    state: State,
+    token: Option<Token>,
+    owner: Option<MacAddr>,
+}
+
+/// Remembers events. Their numbers grow by one from 1 on.
+#[derive(Debug)]
+pub struct History {
+    entries: VecDeque<Entry>,
+    /// The number of the latest event.
+    latest: u64,
+    state: State,
+    token: Option<Token>,
+    owner: Option<MacAddr>,
+}
+
+impl History {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        Self {
+            entries: VecDeque::with_capacity(REMEMBERED),
+            latest: 0,
+            state: State::Looser,
+            token: None,
+            owner: None,
+        }
+    }
+
+    /// The number of the latest event; 0: none has happened.
+    pub const fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// Whether all events from this number on are remembered.
+    pub fn has(&self, from: u64) -> bool {
+        from > self.latest - self.entries.len() as u64 && from <= self.latest + 1
+    }
+
+    /// An event by its number, if it is remembered.
+    pub fn event(&self, number: u64) -> Option<EventMessage> {
+        let first = self.latest + 1 - self.entries.len() as u64;
+        let at = usize::try_from(number.checked_sub(first)?).ok()?;
+        self.entries.get(at).map(|entry| entry.message(number))
+    }
+
+    /// Something happened to a local lock.
+    pub fn lock(&mut self, now: Now, event: &'static str, label: &str, why: Option<&'static str>) {
+        let label = label.into();
+        self.remember(now, What::Lock { event, label, why });
+    }
+
+    fn remember(&mut self, now: Now, what: What) {
+        if self.entries.len() == REMEMBERED {
+            self.entries.pop_front();
+        }
+        self.latest += 1;
+        self.entries.push_back(Entry {
+            time_ms: now.wall / 1_000_000,
+            what,
+            state: self.state,
+            token: self.token,
+            owner: self.owner,
+        });
+    }
+}
+
+impl Observe<Event> for History {
+    fn observe(&mut self, now: Now, event: &Event) {
+        let what = match *event {
+            Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            } => {
+                (self.state, self.token) = (to, token.or(self.token));
+                What::State { from, reason }
+            }
+            Event::OwnerChanged { owner, token } => {
+                (self.owner, self.token) = (owner, token.or(self.token));
+                What::Owner
+            }
+            Event::HandOverFailed { to, minted, .. } => {
+                self.token = Some(minted);
+                What::HandOverFailed { to }
+            }
+            Event::MemberAdded { mac, .. } => What::Member {
+                event: "member_added",
+                mac,
+            },
+            Event::MemberMoved { mac, .. } => What::Member {
+                event: "member_moved",
+                mac,
+            },
+            Event::MemberLeft { mac } => What::Member {
+                event: "member_left",
+                mac,
+            },
+            _ => return,
+        };
+        self.remember(now, what);
+    }
+}
+
+impl Entry {
+    fn message(&self, number: u64) -> EventMessage {
+        let mut message = EventMessage {
+            number,
+            time_ms: self.time_ms,
+            event: String::new(),
+            from: None,
+            state: self.state.name().to_owned(),
+            reason: None,
+            token: self.token.map(token_status),
+            owner: self.owner.map(|owner| owner.to_string()),
+            grade: GRADE.to_owned(),
+            member: None,
+            label: None,
+        };
+        let event = match &self.what {
+            What::State { from, reason } => {
+                message.from = Some(from.name().to_owned());
+                message.reason = Some(text::reason(*reason).0.to_owned());
+                "state_changed"
+            }
+            What::Owner => "owner_changed",
+            What::Member { event, mac } => {
+                message.member = Some(mac.to_string());
+                event
+            }
+            What::HandOverFailed { to } => {
+                message.member = Some(to.to_string());
+                "hand_over_failed"
+            }
+            What::Lock { event, label, why } => {
+                message.label = Some(label.as_ref().to_owned());
+                message.reason = why.map(str::to_owned);
+                event
+            }
+        };
+        event.clone_into(&mut message.event);
+        message
+    }
+}

@@ -1,0 +1,321 @@
+//! What clients of the control socket ask for beyond the status: locks, the token's data, and to
+//! hear what happens.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_DATA_LEN, Token};
+
+use super::history::History;
+use super::server::Server;
+use super::status::token_status;
+use crate::control::hex;
+use crate::control::{
+    ClientStatus, Grant, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal, Reply,
+    Request, TokenData, Version,
+};
+use crate::fencing::FencingToken;
+use crate::locks::{Client, ClientId, Facts, Locks, Notice};
+use crate::proto::lab2::{Command, Lab2};
+use crate::proto::time::{Instant, Now};
+
+/// How safe a lock is: nobody else has confirmed it.
+pub const GRADE: &str = "alone";
+/// The most events that one client is told in one round.
+const EVENTS: usize = 64;
+
+/// A client that watches, and the number of the event that it is told next.
+#[derive(Debug, Clone, Copy)]
+struct Watcher {
+    client: ClientId,
+    next: u64,
+}
+
+/// What is to be done for a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// This is the reply.
+    Reply(Reply),
+    /// It comes later.
+    Later,
+    /// This is the reply, once the machine was given the command.
+    Command(Command, Reply),
+    /// The status is the reply.
+    Status,
+    /// A snapshot, with the status, is the reply.
+    Snapshot,
+}
+
+/// Everybody who wants more than the status.
+#[derive(Debug)]
+pub struct Service {
+    interface: String,
+    locks: Locks,
+    watchers: Vec<Watcher>,
+    /// Clients whose standing has changed, and whether they may be silent now.
+    changed: Vec<(ClientId, bool)>,
+    told: Vec<(ClientId, String, Notice)>,
+}
+
+impl Service {
+    /// Nobody wants anything.
+    pub fn new(interface: &str) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            locks: Locks::default(),
+            watchers: Vec::new(),
+            changed: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+
+    /// When [`settle`](Self::settle) is to be called at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.locks.deadline()
+    }
+
+    /// The daemon shuts down: nobody is granted the token any more.
+    pub fn leave(&mut self) {
+        self.locks.leave();
+    }
+
+    /// Who holds the token here and who waits for it.
+    pub fn clients(&self, now: Now) -> Vec<ClientStatus> {
+        self.locks.clients(now.monotonic).collect()
+    }
+
+    /// Whether a client of this machine works with the token.
+    pub const fn is_held(&self) -> bool {
+        self.locks.is_held()
+    }
+
+    /// What is to be done for a request.
+    pub fn answer(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: Request,
+        machine: &Lab2,
+        history: &History,
+    ) -> Answer {
+        let client = peer.id;
+        match request {
+            Request::Lock(request) => {
+                if self.locks.concerns(client) {
+                    return error("this connection has a lock, or waits for one, already");
+                }
+                let heartbeat = machine.constants().heartbeat;
+                match self.locks.request(now.monotonic, peer, request, heartbeat) {
+                    Ok(()) => {
+                        self.changed.push((client, true));
+                        Answer::Later
+                    }
+                    Err(why) => Answer::Reply(refused(why)),
+                }
+            }
+            Request::Unlock => {
+                if self.locks.release(client) {
+                    self.changed.push((client, self.watches(client)));
+                }
+                Answer::Reply(Reply::Unlocked {})
+            }
+            Request::Yield { to } => self.yield_to(to, machine),
+            Request::DataGet => Answer::Reply(Reply::Data(TokenData {
+                hex: hex::encode(machine.data()),
+                token: machine.token().map(token_status),
+            })),
+            Request::DataSet { hex, token } => self.set_data(client, &hex, token.as_deref()),
+            Request::Watch { from } => self.watch(client, from, history),
+            Request::Version => Answer::Reply(Reply::Version(Version {
+                protocol: PROTOCOL,
+                ringd: env!("CARGO_PKG_VERSION").to_owned(),
+                interface: self.interface.clone(),
+            })),
+            Request::Status => Answer::Status,
+        }
+    }
+
+    fn watches(&self, client: ClientId) -> bool {
+        self.watchers.iter().any(|watcher| watcher.client == client)
+    }
+
+    fn yield_to(&mut self, to: Option<String>, machine: &Lab2) -> Answer {
+        if !machine.may_use_token() {
+            return error("this node does not have the token");
+        }
+        let Some(text) = to else {
+            self.locks.yield_to(None);
+            return Answer::Reply(Reply::Done {});
+        };
+        let Ok(mac) = text.parse::<mac_address::MacAddress>() else {
+            return Answer::Reply(Reply::Error(format!("'{text}' is no MAC address")));
+        };
+        let mac = MacAddr(mac.bytes());
+        if !machine.members().any(|member| member.mac == mac) {
+            return Answer::Reply(Reply::Error(format!("{mac} is no member of the ring")));
+        }
+        self.locks.yield_to(Some(mac));
+        Answer::Reply(Reply::Done {})
+    }
+
+    fn set_data(&self, client: ClientId, digits: &str, token: Option<&str>) -> Answer {
+        let Some(held) = self.locks.held() else {
+            return error("nobody on this machine holds the token: take the lock first");
+        };
+        let allowed = match token {
+            Some(text) => text
+                .parse()
+                .is_ok_and(|token: FencingToken| token == fencing(held)),
+            None => self.locks.holds(client),
+        };
+        if !allowed {
+            return error("the lock under which this was to be done is not held here any more");
+        }
+        match hex::decode(digits) {
+            Some(data) if data.len() <= MAX_DATA_LEN => {
+                Answer::Command(Command::SetData(data), Reply::Done {})
+            }
+            Some(_) => error("a token carries 1,024 bytes of data at the most"),
+            None => error("the data are to be hexadecimal digits, two for each byte"),
+        }
+    }
+
+    fn watch(&mut self, client: ClientId, from: Option<u64>, history: &History) -> Answer {
+        if self.watches(client) {
+            return error("this connection watches already");
+        }
+        let known = from.filter(|&from| history.has(from));
+        let next = known.unwrap_or(history.latest() + 1);
+        self.watchers.push(Watcher { client, next });
+        self.changed.push((client, true));
+        if known.is_some() {
+            Answer::Later
+        } else {
+            Answer::Snapshot
+        }
+    }
+
+    /// Looks after all clients; returns what the machine is to do, and is to be called again then.
+    pub fn settle(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        machine: &Lab2,
+        history: &mut History,
+    ) -> Option<Command> {
+        while let Some(client) = server.take_gone() {
+            self.locks.release(client);
+            self.watchers.retain(|watcher| watcher.client != client);
+        }
+        for (client, lasting) in self.changed.drain(..) {
+            server.set_lasting(now.monotonic, client, lasting);
+        }
+        let command = if self.locks.is_idle() {
+            None
+        } else {
+            let told = &mut self.told;
+            let mut tell = |client, label: &str, notice: Notice| {
+                let lasting = matches!(notice, Notice::Renewed { .. });
+                let label = if lasting { "" } else { label };
+                told.push((client, label.to_owned(), notice));
+            };
+            self.locks
+                .settle(now.monotonic, &facts(now, machine), &mut tell)
+        };
+        for (client, label, notice) in self.told.drain(..) {
+            match &notice {
+                Notice::Granted { .. } => history.lock(now, "lock_granted", &label, None),
+                Notice::Lost { why, .. } => {
+                    history.lock(now, "lock_lost", &label, Some(loss_text(*why).0));
+                }
+                Notice::Refused(_) => history.lock(now, "lock_refused", &label, None),
+                Notice::Renewed { .. } => {}
+            }
+            server.tell(now.monotonic, client, &reply(notice, machine));
+        }
+        if command.is_none() {
+            self.tell_watchers(now, server, history);
+        }
+        command
+    }
+
+    fn tell_watchers(&mut self, now: Now, server: &mut Server, history: &History) {
+        for watcher in &mut self.watchers {
+            for _ in 0..EVENTS {
+                let Some(event) = history.event(watcher.next) else {
+                    break;
+                };
+                watcher.next += 1;
+                let event = Reply::Event(Box::new(event));
+                server.tell(now.monotonic, watcher.client, &event);
+            }
+        }
+    }
+}
+
+fn facts(now: Now, machine: &Lab2) -> Facts {
+    Facts {
+        token: machine.token().filter(|_| machine.may_use_token()),
+        lease_until: machine.lease_until().unwrap_or(now.monotonic),
+        others_want: machine.is_wanted(),
+        state: machine.state(),
+        link_up: machine.is_link_up(),
+    }
+}
+
+fn reply(notice: Notice, machine: &Lab2) -> Reply {
+    match notice {
+        Notice::Granted { token, until } => Reply::Granted(Grant {
+            token: token_status(token),
+            fencing: fencing(token).to_string(),
+            grade: GRADE.to_owned(),
+            data: hex::encode(machine.data()),
+            until_ns: until.as_nanos(),
+        }),
+        Notice::Renewed { until } => Reply::Renewed(Renewal {
+            until_ns: until.as_nanos(),
+        }),
+        Notice::Refused(why) => refused(why),
+        Notice::Lost { why, until } => Reply::Lost(Loss {
+            why,
+            text: loss_text(why).1.to_owned(),
+            until_ns: until.as_nanos(),
+        }),
+    }
+}
+
+fn refused(why: RefusalReason) -> Reply {
+    let text = match why {
+        RefusalReason::Timeout => "the token was not to be had in that time",
+        RefusalReason::Busy => "another client of this machine has the token, or waits for it",
+        RefusalReason::Crowded => "too many clients of this machine wait for the token already",
+        RefusalReason::Leaving => "ringd is shutting down",
+    };
+    Reply::Refused(Refusal {
+        why,
+        text: text.to_owned(),
+    })
+}
+
+const fn loss_text(why: LossReason) -> (&'static str, &'static str) {
+    match why {
+        LossReason::Yield => (
+            "yield",
+            "somebody has asked this node to hand the token over",
+        ),
+        LossReason::MaxHold => ("max_hold", "it was held for as long as it was to be"),
+        LossReason::Shutdown => ("shutdown", "ringd is shutting down"),
+        LossReason::StrongerToken => ("stronger_token", "another node has a stronger token"),
+        LossReason::Lease => (
+            "lease",
+            "no heartbeat could be sent for so long that others may have elected another owner",
+        ),
+        LossReason::Link => ("link", "the interface's link is down"),
+    }
+}
+
+fn error(text: &str) -> Answer {
+    Answer::Reply(Reply::Error(text.to_owned()))
+}
+
+fn fencing(token: Token) -> FencingToken {
+    FencingToken::from(token)
+}

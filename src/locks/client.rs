@@ -1,0 +1,115 @@
+//! One client: how it waits, and how it holds.
+
+use std::time::Duration;
+
+use ring_codec::lab2::Token;
+
+use super::{Client, ClientId};
+use crate::control::{ClientStatus, LockRequest};
+use crate::proto::time::{Instant, nanos};
+
+/// How long before the end of its longest time a holder is told of it.
+const WARNING: Duration = Duration::from_secs(1);
+
+/// A client that waits.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) client: ClientId,
+    pid: Option<i32>,
+    pub(super) label: String,
+    since: Instant,
+    /// When it gives up.
+    pub(super) until: Option<Instant>,
+    max_hold: Option<Duration>,
+}
+
+impl Waiter {
+    /// Who does not want to wait for others' work still waits for the token's way here: an idle
+    /// owner passes it on at once, so one that has not in a HEART_BEAT_PERIOD has work.
+    pub(super) fn new(
+        now: Instant,
+        client: Client,
+        request: LockRequest,
+        heartbeat: Duration,
+    ) -> Self {
+        let patience = request.wait_ms.map(|ms| match ms {
+            0 => heartbeat,
+            ms => Duration::from_millis(ms),
+        });
+        Self {
+            client: client.id,
+            pid: client.pid,
+            label: request.label,
+            since: now,
+            until: patience.map(|patience| now + patience),
+            max_hold: request.max_hold_ms.map(Duration::from_millis),
+        }
+    }
+
+    pub(super) fn status(&self, now: Instant) -> ClientStatus {
+        ClientStatus {
+            label: self.label.clone(),
+            pid: self.pid,
+            holds: false,
+            since_ns: nanos(now.since(self.since)),
+        }
+    }
+}
+
+/// The client that has the token.
+#[derive(Debug)]
+pub(super) struct Holder {
+    pub(super) client: ClientId,
+    pid: Option<i32>,
+    pub(super) label: String,
+    since: Instant,
+    pub(super) token: Token,
+    /// What it was told last: nobody else is granted the token before.
+    pub(super) until: Instant,
+    max_hold: Option<Duration>,
+    /// It was told that its work must have ended by then.
+    pub(super) ends_by: Option<Instant>,
+}
+
+impl Holder {
+    pub(super) fn new(now: Instant, waiter: Waiter, token: Token, until: Instant) -> Self {
+        Self {
+            client: waiter.client,
+            pid: waiter.pid,
+            label: waiter.label,
+            since: now,
+            token,
+            until,
+            max_hold: waiter.max_hold,
+            ends_by: None,
+        }
+    }
+
+    /// When it is to be looked after.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.ends_by.or_else(|| Some(self.warn_at()?.0))
+    }
+
+    /// The end of its time, if it is to be told of that now.
+    pub(super) fn overdue(&self, now: Instant) -> Option<Instant> {
+        let (warn_at, end) = self.warn_at()?;
+        (warn_at <= now).then_some(end)
+    }
+
+    /// When it is told of its end, and its end.
+    fn warn_at(&self) -> Option<(Instant, Instant)> {
+        let max_hold = self.max_hold?;
+        let warning = WARNING.min(max_hold / 4);
+        let end = self.since + max_hold;
+        Some((self.since + (max_hold - warning), end))
+    }
+
+    pub(super) fn status(&self, now: Instant) -> ClientStatus {
+        ClientStatus {
+            label: self.label.clone(),
+            pid: self.pid,
+            holds: true,
+            since_ns: nanos(now.since(self.since)),
+        }
+    }
+}

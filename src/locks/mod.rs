@@ -1,0 +1,317 @@
+//! Who on this machine holds the token, and who waits for it, in order: no sockets, no clock.
+//!
+//! The machine takes one application's wishes; this makes one of many. All that happens goes
+//! through [`Locks::settle`], which is told what the machine knows and tells each client what
+//! becomes of it, and the machine what is wanted of it.
+
+mod client;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use crate::control::{ClientStatus, LockRequest, LossReason, RefusalReason};
+use crate::proto::lab2::{Command, State};
+use crate::proto::time::Instant;
+use client::{Holder, Waiter};
+
+/// A client, by a number that never comes again.
+pub type ClientId = u64;
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    /// Its number.
+    pub id: ClientId,
+    /// Its process, if that is known.
+    pub pid: Option<i32>,
+}
+
+/// The most clients that wait at a time.
+pub const MAX_WAITING: usize = 400;
+/// How long a holder has to end its work when somebody else decides that it ends.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// What the machine knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The token, if it may be used here now.
+    pub token: Option<Token>,
+    /// Nobody else is granted the token before then.
+    pub lease_until: Instant,
+    /// Another member has asked for the token.
+    pub others_want: bool,
+    /// The state.
+    pub state: State,
+    /// Frames can be sent.
+    pub link_up: bool,
+}
+
+/// What a client is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// It has the token.
+    Granted {
+        /// The token.
+        token: Token,
+        /// Nobody else is granted it before then.
+        until: Instant,
+    },
+    /// It is safe for longer.
+    Renewed {
+        /// Nobody else is granted the token before then.
+        until: Instant,
+    },
+    /// It does not get the token.
+    Refused(RefusalReason),
+    /// It has the token no more.
+    Lost {
+        /// Why.
+        why: LossReason,
+        /// When its work must have ended.
+        until: Instant,
+    },
+}
+
+/// The local holder and the local queue.
+#[derive(Debug, Default)]
+pub struct Locks {
+    holder: Option<Holder>,
+    waiting: VecDeque<Waiter>,
+    /// The machine was told that there is work.
+    wanted: bool,
+    /// The token that was granted last: nobody of this machine is granted it again while others
+    /// want it.
+    served: Option<Token>,
+    /// The token is to go, and to whom.
+    yielding: Option<Option<MacAddr>>,
+    leaving: bool,
+}
+
+impl Locks {
+    /// A client wants the token. It is told of the outcome by [`settle`](Self::settle), unless it
+    /// is refused at once.
+    ///
+    /// # Errors
+    /// Why it does not get it.
+    pub fn request(
+        &mut self,
+        now: Instant,
+        client: Client,
+        request: LockRequest,
+        heartbeat: Duration,
+    ) -> Result<(), RefusalReason> {
+        if self.leaving {
+            return Err(RefusalReason::Leaving);
+        }
+        let at_once = request.wait_ms == Some(0);
+        if at_once && (self.holder.is_some() || !self.waiting.is_empty()) {
+            return Err(RefusalReason::Busy);
+        }
+        if self.waiting.len() >= MAX_WAITING {
+            return Err(RefusalReason::Crowded);
+        }
+        self.waiting
+            .push_back(Waiter::new(now, client, request, heartbeat));
+        Ok(())
+    }
+
+    /// Whether [`settle`](Self::settle) would do nothing.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let nobody = self.holder.is_none() && self.waiting.is_empty();
+        nobody && !self.wanted && self.yielding.is_none()
+    }
+
+    /// Whether a client of this machine holds the token.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.holder.is_some()
+    }
+
+    /// Whether a client holds the token or waits for it.
+    #[must_use]
+    pub fn concerns(&self, client: ClientId) -> bool {
+        self.holds(client) || self.waiting.iter().any(|waiter| waiter.client == client)
+    }
+
+    /// Whether a client holds the token.
+    #[must_use]
+    pub fn holds(&self, client: ClientId) -> bool {
+        self.holder
+            .as_ref()
+            .is_some_and(|holder| holder.client == client)
+    }
+
+    /// The token that is held here.
+    #[must_use]
+    pub fn held(&self) -> Option<Token> {
+        let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
+        holder.map(|holder| holder.token)
+    }
+
+    /// A client wants the token no more, or is gone. Whether it had it or waited for it.
+    pub fn release(&mut self, client: ClientId) -> bool {
+        if self.holds(client) {
+            self.holder = None;
+            return true;
+        }
+        let before = self.waiting.len();
+        self.waiting.retain(|waiter| waiter.client != client);
+        self.waiting.len() < before
+    }
+
+    /// The token is to go to another member as soon as its holder here has let go.
+    pub fn yield_to(&mut self, to: Option<MacAddr>) {
+        self.yielding = Some(to);
+    }
+
+    /// The daemon shuts down: nobody is granted the token any more.
+    pub fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// When [`settle`](Self::settle) is to be called at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let holder = self.holder.iter().filter_map(Holder::deadline);
+        let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);
+        holder.chain(waiting).min()
+    }
+
+    /// Tells the clients what has become of them, and returns what the machine is to do. To be
+    /// called again, with what the machine knows then, until it returns nothing.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        facts: &Facts,
+        tell: &mut impl FnMut(ClientId, &str, Notice),
+    ) -> Option<Command> {
+        self.look_after_holder(now, facts, tell);
+        self.refuse_the_impatient(now, tell);
+        if self.holder.is_some() {
+            return self.want();
+        }
+        if let Some(to) = self.yielding.take().filter(|_| facts.token.is_some()) {
+            return Some(Command::Yield(to));
+        }
+        if self.waiting.is_empty() {
+            self.served = None;
+            return std::mem::take(&mut self.wanted).then_some(Command::WorkDone);
+        }
+        let Some(token) = facts.token else {
+            return self.want();
+        };
+        if self.served == Some(token) && facts.others_want {
+            // One grant for each turn of this node, as the others have one in theirs.
+            return std::mem::take(&mut self.wanted).then_some(Command::WorkDone);
+        }
+        if let Some(waiter) = self.waiting.pop_front() {
+            let until = facts.lease_until;
+            self.served = Some(token);
+            tell(
+                waiter.client,
+                &waiter.label,
+                Notice::Granted { token, until },
+            );
+            self.holder = Some(Holder::new(now, waiter, token, until));
+        }
+        self.want()
+    }
+
+    /// Who holds the token here, then who waits for it, in order.
+    pub fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
+        let holder = self.holder.iter().map(move |holder| holder.status(now));
+        holder.chain(self.waiting.iter().map(move |waiter| waiter.status(now)))
+    }
+
+    fn want(&mut self) -> Option<Command> {
+        (!std::mem::replace(&mut self.wanted, true)).then_some(Command::WantToken)
+    }
+
+    fn look_after_holder(
+        &mut self,
+        now: Instant,
+        facts: &Facts,
+        tell: &mut impl FnMut(ClientId, &str, Notice),
+    ) {
+        let (leaving, yielding) = (self.leaving, self.yielding.is_some());
+        let Some(holder) = &mut self.holder else {
+            return;
+        };
+        let client = holder.client;
+        if facts.token != Some(holder.token) {
+            if holder.ends_by.is_none() {
+                let why = Self::loss(facts);
+                let until = match why {
+                    // Its new holder has it already.
+                    LossReason::StrongerToken => now,
+                    _ => holder.until,
+                };
+                tell(client, &holder.label, Notice::Lost { why, until });
+            }
+            self.holder = None;
+            return;
+        }
+        if let Some(ends_by) = holder.ends_by {
+            if ends_by <= now {
+                self.holder = None;
+            }
+            return;
+        }
+        let ending = if leaving {
+            Some((LossReason::Shutdown, now + NOTICE))
+        } else if yielding {
+            Some((LossReason::Yield, now + NOTICE))
+        } else {
+            holder
+                .overdue(now)
+                .map(|until| (LossReason::MaxHold, until))
+        };
+        if let Some((why, until)) = ending {
+            let until = until.min(facts.lease_until.max(now));
+            holder.ends_by = Some(until);
+            tell(client, &holder.label, Notice::Lost { why, until });
+        } else if facts.lease_until > holder.until {
+            holder.until = facts.lease_until;
+            tell(
+                client,
+                &holder.label,
+                Notice::Renewed {
+                    until: holder.until,
+                },
+            );
+        }
+    }
+
+    const fn loss(facts: &Facts) -> LossReason {
+        match facts.state {
+            _ if !facts.link_up => LossReason::Link,
+            State::Looser | State::Generating => LossReason::Lease,
+            State::Owner | State::Waiter => LossReason::StrongerToken,
+        }
+    }
+
+    fn refuse_the_impatient(
+        &mut self,
+        now: Instant,
+        tell: &mut impl FnMut(ClientId, &str, Notice),
+    ) {
+        let leaving = self.leaving;
+        self.waiting.retain(|waiter| {
+            let why = if leaving {
+                RefusalReason::Leaving
+            } else if waiter.until.is_some_and(|until| until <= now) {
+                RefusalReason::Timeout
+            } else {
+                return true;
+            };
+            tell(waiter.client, &waiter.label, Notice::Refused(why));
+            false
+        });
+    }
+}
