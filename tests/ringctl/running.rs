@@ -76,8 +76,8 @@ fn the_command_inherits_nothing_that_is_ringctls() {
     // The listing itself has the directory open.
     let mut run = Running::run(&fake, &["--", "ls", "/proc/self/fd"]);
     let mut client = fake.grant(LONG);
-    assert_eq!(run.rest(), "0\n1\n2\n3\n");
     client.unlocked();
+    assert_eq!(run.rest(), "0\n1\n2\n3\n");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub fn keep() -> io::Result<()> {
         Bond::Command => None,
         Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
             Ok(bound) => Some(bound),
-            Err(why) => return caller.send(&Note::NotAcquired(Why::Error(why))),
+            Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
         },
     };
     let connected = connect(&task);
