@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -88,15 +89,17 @@ impl Supervisor {
     }
 
     fn until_end(&mut self) -> io::Result<u8> {
+        // Something may have been said together with the grant.
+        self.hear_keeper()?;
         loop {
             if let Some(code) = self.look()? {
+                // What was said before the end counts, be it heard after it.
+                self.poller.wait(Some(Duration::ZERO))?;
+                self.hear_keeper()?;
                 return Ok(code);
             }
-            self.heed_keeper()?;
             self.poller.wait(None)?;
-            if self.poller.ready().any(|ready| ready.key == KEEPER) {
-                self.keeper.listen();
-            }
+            self.hear_keeper()?;
             while let Some(signal) = self.signals.next() {
                 match signal {
                     Signal::SIGCHLD => {}
@@ -107,7 +110,10 @@ impl Supervisor {
         }
     }
 
-    fn heed_keeper(&mut self) -> io::Result<()> {
+    fn hear_keeper(&mut self) -> io::Result<()> {
+        if self.poller.ready().any(|ready| ready.key == KEEPER) {
+            self.keeper.listen();
+        }
         while let Some(note) = self.keeper.next() {
             match note {
                 Note::Go => self.gate.open(),
