@@ -42,8 +42,7 @@ impl Signals {
     /// The process has too many files open.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
-        let delivery =
-            SignalDelivery::with_pipe(read, write, SignalOnly::default(), &[] as &[i32])?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, &[] as &[i32])?;
         let signals = Self {
             delivery,
             came: VecDeque::new(),

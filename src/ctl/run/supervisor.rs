@@ -28,8 +28,8 @@ pub(super) struct Supervisor {
     poller: Poller,
     /// Whether the command has been given the terminal.
     has_terminal: bool,
-    /// Whether the keeper is known to be gone.
-    is_alone: bool,
+    /// The command's processes, when they had to be ended without the keeper.
+    tree: Option<Tree>,
     /// Why the lock is lost, as a sentence.
     lost: Option<String>,
 }
@@ -64,7 +64,7 @@ impl Supervisor {
             cgroup,
             poller,
             has_terminal,
-            is_alone: false,
+            tree: None,
             lost: None,
         })
     }
@@ -123,10 +123,10 @@ impl Supervisor {
                 _ => {}
             }
         }
-        if self.keeper.is_gone() && !self.is_alone {
-            self.is_alone = true;
+        if self.keeper.is_gone() && self.tree.is_none() {
             self.poller.remove(&self.keeper)?;
-            Tree::of(self.gate.pid(), self.cgroup.take()).kill();
+            let tree = Tree::of(self.gate.pid(), self.cgroup.take());
+            self.tree.insert(tree).kill();
             self.lost
                 .get_or_insert_with(|| "the process that held it was killed".to_owned());
         }
