@@ -89,7 +89,8 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
 /// The answer to a request; what the daemon says of itself in between is no answer.
 fn exchange(daemon: &mut Lines, request: &Request) -> Result<Reply, Error> {
     let gone = || Error::Gone("ringd has hung up; has it ended?".to_owned());
-    daemon.send(request).map_err(|_| gone())?;
+    // A daemon that has no room for one more client says so and hangs up without reading.
+    let _ = daemon.send(request);
     loop {
         match daemon.wait().ok_or_else(gone)? {
             Reply::Renewed(_) => {}

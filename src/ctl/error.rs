@@ -114,6 +114,11 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
+            Self::Fencing(FencingError::Stale { .. }) => STALE,
+            Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } | Self::Gone(_) => 3,
+            Self::Several { .. } => 4,
+            Self::NotAcquired { code, .. } => *code,
+            Self::Lost(_) => LOST,
             Self::Exchange { .. }
             | Self::Reply { .. }
             | Self::Unexpected(_)
@@ -125,13 +130,8 @@ impl Error {
             | Self::Input(_)
             | Self::NoToken
             | Self::Token(_)
+            | Self::Fencing(_)
             | Self::System(_) => 1,
-            Self::Fencing(FencingError::Stale { .. }) => STALE,
-            Self::Fencing(_) => 1,
-            Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } | Self::Gone(_) => 3,
-            Self::Several { .. } => 4,
-            Self::NotAcquired { code, .. } => *code,
-            Self::Lost(_) => LOST,
         }
     }
 }

@@ -79,7 +79,8 @@ impl News {
         };
         let mut stream = client::endless_stream(socket)?;
         let line = to_line(&Request::Watch { from }).map_err(io::Error::other);
-        stream.write_all(&line.map_err(fail)?).map_err(fail)?;
+        // A daemon that has no room for one more client says so and hangs up without reading.
+        let _ = stream.write_all(&line.map_err(fail)?);
         Ok(Self {
             reader: BufReader::new(stream),
             line: String::new(),

@@ -43,21 +43,25 @@ pub(super) fn read(bytes: &[u8]) -> Option<Slots> {
     let mut slots = bytes.chunks(SLOT);
     let first = slots.next().and_then(read_slot);
     let second = slots.next().and_then(read_slot);
-    // `None`, no token, is less than every token.
+    // A slot that is torn is less than every whole one.
     let second_is_newer = second > first;
     Some(Slots {
-        newest: first.max(second)?,
+        newest: first.max(second)?.0,
         next: if second_is_newer { 0 } else { SLOT },
     })
 }
 
-fn read_slot(bytes: &[u8]) -> Option<Option<FencingToken>> {
+/// What a whole slot says. No token is less than every token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Whole(Option<FencingToken>);
+
+fn read_slot(bytes: &[u8]) -> Option<Whole> {
     let line = str::from_utf8(bytes).ok()?;
     let token = match line.split_once(' ')?.0 {
         NONE => None,
         token => Some(token.parse().ok()?),
     };
-    (bytes == slot(token)).then_some(token)
+    (bytes == slot(token)).then_some(Whole(token))
 }
 
 #[cfg(test)]

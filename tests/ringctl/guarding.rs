@@ -53,8 +53,14 @@ fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have
     let mut first = Running::start(first.stdin(Stdio::piped()));
     assert_eq!(first.line(), "works");
     let mut second = Running::start(&mut guard(&record, NEWER, &["echo", "works"]));
-    let waits = format!("/proc/{}/wchan", second.pid());
-    while !std::fs::read_to_string(&waits).unwrap().contains("lock") {
+    let pid = second.pid().to_string();
+    // Who waits for a lock is listed behind an arrow.
+    let waits = |line: &str| line.contains("->") && line.split(' ').any(|word| word == pid);
+    while !std::fs::read_to_string("/proc/locks")
+        .unwrap()
+        .lines()
+        .any(waits)
+    {
         std::thread::yield_now();
     }
     first.close_input();

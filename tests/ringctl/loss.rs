@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
 use crate::fake::{Fake, LONG, boot_time};
-use crate::program::Running;
+use crate::program::{Running, Witness};
 
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
@@ -36,11 +36,13 @@ fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
 #[test]
 fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, STUBBORN);
+    let witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(STUBBORN));
     let mut client = fake.grant(LONG);
+    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
-    run.rest();
+    seen.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     assert_eq!(run.code(), Some(75));
@@ -53,7 +55,6 @@ fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
     let mut client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LONG);
-    run.rest();
     client.unlocked();
     assert_eq!(run.code(), Some(75));
 }
@@ -61,11 +62,13 @@ fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
 #[test]
 fn no_time_is_left_when_the_lease_is_past() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, STUBBORN);
+    let witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(STUBBORN));
     let mut client = fake.grant(LONG);
+    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     client.lose(Duration::ZERO);
-    run.rest();
+    seen.wait_for_end();
     client.unlocked();
     assert_eq!(run.code(), Some(75));
 }
@@ -74,15 +77,17 @@ fn no_time_is_left_when_the_lease_is_past() {
 fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
     for line in [POLITE, STUBBORN] {
         let fake = Fake::new();
-        let mut run = Running::shell(&fake, line);
+        let witness = Witness::new(&fake);
+        let mut run = Running::shell(&fake, &witness.seeing(line));
         let mut client = fake.client();
         client.request();
         let until = client.grant(LEASE);
+        let mut seen = witness.open();
         assert_eq!(run.line(), "ready");
-        let rest = run.rest();
+        seen.wait_for_end();
         assert!(boot_time() < until, "its last process ended too late");
-        assert_eq!(rest == "told\n", line == POLITE, "it is told first");
         client.unlocked();
+        assert_eq!(run.line() == "told", line == POLITE, "it is told first");
         assert_eq!(run.code(), Some(75));
     }
 }
@@ -110,8 +115,8 @@ fn a_command_that_is_stopped_is_ended_too() {
     let mut client = fake.grant(LONG);
     run.line();
     client.lose(LEASE);
-    assert_eq!(run.rest(), "told\n");
     client.unlocked();
+    assert_eq!(run.line(), "told");
     assert_eq!(run.code(), Some(75));
 }
 
@@ -133,13 +138,15 @@ fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
 #[test]
 fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, STUBBORN);
+    let witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(STUBBORN));
     let mut client = fake.client();
     client.request();
     let until = client.grant(LEASE);
+    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     run.signal(Signal::SIGSTOP);
-    run.rest();
+    seen.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     run.signal(Signal::SIGCONT);
@@ -161,11 +168,13 @@ fn the_death_of_the_keeper_ends_the_command() {
 fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
     let fake = Fake::new();
     let line = "setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait";
-    let mut run = Running::shell(&fake, line);
+    let witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(line));
     let mut client = fake.grant(LONG);
+    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
-    run.rest();
+    seen.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     assert_eq!(run.code(), Some(75));
@@ -180,7 +189,6 @@ fn a_lock_that_is_lost_at_once_starts_no_command() {
         client.request();
         client.grant(lease);
         client.lose(Duration::ZERO);
-        run.rest();
         client.unlocked();
         assert_eq!(run.code(), Some(75));
     }

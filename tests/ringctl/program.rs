@@ -1,12 +1,15 @@
 //! `ringctl` as a process.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 
 use crate::fake::Fake;
 
@@ -92,5 +95,37 @@ impl Running {
     pub fn killed_by(&mut self) -> Option<Signal> {
         let signal = self.end().0.signal();
         signal.map(|signal| Signal::try_from(signal).expect("a signal"))
+    }
+}
+
+/// A pipe that a command and all that it starts have open, and nobody else.
+pub struct Witness(PathBuf);
+
+impl Witness {
+    pub fn new(fake: &Fake) -> Self {
+        let path = fake.file("witness");
+        mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
+        Self(path)
+    }
+
+    /// The line of shell that has it open.
+    pub fn seeing(&self, line: &str) -> String {
+        format!("exec 8> {}; {line}", self.0.display())
+    }
+
+    /// Waits for the command to open it.
+    pub fn open(&self) -> Seen {
+        Seen(File::open(&self.0).expect("it is there"))
+    }
+}
+
+/// A pipe that a command has open.
+pub struct Seen(File);
+
+impl Seen {
+    /// Waits until nothing of the command is left.
+    pub fn wait_for_end(&mut self) {
+        let read = self.0.read(&mut [0]).expect("it is open");
+        assert_eq!(read, 0, "nothing is written to it");
     }
 }

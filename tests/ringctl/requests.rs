@@ -165,7 +165,6 @@ fn a_state_is_waited_for() {
     let mut wait = start(&fake, &["wait", "WAITER", "-w", "0.1"]);
     let mut client = fake.client();
     client.request();
-    client.say(&event(1, "LOOSER", "GENERATING"));
     assert_eq!(wait.code(), Some(1));
 
     let mut wait = start(&fake, &["wait", "WAITER"]);

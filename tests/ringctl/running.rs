@@ -1,7 +1,7 @@
 //! `ringctl run` when nothing goes wrong, and when there is no lock.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -73,11 +73,12 @@ fn the_command_is_told_about_the_lock() {
 #[test]
 fn the_command_inherits_nothing_that_is_ringctls() {
     let fake = Fake::new();
-    // The listing itself has the directory open.
-    let mut run = Running::run(&fake, &["--", "ls", "/proc/self/fd"]);
-    let mut client = fake.grant(LONG);
-    assert_eq!(run.rest(), "0\n1\n2\n3\n");
-    client.unlocked();
+    let list = ["ls", "/proc/self/fd"];
+    let mut plain = Command::new(list[0]);
+    let mut plain = Running::start(plain.arg(list[1]).stdin(Stdio::null()));
+    let mut run = Running::run(&fake, &list);
+    fake.grant(LONG).unlocked();
+    assert_eq!(run.rest(), plain.rest());
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn signals_are_passed_on_to_the_command() {
 fn a_command_that_a_signal_ended_has_the_exit_code_of_that() {
     for signal in FATAL {
         let fake = Fake::new();
-        let mut run = Running::shell(&fake, "echo ready; sleep 1000");
+        let mut run = Running::shell(&fake, "echo ready; exec sleep 1000");
         let mut client = fake.grant(LONG);
         assert_eq!(run.line(), "ready");
         run.signal(signal);

@@ -86,8 +86,9 @@ impl Drop for Shell {
     }
 }
 
-/// Asks for a line, when it has said that it is there.
-const READER: &str = "echo pid:$$; read line </dev/tty; echo line:$line";
+/// Asks for a line, when it has said that it is there. What it says then is not to be found in
+/// what the shell says of it.
+const READER: &str = "echo pid:$$; read line </dev/tty; echo li\"\"ne:$line";
 
 fn is_stopped(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
@@ -164,14 +165,15 @@ fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads() {
 fn ctrl_z_stops_a_command_in_a_pipeline() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
-    shell.types("run -c 'echo pid:$$; sleep 1000; echo line:over' | cat\n");
+    shell
+        .types("run -c 'trap \"echo on\" CONT; echo pid:$$; while :; do sleep 1000 & wait $!; done' | cat\n");
     let mut client = fake.grant(LONG);
     let pid = shell.shows_word_after("pid:");
     shell.types(CTRL_Z);
     shell.shows("Stopped");
     assert!(is_stopped(&pid));
     shell.types("fg\n");
-    shell.shows("run");
+    shell.shows("on\r\n");
     shell.types(CTRL_C);
     client.unlocked();
     shell.types("echo code:${PIPESTATUS[0]}\n");

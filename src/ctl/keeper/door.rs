@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::lines::Lines;
 
 /// How long a visitor may take to say what it wants. The work of the keeper waits for it.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A keeper's door.
 pub(super) struct Door {

@@ -44,7 +44,7 @@ pub fn keep() -> io::Result<()> {
         Bond::Command => None,
         Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
             Ok(bound) => Some(bound),
-            Err(why) => return caller.send(&Note::NotAcquired(Why::Error(why))),
+            Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
         },
     };
     let connected = connect(&task);
@@ -76,11 +76,8 @@ fn detach() -> io::Result<()> {
 
 fn connect(task: &Task) -> Result<Lines, Error> {
     let mut daemon = client::endless(&task.socket)?;
-    let asked = daemon.send(&Request::Lock(task.lock.clone()));
-    asked.map_err(|source| Error::Exchange {
-        path: task.socket.clone(),
-        source,
-    })?;
+    // A daemon that has no room for one more client says so and hangs up without reading.
+    let _ = daemon.send(&Request::Lock(task.lock.clone()));
     Ok(daemon)
 }
 

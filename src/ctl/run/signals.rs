@@ -6,8 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use nix::sys::signal::{SigSet, Signal, raise};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::getpgrp;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use signal_hook::low_level::emulate_default_handler;
@@ -41,8 +42,7 @@ impl Signals {
     /// The process has too many files open.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
-        let delivery =
-            SignalDelivery::with_pipe(read, write, SignalOnly::default(), &[] as &[i32])?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, &[] as &[i32])?;
         let signals = Self {
             delivery,
             came: VecDeque::new(),
@@ -111,7 +111,8 @@ impl Signals {
         self.came.pop_front()
     }
 
-    /// Stops this process as `signal` would. Returns when it goes on; false: it was not stopped,
+    /// Stops this process and its group, as the terminal does with `signal`: a shell takes a job
+    /// for stopped when all of it is. Returns when it goes on; false: it was not stopped,
     /// since no shell is there that could let it go on.
     ///
     /// # Errors
@@ -119,7 +120,7 @@ impl Signals {
     pub(super) fn stop_self(&mut self, signal: Signal) -> io::Result<bool> {
         self.drain();
         self.came.retain(|&came| came != Signal::SIGCONT);
-        raise(signal)?;
+        killpg(getpgrp(), signal)?;
         let set = SigSet::from(signal);
         set.thread_unblock()?;
         if signal != Signal::SIGTTIN {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -27,8 +28,8 @@ pub(super) struct Supervisor {
     poller: Poller,
     /// Whether the command has been given the terminal.
     has_terminal: bool,
-    /// Whether the keeper is known to be gone.
-    is_alone: bool,
+    /// The command's processes, when they had to be ended without the keeper.
+    tree: Option<Tree>,
     /// Why the lock is lost, as a sentence.
     lost: Option<String>,
 }
@@ -63,7 +64,7 @@ impl Supervisor {
             cgroup,
             poller,
             has_terminal,
-            is_alone: false,
+            tree: None,
             lost: None,
         })
     }
@@ -88,15 +89,17 @@ impl Supervisor {
     }
 
     fn until_end(&mut self) -> io::Result<u8> {
+        // Something may have been said together with the grant.
+        self.hear_keeper()?;
         loop {
             if let Some(code) = self.look()? {
+                // What was said before the end counts, be it heard after it.
+                self.poller.wait(Some(Duration::ZERO))?;
+                self.hear_keeper()?;
                 return Ok(code);
             }
-            self.heed_keeper()?;
             self.poller.wait(None)?;
-            if self.poller.ready().any(|ready| ready.key == KEEPER) {
-                self.keeper.listen();
-            }
+            self.hear_keeper()?;
             while let Some(signal) = self.signals.next() {
                 match signal {
                     Signal::SIGCHLD => {}
@@ -107,7 +110,10 @@ impl Supervisor {
         }
     }
 
-    fn heed_keeper(&mut self) -> io::Result<()> {
+    fn hear_keeper(&mut self) -> io::Result<()> {
+        if self.poller.ready().any(|ready| ready.key == KEEPER) {
+            self.keeper.listen();
+        }
         while let Some(note) = self.keeper.next() {
             match note {
                 Note::Go => self.gate.open(),
@@ -117,10 +123,10 @@ impl Supervisor {
                 _ => {}
             }
         }
-        if self.keeper.is_gone() && !self.is_alone {
-            self.is_alone = true;
+        if self.keeper.is_gone() && self.tree.is_none() {
             self.poller.remove(&self.keeper)?;
-            Tree::of(self.gate.pid(), self.cgroup.take()).kill();
+            let tree = Tree::of(self.gate.pid(), self.cgroup.take());
+            self.tree.insert(tree).kill();
             self.lost
                 .get_or_insert_with(|| "the process that held it was killed".to_owned());
         }
