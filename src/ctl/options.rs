@@ -273,14 +273,14 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether it is reached with this state, or this event.
-    pub(super) fn is(self, state: &str, event: Option<&str>) -> bool {
+    /// Whether it is reached in this state, with a client that holds the token or not.
+    pub(super) fn is(self, state: &str, held: bool) -> bool {
         match self {
             Self::Owner => state == "OWNER",
             Self::Waiter => state == "WAITER",
             Self::Looser => state == "LOOSER",
             Self::Generating => state == "GENERATING",
-            Self::Held => event == Some("lock_granted"),
+            Self::Held => held,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::options::Target;
 use super::{Error, client};
-use crate::control::{EventMessage, Reply, Request, Snapshot, TokenStatus, to_line};
+use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus, to_line};
 
 /// Prints what happens, until the daemon ends.
 ///
@@ -53,8 +53,11 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
     let mut news = News::from(socket, None)?;
     while let Some((_, reply)) = news.next(deadline)? {
         let is_reached = match reply {
-            Reply::Snapshot(snapshot) => target.is(&snapshot.status.state, None),
-            Reply::Event(event) => target.is(&event.state, Some(&event.event)),
+            Reply::Snapshot(snapshot) => {
+                let Status { state, clients, .. } = &snapshot.status;
+                target.is(state, clients.iter().any(|client| client.holds))
+            }
+            Reply::Event(event) => target.is(&event.state, event.event == "lock_granted"),
             Reply::Error(why) => return Err(Error::Refused(why)),
             _ => false,
         };

@@ -12,28 +12,31 @@ const ONE_IN: u32 = 10;
 /// Work in short bursts is done at once; what goes on gets a tenth of the time.
 #[derive(Debug, Default)]
 pub struct Share {
-    /// How much was done and is not made up for yet, at the time of `since`.
-    owed: Duration,
-    since: Instant,
+    /// When the work so far is a tenth of the time.
+    even: Instant,
+    resume: Option<Instant>,
 }
 
 impl Share {
     /// Work was done from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
-        let made_up = start.since(self.since) / ONE_IN;
-        self.owed = self.owed.saturating_sub(made_up) + end.since(start);
-        self.since = end;
+        self.even = self.even.max(start) + end.since(start) * ONE_IN;
+        let resume = self.even.before(AT_ONCE * ONE_IN);
+        self.resume = (resume > end).then_some(resume);
     }
 
     /// When work may be done again; `None`: at any time.
-    pub fn resume(&self) -> Option<Instant> {
-        let too_much = self.owed.checked_sub(AT_ONCE)?;
-        Some(self.since + too_much * (ONE_IN - 1))
+    pub const fn resume(&self) -> Option<Instant> {
+        self.resume
     }
 
     /// Whether work may be done at `now`.
-    pub fn is_due(&self, now: Instant) -> bool {
-        self.resume().is_none_or(|resume| now >= resume)
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        if self.resume.is_some_and(|resume| now < resume) {
+            return false;
+        }
+        self.resume = None;
+        true
     }
 }
 
@@ -49,8 +52,8 @@ mod tests {
         let at = Instant::from_nanos;
         let mut share = Share::default();
         share.charge(at(100 * MS), at(100 * MS + MS / 2));
-        assert!(share.is_due(at(100 * MS + MS / 2)));
         assert_eq!(share.resume(), None);
+        assert!(share.is_due(at(100 * MS + MS / 2)));
     }
 
     #[test]
@@ -58,9 +61,10 @@ mod tests {
         let at = Instant::from_nanos;
         let mut share = Share::default();
         share.charge(at(100 * MS), at(102 * MS));
-        assert_eq!(share.resume(), Some(at(111 * MS)));
-        assert!(!share.is_due(at(111 * MS - 1)) && share.is_due(at(111 * MS)));
-        let (mut now, mut used) = (111 * MS, 0);
+        assert_eq!(share.resume(), Some(at(110 * MS)));
+        assert!(!share.is_due(at(110 * MS - 1)) && share.is_due(at(110 * MS)));
+        assert_eq!(share.resume(), None, "it is made up for");
+        let (mut now, mut used) = (110 * MS, 0);
         while now < 10_000 * MS {
             share.charge(at(now), at(now + MS));
             used += MS;

@@ -28,6 +28,7 @@ pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
             "  and {more} more: ringctl status --json lists them all"
         )?;
     }
+    clients(status, out)?;
     constants(&status.constants, out)?;
     counters(&status.counters, out)
 }
@@ -62,6 +63,23 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
     ];
     for (name, value) in lines {
         writeln!(out, "{name:<13}{value}")?;
+    }
+    Ok(())
+}
+
+/// Who on this machine holds the token, or waits for it.
+fn clients(status: &Status, out: &mut impl Write) -> io::Result<()> {
+    if status.clients.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nClients ({})", status.clients.len())?;
+    for client in status.clients.iter().take(LISTED) {
+        let pid = client
+            .pid
+            .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+        let does = if client.holds { "holds" } else { "waits" };
+        let since = short(client.since_ns);
+        writeln!(out, "  {does} for {since}, process {pid} {}", client.label)?;
     }
     Ok(())
 }

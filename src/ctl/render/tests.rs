@@ -1,5 +1,5 @@
 use super::{short, status};
-use crate::control::{ConstantsStatus, Counters, MemberStatus, Status, TokenStatus};
+use crate::control::{ClientStatus, ConstantsStatus, Counters, MemberStatus, Status, TokenStatus};
 
 fn member(last: u8) -> MemberStatus {
     MemberStatus {
@@ -32,6 +32,7 @@ fn example() -> Status {
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),
         ring_hash: "00000000deadbeef".to_owned(),
+        clients: vec![client("backup", true), client("report", false)],
         constants: ConstantsStatus {
             heartbeat_ns: 100_000_000,
             waiter_timeout_ns: 400_000_000,
@@ -45,6 +46,27 @@ fn example() -> Status {
         },
         counters,
     }
+}
+
+fn client(label: &str, holds: bool) -> ClientStatus {
+    ClientStatus {
+        label: label.to_owned(),
+        pid: Some(4711),
+        holds,
+        since_ns: 12_345_678,
+    }
+}
+
+#[test]
+fn who_holds_the_token_here_and_who_waits_for_it_is_listed_in_order() {
+    let text = text(&example());
+    let [holds, waits] = ["holds for 12.3ms", "waits for 12.3ms"]
+        .map(|what| text.lines().position(|line| line.contains(what)));
+    assert!(holds.is_some() && holds < waits, "{text}");
+    assert!(text.contains("4711") && text.contains("backup") && text.contains("report"));
+    let mut nobody = example();
+    nobody.clients.clear();
+    assert!(!self::text(&nobody).contains("Clients"));
 }
 
 fn text(shown: &Status) -> String {

@@ -174,7 +174,7 @@ fn one_client_too_many_is_told_so_and_the_others_stay() {
             .all(|client| take(client) == (String::new(), false))
     );
     drop(clients);
-    rig.rounds(1);
+    rig.rounds(MAX_CLIENTS / ACCEPTED);
     assert!(is_served(&mut rig));
 }
 

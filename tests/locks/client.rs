@@ -1,0 +1,60 @@
+//! A client of the control socket, line by line (`docs/control.md`).
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+/// Longer than any answer takes that is to come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Client {
+    reader: BufReader<UnixStream>,
+}
+
+impl Client {
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(socket).context("nobody listens")?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self {
+            reader: BufReader::new(stream),
+        })
+    }
+
+    pub fn say(&mut self, request: &Value) -> Result<()> {
+        let line = format!("{request}\n");
+        Ok(self.reader.get_mut().write_all(line.as_bytes())?)
+    }
+
+    /// The next line, whatever it is; an error if there is none any more.
+    pub fn hear(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line)?;
+        ensure!(!line.is_empty(), "it hung up");
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// The next line that is no renewal; it must be of this kind.
+    pub fn hears(&mut self, kind: &str) -> Result<Value> {
+        loop {
+            let mut said = self.hear()?;
+            if let Some(value) = said.get_mut(kind) {
+                return Ok(value.take());
+            }
+            ensure!(said.get("renewed").is_some(), "{said} instead of {kind}");
+        }
+    }
+
+    /// Asks for the lock, for as long as it takes.
+    pub fn lock(&mut self, label: &str) -> Result<()> {
+        self.say(&json!({"request": "lock", "label": label}))
+    }
+
+    pub fn unlock(&mut self) -> Result<()> {
+        self.say(&json!({"request": "unlock"}))?;
+        self.hears("unlocked").map(drop)
+    }
+}
