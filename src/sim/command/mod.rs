@@ -85,10 +85,10 @@ fn shorten<M: Subject>(
     });
     bar.finish_and_clear();
     rule.text().clone_into(&mut short.about);
-    let path = files::keep_schedule(keep, &short)?;
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;
     tell_story::<M>(&short, out)?;
+    let path = files::keep_schedule(keep, &short)?;
     let path = path.display();
     writeln!(out, "\nTo see it again: ringd sim --schedule {path}")?;
     Ok(())
