@@ -16,6 +16,8 @@ pub(super) struct Peer {
     pub(super) wants: bool,
     /// It is new and is still to be answered with PING.
     pub(super) owed_ping: bool,
+    /// It has said itself that it has no ip.
+    pub(super) has_none: bool,
     /// There is more to remember of it: [`Notes`].
     pub(super) noted: bool,
 }
@@ -43,6 +45,7 @@ impl Default for Peer {
             penalty: Penalty::default(),
             wants: false,
             owed_ping: false,
+            has_none: false,
             noted: false,
         }
     }

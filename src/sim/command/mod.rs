@@ -108,6 +108,10 @@ fn many<M: Subject>(
     seeds: std::ops::Range<u64>,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
+    if let Some(directory) = &options.record {
+        // Better now than after hours.
+        files::make(directory)?;
+    }
     let (sum, failed) = many::run::<M>(seeds, |seed| options.settings(seed));
     report::many(out, options, &sum, &failed)?;
     let mut seen: Vec<Rule> = Vec::new();
