@@ -7,6 +7,10 @@ use crate::proto::penalty::Penalty;
 use crate::proto::time::Instant;
 
 /// What is remembered of every member: 16 bytes.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts that know nothing of each other"
+)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
     /// When its last frame came, in nanoseconds; [`NEVER`](Self::NEVER): none has.
