@@ -95,9 +95,9 @@ fn chart(
     if n.iter().all(|&(_, y)| (down..=up).contains(&y)) {
         chart.draw_series(DashedLineSeries::new(n, 4, 4, BLACK.stroke_width(1)))?;
         let style = ("sans-serif", 14).into_font().color(&BLACK);
-        // In the middle, where no curve ends.
-        let middle = (3.0 * largest).sqrt();
-        let label = EmptyElement::at((middle, middle)) + Text::new("n", (8, 4), style);
+        // Not at the right, where the curves end.
+        let at = 3.0 * (largest / 3.0).powf(0.6);
+        let label = EmptyElement::at((at, at)) + Text::new("n", (-4, -20), style);
         chart.draw_series(std::iter::once(label))?;
     }
     area.present()?;

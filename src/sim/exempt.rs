@@ -22,6 +22,8 @@ pub(super) struct Exemptions {
     forgetful: BTreeSet<MacAddr>,
     /// Forgetful nodes that may have lived some of their past once more.
     rewound: BTreeSet<MacAddr>,
+    /// Bits of tokens have flipped.
+    flipped: bool,
     /// Tokens may be ahead of a wall clock.
     floor_is_void: bool,
     tainted: BTreeSet<Chain>,
@@ -35,10 +37,11 @@ impl Exemptions {
         self.shared.insert(mac);
     }
 
-    /// Whether two chains may have one name. A node that knows the one takes the other for its past,
-    /// and refuses it without a word to its holder: the token is lost once more, when it gets there.
+    /// Whether two chains may have one name, or one chain two pasts. A node that knows the stronger
+    /// takes the other for its past, and refuses it without a word to its holder: the token is lost
+    /// once more, when it gets there.
     pub(super) fn names_clash(&self) -> bool {
-        !self.shared.is_empty()
+        !self.shared.is_empty() || self.flipped
     }
 
     /// The node has lost its state file: it numbers its chains from 1 again. The wall clock keeps
@@ -69,6 +72,7 @@ impl Exemptions {
     /// progress may be ahead of all clocks, see [`set_clock`](Self::set_clock).
     pub(super) fn corrupt(&mut self, token: &Token) {
         self.floor_is_void = true;
+        self.flipped = true;
         self.taint(token);
     }
 

@@ -38,6 +38,24 @@ struct Bounds {
     patience: Duration,
 }
 
+/// Since when all tables are equal, as far as was looked.
+#[derive(Debug, Default)]
+struct Tables {
+    next: Duration,
+    since: Option<Duration>,
+}
+
+impl Tables {
+    fn look<M: Subject>(&mut self, world: &World<M>) {
+        let now = world.now();
+        if now >= self.next {
+            self.next = now + LOOK;
+            let equal = world.common_digest().is_some();
+            self.since = equal.then(|| self.since.unwrap_or(now));
+        }
+    }
+}
+
 impl Bounds {
     fn of(constants: &Constants, members: u32, latency: Duration) -> Self {
         let waiter = constants.waiter_timeout();
@@ -96,7 +114,9 @@ impl<M: Subject> World<M> {
         let elections = 1 + u32::from(self.books.checks.exempt.names_clash());
         let limit = bounds.one_owner * elections;
         let mut since = self.has_one_owner().then_some(begin);
+        let mut tables = Tables::default();
         self.run_watching(limit + bounds.patience, |world| {
+            tables.look(world);
             since = match since {
                 _ if !world.has_one_owner() => None,
                 None => Some(world.now()),
@@ -105,6 +125,9 @@ impl<M: Subject> World<M> {
             // A round of thousands of members takes minutes, in which nothing else would happen.
             since.is_none_or(|at| world.now() < at + SURE)
         });
+        let equal_after = self.books.stats.tables_equal_after;
+        let equal_since = tables.since.and_then(|at| at.checked_sub(begin));
+        self.books.stats.tables_equal_after = equal_after.or(equal_since);
         match since {
             Some(at) if at <= begin + limit => {
                 // The first time counts: later there is only a dead owner's place to fill.
@@ -138,9 +161,11 @@ impl<M: Subject> World<M> {
         self.phase("all tables are to be equal");
         while !self.over {
             if self.common_digest().is_some() {
-                self.books.stats.tables_equal_after = self.now().checked_sub(calm);
+                let after = self.books.stats.tables_equal_after;
+                self.books.stats.tables_equal_after = after.or(self.now().checked_sub(calm));
                 return;
             }
+            self.books.stats.tables_equal_after = None;
             if self.now() > calm + bounds.equal_tables {
                 let what = format!("not within {:?}", bounds.equal_tables);
                 return self.broken(Rule::EqualTables, what);
@@ -191,12 +216,19 @@ impl<M: Subject> World<M> {
 
     /// Invariant 4: the owner dies.
     fn replace(&mut self) {
+        let bounds = self.bounds();
+        // In the middle of a hand-over there is a successor already. Where all hand over without a
+        // pause it is as likely as not.
+        let rests = !self.constants.idle_hold.is_zero();
+        self.run_until(bounds.round, |world| match world.owners[..] {
+            [alone] => world.nodes[alone].may_use || !rests,
+            _ => false,
+        });
         let owner = self.owner();
         let Some(owner) = owner.filter(|_| self.live().count() > 1) else {
             return;
         };
         self.phase("the owner dies");
-        let bounds = self.bounds();
         let before = self.books.stats.broadcast;
         self.kill(owner);
         let replaced = self.run_until(bounds.replaced, |world| !world.owners.is_empty());

@@ -10,10 +10,17 @@ use crate::proto::time::nanos;
 
 /// No time of a schedule is longer.
 const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
+/// Nothing that lasts is longer.
+const MAX_SPAN_US: u64 = 60 * 1_000_000;
+/// The promises count on clocks whose rates differ by no more, in millionths.
+const MAX_RATE: u32 = 10_000;
+/// Wall clocks are set by no more: all dates stay within those that 64 bits of nanoseconds have.
+const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
 /// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
 /// world's time, nodes are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// What it shows, for the reader.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -74,13 +81,18 @@ impl Schedule {
         if !(1..=1 << 16).contains(&self.nodes) {
             return Err(format!("{} nodes: give 1 to 65,536", self.nodes));
         }
-        let (least, spread) = self.latency_us;
-        let actions = self.actions.iter().map(|action| action.at_us);
-        if actions
-            .chain([self.time_us, least, spread])
-            .any(|time| time > MAX_TIME_US)
-        {
+        let mut times = self.actions.iter().map(|action| action.at_us);
+        if times.any(|at| at > MAX_TIME_US) || self.time_us > MAX_TIME_US {
             return Err("a time of more than a year".into());
+        }
+        let (least, spread) = self.latency_us;
+        if least.max(spread) > MAX_SPAN_US {
+            return Err("a frame takes more than a minute".into());
+        }
+        let bad = |action: &&Action| !action.fault.is_possible();
+        if let Some(action) = self.actions.iter().find(bad) {
+            let what = serde_json::to_string(action).unwrap_or_default();
+            return Err(format!("{what}: out of range"));
         }
         self.constants().check().map_err(|error| error.to_string())
     }
@@ -208,6 +220,24 @@ impl Fault {
             Self::Want { .. } | Self::Data { .. } => FaultKind::Work,
             Self::Leave { .. } => FaultKind::Leave,
             Self::Address { .. } => FaultKind::Address,
+        }
+    }
+
+    /// Whether it is within what the world can play and the promises allow.
+    fn is_possible(&self) -> bool {
+        match *self {
+            Self::Drop { of_1000 }
+            | Self::Duplicate { of_1000 }
+            | Self::Corrupt { of_1000 }
+            | Self::Refuse { of_1000, .. } => of_1000 <= 1_000,
+            Self::Reorder { of_1000, by_us } => of_1000 <= 1_000 && by_us <= MAX_SPAN_US,
+            Self::Delay { by_us, jitter_us } => by_us.max(jitter_us) <= MAX_SPAN_US,
+            Self::Rate { millionths, .. } => millionths.unsigned_abs() <= MAX_RATE,
+            Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
+            Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
+            Self::Want { work_us, .. } => work_us <= MAX_SPAN_US,
+            Self::Constants { percent, .. } => (1..=10_000).contains(&percent),
+            _ => true,
         }
     }
 

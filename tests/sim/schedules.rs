@@ -23,10 +23,13 @@ macro_rules! schedules {
 }
 
 schedules! {
+    a_flipped_bit_that_strengthens_a_chain_costs_one_more_election,
     a_giver_asks_for_the_token_while_it_waits_for_an_answer,
+    a_member_without_an_ip_is_believed_though_a_table_has_lied,
     a_node_that_forgot_takes_old_offers_and_mints_from_them_again,
     a_node_that_was_leaving_when_the_faults_ended_is_started_again,
     a_node_without_its_state_file_mints_a_chain_of_an_old_name,
+    a_shared_address_costs_one_more_election,
     a_strong_token_of_flipped_bits_is_ahead_of_the_clock_of_one_that_forgets,
     a_twin_forgets_under_its_own_name_too,
     a_twin_parts_while_its_process_stands_still,

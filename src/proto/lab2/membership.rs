@@ -37,6 +37,7 @@ impl Lab2 {
         let Some(at) = self.table.find(envelope.from) else {
             return;
         };
+        self.table.peer_at(at).has_none = ip == NO_IP;
         if self.table.set_ip(at, ip) {
             self.event(Event::MemberMoved {
                 mac: envelope.from,
@@ -156,7 +157,8 @@ impl Lab2 {
         held: &Member,
         offered: &Member,
     ) -> ([u8; 16], bool) {
-        if held.ip == NO_IP || held.mac == envelope.from && offered.ip != NO_IP {
+        let own_word = held.mac == envelope.from && offered.ip != NO_IP;
+        if own_word || held.ip == NO_IP && !self.table.peers()[at].has_none {
             return (offered.ip, false);
         }
         if offered.ip == NO_IP {

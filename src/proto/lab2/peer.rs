@@ -7,6 +7,10 @@ use crate::proto::penalty::Penalty;
 use crate::proto::time::Instant;
 
 /// What is remembered of every member: 16 bytes.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts that know nothing of each other"
+)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
     /// When its last frame came, in nanoseconds; [`NEVER`](Self::NEVER): none has.
@@ -16,6 +20,8 @@ pub(super) struct Peer {
     pub(super) wants: bool,
     /// It is new and is still to be answered with PING.
     pub(super) owed_ping: bool,
+    /// It has said itself that it has no ip.
+    pub(super) has_none: bool,
     /// There is more to remember of it: [`Notes`].
     pub(super) noted: bool,
 }
@@ -43,6 +49,7 @@ impl Default for Peer {
             penalty: Penalty::default(),
             wants: false,
             owed_ping: false,
+            has_none: false,
             noted: false,
         }
     }

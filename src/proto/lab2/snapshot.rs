@@ -176,9 +176,10 @@ impl Writer {
             seen: _, // which the method tells in full
             wants,
             owed_ping,
+            has_none,
             noted,
         } = peer;
-        (penalty, wants, owed_ping, noted).hash(self);
+        (penalty, wants, owed_ping, has_none, noted).hash(self);
         self.within(peer.last_seen(), patience);
     }
 

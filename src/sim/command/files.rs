@@ -46,6 +46,17 @@ pub(super) fn read_schedule(path: &Path) -> Result<Schedule, Error> {
     Ok(schedule)
 }
 
+/// Makes a directory, and those that it is in.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn make(directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(|source| Error::Write {
+        path: directory.into(),
+        source,
+    })
+}
+
 /// Writes a schedule to a file of its own in the directory, and says which.
 ///
 /// # Errors

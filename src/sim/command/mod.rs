@@ -85,10 +85,10 @@ fn shorten<M: Subject>(
     });
     bar.finish_and_clear();
     rule.text().clone_into(&mut short.about);
-    let path = files::keep_schedule(keep, &short)?;
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;
     tell_story::<M>(&short, out)?;
+    let path = files::keep_schedule(keep, &short)?;
     let path = path.display();
     writeln!(out, "\nTo see it again: ringd sim --schedule {path}")?;
     Ok(())
@@ -108,6 +108,10 @@ fn many<M: Subject>(
     seeds: std::ops::Range<u64>,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
+    if let Some(directory) = &options.record {
+        // Better now than after hours.
+        files::make(directory)?;
+    }
     let (sum, failed) = many::run::<M>(seeds, |seed| options.settings(seed));
     report::many(out, options, &sum, &failed)?;
     let mut seen: Vec<Rule> = Vec::new();

@@ -64,11 +64,12 @@ pub struct Options {
     )]
     pub faults: Faults,
 
-    /// Keep frames.pcapng and events.jsonl of the run here; of many, those of failing ones.
+    /// Keep frames.pcapng and events.jsonl of the run here; of many, those of the
+    /// first seed that breaks each promise.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 
-    /// Run a schedule that was kept, instead of one that follows from a seed.
+    /// Run a schedule that was kept, as it is, instead of one that follows from a seed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
     pub schedule: Option<PathBuf>,
 }
@@ -116,6 +117,9 @@ fn after_help() -> String {
     format!("Kinds of fault:\n{kinds}\n{EXAMPLES}")
 }
 
+/// Those who take seeds by portions run on past the end, and must not come round to 0.
+const MAX_SEED: u64 = 1 << 63;
+
 fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or("give A..B, as in 0..1000")?;
     let number = |text: &str| {
@@ -125,6 +129,9 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     let seeds = number(from)?..number(to)?;
     if seeds.is_empty() {
         return Err("no seed is in it: B must be more than A".into());
+    }
+    if seeds.end > MAX_SEED {
+        return Err(format!("B is {MAX_SEED} at the most"));
     }
     Ok(seeds)
 }

@@ -57,7 +57,7 @@ fn faults(met: &[u64; FaultKind::ALL.len()]) -> String {
 }
 
 fn took(time: Option<Duration>) -> String {
-    time.map_or("-".into(), |time| format!("{time:.3?}"))
+    time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }
 
 /// One run.

@@ -8,7 +8,7 @@ use super::{Error, Options, run_machines};
 use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
 use crate::proto::time::{Instant, Now};
 use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
-use crate::sim::{Rule, Schedule, Subject, replay};
+use crate::sim::{Action, Fault, Rule, Schedule, Subject, replay};
 
 /// A machine that stores nothing any more once its interface has changed.
 struct Spoilt {
@@ -169,7 +169,31 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
     none.nodes = 1;
     none.latency_us = (u64::MAX, 0);
     std::fs::write(&path, none.to_text().unwrap()).unwrap();
+    assert!(refused().to_string().contains("a minute"), "{}", refused());
+    none.latency_us = (1, 1);
+    none.time_us = u64::MAX;
+    std::fs::write(&path, none.to_text().unwrap()).unwrap();
     assert!(refused().to_string().contains("a year"), "{}", refused());
+    none.time_us = 1;
+    let fault = Fault::Rate {
+        node: 0,
+        millionths: i32::MIN,
+    };
+    none.actions = vec![Action { at_us: 0, fault }];
+    std::fs::write(&path, none.to_text().unwrap()).unwrap();
+    assert!(refused().to_string().contains("\"rate\""), "{}", refused());
+    none.actions.clear();
+    let misspelt = none.to_text().unwrap().replace("stay_dead", "stay_death");
+    let misspelt = misspelt.replace("\"seed\"", "\"sed\": 1, \"seed\"");
+    std::fs::write(&path, misspelt).unwrap();
+    assert!(refused().to_string().contains("`sed`"), "{}", refused());
+}
+
+#[test]
+fn seeds_that_have_no_end_are_refused() {
+    let refused = |seeds: &str| Options::try_parse_from(["sim", "--seeds", seeds]).is_err();
+    assert!(refused("18446744073709551605..18446744073709551615") && refused("3..3"));
+    assert!(!refused("0..1000000"));
 }
 
 #[test]

@@ -51,6 +51,7 @@ enum Command {
     /// Count how often a live owner is deposed when only CPU is short.
     Alarms {
         /// How long each combination of heartbeat and load is watched.
+        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
         seconds: u64,
         /// A folder with ringd and ringctl; more than one are compared.
         #[arg(long, value_name = "DIR", default_values_os_t = [PathBuf::from("target/release")])]

@@ -183,8 +183,10 @@ impl Station {
         };
         let before = Before::of(&self.machine, &self.oracle, self.mac);
         let output = self.input(|machine, now| machine.handle_frame(now, &bytes[..len], age));
+        // An OWNER that wakes up too late asks for the token besides, and says that it wants it.
+        let most = if output.lost_lease() { 4 } else { 2 };
         assert!(
-            output.frames.len() <= 2 || output.lost_lease(),
+            output.frames.len() <= most,
             "{} answers to one frame: {:?}",
             output.frames.len(),
             output.events

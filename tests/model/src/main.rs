@@ -7,9 +7,13 @@ use ring_model::{Scenario, explore, large, small};
 use ringd::proto::lab2::Lab2;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let chosen = arguments.next();
-    let Some(scenarios) = choose(chosen.as_deref().unwrap_or("small")) else {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let chosen = match &arguments[..] {
+        [] => choose("small"),
+        [which] => choose(which),
+        _ => None,
+    };
+    let Some(scenarios) = chosen else {
         eprintln!("give small, large, or a number of nodes: 2, 3 or 4");
         return ExitCode::from(2);
     };

@@ -227,6 +227,10 @@ impl fmt::Display for Scenario {
         write!(
             f,
             "; progress + {progress}, {frames} frames, {depth} events"
-        )
+        )?;
+        match self.recover_one_in {
+            0 => Ok(()),
+            one_in => write!(f, "; recovery from one state in {one_in}"),
+        }
     }
 }

@@ -209,7 +209,12 @@ fn a_wrong_own_ip_and_a_differing_table_are_two_replies_at_the_most() {
 
 #[test]
 fn a_third_party_whose_ip_is_disputed_is_shown_the_table_and_tells_all_if_it_is_wrong() {
-    for (held, told) in [(ip(9), ip(8)), (ip(9), ip(99)), (ip(9), NO_IP)] {
+    for (held, told) in [
+        (ip(9), ip(8)),
+        (ip(9), ip(99)),
+        (ip(9), NO_IP),
+        (NO_IP, ip(9)),
+    ] {
         let mut rig = Rig::waiter();
         rig.hear(9, ping(held));
         let said = rig.hear(3, table(SAME, &[member(9, told)]));

@@ -17,6 +17,10 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
         let bound = evidence.timing.one_owner_bound();
         let disturbed = lateness.disturbs(asked.saturating_sub(bound), *asked);
         let told = last_digests(evidence, calm, *asked);
+        verdict.count(
+            "calms whose tables were not compared, since the machine was late",
+            u64::from(disturbed),
+        );
         if !disturbed {
             let common = compare(evidence, *asked, statuses, &told, verdict);
             compare_statuses(evidence, *asked, statuses, &told, common, verdict);
