@@ -49,6 +49,12 @@ impl Daemon {
         Ok(Self { process, folder })
     }
 
+    /// Its control socket.
+    #[allow(dead_code, reason = "not every bench talks to it")]
+    pub fn control(&self) -> PathBuf {
+        control(self.folder.path())
+    }
+
     /// The status, and when it was so.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// What joins the stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every bench needs both")]
 pub enum Kind {
     /// A cable between two.
     Pair,

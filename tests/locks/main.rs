@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         the_token_can_be_sent_to_a_member,
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
         clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
+        the_client_in_the_manual_works_and_ends_with_its_lock,
     ])
 }
 
@@ -357,4 +358,30 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
         worked.with_context(|| format!("after {grants} grants"))
     })?;
     ring.check()
+}
+
+/// As `docs/control.md` has it.
+fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let page = include_str!("../../docs/control.md");
+    let (_, rest) = page.split_once("```python\n").context("no client")?;
+    let (program, _) = rest.split_once("```").context("no end")?;
+    let start = |program: &str| {
+        let mut python = Command::new("python3");
+        python.args(["-c", program]).arg(daemon.control());
+        python.stdout(Stdio::piped()).spawn()
+    };
+    let output = start(program)
+        .context("cannot start python3: install it")?
+        .wait_with_output()?;
+    ensure!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout)?;
+    ensure!(said.starts_with("working under "), "{said}");
+    let mut long = start(&program.replace("time.sleep(1)", "time.sleep(1000)"))?;
+    wait_until_held(daemon)?;
+    let output = ringctl(daemon, &["yield"]).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    ensure!(wait_for(&mut long)? == Some(LOST));
+    Ok(())
 }

@@ -1,0 +1,242 @@
+//! What it costs a program to get the token, at the control socket: without the start of a process.
+//!
+//! Floor and locks are measured in turn, on one segment; see `benches/token_pass` for the floor:
+//! one hop of a frame through the barest program.
+//!
+//! ```text
+//! cargo bench --bench locks
+//! cargo bench --bench locks -- --pairs 5 --time 3s
+//! ```
+
+mod client;
+#[path = "../token_pass/figures.rs"]
+#[expect(dead_code, reason = "the other bench's table")]
+mod figures;
+#[path = "../token_pass/floor.rs"]
+mod floor;
+#[path = "../real/mod.rs"]
+mod real;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use client::Client;
+use real::daemon::Daemon;
+use real::fabric::{Fabric, Kind};
+use real::start::{Placement, Start};
+
+/// Measures how fast programs get the token.
+#[derive(Debug, Parser)]
+struct Options {
+    /// How many times floor and locks are measured, in turn.
+    #[arg(long, default_value_t = 5)]
+    pairs: usize,
+    /// How long each is measured each time.
+    #[arg(long, default_value = "2s")]
+    time: humantime::Duration,
+    /// Cargo says that this is a benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What one measurement comes to.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    floor: f64,
+    p50: f64,
+    p99: f64,
+    /// Grants a second.
+    rate: f64,
+    /// The smallest and the largest node's part of all grants, times the number of nodes.
+    parts: (f64, f64),
+}
+
+fn main() -> Result<()> {
+    if let Some(station) = floor::Station::from_env()? {
+        return station.run();
+    }
+    let options = Options::parse();
+    if !options.bench {
+        // `cargo test --benches` only wants to know whether it would run.
+        return Ok(());
+    }
+    ring_segment::enter()?;
+    let time: Duration = options.time.into();
+    println!("| | floor p50 | p50 | p99 | p50 ÷ floor | a second | parts |");
+    println!("|---|---:|---:|---:|---:|---:|---|");
+    type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
+    let what: [(&str, usize, Measure); 3] = [
+        ("acquire, idle ring of 4", 4, acquire),
+        ("hand-over, 3 nodes contend", 3, contend),
+        ("grant to the next program of one machine", 2, local),
+    ];
+    for (name, stations, measure) in what {
+        let samples = measure_all(&options, stations, time, measure)?;
+        println!("{}", line(name, &samples));
+    }
+    Ok(())
+}
+
+fn measure_all(
+    options: &Options,
+    stations: usize,
+    time: Duration,
+    measure: fn(&[Daemon], Duration) -> Result<Sample>,
+) -> Result<Vec<Sample>> {
+    let fabric = Fabric::new(Kind::Bridge, stations)?;
+    let start = Start {
+        placement: Some(Placement::Apart),
+        through: Vec::new(),
+    };
+    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
+    (0..options.pairs)
+        .map(|_| {
+            let floor = floor::measure(&fabric, &start, time)?.p50;
+            let daemons = fabric.places.iter().enumerate();
+            let daemons: Vec<Daemon> = daemons
+                .map(|(at, place)| Daemon::start(&start, at, place, ringd, &[]))
+                .collect::<Result<_>>()?;
+            for daemon in &daemons {
+                daemon.wait_until_joined(daemons.len())?;
+            }
+            let sample = measure(&daemons, time)?;
+            Ok(Sample { floor, ..sample })
+        })
+        .collect()
+}
+
+/// From a node that does not hold the token: it has just been elsewhere.
+fn acquire(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+    let mut clients = connect(daemons)?;
+    let mut took = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < time {
+        for at in 0..clients.len() {
+            let elsewhere = (at + 1) % clients.len();
+            clients[elsewhere].lock()?;
+            clients[elsewhere].unlock()?;
+            // It has settled there: the hand-over's own frames are over.
+            thread::sleep(Duration::from_millis(2));
+            let asked = Instant::now();
+            clients[at].lock()?;
+            took.push(asked.elapsed());
+            clients[at].unlock()?;
+        }
+    }
+    sample(took, 0.0, (1.0, 1.0))
+}
+
+/// A program on every node takes and releases without a pause.
+fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+    let over = AtomicBool::new(false);
+    let clients = connect(daemons)?;
+    let began = Instant::now();
+    let tenures: Vec<Vec<(Instant, Instant)>> = thread::scope(|scope| {
+        let workers: Vec<_> = clients
+            .into_iter()
+            .map(|mut client| {
+                let over = &over;
+                scope.spawn(move || {
+                    let mut tenures = Vec::new();
+                    while !over.load(Ordering::Relaxed) {
+                        client.lock()?;
+                        let granted = Instant::now();
+                        client.unlock()?;
+                        tenures.push((granted, granted));
+                    }
+                    Ok::<_, anyhow::Error>(tenures)
+                })
+            })
+            .collect();
+        thread::sleep(time);
+        over.store(true, Ordering::Relaxed);
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined
+            .map(|tenures| tenures.expect("it does not panic"))
+            .collect::<Result<_>>()
+    })?;
+    let lasted = began.elapsed().as_secs_f64();
+    let all: usize = tenures.iter().map(Vec::len).sum();
+    let part = |count: usize| float(count) * float(tenures.len()) / float(all);
+    let counts = || tenures.iter().map(Vec::len);
+    let parts = (
+        part(counts().min().unwrap_or(0)),
+        part(counts().max().unwrap_or(0)),
+    );
+    let mut order: Vec<_> = tenures.iter().flatten().copied().collect();
+    order.sort_unstable();
+    let gaps = order.windows(2).map(|pair| pair[1].0 - pair[0].1);
+    sample(gaps.collect(), float(all) / lasted, parts)
+}
+
+/// Two programs of one machine, of which one always waits.
+fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+    let mut clients = connect(&[&daemons[0], &daemons[0]].map(|it| it))?;
+    let mut took = Vec::new();
+    clients[0].lock()?;
+    let began = Instant::now();
+    let mut holder = 0;
+    while began.elapsed() < time {
+        let next = 1 - holder;
+        clients[next].ask()?;
+        // It waits in the queue by then.
+        thread::sleep(Duration::from_millis(1));
+        let released = Instant::now();
+        clients[holder].release()?;
+        clients[next].granted()?;
+        took.push(released.elapsed());
+        clients[holder].unlocked()?;
+        holder = next;
+    }
+    sample(took, 0.0, (1.0, 1.0))
+}
+
+fn connect<T: std::borrow::Borrow<Daemon>>(daemons: &[T]) -> Result<Vec<Client>> {
+    let sockets = daemons.iter().map(|daemon| daemon.borrow().control());
+    sockets.map(|socket| Client::connect(&socket)).collect()
+}
+
+fn sample(mut took: Vec<Duration>, rate: f64, parts: (f64, f64)) -> Result<Sample> {
+    took.sort_unstable();
+    let at = |percent: usize| took.get(took.len() * percent / 100);
+    let nanos = |time: &Duration| time.as_secs_f64() * 1e9;
+    Ok(Sample {
+        floor: 0.0,
+        p50: at(50).map(nanos).context("nothing was measured")?,
+        p99: at(99).map(nanos).context("nothing was measured")?,
+        rate,
+        parts,
+    })
+}
+
+fn line(name: &str, samples: &[Sample]) -> String {
+    let median = |value: fn(&Sample) -> f64| {
+        let mut values: Vec<f64> = samples.iter().map(value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let micros = |nanos: f64| format!("{:.1} µs", nanos / 1e3);
+    let rate = match median(|it| it.rate) {
+        0.0 => "-".to_owned(),
+        rate => format!("{rate:.0}"),
+    };
+    let least = samples.iter().map(|it| it.parts.0).fold(1.0, f64::min);
+    let most = samples.iter().map(|it| it.parts.1).fold(1.0, f64::max);
+    format!(
+        "| {name} | {} | {} | {} | {:.1} | {rate} | {least:.2} to {most:.2} |",
+        micros(median(|it| it.floor)),
+        micros(median(|it| it.p50)),
+        micros(median(|it| it.p99)),
+        median(|it| it.p50 / it.floor),
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+fn float(count: usize) -> f64 {
+    count as f64
+}
