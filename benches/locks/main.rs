@@ -44,6 +44,9 @@ struct Options {
     bench: bool,
 }
 
+/// Measures something in a ring for some time.
+type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
+
 /// What one measurement comes to.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
@@ -69,7 +72,6 @@ fn main() -> Result<()> {
     let time: Duration = options.time.into();
     println!("| | floor p50 | p50 | p99 | p50 ÷ floor | a second | parts |");
     println!("|---|---:|---:|---:|---:|---:|---|");
-    type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
     let what: [(&str, usize, Measure); 3] = [
         ("acquire, idle ring of 4", 4, acquire),
         ("hand-over, 3 nodes contend", 3, contend),
@@ -86,7 +88,7 @@ fn measure_all(
     options: &Options,
     stations: usize,
     time: Duration,
-    measure: fn(&[Daemon], Duration) -> Result<Sample>,
+    measure: Measure,
 ) -> Result<Vec<Sample>> {
     let fabric = Fabric::new(Kind::Bridge, stations)?;
     let start = Start {
@@ -155,7 +157,7 @@ fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
             .collect();
         thread::sleep(time);
         over.store(true, Ordering::Relaxed);
-        let joined = workers.into_iter().map(|worker| worker.join());
+        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
         joined
             .map(|tenures| tenures.expect("it does not panic"))
             .collect::<Result<_>>()

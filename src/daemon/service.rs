@@ -229,7 +229,7 @@ impl Service {
                 Notice::Refused(_) => history.lock(now, "lock_refused", &label, None),
                 Notice::Renewed { .. } => {}
             }
-            server.tell(now.monotonic, client, &reply(notice, machine));
+            server.tell(now.monotonic, client, &reply(&notice, machine));
         }
         if command.is_none() {
             self.tell_watchers(now, server, history);
@@ -261,8 +261,8 @@ fn facts(now: Now, machine: &Lab2) -> Facts {
     }
 }
 
-fn reply(notice: Notice, machine: &Lab2) -> Reply {
-    match notice {
+fn reply(notice: &Notice, machine: &Lab2) -> Reply {
+    match *notice {
         Notice::Granted { token, until } => Reply::Granted(Grant {
             token: token_status(token),
             fencing: fencing(token).to_string(),

@@ -101,7 +101,7 @@ impl Holder {
         let max_hold = self.max_hold?;
         let warning = WARNING.min(max_hold / 4);
         let end = self.since + max_hold;
-        Some((self.since + (max_hold - warning), end))
+        Some((self.since + max_hold.saturating_sub(warning), end))
     }
 
     pub(super) fn status(&self, now: Instant) -> ClientStatus {

@@ -51,6 +51,13 @@ pub struct Facts {
     pub link_up: bool,
 }
 
+/// The token is to go to another member.
+#[derive(Debug, Clone, Copy)]
+struct Yielding {
+    /// To this one, or the next.
+    to: Option<MacAddr>,
+}
+
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
@@ -87,8 +94,7 @@ pub struct Locks {
     /// The token that was granted last: nobody of this machine is granted it again while others
     /// want it.
     served: Option<Token>,
-    /// The token is to go, and to whom.
-    yielding: Option<Option<MacAddr>>,
+    yielding: Option<Yielding>,
     leaving: bool,
 }
 
@@ -167,7 +173,7 @@ impl Locks {
 
     /// The token is to go to another member as soon as its holder here has let go.
     pub fn yield_to(&mut self, to: Option<MacAddr>) {
-        self.yielding = Some(to);
+        self.yielding = Some(Yielding { to });
     }
 
     /// The daemon shuts down: nobody is granted the token any more.
@@ -196,7 +202,8 @@ impl Locks {
         if self.holder.is_some() {
             return self.want();
         }
-        if let Some(to) = self.yielding.take().filter(|_| facts.token.is_some()) {
+        let yielding = self.yielding.take();
+        if let Some(Yielding { to }) = yielding.filter(|_| facts.token.is_some()) {
             return Some(Command::Yield(to));
         }
         if self.waiting.is_empty() {
