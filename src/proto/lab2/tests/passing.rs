@@ -294,3 +294,48 @@ fn a_giver_refuses_a_token_that_is_weaker_than_the_one_it_has_offered() {
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.token(), "11:n3#1");
 }
+
+#[test]
+fn an_owner_that_is_told_to_yield_passes_whatever_its_work() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(Command::Yield(None)), [OFFER]);
+    assert!(!rig.machine.may_use_token());
+    let said = rig.command(Command::Yield(None));
+    assert_eq!(said, ["WANT_TOKEN to all"], "it goes, with work undone");
+    rig.hear(7, here(token(12)));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn it_yields_to_the_member_that_is_named_and_to_nobody_else() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    for nobody in [mac(5), mac(99)] {
+        assert_eq!(rig.command(Command::Yield(Some(nobody))), [""; 0]);
+    }
+    let said = rig.command(Command::Yield(Some(mac(3))));
+    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3"]);
+    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+        assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_lease_runs_from_the_last_heartbeat_and_only_for_an_owner() {
+    let rig = Rig::owner();
+    assert!(rig.machine.lease_until() <= Some(rig.now.monotonic + WAITER_TIMEOUT));
+    assert!(rig.machine.lease_until() > Some(rig.now.monotonic));
+    assert_eq!(Rig::waiter().machine.lease_until(), None);
+}
+
+#[test]
+fn another_member_that_wants_the_token_is_told_of_and_the_node_itself_not() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert!(!rig.machine.is_wanted());
+    rig.hear_all(7, Message::WantToken);
+    assert!(rig.machine.is_wanted());
+    rig.hear_all(7, Message::Leaving);
+    assert!(!rig.machine.is_wanted());
+}
