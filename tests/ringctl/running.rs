@@ -1,6 +1,5 @@
 //! `ringctl run` when nothing goes wrong, and when there is no lock.
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -46,18 +45,12 @@ fn input_and_output_pass_through() {
     let fake = Fake::new();
     let mut command = ringctl(&fake);
     command.stdin(Stdio::piped());
-    let mut child = command
-        .args(["run", "--", "tr", "a-z", "A-Z"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut run = Running::start(command.args(["run", "--", "tr", "a-z", "A-Z"]));
     let mut client = fake.grant(LONG);
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"abc\n").unwrap();
-    drop(input);
+    run.types(b"abc\n");
+    run.close_input();
     client.unlocked();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.stdout, b"ABC\n");
+    assert_eq!(run.rest(), "ABC\n");
 }
 
 #[test]

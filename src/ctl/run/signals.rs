@@ -94,13 +94,17 @@ impl Signals {
     }
 
     fn drain(&mut self) {
-        let pending = self.delivery.pending();
-        self.came
-            .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
+        self.drain_caught();
         let stop = self.stop.as_ref().map(SignalFd::read_signal);
         if matches!(stop, Some(Ok(Some(_)))) {
             self.came.push_back(Signal::SIGTSTP);
         }
+    }
+
+    fn drain_caught(&mut self) {
+        let pending = self.delivery.pending();
+        self.came
+            .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
     /// The next that came.
@@ -111,25 +115,41 @@ impl Signals {
         self.came.pop_front()
     }
 
+    /// Whether there is a next one already, which nothing readable tells of any more.
+    pub(super) fn is_next_here(&self) -> bool {
+        !self.came.is_empty()
+    }
+
     /// Stops this process and its group, as the terminal does with `signal`: a shell takes a job
-    /// for stopped when all of it is. Returns when it goes on; false: it was not stopped,
-    /// since no shell is there that could let it go on.
+    /// for stopped when all of it is. Returns when it goes on, at once if it was told to since the
+    /// command stopped; false: it was not stopped, since no shell is there that could let it go on.
     ///
     /// # Errors
     /// The system refuses.
     pub(super) fn stop_self(&mut self, signal: Signal) -> io::Result<bool> {
-        self.drain();
-        self.came.retain(|&came| came != Signal::SIGCONT);
-        killpg(getpgrp(), signal)?;
         let set = SigSet::from(signal);
+        // As long as it is blocked, a SIGCONT that comes takes it back.
+        set.thread_block()?;
+        killpg(getpgrp(), signal)?;
+        let told_already = self.take_continue();
+        if told_already {
+            // A shell waits for no more than the processes that it has made: it may have seen all
+            // of them stopped, and told them to go on, before this one.
+            killpg(getpgrp(), Signal::SIGCONT)?;
+        }
         set.thread_unblock()?;
         if signal != Signal::SIGTTIN {
             set.thread_block()?;
         }
-        self.drain();
+        Ok(self.take_continue() || told_already)
+    }
+
+    /// Whether somebody has said to go on.
+    fn take_continue(&mut self) -> bool {
+        self.drain_caught();
         let before = self.came.len();
         self.came.retain(|&came| came != Signal::SIGCONT);
-        Ok(self.came.len() < before)
+        self.came.len() < before
     }
 
     /// What is readable when a signal has come.

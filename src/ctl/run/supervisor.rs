@@ -98,7 +98,9 @@ impl Supervisor {
                 self.hear_keeper()?;
                 return Ok(code);
             }
-            self.poller.wait(None)?;
+            // While this process was stopped with the command some may have come.
+            let at_once = self.signals.is_next_here().then_some(Duration::ZERO);
+            self.poller.wait(at_once)?;
             self.hear_keeper()?;
             while let Some(signal) = self.signals.next() {
                 match signal {
