@@ -49,7 +49,11 @@ fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have
     let mut first = guard(
         &record,
         OLDER,
-        &["sh", "-c", "exec 9<&0; echo works; cat <&9 >/dev/null 2>&1 &"],
+        &[
+            "sh",
+            "-c",
+            "exec 9<&0; echo works; cat <&9 >/dev/null 2>&1 &",
+        ],
     );
     let mut first = Running::start(first.stdin(Stdio::piped()));
     assert_eq!(first.line(), "works");

@@ -129,7 +129,7 @@ fn one_who_does_not_wait_any_more_gives_up_its_place() {
     let mut client = fake.client();
     assert_eq!(
         client.request(),
-        json!({"request": "lock", "wait_ms": 60_000})
+        json!({"request": "lock", "label": "lock", "wait_ms": 60_000})
     );
     lock.signal(Signal::SIGINT);
     assert_eq!(lock.killed_by(), Some(Signal::SIGINT));

@@ -83,7 +83,7 @@ fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
         let mut client = fake.client();
         client.request();
         let until = client.grant(LEASE);
-            assert_eq!(run.line(), "ready");
+        assert_eq!(run.line(), "ready");
         witness.wait_for_end();
         assert!(boot_time() < until, "its last process ended too late");
         client.unlocked();

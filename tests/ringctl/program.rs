@@ -124,7 +124,9 @@ impl Running {
         let process = pidfd_open(pid, PidfdFlags::empty()).expect("it is our child");
         let ends = is_readable(&process, Instant::now() + PATIENCE);
         assert!(ends, "it does not end");
-        let status = self.child.wait().expect("it is our child");
+        // To wait in the usual way would close its input.
+        let status = self.child.try_wait().expect("it is our child");
+        let status = status.expect("it has ended");
         (status, self.errors.take_rest())
     }
 

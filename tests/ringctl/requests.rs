@@ -93,7 +93,7 @@ fn data_are_set_under_a_lock_taken_for_it() {
     let mut client = fake.client();
     assert_eq!(
         client.request(),
-        json!({"request": "lock", "wait_ms": 5000})
+        json!({"request": "lock", "label": "data set", "wait_ms": 5000})
     );
     client.grant(LONG);
     client.renew(LONG);

@@ -33,7 +33,7 @@ fn the_command_runs_only_while_the_lock_is_held() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo works; cat");
     let mut client = fake.client();
-    assert_eq!(client.request(), json!({"request": "lock"}));
+    assert_eq!(client.request(), json!({"request": "lock", "label": "sh"}));
     client.grant(LONG);
     assert_eq!(run.line(), "works");
     client.unlocked();
@@ -78,12 +78,12 @@ fn the_command_inherits_nothing_that_is_ringctls() {
 fn what_is_wanted_is_what_is_asked_for() {
     let cases = [
         (
-            &["-n", "--", "true"][..],
-            json!({"request": "lock", "wait_ms": 0}),
+            &["-n", "--", "/bin/true"][..],
+            json!({"request": "lock", "label": "true", "wait_ms": 0}),
         ),
         (
             &["-w", "0.25", "true"],
-            json!({"request": "lock", "wait_ms": 250}),
+            json!({"request": "lock", "label": "true", "wait_ms": 250}),
         ),
         (
             &["--label", "backup", "--max-hold", "30s", "true"],
@@ -123,6 +123,8 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     let (status, said) = run.end();
     assert_eq!(status.code(), Some(3));
     assert!(said.contains("cannot reach ringd at"), "{said}");
+    let reasons = said.matches("No such file or directory").count();
+    assert_eq!(reasons, 1, "once: {said}");
 
     let fake = Fake::new();
     let mut run = Running::run(&fake, &["true"]);

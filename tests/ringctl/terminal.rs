@@ -48,7 +48,10 @@ impl Shell {
     }
 
     fn types(&mut self, text: &str) {
-        self.screen.source().write_all(text.as_bytes()).expect("it is open");
+        self.screen
+            .source()
+            .write_all(text.as_bytes())
+            .expect("it is open");
     }
 
     /// Waits until the screen shows the text after all that was waited for before; what is shown

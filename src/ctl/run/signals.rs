@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::getpgrp;
 use signal_hook::iterator::backend::SignalDelivery;
@@ -120,22 +120,30 @@ impl Signals {
         !self.came.is_empty()
     }
 
-    /// Stops this process and its group, as the terminal does with `signal`: a shell takes a job
-    /// for stopped when all of it is. Returns when it goes on, at once if it was told to since the
-    /// command stopped; false: it was not stopped, since no shell is there that could let it go on.
+    /// Stops this process as the terminal does with `signal`, and its group if `with_group`: a
+    /// shell takes a job for stopped when all of it is. Returns when it goes on, at once if it was
+    /// told to since the command stopped; false: it was not stopped, since no shell is there that
+    /// could let it go on.
     ///
     /// # Errors
     /// The system refuses.
-    pub(super) fn stop_self(&mut self, signal: Signal) -> io::Result<bool> {
+    pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
+        // A shell waits for no more than the processes that it has made: it may have seen all of
+        // them stopped, and told them to go on, before this one has come to stop.
+        if self.take_continue() {
+            return Ok(true);
+        }
         let set = SigSet::from(signal);
         // As long as it is blocked, a SIGCONT that comes takes it back.
         set.thread_block()?;
-        killpg(getpgrp(), signal)?;
+        if with_group {
+            killpg(getpgrp(), signal)?;
+        } else {
+            raise(signal)?;
+        }
         let told_already = self.take_continue();
         if told_already {
-            // A shell waits for no more than the processes that it has made: it may have seen all
-            // of them stopped, and told them to go on, before this one.
-            killpg(getpgrp(), Signal::SIGCONT)?;
+            raise(Signal::SIGCONT)?;
         }
         set.thread_unblock()?;
         if signal != Signal::SIGTTIN {
