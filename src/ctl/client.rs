@@ -22,17 +22,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// The daemon is not reached, does not answer in time, or not so that it is understood.
 pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
-    let stream = connected(path).map_err(|source| Error::Connect {
+    let stream = connected(path).map_err(|reason| Error::Connect {
         path: path.to_owned(),
-        source,
+        reason,
     })?;
-    let bytes = exchange(stream, request).map_err(|source| Error::Exchange {
+    let bytes = exchange(stream, request).map_err(|reason| Error::Exchange {
         path: path.to_owned(),
-        source,
+        reason,
     })?;
-    serde_json::from_slice(&bytes).map_err(|source| Error::Reply {
+    serde_json::from_slice(&bytes).map_err(|reason| Error::Reply {
         path: path.to_owned(),
-        source,
+        reason,
     })
 }
 
@@ -62,9 +62,9 @@ pub(super) fn endless_stream(path: &Path) -> Result<UnixStream, Error> {
         stream.set_read_timeout(None)?;
         Ok(stream)
     });
-    stream.map_err(|source| Error::Connect {
+    stream.map_err(|reason| Error::Connect {
         path: path.to_owned(),
-        source,
+        reason,
     })
 }
 

@@ -70,7 +70,7 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
         return client::done(socket, &Request::DataSet { hex, token });
     }
     let mut daemon = client::endless(socket)?;
-    let lock = Request::Lock(acquire.request());
+    let lock = Request::Lock(acquire.request("data set"));
     match exchange(&mut daemon, &lock)? {
         Reply::Granted(_) => {}
         Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),

@@ -13,7 +13,8 @@ const LOST: u8 = 75;
 /// The exit code for a token that is not the newest any more.
 const STALE: u8 = 76;
 
-/// Why `ringctl` gave up.
+/// Why `ringctl` gave up. What is shown of an error is all of it: it has the reason in the midst
+/// of its sentence, and so names no source, which would be shown once more.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -33,29 +34,29 @@ pub enum Error {
     #[error("cannot read {CONTROL_DIR}: {0}")]
     Directory(io::Error),
     /// Nobody is reached at the socket.
-    #[error("cannot reach ringd at {}: {source}; {}", path.display(), advice(.source))]
+    #[error("cannot reach ringd at {}: {reason}; {}", path.display(), advice(.reason))]
     Connect {
         /// The socket.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// No reply, or half of one.
-    #[error("no answer from ringd at {}: {source}", path.display())]
+    #[error("no answer from ringd at {}: {reason}", path.display())]
     Exchange {
         /// The socket.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The reply is none that this version knows.
-    #[error("ringd at {} answered what this ringctl does not understand ({source}): are both of \
+    #[error("ringd at {} answered what this ringctl does not understand ({reason}): are both of \
         one version?", path.display())]
     Reply {
         /// The socket.
         path: PathBuf,
         /// What is wrong with it.
-        source: serde_json::Error,
+        reason: serde_json::Error,
     },
     /// The reply is one to another request.
     #[error("ringd answered something else than it was asked: {0}")]

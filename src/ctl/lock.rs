@@ -13,6 +13,9 @@ use super::{Error, client, not_acquired};
 use crate::control::{Reply, Request};
 use crate::sys::{Interest, Poller};
 
+/// What a lock is called that nobody has named.
+const LABEL: &str = "lock";
+
 /// Acquires the lock, prints its fencing token, and leaves a keeper behind that holds it.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub(super) fn lock(
     }
     let task = Task {
         socket,
-        lock: options.acquire.request(),
+        lock: options.acquire.request(LABEL),
         grace_ms: 0,
         bond: Bond::Process {
             pid: pid(options.pid),
@@ -94,7 +97,7 @@ fn while_read(socket: &Path, options: &LockOptions, output: &mut impl Write) -> 
         .add(stdout.as_fd(), 1, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
     // A daemon that has no room for one more client says so and hangs up without reading.
-    let _ = daemon.send(&Request::Lock(options.acquire.request()));
+    let _ = daemon.send(&Request::Lock(options.acquire.request(LABEL)));
     loop {
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();

@@ -218,17 +218,17 @@ pub struct Acquire {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub max_hold: Option<Duration>,
 
-    /// What it is for, as status and watch show it.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub label: String,
+    /// What it is for, as status and watch show it; without it the name of what is run.
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
 }
 
 impl Acquire {
-    /// The request to the daemon.
-    pub(super) fn request(&self) -> LockRequest {
+    /// The request to the daemon, with the label `what` unless another one is given.
+    pub(super) fn request(&self, what: &str) -> LockRequest {
         let none = self.nonblock.then_some(0);
         LockRequest {
-            label: self.label.clone(),
+            label: self.label.as_deref().unwrap_or(what).to_owned(),
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
         }
@@ -393,12 +393,15 @@ mod tests {
     #[test]
     fn it_is_called_as_flock_is() {
         let options = run(&["-w", "0.25", "-E", "9", "ls", "-n", "--label"]);
-        let request = options.acquire.request();
+        let request = options.acquire.request("ls");
         assert_eq!(request.wait_ms, Some(250));
         assert_eq!(options.acquire.conflict_exit_code, 9);
         assert_eq!(options.command, ["ls", "-n", "--label"]);
-        assert_eq!(run(&["-n", "--", "ls"]).acquire.request().wait_ms, Some(0));
-        assert_eq!(run(&["ls"]).acquire.request().wait_ms, None);
+        assert_eq!(
+            run(&["-n", "--", "ls"]).acquire.request("ls").wait_ms,
+            Some(0)
+        );
+        assert_eq!(run(&["ls"]).acquire.request("ls").wait_ms, None);
         assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
     }
 

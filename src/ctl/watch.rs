@@ -76,9 +76,9 @@ struct News {
 
 impl News {
     fn from(socket: &Path, from: Option<u64>) -> Result<Self, Error> {
-        let fail = |source| Error::Exchange {
+        let fail = |reason| Error::Exchange {
             path: socket.to_owned(),
-            source,
+            reason,
         };
         let mut stream = client::endless_stream(socket)?;
         let line = to_line(&Request::Watch { from }).map_err(io::Error::other);

@@ -12,7 +12,8 @@ use thiserror::Error;
 
 use super::{FencingToken, slots};
 
-/// Why nothing is to be done under a token.
+/// Why nothing is to be done under a token. The text has all of the reason: no error has a source
+/// that would tell it again.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FencingError {
@@ -40,12 +41,12 @@ pub enum FencingError {
         path: PathBuf,
     },
     /// The file cannot be read or written.
-    #[error("cannot keep the newest token in {}: {source}", path.display())]
+    #[error("cannot keep the newest token in {}: {reason}", path.display())]
     Io {
         /// The record.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
 }
 
@@ -68,9 +69,9 @@ impl Record {
     /// # Errors
     /// [`FencingError::Damaged`] if the file holds something else, [`FencingError::Io`].
     pub fn lock(path: &Path) -> Result<Self, FencingError> {
-        let fail = |source| FencingError::Io {
+        let fail = |reason| FencingError::Io {
             path: path.to_owned(),
-            source,
+            reason,
         };
         let file = locked(path).map_err(fail)?;
         let mut bytes = Vec::new();
@@ -106,9 +107,9 @@ impl Record {
                 newest,
             }),
             Some(newest) if newest == token => Ok(()),
-            _ => self.write(token).map_err(|source| FencingError::Io {
+            _ => self.write(token).map_err(|reason| FencingError::Io {
                 path: self.path.clone(),
-                source,
+                reason,
             }),
         }
     }

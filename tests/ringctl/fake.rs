@@ -12,8 +12,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long something that must happen may take.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+use crate::limit::PATIENCE;
 
 /// A lease that lasts longer than any test.
 pub const LONG: Duration = Duration::from_secs(3600);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fake::{Fake, LONG};
+use crate::limit::until;
 use crate::program::{RINGCTL, Running};
 
 const OLDER: &str = "1795-02:00:00:00:00:01-7";
@@ -48,23 +49,24 @@ fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have
     let mut first = guard(
         &record,
         OLDER,
-        &["sh", "-c", "echo works; (cat; echo over) &  wait"],
+        &[
+            "sh",
+            "-c",
+            "exec 9<&0; echo works; cat <&9 >/dev/null 2>&1 &",
+        ],
     );
     let mut first = Running::start(first.stdin(Stdio::piped()));
     assert_eq!(first.line(), "works");
+    assert_eq!(first.code(), Some(0));
     let mut second = Running::start(&mut guard(&record, NEWER, &["echo", "works"]));
     let pid = second.pid().to_string();
     // Who waits for a lock is listed behind an arrow.
     let waits = |line: &str| line.contains("->") && line.split(' ').any(|word| word == pid);
-    while !std::fs::read_to_string("/proc/locks")
-        .unwrap()
-        .lines()
-        .any(waits)
-    {
-        std::thread::yield_now();
-    }
+    until("it waits", || {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(waits)
+    });
     first.close_input();
-    assert_eq!(first.code(), Some(0));
     assert_eq!(second.line(), "works");
 }
 

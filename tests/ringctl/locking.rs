@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::fake::{Client, Fake, LONG};
+use crate::limit::until;
 use crate::program::{RINGCTL, Running, ringctl};
 
 const TOKEN: &str = "1795-02:00:00:00:00:01-7";
@@ -99,8 +100,13 @@ fn the_process_is_told_of_the_loss_if_that_is_wished() {
     let mut client = lock(&fake, &script, &["--kill"]);
     client.lose(Duration::from_secs(60));
     client.unlocked();
-    let status = script.0.wait().unwrap();
-    assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
+    let mut ended = None;
+    until("it ends", || {
+        ended = script.0.try_wait().unwrap();
+        ended.is_some()
+    });
+    let signal = ended.and_then(|status| status.signal());
+    assert_eq!(signal, Some(Signal::SIGTERM as i32));
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn one_who_does_not_wait_any_more_gives_up_its_place() {
     let mut client = fake.client();
     assert_eq!(
         client.request(),
-        json!({"request": "lock", "wait_ms": 60_000})
+        json!({"request": "lock", "label": "lock", "wait_ms": 60_000})
     );
     lock.signal(Signal::SIGINT);
     assert_eq!(lock.killed_by(), Some(Signal::SIGINT));
@@ -141,19 +147,16 @@ fn a_script_holds_a_lock_by_an_open_descriptor() {
         fifo = fifo.display(),
         socket = fake.path().display()
     );
-    let mut script = Command::new("sh")
-        .args(["-c", &script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).stdin(Stdio::piped());
+    let mut script = Running::start(&mut command);
     let mut client = fake.grant(LONG);
     client.renew(LONG);
     // The helper has inherited the descriptor: until it ends nothing is given back.
-    std::io::Write::write_all(script.stdin.as_mut().unwrap(), b"go\n").unwrap();
+    script.types(b"go\n");
     client.unlocked();
-    drop(script.stdin.take());
-    script.wait().unwrap();
+    script.close_input();
+    script.end();
 }
 
 #[test]

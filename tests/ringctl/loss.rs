@@ -6,22 +6,25 @@ use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
 use crate::fake::{Fake, LONG, boot_time};
-use crate::program::{Running, Witness};
+use crate::program::{Running, SLEEP, Witness};
 
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
 
 /// Its end is heard of: it says that it was told to end, and does.
-const POLITE: &str =
-    "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
+fn polite() -> String {
+    format!("trap 'echo told; exit 0' TERM; {SLEEP}; echo ready; wait")
+}
 
 /// Neither it nor its child end when they are told to.
-const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+fn stubborn() -> String {
+    format!("trap '' TERM; {SLEEP}; echo ready; wait; sleep 1000")
+}
 
 #[test]
 fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, POLITE);
+    let mut run = Running::shell(&fake, &polite());
     let mut client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
@@ -36,13 +39,12 @@ fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
 #[test]
 fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
     let fake = Fake::new();
-    let witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(STUBBORN));
+    let mut witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
     let mut client = fake.grant(LONG);
-    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
-    seen.wait_for_end();
+    witness.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     assert_eq!(run.code(), Some(75));
@@ -51,7 +53,7 @@ fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
 #[test]
 fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
     let fake = Fake::new();
-    let mut run = Running::run(&fake, &["--grace", "10ms", "-c", STUBBORN]);
+    let mut run = Running::run(&fake, &["--grace", "10ms", "-c", &stubborn()]);
     let mut client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LONG);
@@ -62,32 +64,30 @@ fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
 #[test]
 fn no_time_is_left_when_the_lease_is_past() {
     let fake = Fake::new();
-    let witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(STUBBORN));
+    let mut witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
     let mut client = fake.grant(LONG);
-    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     client.lose(Duration::ZERO);
-    seen.wait_for_end();
+    witness.wait_for_end();
     client.unlocked();
     assert_eq!(run.code(), Some(75));
 }
 
 #[test]
 fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
-    for line in [POLITE, STUBBORN] {
+    for line in [polite(), stubborn()] {
         let fake = Fake::new();
-        let witness = Witness::new(&fake);
-        let mut run = Running::shell(&fake, &witness.seeing(line));
+        let mut witness = Witness::new(&fake);
+        let mut run = Running::shell(&fake, &witness.seeing(&line));
         let mut client = fake.client();
         client.request();
         let until = client.grant(LEASE);
-        let mut seen = witness.open();
         assert_eq!(run.line(), "ready");
-        seen.wait_for_end();
+        witness.wait_for_end();
         assert!(boot_time() < until, "its last process ended too late");
         client.unlocked();
-        assert_eq!(run.line() == "told", line == POLITE, "it is told first");
+        assert_eq!(run.line() == "told", line == polite(), "it is told first");
         assert_eq!(run.code(), Some(75));
     }
 }
@@ -95,7 +95,7 @@ fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
 #[test]
 fn the_end_of_the_daemon_ends_the_command() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, POLITE);
+    let mut run = Running::shell(&fake, &polite());
     let client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     drop(client);
@@ -122,14 +122,14 @@ fn a_command_that_is_stopped_is_ended_too() {
 
 #[test]
 fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
-    for line in [POLITE, STUBBORN] {
+    for line in [polite(), stubborn()] {
         let fake = Fake::new();
-        let mut run = Running::run(&fake, &["--grace", "1s", "-c", line]);
+        let mut run = Running::run(&fake, &["--grace", "1s", "-c", &line]);
         let mut client = fake.grant(LONG);
         assert_eq!(run.line(), "ready");
         run.signal(Signal::SIGKILL);
         let rest = run.rest();
-        assert_eq!(rest == "told\n", line == POLITE, "it is told first");
+        assert_eq!(rest == "told\n", line == polite(), "it is told first");
         client.unlocked();
         assert_eq!(client.request(), Value::Null, "the keeper ends");
     }
@@ -138,15 +138,14 @@ fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
 #[test]
 fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
     let fake = Fake::new();
-    let witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(STUBBORN));
+    let mut witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
     let mut client = fake.client();
     client.request();
     let until = client.grant(LEASE);
-    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     run.signal(Signal::SIGSTOP);
-    seen.wait_for_end();
+    witness.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     run.signal(Signal::SIGCONT);
@@ -156,7 +155,7 @@ fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
 #[test]
 fn the_death_of_the_keeper_ends_the_command() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, STUBBORN);
+    let mut run = Running::shell(&fake, &stubborn());
     let client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     kill(client.pid(), Signal::SIGKILL).unwrap();
@@ -168,13 +167,12 @@ fn the_death_of_the_keeper_ends_the_command() {
 fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
     let fake = Fake::new();
     let line = "setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait";
-    let witness = Witness::new(&fake);
+    let mut witness = Witness::new(&fake);
     let mut run = Running::shell(&fake, &witness.seeing(line));
     let mut client = fake.grant(LONG);
-    let mut seen = witness.open();
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
-    seen.wait_for_end();
+    witness.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     assert_eq!(run.code(), Some(75));

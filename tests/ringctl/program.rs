@@ -1,19 +1,52 @@
 //! `ringctl` as a process.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
+use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
+use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::fake::Fake;
+use crate::limit::{PATIENCE, Text, is_readable};
 
 pub const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
+
+/// A line of shell that starts a process which sleeps, `$!`, and waits until it does: a signal
+/// that hits a shell's child before that may be lost in it.
+pub const SLEEP: &str = "sleep 1000 & is=sh; \
+    while [ $is != sleep ]; do read is </proc/$!/comm; done";
+
+/// What is started hears all signals. Who starts the tests may ignore some, as shells do with
+/// those of the keyboard for what is in the background, and what is ignored is inherited; what is
+/// caught is not, so here they are caught, and still do nothing.
+pub fn let_children_hear() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = u64::from_str_radix(ignored.expect("it is there").trim(), 16);
+        let ignored = ignored.expect("digits");
+        for signal in Signal::iterator().filter(|&signal| signal != Signal::SIGPIPE) {
+            let signal = signal as i32;
+            if ignored >> (signal - 1) & 1 == 1 {
+                let nobody_looks = Arc::new(AtomicBool::new(false));
+                signal_hook::flag::register(signal, nobody_looks).expect("it can be caught");
+            }
+        }
+    });
+}
 
 /// `ringctl` with the socket of the fake.
 pub fn ringctl(fake: &Fake) -> Command {
@@ -23,20 +56,24 @@ pub fn ringctl(fake: &Fake) -> Command {
     command
 }
 
-/// A `ringctl` that runs.
+/// A `ringctl` that runs. It is killed at the end of the test, which ends all else.
 pub struct Running {
     child: Child,
-    output: BufReader<ChildStdout>,
+    output: Text<ChildStdout>,
+    errors: Text<ChildStderr>,
 }
 
 impl Running {
     pub fn start(command: &mut Command) -> Self {
+        let_children_hear();
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("ringctl is built");
         let output = child.stdout.take().expect("it is piped");
+        let errors = child.stderr.take().expect("it is piped");
         Self {
             child,
-            output: BufReader::new(output),
+            output: Text::new(output),
+            errors: Text::new(errors),
         }
     }
 
@@ -60,6 +97,12 @@ impl Running {
         kill(self.pid(), signal).expect("it runs");
     }
 
+    /// Gives it something to read.
+    pub fn types(&mut self, input: &[u8]) {
+        let pipe = self.child.stdin.as_mut().expect("it is piped");
+        pipe.write_all(input).expect("it is open");
+    }
+
     /// Its input, if it is piped, has come to its end.
     pub fn close_input(&mut self) {
         drop(self.child.stdin.take());
@@ -67,25 +110,24 @@ impl Running {
 
     /// The next line of its output; empty at the end.
     pub fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("text");
-        line.trim_end().to_owned()
+        self.output.take_to("\n").trim_end().to_owned()
     }
 
     /// The rest of its output. When this returns nothing that it has started is left.
     pub fn rest(&mut self) -> String {
-        let mut rest = String::new();
-        self.output.read_to_string(&mut rest).expect("text");
-        rest
+        self.output.take_rest()
     }
 
     /// How it ended, and what it said then.
     pub fn end(&mut self) -> (ExitStatus, String) {
-        let status = self.child.wait().expect("it is our child");
-        let mut errors = String::new();
-        let pipe = self.child.stderr.as_mut().expect("it is piped");
-        pipe.read_to_string(&mut errors).expect("text");
-        (status, errors)
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let process = pidfd_open(pid, PidfdFlags::empty()).expect("it is our child");
+        let ends = is_readable(&process, Instant::now() + PATIENCE);
+        assert!(ends, "it does not end");
+        // To wait in the usual way would close its input.
+        let status = self.child.try_wait().expect("it is our child");
+        let status = status.expect("it has ended");
+        (status, self.errors.take_rest())
     }
 
     pub fn code(&mut self) -> Option<i32> {
@@ -98,34 +140,47 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            let (output, errors) = (self.output.so_far(), self.errors.so_far());
+            eprintln!("not asked for any more: output {output:?}, errors {errors:?}");
+        }
+    }
+}
+
 /// A pipe that a command and all that it starts have open, and nobody else.
-pub struct Witness(PathBuf);
+pub struct Witness {
+    path: PathBuf,
+    pipe: File,
+}
 
 impl Witness {
     pub fn new(fake: &Fake) -> Self {
         let path = fake.file("witness");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
-        Self(path)
+        // It does not wait for who writes.
+        let no_wait = OFlag::O_NONBLOCK.bits();
+        let pipe = OpenOptions::new()
+            .read(true)
+            .custom_flags(no_wait)
+            .open(&path);
+        let pipe = pipe.expect("it is there");
+        Self { path, pipe }
     }
 
     /// The line of shell that has it open.
     pub fn seeing(&self, line: &str) -> String {
-        format!("exec 8> {}; {line}", self.0.display())
+        format!("exec 8> {}; {line}", self.path.display())
     }
 
-    /// Waits for the command to open it.
-    pub fn open(&self) -> Seen {
-        Seen(File::open(&self.0).expect("it is there"))
-    }
-}
-
-/// A pipe that a command has open.
-pub struct Seen(File);
-
-impl Seen {
-    /// Waits until nothing of the command is left.
+    /// Waits until nothing of the command, which has it open, is left.
     pub fn wait_for_end(&mut self) {
-        let read = self.0.read(&mut [0]).expect("it is open");
+        let ends = is_readable(&self.pipe, Instant::now() + PATIENCE);
+        assert!(ends, "something of the command is left");
+        let read = self.pipe.read(&mut [0]).expect("it is open");
         assert_eq!(read, 0, "nothing is written to it");
     }
 }

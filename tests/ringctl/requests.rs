@@ -1,6 +1,5 @@
 //! The commands that ask for one thing.
 
-use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -88,16 +87,13 @@ fn data_are_set_under_the_token_of_the_caller() {
 #[test]
 fn data_are_set_under_a_lock_taken_for_it() {
     let fake = Fake::new();
-    let mut child = ringctl(&fake)
-        .args(["data", "set", "-w", "5", "-"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(&[0, 255]).unwrap();
+    let mut set = start(&fake, &["data", "set", "-w", "5", "-"]);
+    set.types(&[0, 255]);
+    set.close_input();
     let mut client = fake.client();
     assert_eq!(
         client.request(),
-        json!({"request": "lock", "wait_ms": 5000})
+        json!({"request": "lock", "label": "data set", "wait_ms": 5000})
     );
     client.grant(LONG);
     client.renew(LONG);
@@ -107,7 +103,7 @@ fn data_are_set_under_a_lock_taken_for_it() {
     );
     client.say(&json!({"done": {}}));
     client.unlocked();
-    assert!(child.wait().unwrap().success());
+    assert_eq!(set.code(), Some(0));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `ringctl run` when nothing goes wrong, and when there is no lock.
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -34,7 +33,7 @@ fn the_command_runs_only_while_the_lock_is_held() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo works; cat");
     let mut client = fake.client();
-    assert_eq!(client.request(), json!({"request": "lock"}));
+    assert_eq!(client.request(), json!({"request": "lock", "label": "sh"}));
     client.grant(LONG);
     assert_eq!(run.line(), "works");
     client.unlocked();
@@ -46,18 +45,12 @@ fn input_and_output_pass_through() {
     let fake = Fake::new();
     let mut command = ringctl(&fake);
     command.stdin(Stdio::piped());
-    let mut child = command
-        .args(["run", "--", "tr", "a-z", "A-Z"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut run = Running::start(command.args(["run", "--", "tr", "a-z", "A-Z"]));
     let mut client = fake.grant(LONG);
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"abc\n").unwrap();
-    drop(input);
+    run.types(b"abc\n");
+    run.close_input();
     client.unlocked();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.stdout, b"ABC\n");
+    assert_eq!(run.rest(), "ABC\n");
 }
 
 #[test]
@@ -85,12 +78,12 @@ fn the_command_inherits_nothing_that_is_ringctls() {
 fn what_is_wanted_is_what_is_asked_for() {
     let cases = [
         (
-            &["-n", "--", "true"][..],
-            json!({"request": "lock", "wait_ms": 0}),
+            &["-n", "--", "/bin/true"][..],
+            json!({"request": "lock", "label": "true", "wait_ms": 0}),
         ),
         (
             &["-w", "0.25", "true"],
-            json!({"request": "lock", "wait_ms": 250}),
+            json!({"request": "lock", "label": "true", "wait_ms": 250}),
         ),
         (
             &["--label", "backup", "--max-hold", "30s", "true"],
@@ -130,6 +123,8 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     let (status, said) = run.end();
     assert_eq!(status.code(), Some(3));
     assert!(said.contains("cannot reach ringd at"), "{said}");
+    let reasons = said.matches("No such file or directory").count();
+    assert_eq!(reasons, 1, "once: {said}");
 
     let fake = Fake::new();
     let mut run = Running::run(&fake, &["true"]);

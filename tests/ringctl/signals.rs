@@ -6,11 +6,15 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::fake::{Fake, LONG};
-use crate::program::{Running, ringctl};
+use crate::program::{Running, SLEEP, ringctl};
 
 /// Says which signals it gets, by number, until it gets SIGQUIT.
-const LISTENER: &str = "for n in 1 2 10 12 15 28; do trap \"echo $n\" $n; done; \
-    trap 'echo quit; exit 7' 3; echo ready; while :; do sleep 1000 & wait $!; done";
+fn listener() -> String {
+    format!(
+        "for n in 1 2 10 12 15 28; do trap \"echo $n\" $n; done; \
+         trap 'echo quit; exit 7' 3; {SLEEP}; echo ready; while :; do wait $!; done"
+    )
+}
 
 const FATAL: [Signal; 4] = [
     Signal::SIGTERM,
@@ -22,7 +26,7 @@ const FATAL: [Signal; 4] = [
 #[test]
 fn signals_are_passed_on_to_the_command() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, LISTENER);
+    let mut run = Running::shell(&fake, &listener());
     let mut client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     for signal in [

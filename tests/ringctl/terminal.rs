@@ -1,15 +1,14 @@
 //! `ringctl run` in an interactive shell on a terminal.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::openpty;
 
-use crate::fake::{Fake, LONG, PATIENCE};
-use crate::program::RINGCTL;
+use crate::fake::{Fake, LONG};
+use crate::limit::{Text, until};
+use crate::program::{RINGCTL, SLEEP, let_children_hear};
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
@@ -17,13 +16,13 @@ const CTRL_Z: &str = "\x1a";
 /// A shell that somebody sits at.
 struct Shell {
     child: Child,
-    screen: File,
-    seen: String,
+    screen: Text<File>,
 }
 
 impl Shell {
     /// Where `run` is `ringctl run` with the socket of the fake.
     fn start(fake: &Fake) -> Self {
+        let_children_hear();
         let pty = openpty(None, None).expect("a terminal");
         let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
         let child = Command::new("setsid")
@@ -36,8 +35,7 @@ impl Shell {
             .expect("setsid and bash are there");
         let mut shell = Self {
             child,
-            screen: File::from(pty.master),
-            seen: String::new(),
+            screen: Text::new(File::from(pty.master)),
         };
         let socket = fake.path().display();
         shell.types("stty -echo; bind 'set enable-bracketed-paste off'\n");
@@ -50,26 +48,24 @@ impl Shell {
     }
 
     fn types(&mut self, text: &str) {
-        self.screen.write_all(text.as_bytes()).expect("it is open");
+        self.screen
+            .source()
+            .write_all(text.as_bytes())
+            .expect("it is open");
     }
 
     /// Waits until the screen shows the text after all that was waited for before; what is shown
     /// in between.
     fn shows(&mut self, text: &str) -> String {
-        loop {
-            if let Some(at) = self.seen.find(text) {
-                let rest = self.seen.split_off(at + text.len());
-                return std::mem::replace(&mut self.seen, rest);
-            }
-            let mut readable = [PollFd::new(self.screen.as_fd(), PollFlags::POLLIN)];
-            let patience = PollTimeout::try_from(PATIENCE).expect("it is short");
-            let ready = poll(&mut readable, patience).expect("it is open");
-            assert_eq!(ready, 1, "{text:?} is not shown, but {:?}", self.seen);
-            let mut part = [0; 4096];
-            let len = self.screen.read(&mut part).unwrap_or(0);
-            assert!(len > 0, "the shell has ended; seen: {:?}", self.seen);
-            self.seen.push_str(&String::from_utf8_lossy(&part[..len]));
-        }
+        let shown = self.screen.take_to(text);
+        assert!(shown.ends_with(text), "the shell has ended after {shown:?}");
+        shown
+    }
+
+    /// Waits until the shell has said that its job is stopped, and asks for a line again.
+    fn shows_stopped(&mut self) {
+        self.shows("Stopped");
+        self.shows("\r\n$ ");
     }
 
     /// The word that is shown after the text.
@@ -99,8 +95,8 @@ fn is_stopped(pid: &str) -> bool {
 fn ctrl_c_is_for_the_command_and_the_shell_goes_on() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
-    shell
-        .types("run -c 'trap \"echo got-it; exit 3\" INT; echo ready; sleep 1000'; echo code:$?\n");
+    let line = format!("trap \"echo got-it; exit 3\" INT; {SLEEP}; echo ready; wait");
+    shell.types(&format!("run -c '{line}'; echo code:$?\n"));
     let mut client = fake.grant(LONG);
     shell.shows("ready\r\n");
     shell.types(CTRL_C);
@@ -137,7 +133,7 @@ fn ctrl_z_stops_the_command_and_fg_lets_it_go_on() {
     let mut client = fake.grant(LONG);
     let pid = shell.shows_word_after("pid:");
     shell.types(CTRL_Z);
-    shell.shows("Stopped");
+    shell.shows_stopped();
     assert!(is_stopped(&pid));
     shell.types("fg\n");
     shell.shows("run");
@@ -165,13 +161,14 @@ fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads() {
 fn ctrl_z_stops_a_command_in_a_pipeline() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
-    shell
-        .types("run -c 'trap \"echo on\" CONT; echo pid:$$; while :; do sleep 1000 & wait $!; done' | cat\n");
+    let line = format!("trap \"echo on\" CONT; {SLEEP}; echo pid:$$; while :; do wait $!; done");
+    shell.types(&format!("run -c '{line}' | cat\n"));
     let mut client = fake.grant(LONG);
     let pid = shell.shows_word_after("pid:");
     shell.types(CTRL_Z);
-    shell.shows("Stopped");
-    assert!(is_stopped(&pid));
+    // The shell waits for its own processes, of which `ringctl` in a function is none.
+    shell.shows_stopped();
+    until("it stops", || is_stopped(&pid));
     shell.types("fg\n");
     shell.shows("on\r\n");
     shell.types(CTRL_C);
@@ -181,15 +178,28 @@ fn ctrl_z_stops_a_command_in_a_pipeline() {
 }
 
 #[test]
+fn a_signal_to_a_stopped_job_is_passed_on_when_it_goes_on() {
+    let fake = Fake::new();
+    let mut shell = Shell::start(&fake);
+    let line = format!("trap \"echo got-it; exit 3\" TERM; {SLEEP}; echo ready; wait");
+    shell.types(&format!("run -c '{line}'\n"));
+    let mut client = fake.grant(LONG);
+    shell.shows("ready\r\n");
+    shell.types(CTRL_Z);
+    shell.shows_stopped();
+    shell.types("kill %1\n");
+    shell.shows("got-it");
+    client.unlocked();
+}
+
+#[test]
 fn a_command_in_the_background_stops_when_it_reads_until_it_is_in_the_foreground() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
     shell.types(&format!("run -c '{READER}' &\n"));
     let mut client = fake.grant(LONG);
     let pid = shell.shows_word_after("pid:");
-    while !is_stopped(&pid) {
-        std::thread::yield_now();
-    }
+    until("it stops", || is_stopped(&pid));
     shell.types("\n");
     // The shell tells of it before its next prompt, once it has noticed.
     shell.types("while ! jobs | grep Stopped; do :; done\n");

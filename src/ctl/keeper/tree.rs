@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 
 use super::cgroup::Cgroup;
 
@@ -55,10 +55,8 @@ impl Tree {
     pub(super) fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             match (&self.cgroup, self.leader) {
+                (Some(cgroup), leader) => tell(&cgroup.processes(), leader, signal),
                 // One that is gone already needs no signal.
-                (Some(cgroup), _) => cgroup.processes().into_iter().for_each(|pid| {
-                    let _ = kill(pid, signal);
-                }),
                 (None, Some(leader)) => {
                     let _ = killpg(leader, signal);
                 }
@@ -88,6 +86,20 @@ impl Tree {
             (Some(cgroup), _) => cgroup.is_empty(),
             (None, Some(leader)) => group_is_empty(leader),
         }
+    }
+}
+
+/// Signals the process group of the leader as one, since only so is none missed that one of it is
+/// just making, and those that have left it each.
+fn tell(processes: &[Pid], leader: Option<Pid>, signal: Signal) {
+    let is_in_group = |&pid: &Pid| leader.is_some() && getpgid(Some(pid)).ok() == leader;
+    let (grouped, left): (Vec<_>, Vec<_>) = processes.iter().copied().partition(is_in_group);
+    // One that is gone already needs no signal.
+    if let Some(leader) = leader.filter(|_| !grouped.is_empty()) {
+        let _ = killpg(leader, signal);
+    }
+    for pid in left {
+        let _ = kill(pid, signal);
     }
 }
 

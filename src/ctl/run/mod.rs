@@ -8,9 +8,10 @@ mod signals;
 mod supervisor;
 mod terminal;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::keeper::{Bond, Keeper, Note, Task, Why};
 use super::options::{Acquire, RunOptions};
@@ -25,9 +26,10 @@ use supervisor::Supervisor;
 /// The lock is not to be had, or it is lost.
 pub(super) fn run(socket: PathBuf, options: &RunOptions) -> Result<u8, Error> {
     let mut signals = Signals::new().map_err(Error::System)?;
+    let command = command(options);
     let task = Task {
         socket,
-        lock: options.acquire.request(),
+        lock: options.acquire.request(&name(&command)),
         grace_ms: duration_ms(options.grace),
         bond: Bond::Command,
     };
@@ -35,13 +37,7 @@ pub(super) fn run(socket: PathBuf, options: &RunOptions) -> Result<u8, Error> {
     let (grant, cgroup) = granted(&mut keeper, &options.acquire)?;
     // From here on what comes is for the command.
     signals.take_all().map_err(Error::System)?;
-    let supervisor = Supervisor::start(
-        keeper,
-        signals,
-        cgroup,
-        &command(options),
-        &environment(&grant),
-    );
+    let supervisor = Supervisor::start(keeper, signals, cgroup, &command, &environment(&grant));
     supervisor.map_err(Error::System)?.work()
 }
 
@@ -76,6 +72,13 @@ fn command(options: &RunOptions) -> Vec<OsString> {
         Some(line) => vec!["sh".into(), "-c".into(), line.into()],
         None => options.command.clone(),
     }
+}
+
+/// What the command is called, without where it is.
+fn name(command: &[OsString]) -> Cow<'_, str> {
+    let program = command.first().map(Path::new);
+    let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
+    name.unwrap_or_default().to_string_lossy()
 }
 
 /// What the command is told about the lock.

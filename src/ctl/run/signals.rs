@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::getpgrp;
 use signal_hook::iterator::backend::SignalDelivery;
@@ -94,13 +94,17 @@ impl Signals {
     }
 
     fn drain(&mut self) {
-        let pending = self.delivery.pending();
-        self.came
-            .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
+        self.drain_caught();
         let stop = self.stop.as_ref().map(SignalFd::read_signal);
         if matches!(stop, Some(Ok(Some(_)))) {
             self.came.push_back(Signal::SIGTSTP);
         }
+    }
+
+    fn drain_caught(&mut self) {
+        let pending = self.delivery.pending();
+        self.came
+            .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
     /// The next that came.
@@ -111,25 +115,49 @@ impl Signals {
         self.came.pop_front()
     }
 
-    /// Stops this process and its group, as the terminal does with `signal`: a shell takes a job
-    /// for stopped when all of it is. Returns when it goes on; false: it was not stopped,
-    /// since no shell is there that could let it go on.
+    /// Whether there is a next one already, which nothing readable tells of any more.
+    pub(super) fn is_next_here(&self) -> bool {
+        !self.came.is_empty()
+    }
+
+    /// Stops this process as the terminal does with `signal`, and its group if `with_group`: a
+    /// shell takes a job for stopped when all of it is. Returns when it goes on, at once if it was
+    /// told to since the command stopped; false: it was not stopped, since no shell is there that
+    /// could let it go on.
     ///
     /// # Errors
     /// The system refuses.
-    pub(super) fn stop_self(&mut self, signal: Signal) -> io::Result<bool> {
-        self.drain();
-        self.came.retain(|&came| came != Signal::SIGCONT);
-        killpg(getpgrp(), signal)?;
+    pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
+        // A shell waits for no more than the processes that it has made: it may have seen all of
+        // them stopped, and told them to go on, before this one has come to stop.
+        if self.take_continue() {
+            return Ok(true);
+        }
         let set = SigSet::from(signal);
+        // As long as it is blocked, a SIGCONT that comes takes it back.
+        set.thread_block()?;
+        if with_group {
+            killpg(getpgrp(), signal)?;
+        } else {
+            raise(signal)?;
+        }
+        let told_already = self.take_continue();
+        if told_already {
+            raise(Signal::SIGCONT)?;
+        }
         set.thread_unblock()?;
         if signal != Signal::SIGTTIN {
             set.thread_block()?;
         }
-        self.drain();
+        Ok(self.take_continue() || told_already)
+    }
+
+    /// Whether somebody has said to go on.
+    fn take_continue(&mut self) -> bool {
+        self.drain_caught();
         let before = self.came.len();
         self.came.retain(|&came| came != Signal::SIGCONT);
-        Ok(self.came.len() < before)
+        self.came.len() < before
     }
 
     /// What is readable when a signal has come.

@@ -28,6 +28,8 @@ pub(super) struct Supervisor {
     poller: Poller,
     /// Whether the command has been given the terminal.
     has_terminal: bool,
+    /// Whether this process was told to stop, and so all that are to stop with it.
+    told_to_stop: bool,
     /// The command's processes, when they had to be ended without the keeper.
     tree: Option<Tree>,
     /// Why the lock is lost, as a sentence.
@@ -64,6 +66,7 @@ impl Supervisor {
             cgroup,
             poller,
             has_terminal,
+            told_to_stop: false,
             tree: None,
             lost: None,
         })
@@ -98,13 +101,18 @@ impl Supervisor {
                 self.hear_keeper()?;
                 return Ok(code);
             }
-            self.poller.wait(None)?;
+            // While this process was stopped with the command some may have come.
+            let at_once = self.signals.is_next_here().then_some(Duration::ZERO);
+            self.poller.wait(at_once)?;
             self.hear_keeper()?;
             while let Some(signal) = self.signals.next() {
                 match signal {
                     Signal::SIGCHLD => {}
                     Signal::SIGCONT => self.go_on(),
-                    other => self.pass_on(other),
+                    other => {
+                        self.told_to_stop |= other == Signal::SIGTSTP;
+                        self.pass_on(other);
+                    }
                 }
             }
         }
@@ -170,7 +178,8 @@ impl Supervisor {
         if let Some(terminal) = &self.terminal {
             terminal.take_back(self.gate.pid());
         }
-        let was_stopped = self.signals.stop_self(signal)?;
+        let with_group = signal != Signal::SIGTSTP || !self.told_to_stop;
+        let was_stopped = self.signals.stop_self(signal, with_group)?;
         if wants_terminal && !was_stopped {
             // It would wait for ever for a terminal that nobody gives. The kernel says so, too.
             self.pass_on(Signal::SIGHUP);
@@ -181,6 +190,7 @@ impl Supervisor {
 
     /// Somebody lets it go on.
     fn go_on(&mut self) {
+        self.told_to_stop = false;
         if self.has_terminal {
             self.give_terminal();
         }
