@@ -36,11 +36,12 @@ fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
     assert!(said.contains("another node has a stronger token"), "{said}");
 }
 
-#[test]
-fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
+/// A shell that says `ready` and does not end by itself loses its lock: nothing of it is left in time.
+#[track_caller]
+fn ends_in_time(line: &str) {
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
+    let mut run = Running::shell(&fake, &witness.seeing(line));
     let mut client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
@@ -48,6 +49,11 @@ fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
     assert!(boot_time() < until, "its last process ended too late");
     client.unlocked();
     assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
+    ends_in_time(&stubborn());
 }
 
 #[test]
@@ -165,17 +171,7 @@ fn the_death_of_the_keeper_ends_the_command() {
 
 #[test]
 fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
-    let fake = Fake::new();
-    let line = "setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait";
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(line));
-    let mut client = fake.grant(LONG);
-    assert_eq!(run.line(), "ready");
-    let until = client.lose(LEASE);
-    witness.wait_for_end();
-    assert!(boot_time() < until, "its last process ended too late");
-    client.unlocked();
-    assert_eq!(run.code(), Some(75));
+    ends_in_time("setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait");
 }
 
 #[test]
