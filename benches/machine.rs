@@ -78,6 +78,7 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
         token,
         digest,
         data,
+        beat: None,
     };
     encode(PEERS[0], MacAddr::BROADCAST, message)
 }

@@ -85,7 +85,16 @@ fn hash(c: &mut Criterion) {
             // The own digest: there is nothing to answer.
             let digest = node.machine.digest();
             let ip = [ip; 16];
-            encode(mac(size / 2), ME, Message::Ping { digest, ip })
+            encode(
+                mac(size / 2),
+                ME,
+                Message::Ping {
+                    digest,
+                    ip,
+                    promise: None,
+                    paused: false,
+                },
+            )
         };
         let pings = [ping(1, &node), ping(2, &node)];
         let mut turn = 0;

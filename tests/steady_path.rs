@@ -114,7 +114,7 @@ impl Link for Port<'_> {
                 break;
             }
             batch.buffers[batch.frames.len()] = *bytes;
-            batch.frames.push((len, now.monotonic.since(due)));
+            batch.frames.push((len, now, now.monotonic.since(due)));
             inbox.pop_front();
         }
         Ok(())
@@ -327,6 +327,11 @@ fn nothing_is_allocated_and_a_hop_costs_one_frame_where_the_token_never_rests() 
             (9..=11).contains(&heartbeats),
             "{nodes} nodes: {heartbeats}"
         );
+        let answers = take(&mut steady.unicast, Kind::Ping);
+        assert!(
+            answers <= heartbeats * (nodes as u64 - 1),
+            "{nodes} nodes: {answers} answers to {heartbeats} heartbeats"
+        );
         assert_eq!(steady.unicast, [0; 10], "{nodes} nodes: of each kind");
         assert_eq!(steady.broadcast, [0; 10], "{nodes} nodes: of each kind");
     }
@@ -353,6 +358,12 @@ fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_r
         assert!(
             (550..=610).contains(&heartbeats),
             "{nodes} nodes: {heartbeats}"
+        );
+        let confirmations = take(&mut steady.unicast, Kind::Ping);
+        assert_eq!(
+            confirmations,
+            heartbeats * (nodes as u64 - 1),
+            "{nodes} nodes"
         );
         assert_eq!(steady.unicast, [0; 10], "{nodes} nodes: of each kind");
         assert_eq!(steady.broadcast, [0; 10], "{nodes} nodes: of each kind");

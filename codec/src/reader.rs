@@ -93,6 +93,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A fixed layout at the end of a message, if it is there and one; anything else is padding.
+    #[inline]
+    pub(crate) fn trailer<T: Layout>(&mut self, is_one: impl FnOnce(&T) -> bool) -> Option<&'a T> {
+        let (view, rest) = T::ref_from_prefix(self.rest).ok()?;
+        is_one(view).then(|| {
+            self.rest = rest;
+            self.offset += size_of::<T>();
+            view
+        })
+    }
+
     /// `count` fixed layouts in a row, which `field` names together.
     #[inline]
     pub(crate) fn views<T: Layout>(

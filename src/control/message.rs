@@ -26,6 +26,10 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
+    /// Take part, but own nothing: maintenance.
+    Pause,
+    /// The end of [`Request::Pause`].
+    Resume,
     /// The token's data, as far as it is known here.
     DataGet,
     /// Changes the token's data.
@@ -58,6 +62,23 @@ pub struct LockRequest {
     /// For how long it is held at the most, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_hold_ms: Option<u64>,
+    /// How safe it is to be, as long as it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require: Option<Grade>,
+}
+
+/// How safe a lock is (`docs/guarantees.md`), from the least to the most.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// Nobody is known to have confirmed it.
+    Alone,
+    /// All members that were heard lately have confirmed it.
+    View,
+    /// A majority of the ring has.
+    Quorum,
 }
 
 /// A reply: `{"status":{…}}` or `{"error":"…"}`.
@@ -109,7 +130,7 @@ pub struct Grant {
     pub token: TokenStatus,
     /// The same as a fencing token: progress-author-number.
     pub fencing: String,
-    /// How safe it is.
+    /// How safe it is: `alone`, `view` or `quorum`.
     pub grade: String,
     /// The token's data, in hexadecimal digits.
     pub data: String,
@@ -135,6 +156,10 @@ pub enum RefusalReason {
     Timeout,
     /// A client of this machine has it, and it was not to be waited for.
     Busy,
+    /// The token came, but was not as safe as required for as long as was waited.
+    Grade,
+    /// The node is paused, and it was not to be waited for.
+    Paused,
     /// Too many clients wait already.
     Crowded,
     /// The daemon shuts down.
@@ -177,6 +202,10 @@ pub enum LossReason {
     Lease,
     /// The interface's link is down.
     Link,
+    /// It is not as safe any more as was required.
+    Grade,
+    /// The node was paused.
+    Paused,
 }
 
 /// The token's data.
@@ -204,7 +233,7 @@ pub struct EventMessage {
     pub number: u64,
     /// When: milliseconds since 1970.
     pub time_ms: u64,
-    /// What: `state_changed`, `owner_changed`, `member_added`, `member_left`, `lock_granted`, ….
+    /// What: `state_changed`, `grade_changed`, `owner_changed`, `member_added`, `member_left`, `lock_granted`, ….
     pub event: String,
     /// The state before, of `state_changed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

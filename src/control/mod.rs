@@ -10,8 +10,8 @@ mod status;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
 pub use message::{
-    EventMessage, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal,
-    Reply, Request, Snapshot, TokenData, Version,
+    EventMessage, Grade, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, RefusalReason,
+    Renewal, Reply, Request, Snapshot, TokenData, Version,
 };
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus,

@@ -17,6 +17,12 @@ pub struct Status {
     pub state: String,
     /// The token held, or the strongest known; `null` if none is.
     pub token: Option<TokenStatus>,
+    /// How safe the token is that is held here: `alone`, `view` or `quorum`; `alone` if none is.
+    #[serde(default)]
+    pub grade: String,
+    /// The node takes part, but owns nothing.
+    #[serde(default)]
+    pub paused: bool,
     /// Who holds it as far as is known.
     pub owner: Option<String>,
     /// Nanoseconds since the token was heard of; `null`: not yet.
@@ -67,6 +73,9 @@ pub struct MemberStatus {
     pub ip: Option<String>,
     /// For how many more turns it is passed over.
     pub penalty: u32,
+    /// It takes part, but owns nothing for now.
+    #[serde(default)]
+    pub paused: bool,
     /// Nanoseconds since its last frame; `null`: only heard of. 0 for the node itself.
     pub last_seen_ns: Option<u64>,
 }
@@ -92,6 +101,9 @@ pub struct ConstantsStatus {
     pub ethertype: String,
     /// The most members that the table holds.
     pub max_members: usize,
+    /// How many members the ring is to have; `null`: those that are known.
+    #[serde(default)]
+    pub expect: Option<usize>,
 }
 
 /// Counters since the start. Every key of the maps is always there, be its value 0.

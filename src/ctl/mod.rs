@@ -41,6 +41,8 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
         Command::Run(run) => return Ok(run::run(full_socket(options)?, run)?),
         Command::Lock(lock) => lock::lock(full_socket(options)?, lock, output)?,
         Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
+        Command::Pause => client::done(&socket(options)?, &Request::Pause)?,
+        Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
         Command::Yield { to } => {
             client::done(&socket(options)?, &Request::Yield { to: to.clone() })?;
         }

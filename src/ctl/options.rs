@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::duration_ms;
-use crate::control::LockRequest;
+use crate::control::{Grade, LockRequest};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
 
@@ -156,6 +156,10 @@ pub enum Command {
         #[arg(value_name = "MAC")]
         to: Option<String>,
     },
+    /// Let this machine take part but never own the token: maintenance.
+    Pause,
+    /// End a pause.
+    Resume,
     /// Get or set the bytes that travel with the token, 1024 at the most.
     Data {
         /// Which.
@@ -218,6 +222,10 @@ pub struct Acquire {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub max_hold: Option<Duration>,
 
+    /// How safe it must be, and stay: wait until so many have confirmed it.
+    #[arg(short = 'r', long, value_name = "GRADE", value_enum)]
+    pub require: Option<Grade>,
+
     /// What it is for, as status and watch show it; without it the name of what is run.
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
@@ -231,6 +239,7 @@ impl Acquire {
             label: self.label.as_deref().unwrap_or(what).to_owned(),
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
+            require: self.require,
         }
     }
 }

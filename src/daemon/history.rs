@@ -6,12 +6,11 @@ use std::rc::Rc;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-use super::service::GRADE;
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
 use crate::observe::text;
-use crate::proto::lab2::{Event, Reason, State};
+use crate::proto::lab2::{Event, Grade, Reason, State};
 use crate::proto::time::Now;
 
 /// So many events are remembered.
@@ -25,6 +24,7 @@ enum What {
         reason: Reason,
     },
     Owner,
+    Grade,
     Member {
         event: &'static str,
         mac: MacAddr,
@@ -47,6 +47,7 @@ struct Entry {
     state: State,
     token: Option<Token>,
     owner: Option<MacAddr>,
+    grade: Grade,
 }
 
 /// Remembers events. Their numbers grow by one from 1 on.
@@ -58,6 +59,7 @@ pub struct History {
     state: State,
     token: Option<Token>,
     owner: Option<MacAddr>,
+    grade: Grade,
 }
 
 impl History {
@@ -69,6 +71,7 @@ impl History {
             state: State::Looser,
             token: None,
             owner: None,
+            grade: Grade::Alone,
         }
     }
 
@@ -106,6 +109,7 @@ impl History {
             state: self.state,
             token: self.token,
             owner: self.owner,
+            grade: self.grade,
         });
     }
 }
@@ -120,13 +124,19 @@ impl Observe<Event> for History {
                 token,
             } => {
                 (self.state, self.token) = (to, token.or(self.token));
+                self.grade = Grade::Alone;
                 What::State { from, reason }
             }
             Event::OwnerChanged { owner, token } => {
                 (self.owner, self.token) = (owner, token.or(self.token));
                 What::Owner
             }
+            Event::GradeChanged { grade, .. } => {
+                self.grade = grade;
+                What::Grade
+            }
             Event::HandOverFailed { to, minted, .. } => {
+                self.grade = Grade::Alone;
                 self.token = Some(minted);
                 What::HandOverFailed { to }
             }
@@ -159,7 +169,7 @@ impl Entry {
             reason: None,
             token: self.token.map(token_status),
             owner: self.owner.map(|owner| owner.to_string()),
-            grade: GRADE.to_owned(),
+            grade: self.grade.name().to_owned(),
             member: None,
             label: None,
         };
@@ -170,6 +180,7 @@ impl Entry {
                 "state_changed"
             }
             What::Owner => "owner_changed",
+            What::Grade => "grade_changed",
             What::Member { event, mac } => {
                 message.member = Some(mac.to_string());
                 event

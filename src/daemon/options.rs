@@ -88,6 +88,13 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     pub max_members: usize,
 
+    /// How many members the ring has, for the grade quorum: more than half of them.
+    ///
+    /// All members must be told the same. Without it the members that this one has heard of since it was
+    /// started count: halves of a segment that was cut before they ever met each have a quorum then.
+    #[arg(long, value_name = "COUNT")]
+    pub expect: Option<usize>,
+
     /// Where what must survive a restart is kept, in a file IFACE.state.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
     pub state_dir: PathBuf,
@@ -128,6 +135,7 @@ impl Options {
             idle_hold: self.idle_hold.unwrap_or(derived.idle_hold),
             ethertype: self.ethertype,
             max_members: self.max_members,
+            expect: self.expect,
         }
     }
 
@@ -209,6 +217,8 @@ mod tests {
             "0x88B6",
             "--max-members",
             "16",
+            "--expect",
+            "5",
             "--state-dir",
             "/s",
             "--control",
@@ -227,6 +237,7 @@ mod tests {
             idle_hold: Duration::ZERO,
             ethertype: 0x88b6,
             max_members: 16,
+            expect: Some(5),
         };
         assert_eq!(options.constants(), expected);
         assert_eq!(options.constants().check(), Ok(()));

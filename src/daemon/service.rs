@@ -9,16 +9,14 @@ use super::server::Server;
 use super::status::token_status;
 use crate::control::hex;
 use crate::control::{
-    ClientStatus, Grant, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal, Reply,
+    ClientStatus, Grade, Grant, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal, Reply,
     Request, TokenData, Version,
 };
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Locks, Notice};
-use crate::proto::lab2::{Command, Lab2};
+use crate::proto::lab2::{self, Command, Lab2};
 use crate::proto::time::{Instant, Now};
 
-/// How safe a lock is: nobody else has confirmed it.
-pub const GRADE: &str = "alone";
 /// The most events that one client is told in one round.
 const EVENTS: usize = 64;
 
@@ -118,6 +116,8 @@ impl Service {
                 Answer::Reply(Reply::Unlocked {})
             }
             Request::Yield { to } => self.yield_to(to, machine),
+            Request::Pause => self.pause(true),
+            Request::Resume => self.pause(false),
             Request::DataGet => Answer::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
                 token: machine.token().map(token_status),
@@ -153,6 +153,11 @@ impl Service {
             return Answer::Reply(Reply::Error(format!("{mac} is no member of the ring")));
         }
         self.locks.yield_to(Some(mac));
+        Answer::Reply(Reply::Done {})
+    }
+
+    fn pause(&mut self, paused: bool) -> Answer {
+        self.locks.pause(paused);
         Answer::Reply(Reply::Done {})
     }
 
@@ -255,9 +260,20 @@ fn facts(now: Now, machine: &Lab2) -> Facts {
     Facts {
         token: machine.token().filter(|_| machine.may_use_token()),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
+        grade: grade(machine.grade()),
+        grade_until: machine.grade_until().unwrap_or(now.monotonic),
+        take_timeout: machine.constants().take_timeout,
         others_want: machine.is_wanted(),
         state: machine.state(),
         link_up: machine.is_link_up(),
+    }
+}
+
+const fn grade(grade: lab2::Grade) -> Grade {
+    match grade {
+        lab2::Grade::Alone => Grade::Alone,
+        lab2::Grade::View => Grade::View,
+        lab2::Grade::Quorum => Grade::Quorum,
     }
 }
 
@@ -266,7 +282,7 @@ fn reply(notice: &Notice, machine: &Lab2) -> Reply {
         Notice::Granted { token, until } => Reply::Granted(Grant {
             token: token_status(token),
             fencing: fencing(token).to_string(),
-            grade: GRADE.to_owned(),
+            grade: machine.grade().name().to_owned(),
             data: hex::encode(machine.data()),
             until_ns: until.as_nanos(),
         }),
@@ -286,6 +302,8 @@ fn refused(why: RefusalReason) -> Reply {
     let text = match why {
         RefusalReason::Timeout => "the token was not to be had in that time",
         RefusalReason::Busy => "another client of this machine has the token, or waits for it",
+        RefusalReason::Grade => "the token came, but too few members confirmed it",
+        RefusalReason::Paused => "this node is paused",
         RefusalReason::Crowded => "too many clients of this machine wait for the token already",
         RefusalReason::Leaving => "ringd is shutting down",
     };
@@ -308,6 +326,11 @@ const fn loss_text(why: LossReason) -> (&'static str, &'static str) {
             "lease",
             "no heartbeat could be sent for so long that others may have elected another owner",
         ),
+        LossReason::Grade => (
+            "grade",
+            "too few members have confirmed it again: it is not as safe as required any more",
+        ),
+        LossReason::Paused => ("paused", "this node was paused"),
         LossReason::Link => ("link", "the interface's link is down"),
     }
 }

@@ -30,6 +30,8 @@ pub fn status(
         link: attachment.loss().map_or("up", Loss::text).to_owned(),
         state: machine.state().name().to_owned(),
         token: machine.token().map(token_status),
+        grade: machine.grade().name().to_owned(),
+        paused: machine.is_paused(),
         owner: machine.owner().map(|owner| owner.to_string()),
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
         members: members.collect(),
@@ -61,6 +63,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         mac: view.mac.to_string(),
         ip,
         penalty: view.penalty,
+        paused: view.paused,
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
     }
 }
@@ -76,6 +79,7 @@ fn constants(constants: &Constants) -> ConstantsStatus {
         idle_hold_ns: nanos(constants.idle_hold),
         ethertype: format!("{:#06x}", constants.ethertype),
         max_members: constants.max_members,
+        expect: constants.expect,
     }
 }
 
@@ -95,6 +99,7 @@ mod tests {
                 mac,
                 ip: NO_IP,
                 penalty: 0,
+                paused: false,
                 last_seen,
             };
             member(Instant::from_nanos(50), own, view).last_seen_ns

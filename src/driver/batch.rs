@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::proto::time::{Instant, Now};
+
 /// Bytes of one frame's buffer. Longer frames are cut: no message is that long.
 pub const MAX_FRAME: usize = 1536;
 /// The most frames that one receive call brings.
@@ -14,8 +16,8 @@ pub const TRANSMIT_BATCH: usize = 8;
 pub struct ReceiveBatch {
     /// The frames' buffers: as many as one call may fill.
     pub buffers: Box<[[u8; MAX_FRAME]]>,
-    /// Length in bytes and age of each frame received.
-    pub frames: Vec<(usize, Duration)>,
+    /// Length in bytes of each frame received, and its age at the time that goes with it.
+    pub frames: Vec<(usize, Now, Duration)>,
 }
 
 impl ReceiveBatch {
@@ -40,18 +42,19 @@ impl ReceiveBatch {
         self.frames.len() == self.buffers.len()
     }
 
-    /// The age of the frame that came last.
+    /// When the last frame came.
     #[must_use]
-    pub fn newest(&self) -> Option<Duration> {
-        self.frames.last().map(|&(_, age)| age)
+    pub fn newest(&self) -> Option<Instant> {
+        let last = self.frames.last();
+        last.map(|&(_, now, age)| now.monotonic.before(age))
     }
 
-    /// The frames received, each with how long ago it was.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Duration)> {
+    /// The frames received, each with a time and its age then.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Now, Duration)> {
         self.buffers
             .iter()
             .zip(&self.frames)
-            .map(|(buffer, &(len, age))| (&buffer[..len], age))
+            .map(|(buffer, &(len, now, age))| (&buffer[..len], now, age))
     }
 }
 

@@ -8,7 +8,8 @@ use crate::proto::time::Now;
 /// A link that carries whole Ethernet frames.
 pub trait Link {
     /// Receives what has arrived, up to a batch, without waiting. An empty batch: nothing has.
-    /// The frames' ages are as of `now`.
+    /// The frames' ages are as of `now`, or, where one has come since, of a later time: no frame is
+    /// handled at a time before it came.
     ///
     /// # Errors
     /// The link is gone or broken (`ENETDOWN`, `ENXIO`, …); never `EAGAIN` or `EINTR`.

@@ -115,7 +115,7 @@ impl<M: Machine> Driver<M> {
                 || self
                     .received
                     .newest()
-                    .is_none_or(|age| present.monotonic.before(age) > now.monotonic)
+                    .is_none_or(|came| came > now.monotonic)
             {
                 break;
             }
@@ -153,7 +153,7 @@ impl<M: Machine> Driver<M> {
             return Ok(false);
         };
         link.receive(now, &mut self.received)?;
-        for (frame, age) in self.received.iter() {
+        for (frame, now, age) in self.received.iter() {
             self.pump.machine.handle_frame(now, frame, age);
             self.pump.drain(now, environment);
         }

@@ -168,7 +168,7 @@ impl Link for Wire {
         batch.frames.clear();
         for (buffer, (frame, age)) in batch.buffers.iter_mut().zip(arrived) {
             buffer[..frame.len()].copy_from_slice(frame);
-            batch.frames.push((frame.len(), age));
+            batch.frames.push((frame.len(), now, age));
         }
         Ok(())
     }

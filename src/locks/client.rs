@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 
 use super::{Client, ClientId};
-use crate::control::{ClientStatus, LockRequest};
+use crate::control::{ClientStatus, Grade, LockRequest};
 use crate::proto::time::{Instant, nanos};
 
 /// How long before the end of its longest time a holder is told of it.
@@ -21,6 +21,8 @@ pub(super) struct Waiter {
     /// When it gives up.
     pub(super) until: Option<Instant>,
     max_hold: Option<Duration>,
+    /// How safe the token must be.
+    pub(super) require: Grade,
 }
 
 impl Waiter {
@@ -43,6 +45,7 @@ impl Waiter {
             since: now,
             until: patience.map(|patience| now + patience),
             max_hold: request.max_hold_ms.map(Duration::from_millis),
+            require: request.require.unwrap_or(Grade::Alone),
         }
     }
 
@@ -67,6 +70,8 @@ pub(super) struct Holder {
     /// What it was told last: nobody else is granted the token before.
     pub(super) until: Instant,
     max_hold: Option<Duration>,
+    /// How safe the token must stay.
+    pub(super) require: Grade,
     /// It was told that its work must have ended by then.
     pub(super) ends_by: Option<Instant>,
 }
@@ -81,6 +86,7 @@ impl Holder {
             token,
             until,
             max_hold: waiter.max_hold,
+            require: waiter.require,
             ends_by: None,
         }
     }

@@ -5,6 +5,7 @@
 //! becomes of it, and the machine what is wanted of it.
 
 mod client;
+mod seek;
 #[cfg(test)]
 mod tests;
 
@@ -14,10 +15,11 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-use crate::control::{ClientStatus, LockRequest, LossReason, RefusalReason};
+use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::proto::lab2::{Command, State};
 use crate::proto::time::Instant;
 use client::{Holder, Waiter};
+use seek::Seek;
 
 /// A client, by a number that never comes again.
 pub type ClientId = u64;
@@ -43,6 +45,12 @@ pub struct Facts {
     pub token: Option<Token>,
     /// Nobody else is granted the token before then.
     pub lease_until: Instant,
+    /// How safe the token is, and until when.
+    pub grade: Grade,
+    /// When the grade ends unless it is confirmed again.
+    pub grade_until: Instant,
+    /// TAKE_TIMEOUT: how long an answer of the members may take.
+    pub take_timeout: Duration,
     /// Another member has asked for the token.
     pub others_want: bool,
     /// The state.
@@ -51,11 +59,33 @@ pub struct Facts {
     pub link_up: bool,
 }
 
+impl Facts {
+    /// Until when the token is as safe as required; `None` if it is not.
+    fn safe_until(&self, required: Grade) -> Option<Instant> {
+        let until = match required {
+            Grade::Alone => self.lease_until,
+            Grade::View | Grade::Quorum => self.lease_until.min(self.grade_until),
+        };
+        (self.grade >= required).then_some(until)
+    }
+}
+
 /// The token is to go to another member.
 #[derive(Debug, Clone, Copy)]
 struct Yielding {
     /// To this one, or the next.
     to: Option<MacAddr>,
+}
+
+/// Whether anybody is granted the token here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Standing {
+    #[default]
+    Open,
+    /// Not for now.
+    Paused,
+    /// The daemon shuts down.
+    Leaving,
 }
 
 /// What a client is told.
@@ -95,7 +125,11 @@ pub struct Locks {
     /// want it.
     served: Option<Token>,
     yielding: Option<Yielding>,
-    leaving: bool,
+    /// What is waited for if the token is here, but not safe enough for anybody.
+    seek: Option<Seek>,
+    standing: Standing,
+    /// The machine is to be told of a pause, or its end.
+    pausing: bool,
 }
 
 impl Locks {
@@ -111,10 +145,13 @@ impl Locks {
         request: LockRequest,
         heartbeat: Duration,
     ) -> Result<(), RefusalReason> {
-        if self.leaving {
+        if self.standing == Standing::Leaving {
             return Err(RefusalReason::Leaving);
         }
         let at_once = request.wait_ms == Some(0);
+        if at_once && self.standing == Standing::Paused {
+            return Err(RefusalReason::Paused);
+        }
         if at_once && (self.holder.is_some() || !self.waiting.is_empty()) {
             return Err(RefusalReason::Busy);
         }
@@ -130,7 +167,7 @@ impl Locks {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let nobody = self.holder.is_none() && self.waiting.is_empty();
-        nobody && !self.wanted && self.yielding.is_none()
+        nobody && !self.wanted && self.yielding.is_none() && !self.pausing
     }
 
     /// Whether a client of this machine holds the token.
@@ -176,9 +213,22 @@ impl Locks {
         self.yielding = Some(Yielding { to });
     }
 
+    /// The node is to own nothing from now on, or may own again.
+    pub fn pause(&mut self, paused: bool) {
+        let (from, to) = if paused {
+            (Standing::Open, Standing::Paused)
+        } else {
+            (Standing::Paused, Standing::Open)
+        };
+        if self.standing == from {
+            self.standing = to;
+            self.pausing = true;
+        }
+    }
+
     /// The daemon shuts down: nobody is granted the token any more.
     pub fn leave(&mut self) {
-        self.leaving = true;
+        self.standing = Standing::Leaving;
     }
 
     /// When [`settle`](Self::settle) is to be called at the latest.
@@ -186,7 +236,8 @@ impl Locks {
     pub fn deadline(&self) -> Option<Instant> {
         let holder = self.holder.iter().filter_map(Holder::deadline);
         let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);
-        holder.chain(waiting).min()
+        let seek = self.seek.iter().filter_map(Seek::deadline);
+        holder.chain(waiting).chain(seek).min()
     }
 
     /// Tells the clients what has become of them, and returns what the machine is to do. To be
@@ -198,9 +249,17 @@ impl Locks {
         tell: &mut impl FnMut(ClientId, &str, Notice),
     ) -> Option<Command> {
         self.look_after_holder(now, facts, tell);
-        self.refuse_the_impatient(now, tell);
-        if self.holder.is_some() {
-            return self.want();
+        self.refuse_the_impatient(now, facts, tell);
+        if let Some(holder) = &self.holder {
+            let is_over = facts.token != Some(holder.token);
+            return if is_over && self.waiting.is_empty() {
+                self.want_no_more()
+            } else {
+                self.want()
+            };
+        }
+        if std::mem::take(&mut self.pausing) {
+            return Some(Command::Pause(self.standing == Standing::Paused));
         }
         let yielding = self.yielding.take();
         if let Some(Yielding { to }) = yielding.filter(|_| facts.token.is_some()) {
@@ -208,17 +267,29 @@ impl Locks {
         }
         if self.waiting.is_empty() {
             self.served = None;
-            return std::mem::take(&mut self.wanted).then_some(Command::WorkDone);
+        }
+        if self.waiting.is_empty() || self.standing == Standing::Paused {
+            self.seek = None;
+            return self.want_no_more();
         }
         let Some(token) = facts.token else {
             return self.want();
         };
         if self.served == Some(token) && facts.others_want {
             // One grant for each turn of this node, as the others have one in theirs.
-            return std::mem::take(&mut self.wanted).then_some(Command::WorkDone);
+            return self.want_no_more();
         }
-        if let Some(waiter) = self.waiting.pop_front() {
-            let until = facts.lease_until;
+        let safe = |waiter: &Waiter| facts.safe_until(waiter.require);
+        let Some((at, until)) = self
+            .waiting
+            .iter()
+            .enumerate()
+            .find_map(|(at, waiter)| Some((at, safe(waiter)?)))
+        else {
+            return self.want().or_else(|| self.seek_grade(now, facts, token));
+        };
+        self.seek = None;
+        if let Some(waiter) = self.waiting.remove(at) {
             self.served = Some(token);
             tell(
                 waiter.client,
@@ -240,29 +311,30 @@ impl Locks {
         (!std::mem::replace(&mut self.wanted, true)).then_some(Command::WantToken)
     }
 
+    fn want_no_more(&mut self) -> Option<Command> {
+        std::mem::take(&mut self.wanted).then_some(Command::WorkDone)
+    }
+
     fn look_after_holder(
         &mut self,
         now: Instant,
         facts: &Facts,
         tell: &mut impl FnMut(ClientId, &str, Notice),
     ) {
-        let (leaving, yielding) = (self.leaving, self.yielding.is_some());
+        let (standing, yielding) = (self.standing, self.yielding.is_some());
         let Some(holder) = &mut self.holder else {
             return;
         };
         let client = holder.client;
-        if facts.token != Some(holder.token) {
-            if holder.ends_by.is_none() {
-                let why = Self::loss(facts);
-                let until = match why {
-                    // Its new holder has it already.
-                    LossReason::StrongerToken => now,
-                    _ => holder.until,
-                };
-                tell(client, &holder.label, Notice::Lost { why, until });
-            }
-            self.holder = None;
-            return;
+        if facts.token != Some(holder.token) && holder.ends_by.is_none() {
+            let why = Self::loss(facts);
+            let until = match why {
+                // Its new holder has it already, unless that must be as safe as this one was.
+                LossReason::StrongerToken if holder.require == Grade::Alone => now,
+                _ => holder.until,
+            };
+            holder.ends_by = Some(until);
+            tell(client, &holder.label, Notice::Lost { why, until });
         }
         if let Some(ends_by) = holder.ends_by {
             if ends_by <= now {
@@ -270,21 +342,26 @@ impl Locks {
             }
             return;
         }
-        let ending = if leaving {
+        let safe_until = facts.safe_until(holder.require);
+        let ending = if standing == Standing::Leaving {
             Some((LossReason::Shutdown, now + NOTICE))
         } else if yielding {
             Some((LossReason::Yield, now + NOTICE))
+        } else if standing == Standing::Paused {
+            Some((LossReason::Paused, now + NOTICE))
+        } else if safe_until.is_none() {
+            Some((LossReason::Grade, holder.until))
         } else {
             holder
                 .overdue(now)
                 .map(|until| (LossReason::MaxHold, until))
         };
         if let Some((why, until)) = ending {
-            let until = until.min(facts.lease_until.max(now));
+            let until = until.min(safe_until.unwrap_or(holder.until).max(now));
             holder.ends_by = Some(until);
             tell(client, &holder.label, Notice::Lost { why, until });
-        } else if facts.lease_until > holder.until {
-            holder.until = facts.lease_until;
+        } else if let Some(until) = safe_until.filter(|&until| until > holder.until) {
+            holder.until = until;
             tell(
                 client,
                 &holder.label,
@@ -306,14 +383,21 @@ impl Locks {
     fn refuse_the_impatient(
         &mut self,
         now: Instant,
+        facts: &Facts,
         tell: &mut impl FnMut(ClientId, &str, Notice),
     ) {
-        let leaving = self.leaving;
+        let leaving = self.standing == Standing::Leaving;
         self.waiting.retain(|waiter| {
             let why = if leaving {
                 RefusalReason::Leaving
             } else if waiter.until.is_some_and(|until| until <= now) {
-                RefusalReason::Timeout
+                let unsafe_here =
+                    facts.token.is_some() && facts.safe_until(waiter.require).is_none();
+                if unsafe_here {
+                    RefusalReason::Grade
+                } else {
+                    RefusalReason::Timeout
+                }
             } else {
                 return true;
             };

@@ -6,7 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
 use super::{Client, ClientId, Facts, Locks, MAX_WAITING, Notice};
-use crate::control::{LockRequest, LossReason, RefusalReason};
+use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::proto::lab2::{Command, State};
 use crate::proto::time::Instant;
 
@@ -38,6 +38,9 @@ impl Rig {
             facts: Facts {
                 token: None,
                 lease_until: Instant::from_nanos(0),
+                grade: Grade::Alone,
+                grade_until: Instant::from_nanos(0),
+                take_timeout: HEARTBEAT / 20,
                 others_want: false,
                 state: State::Waiter,
                 link_up: true,

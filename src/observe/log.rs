@@ -213,6 +213,15 @@ impl Observe<Event> for Log {
                 self.state_changed(now, from, to, reason);
             }
             Event::OwnerChanged { owner, token } => self.owner_changed(now, owner, token),
+            Event::GradeChanged { grade, .. } => {
+                if self.verbose {
+                    let grade = grade.name();
+                    debug!(
+                        event = "grade_changed",
+                        grade, "the token is held at grade {grade}"
+                    );
+                }
+            }
             Event::HandedOver { to, latency } => {
                 if self.verbose {
                     let latency_ns = crate::proto::time::nanos(latency);

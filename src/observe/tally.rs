@@ -111,6 +111,7 @@ impl Observe<Event> for Tally {
             Event::HandOverFailed { .. } => self.hand_overs_failed += 1,
             Event::TableFull { .. } => self.table_full += 1,
             Event::OwnerChanged { .. }
+            | Event::GradeChanged { .. }
             | Event::ProgressExhausted
             | Event::DataRefused { .. }
             | Event::MemberAdded { .. }

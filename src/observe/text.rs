@@ -35,6 +35,7 @@ texts! {
         LeaseExpired => "lease_expired",
             "could send no heartbeat for too long, destroyed its token";
         LinkLost => "link_lost", "lost the interface";
+        Paused => "paused", "is paused, stands for no election";
     }
 }
 

@@ -15,6 +15,7 @@ use super::subject::Subject;
 use super::words::{ip, mac};
 use super::world::{World, id};
 use crate::proto::lab2::{Command, Constants};
+use crate::proto::time::nanos;
 
 const MICRO: u64 = 1_000;
 /// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was
@@ -198,11 +199,17 @@ impl<M: Subject> World<M> {
             let heartbeat = ring.heartbeat * u32::from(percent) / 100;
             Rc::new(Constants {
                 max_members: ring.max_members,
+                expect: ring.expect,
                 ..Constants::for_heartbeat(heartbeat)
             })
         };
         let was_there = self.nodes[at].driver.is_some();
         self.kill(at);
+        let before = self.nodes[at].constants.waiter_timeout();
+        if before > constants.waiter_timeout() {
+            let until = self.now.saturating_add(2 * nanos(before));
+            self.books.checks.exempt.forget_promises(until);
+        }
         self.nodes[at].constants = constants;
         if was_there {
             self.start(at);

@@ -19,6 +19,7 @@ mod node;
 mod outcome;
 mod plan;
 mod queue;
+mod quorum;
 mod record;
 mod rng;
 mod run;

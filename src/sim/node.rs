@@ -13,6 +13,7 @@ use super::checks::Checks;
 use super::clock::Clock;
 use super::outcome::{Rule, Stats};
 use super::queue::Bytes;
+use super::quorum::Claim;
 use super::record::Record;
 use super::rng::Rng;
 use super::settings::FaultKind;
@@ -85,6 +86,8 @@ pub(super) struct Node<M> {
     /// The last token that it held.
     pub(super) last_held: Option<Token>,
     pub(super) job: Option<Job>,
+    /// What its application was told of a quorum last.
+    pub(super) claim: Option<Claim>,
     /// Its state file was lost: it is not started before this time.
     pub(super) down_until: u64,
 }
@@ -111,6 +114,7 @@ impl<M> Node<M> {
             may_use: false,
             last_held: None,
             job: None,
+            claim: None,
             down_until: 0,
         }
     }
@@ -176,7 +180,7 @@ impl Link for Wire<'_> {
             let len = bytes.len().min(MAX_FRAME);
             buffer[..len].copy_from_slice(&bytes[..len]);
             let age = now.monotonic.since(arrived);
-            batch.frames.push((len, age));
+            batch.frames.push((len, now, age));
             books.stats.delivered += 1;
             if let Some(record) = &mut books.record {
                 record.heard(self.scene.time(), self.scene.node, &bytes, age);

@@ -37,6 +37,8 @@ pub enum Rule {
     Panic,
     /// 7: the ring comes to rest; nothing multiplies for ever.
     Storm,
+    /// Two halves never both have a quorum.
+    Quorum,
     /// Nothing is told of a token before it was stored.
     Stored,
     /// All frames that are sent are valid.
@@ -61,6 +63,7 @@ impl Rule {
             Self::Table => "invariant 7: a member table is out of order or too large",
             Self::Panic => "invariant 7: a node crashes",
             Self::Storm => "invariant 7: there is no end to the frames",
+            Self::Quorum => "two nodes have a quorum at the same time",
             Self::Stored => "a token is told of that is not stored",
             Self::Valid => "a frame that is not valid is sent",
         }
@@ -122,6 +125,8 @@ pub struct Stats {
     pub elections: u64,
     /// Tenures that began, whoever's.
     pub tenures: u64,
+    /// Tenures that had a quorum.
+    pub quorums: u64,
     /// Hand-overs that failed.
     pub failed_hand_overs: u64,
     /// OWNERs that gave up because they could send no heartbeat.

@@ -69,6 +69,7 @@ impl Schedule {
             take_attempts: self.take_attempts,
             // Room for the phantoms that a lying table lists, too.
             max_members: default.max_members.max(2 * self.nodes),
+            expect: Some(self.nodes),
             ..default
         }
     }

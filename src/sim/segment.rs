@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Message, Token};
+use ring_codec::lab2::{Frame, Kind, Message, Token};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::queue::{Bytes, What};
@@ -262,6 +262,10 @@ impl<M: Subject> World<M> {
             for (_, token) in [said, heard].into_iter().flatten() {
                 exempt.corrupt(&token);
             }
+        }
+        let kind = |bytes: &[u8]| Some(Frame::decode(bytes).ok()?.message.kind());
+        if matches!(kind(&wrong), Some(Kind::Ping | Kind::TokenIsHere)) {
+            self.books.checks.exempt.corrupt_promise();
         }
         let bytes = wrong.into();
         self.queue.push(due, What::One { to: id(to), bytes });

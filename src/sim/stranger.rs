@@ -66,6 +66,7 @@ impl<M: Subject> World<M> {
                 token,
                 digest,
                 data,
+                beat: Some(0),
             },
             3 => Message::TokenWasHereRecently {
                 token,
@@ -83,6 +84,8 @@ impl<M: Subject> World<M> {
             7 => Message::Ping {
                 digest,
                 ip: ip(node, 98),
+                promise: None,
+                paused: false,
             },
             8 => Message::WhereIsToken,
             9 => Message::WantToken,

@@ -3,7 +3,8 @@
 use ring_codec::lab2::{Digest, Token};
 
 use crate::proto::Machine;
-use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use crate::proto::lab2::{Command, Constants, Durable, Event, Grade, Lab2, State};
+use crate::proto::time::Instant;
 
 /// A Lab2 machine as the world sees it: the one that ships, or one that was spoilt on purpose to
 /// prove that the world finds out.
@@ -16,6 +17,8 @@ pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> 
     fn held(&self) -> Option<Token>;
     /// Whether it believes that it may use the token: it is OWNER and does not pass it on.
     fn may_use(&self) -> bool;
+    /// Until when it tells its application that it has a quorum; `None`: it has none.
+    fn quorum_until(&self) -> Option<Instant>;
     /// Size and hash of its member table.
     fn digest(&self) -> Digest;
     /// How many members its table holds, if they are in order and each is there once.
@@ -39,6 +42,10 @@ impl Subject for Lab2 {
 
     fn may_use(&self) -> bool {
         self.may_use_token()
+    }
+
+    fn quorum_until(&self) -> Option<Instant> {
+        self.grade_until().filter(|_| self.grade() == Grade::Quorum)
     }
 
     fn digest(&self) -> Digest {

@@ -341,6 +341,7 @@ impl<M: Subject> World<M> {
         if held != node.held {
             self.hold(at, held);
         }
+        self.look_at_quorum(at);
         if may_use {
             self.begin_work(at);
         }

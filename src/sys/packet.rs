@@ -163,19 +163,18 @@ fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
 }
 
 impl PacketSocket {
-    /// How long ago a frame came that has come `since` 1970.
-    fn age(&self, now: Now, since: Duration) -> Duration {
+    /// How long ago, at a time that is returned with it, a frame came that has come `since` 1970.
+    fn age(&self, now: Now, since: Duration) -> (Now, Duration) {
         // One that came after the clocks were read may have found the process stopped since then,
-        // and be old all the same.
+        // and be old all the same. What a member promises must count from when it came, at least.
         let now = match Duration::from_nanos(now.wall) {
             wall if wall < since => clock::now(),
             _ => now,
         };
         // A wall clock that was set forward would make a fresh frame look old.
         let longest = now.monotonic.since(self.emptied);
-        Duration::from_nanos(now.wall)
-            .saturating_sub(since)
-            .min(longest)
+        let age = Duration::from_nanos(now.wall).saturating_sub(since);
+        (now, age.min(longest))
     }
 }
 
@@ -194,7 +193,8 @@ impl Link for PacketSocket {
                 self.emptied = now.monotonic;
                 break;
             };
-            frames.push((len, self.age(now, since)));
+            let (now, age) = self.age(now, since);
+            frames.push((len, now, age));
         }
         if frames.is_empty() {
             // Woken up for nothing: there is an error to fetch, such as that the interface is down.

@@ -17,7 +17,10 @@ const MACHINE: &str = "src/proto/lab2/";
 const SHARED: [(&str, &str); 3] = [
     ("command.rs", "Command"),
     ("constants.rs", "ConstantError, Constants"),
-    ("event.rs", "DropReason, Durable, Event, Reason, State"),
+    (
+        "event.rs",
+        "DropReason, Durable, Event, Grade, Reason, State",
+    ),
 ];
 
 /// The machine's sources without its tests, by their paths below [`MACHINE`].

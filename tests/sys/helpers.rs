@@ -125,7 +125,11 @@ impl Station {
     /// Makes one receive call, and gives the frames.
     pub fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
         self.socket.receive(clock::now(), &mut self.batch)?;
-        Ok(self.batch.iter().map(|(frame, _)| frame.to_vec()).collect())
+        Ok(self
+            .batch
+            .iter()
+            .map(|(frame, ..)| frame.to_vec())
+            .collect())
     }
 
     /// Waits for frames, and gives those of one receive call.

@@ -170,7 +170,7 @@ pub fn long_frames_are_cut() -> Result<()> {
 /// The age of the one frame that `station` receives at `now`.
 fn age(station: &mut Station, now: Now) -> Result<Duration> {
     station.socket.receive(now, &mut station.batch)?;
-    let ages: Vec<_> = station.batch.iter().map(|(_, age)| age).collect();
+    let ages: Vec<_> = station.batch.iter().map(|(_, _, age)| age).collect();
     ensure!(ages.len() == 1, "{} frames", ages.len());
     Ok(ages[0])
 }

@@ -1,7 +1,7 @@
 //! The nine messages as values.
 
 use super::{
-    Digest, Member, Token, generating_token, leaving, ping, ring_members, take_token,
+    Digest, Member, Promise, Token, generating_token, leaving, ping, ring_members, take_token,
     token_is_here, token_was_here_recently, want_token, where_is_token,
 };
 use crate::MacAddr;
@@ -31,6 +31,8 @@ messages! {
         digest: Digest,
         /// The application's data, at most [`MAX_DATA_LEN`](super::MAX_DATA_LEN) bytes.
         data: &'a [u8],
+        /// The heartbeat's number in the tenure; `None` in what is no heartbeat.
+        beat: Option<u32>,
     } in token_is_here;
 
     /// Introduces the author and its table's digest.
@@ -39,6 +41,10 @@ messages! {
         digest: Digest,
         /// The author's own ip.
         ip: [u8; 16],
+        /// The author's promise to the destination.
+        promise: Option<Promise>,
+        /// The author takes part, but owns nothing.
+        paused: bool,
     } in ping;
 
     /// A waiter's answer: the token was heard of not long ago.

@@ -40,6 +40,7 @@ pub mod where_is_token;
 pub use frame::Frame;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;
+pub use ping::Promise;
 pub use ring_members::Member;
 pub use token::{Digest, Token};
 

@@ -8,6 +8,9 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{DecodeError, MacAddr, Problem};
 
+/// What the trailers begin with: padding is mostly zero.
+pub(super) const MARK: [u8; 4] = *b"RGD1";
+
 layout! {
     /// An Ethernet II header, 14 bytes.
     pub struct EthernetHeader {

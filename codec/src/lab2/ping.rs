@@ -1,7 +1,8 @@
 //! PING, kind 3: introduces the author and its table's digest.
 //!
 //! `ip` is the author's own: an IPv6 address, an IPv4 address mapped as `::ffff:a.b.c.d`, or `::` for
-//! none ([`NO_IP`](super::NO_IP)).
+//! none ([`NO_IP`](super::NO_IP)). A trailer follows where there is something to put into it. Who does
+//! not know it takes it for padding; for who does, bytes that are none are padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -11,6 +12,14 @@
 //!   22      4  ringSize          u32
 //!   26      8  ringMembersHash   u64
 //!   34     16  ip
+//!                             the trailer:
+//!   50      4  mark              "RGD1"
+//!   54      1  flags             1: a promise follows; 2: the author is paused
+//!   55      8  progress          u64, below 2^63: the token that is promised
+//!   63      6  authorMAC
+//!   69      4  authorTokenNum    u32
+//!   73      4  beat              u32, of the TOKEN_IS_HERE that this answers
+//!   77      8  lasts             u64, nanoseconds
 //! ```
 //!
 //! # Example
@@ -29,15 +38,43 @@
 //! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
 //! let ip = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().octets();
 //! let digest = Digest { size: 2, hash: 0x0123_4567_89ab_cdef };
-//! assert_eq!(frame.message, Message::Ping { digest, ip });
+//! assert_eq!(frame.message, Message::Ping { digest, ip, promise: None, paused: false });
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//! With a promise:
+//! ```
+//! use ring_codec::MacAddr;
+//! use ring_codec::lab2::{self, Frame, Message, Promise, Token};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "020000000002 020000000001 88b5" // destination, source, EtherType
+//!     "03 00 020000000001"                      // kind, reserved, messageAuthorMAC
+//!     "00000002 0123456789abcdef"                 // digest: ringSize, ringMembersHash
+//!     "00000000000000000000ffff c0000201"         // ip: 192.0.2.1
+//!     "52474431 01"                               // mark, flags: a promise
+//!     "0000000000000007 020000000001 00000003"    // token: progress, authorMAC, authorTokenNum
+//!     "00000005 0000000017d78400"                 // beat, lasts: 400 ms
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! let token = Token { progress: 7, author: MacAddr([2, 0, 0, 0, 0, 1]), number: 3 };
+//! let given = Promise { token, beat: 5, lasts: 400_000_000 };
+//! assert!(matches!(
+//!     frame.message,
+//!     Message::Ping { promise: Some(promise), paused: false, .. } if promise == given
+//! ));
 //! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::parts::DigestLayout;
-use super::{Digest, Message};
+use zerocopy::byteorder::network_endian::{U32, U64};
+
+use super::parts::{DigestLayout, MARK, TokenLayout};
+use super::{Digest, Message, Token};
 use crate::DecodeError;
 use crate::layout::layout;
 use crate::reader::Reader;
@@ -51,17 +88,93 @@ layout! {
     }
 }
 
+layout! {
+    /// What may follow the body, 35 bytes.
+    struct Trailer {
+        mark: [u8; 4] = "mark",
+        flags: u8 = "flags",
+        token: TokenLayout = "token",
+        beat: U32 = "beat",
+        lasts: U64 = "lasts",
+    }
+}
+
+/// Flag: the trailer has a promise.
+const PROMISE: u8 = 1;
+/// Flag: the author is paused.
+const PAUSED: u8 = 2;
+/// Where the trailer's token begins.
+const TOKEN_AT: usize = 5;
+
+impl Trailer {
+    /// Whether it is a trailer, and not padding.
+    fn is_one(&self) -> bool {
+        let nothing = [0; size_of::<Self>() - TOKEN_AT];
+        let empty = zerocopy::IntoBytes::as_bytes(self)[TOKEN_AT..] == nothing;
+        self.mark == MARK
+            && matches!(self.flags, PROMISE..=3)
+            && (self.flags & PROMISE != 0 || empty)
+    }
+}
+
+/// A member's word that until then it helps no other holder (`docs/protocol.md`, "Grades").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Promise {
+    /// The tenure that it is for.
+    pub token: Token,
+    /// The number of the TOKEN_IS_HERE that it answers.
+    pub beat: u32,
+    /// For how long after that was sent it holds, in nanoseconds of the author's clock.
+    pub lasts: u64,
+}
+
 #[inline]
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
     let body: &PingLayout = reader.view()?;
+    let at = reader.offset() + TOKEN_AT;
+    let mut promise = None;
+    let mut paused = false;
+    if let Some(trailer) = reader.trailer(Trailer::is_one) {
+        paused = trailer.flags & PAUSED != 0;
+        if trailer.flags & PROMISE != 0 {
+            promise = Some(Promise {
+                token: trailer.token.legal(at)?,
+                beat: trailer.beat.get(),
+                lasts: trailer.lasts.get(),
+            });
+        }
+    }
     Ok(Message::Ping {
         digest: body.digest.into(),
         ip: body.ip,
+        promise,
+        paused,
     })
 }
 
 #[inline]
-pub(super) fn write(writer: &mut Writer<'_>, digest: Digest, ip: [u8; 16]) {
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    digest: Digest,
+    ip: [u8; 16],
+    promise: Option<Promise>,
+    paused: bool,
+) {
     let digest = digest.into();
     writer.layout(&PingLayout { digest, ip });
+    if promise.is_none() && !paused {
+        return;
+    }
+    let mut trailer = Trailer {
+        mark: MARK,
+        flags: u8::from(paused) * PAUSED,
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    if let Some(promise) = promise {
+        trailer.flags |= PROMISE;
+        trailer.token = TokenLayout::checked(promise.token, writer);
+        trailer.beat = promise.beat.into();
+        trailer.lasts = promise.lasts.into();
+    }
+    writer.layout(&trailer);
 }

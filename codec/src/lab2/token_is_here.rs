@@ -1,6 +1,8 @@
 //! TOKEN_IS_HERE, kind 2: the owner's heartbeat, and the acknowledgement of TAKE_TOKEN.
 //!
-//! The same body as TAKE_TOKEN, with the token that the author holds.
+//! The same body as TAKE_TOKEN, with the token that the author holds. A heartbeat has a trailer, its
+//! number in the tenure, by which the answers to it are told from those to others. Who does not know
+//! it takes it for padding.
 //!
 //! ```text
 //!   at  bytes  field
@@ -14,6 +16,9 @@
 //!   44      8  ringMembersHash   u64
 //!   52      2  dataLen           u16, at most 1024
 //!   54  dataLen  data
+//!                             the trailer:
+//!    …      4  mark              "RGD1"
+//!    …      4  beat              u32
 //! ```
 //!
 //! # Example
@@ -37,6 +42,7 @@
 //!         token: Token { progress: 7, author: frame.author, number: 3 },
 //!         digest: Digest { size: 2, hash: 0x0123_4567_89ab_cdef },
 //!         data: b"hi",
+//!         beat: None,
 //!     }
 //! );
 //! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
@@ -44,12 +50,42 @@
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//! With its number:
+//! ```
+//! use ring_codec::lab2::{self, Frame, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "02 00 020000000001"                      // kind, reserved, messageAuthorMAC
+//!     "0000000000000007 020000000001 00000003"    // token: progress, authorMAC, authorTokenNum
+//!     "00000002 0123456789abcdef"                 // digest: ringSize, ringMembersHash
+//!     "0002 6869"                                 // dataLen, data
+//!     "52474431 00000005"                         // mark, beat
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! assert!(matches!(frame.message, Message::TokenIsHere { beat: Some(5), .. }));
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use super::parts::Baton;
+use zerocopy::byteorder::network_endian::U32;
+
+use super::parts::{Baton, MARK};
 use super::{Digest, Message, Token};
 use crate::DecodeError;
+use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
+
+layout! {
+    /// What may follow the body, 8 bytes.
+    struct Trailer {
+        mark: [u8; 4] = "mark",
+        beat: U32 = "beat",
+    }
+}
 
 #[inline]
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
@@ -58,19 +94,31 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeErr
         digest,
         data,
     } = Baton::read(reader)?;
+    let trailer = reader.trailer(|trailer: &Trailer| trailer.mark == MARK);
     Ok(Message::TokenIsHere {
         token,
         digest,
         data,
+        beat: trailer.map(|trailer| trailer.beat.get()),
     })
 }
 
 #[inline]
-pub(super) fn write(writer: &mut Writer<'_>, token: Token, digest: Digest, data: &[u8]) {
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    token: Token,
+    digest: Digest,
+    data: &[u8],
+    beat: Option<u32>,
+) {
     let baton = Baton {
         token,
         digest,
         data,
     };
     baton.write(writer);
+    if let Some(beat) = beat {
+        let beat = beat.into();
+        writer.layout(&Trailer { mark: MARK, beat });
+    }
 }

@@ -55,7 +55,7 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
             "Interface",
             format!("{}, MAC {}{link}", status.interface, status.mac),
         ),
-        ("State", status.state.clone()),
+        ("State", state(status)),
         ("Token", token),
         ("Owner", owner),
         ("Token heard", heard),
@@ -65,6 +65,18 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{name:<13}{value}")?;
     }
     Ok(())
+}
+
+/// The state, and what is to be known of it.
+fn state(status: &Status) -> String {
+    let mut text = status.state.clone();
+    if status.state == "OWNER" && !status.grade.is_empty() {
+        text = format!("{text}, grade {}", status.grade);
+    }
+    if status.paused {
+        text.push_str(", paused: owns nothing");
+    }
+    text
 }
 
 /// Who on this machine holds the token, or waits for it.
@@ -111,6 +123,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 5] {
         (false, false) => "",
     };
     let penalty = match member.penalty {
+        _ if member.paused => "paused".to_owned(),
         0 => "-".to_owned(),
         1 => "1 turn".to_owned(),
         turns => format!("{turns} turns"),

@@ -6,6 +6,7 @@ fn member(last: u8) -> MemberStatus {
         mac: format!("02:00:00:00:00:{last:02x}"),
         ip: (last == 2).then(|| "10.0.0.2".to_owned()),
         penalty: u32::from(last) - 1,
+        paused: false,
         last_seen_ns: (last != 3).then_some(1_250_000),
     }
 }
@@ -28,6 +29,8 @@ fn example() -> Status {
             author: "02:00:00:00:00:01".to_owned(),
             number: 3,
         }),
+        grade: "alone".to_owned(),
+        paused: false,
         owner: Some("02:00:00:00:00:02".to_owned()),
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),
@@ -43,6 +46,7 @@ fn example() -> Status {
             idle_hold_ns: 10_000_000,
             ethertype: "0x88b5".to_owned(),
             max_members: 4096,
+            expect: Some(3),
         },
         counters,
     }

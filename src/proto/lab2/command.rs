@@ -9,8 +9,14 @@ pub enum Command {
     WantToken,
     /// The work is done, or given up: the token may go on.
     WorkDone,
+    /// Ask the members to confirm the tenure at once; nothing if the node is no OWNER, passes the token
+    /// on already, or has asked within TAKE_TIMEOUT.
+    Confirm,
     /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
     SetData(Vec<u8>),
+    /// Take part, but own nothing: pass the token on, accept none and stand for no election; or end
+    /// that.
+    Pause(bool),
     /// Hand the token over now, whatever the work: to this member, or to the next. Nothing if the
     /// node is no OWNER, passes the token on already, or does not know the member.
     Yield(Option<MacAddr>),

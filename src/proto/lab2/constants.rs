@@ -24,6 +24,9 @@ pub struct Constants {
     pub ethertype: u16,
     /// The most members that the table holds, the node itself included.
     pub max_members: usize,
+    /// How many members the ring is to have; `None`: those that are known. A quorum is more than half
+    /// of them.
+    pub expect: Option<usize>,
 }
 
 /// Why a combination of constants cannot work.
@@ -101,6 +104,14 @@ pub enum ConstantError {
         /// The largest that works.
         max: usize,
     },
+    /// A ring of nobody, or of more members than the table holds.
+    #[error("expect of {value} cannot work: give 1 to {max} (max-members)")]
+    Expect {
+        /// How many are expected.
+        value: usize,
+        /// The most that the table holds.
+        max: usize,
+    },
 }
 
 /// The longest heartbeat, take-timeout or idle-hold.
@@ -124,6 +135,7 @@ impl Constants {
             idle_hold: heartbeat / 10,
             ethertype: ETHERTYPE,
             max_members: 4096,
+            expect: None,
         }
     }
 
@@ -175,6 +187,10 @@ impl Constants {
         if !(2..=MAX_MAX_MEMBERS).contains(&self.max_members) {
             let (value, max) = (self.max_members, MAX_MAX_MEMBERS);
             return Err(ConstantError::MaxMembers { value, max });
+        }
+        let max = self.max_members;
+        if let Some(value) = self.expect.filter(|expect| !(1..=max).contains(expect)) {
+            return Err(ConstantError::Expect { value, max });
         }
         Ok(())
     }

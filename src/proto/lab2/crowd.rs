@@ -13,6 +13,9 @@ use super::timer::Timer;
 /// first, wait for no turn.
 pub(super) const FOLLOWERS: usize = 8;
 
+/// So many members answer a heartbeat at the most.
+pub(super) const LISTENERS: usize = 64;
+
 impl Lab2 {
     /// The longest that anybody waits for a turn.
     pub(super) fn longest_turn(&self) -> Duration {

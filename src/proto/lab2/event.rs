@@ -34,6 +34,39 @@ impl State {
     }
 }
 
+/// How safe it is to rely on being the only one who holds the token, from the least to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Grade {
+    /// Nobody is known to have confirmed the tenure.
+    #[default]
+    Alone,
+    /// All members that were heard lately have.
+    View,
+    /// A majority of the ring has: there is no other quorum until their promises end.
+    Quorum,
+}
+
+impl Grade {
+    /// Every grade, from the least to the most.
+    pub const ALL: [Self; 3] = [Self::Alone, Self::View, Self::Quorum];
+
+    /// The name that users see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::View => "view",
+            Self::Quorum => "quorum",
+        }
+    }
+
+    /// The grade of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|grade| grade.name() == name)
+    }
+}
+
 /// Why the state changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -63,6 +96,8 @@ pub enum Reason {
     LeaseExpired,
     /// The interface went down or changed its address.
     LinkLost,
+    /// A candidate was paused.
+    Paused,
 }
 
 /// Why a received frame was dropped without any effect.
@@ -141,6 +176,13 @@ pub enum Event {
         owner: Option<MacAddr>,
         /// The strongest token known.
         token: Option<Token>,
+    },
+    /// An OWNER's token is safer than before, or less safe.
+    GradeChanged {
+        /// How safe it is now.
+        grade: Grade,
+        /// The token.
+        token: Token,
     },
     /// A hand-over is complete.
     HandedOver {

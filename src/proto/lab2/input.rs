@@ -92,11 +92,27 @@ impl Lab2 {
                 token,
                 digest,
                 data,
+                beat,
             } => {
-                self.on_token_is_here(envelope, token, data);
-                self.compare_with_holder(envelope, digest);
+                let gave_way = self.on_token_is_here(envelope, token, data);
+                let answered = self.confirm(envelope, token, digest, beat);
+                if gave_way && !answered {
+                    self.send_ping(envelope.from);
+                }
+                self.compare_with_holder(envelope, digest, gave_way || answered);
             }
-            Message::Ping { digest, ip } => self.on_ping(envelope, digest, ip),
+            Message::Ping {
+                digest,
+                ip,
+                promise,
+                paused,
+            } => {
+                self.on_ping(envelope, digest, ip);
+                self.on_paused(envelope.from, paused);
+                if let Some(promise) = promise {
+                    self.on_promise(envelope.from, &promise);
+                }
+            }
             Message::TokenWasHereRecently { token, holder } => {
                 self.on_token_was_here(token, holder);
             }

@@ -100,6 +100,9 @@ impl Lab2 {
         if self.timers.due(Timer::Ask).is_some_and(|at| at <= until) {
             self.timer_in(Timer::Ask, self.constants.looser_timeout());
         }
+        if self.paused {
+            return self.sleep();
+        }
         if self.waits_for_turn(Timer::Answer) {
             return;
         }
@@ -117,7 +120,7 @@ impl Lab2 {
     /// election cost n² broadcasts.
     pub(super) fn consider_standing(&mut self, rival: MacAddr, theirs: Token) {
         let mine = self.candidate();
-        if !mine.is_stronger_than(&theirs) {
+        if self.paused || !mine.is_stronger_than(&theirs) {
             self.sleep();
             self.rival = Some(theirs);
         } else if self.rival.is_none_or(|rival| mine.is_stronger_than(&rival)) {

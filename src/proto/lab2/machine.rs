@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Message, NO_IP, Token};
+use ring_codec::lab2::{self, Frame, Message, NO_IP, Token};
 
+use super::grade::Support;
 use super::known::Known;
 use super::outbox::{Content, Outbox, Outgoing};
+use super::promise::Promise;
 use super::role::Role;
 use super::sweep::Sweep;
 use super::table::Table;
@@ -21,11 +23,17 @@ use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
 const USUAL_EVENTS: usize = 128;
 
 /// The Lab2 machine of one node. See [the contract](crate::proto#contract) of its calls.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts that know nothing of each other"
+)]
 #[derive(Debug, Clone)]
 pub struct Lab2 {
     pub(super) constants: Constants,
     /// The latest time that the machine was told.
     pub(super) now: Now,
+    /// When the machine was told the time for the first time.
+    pub(super) started: Option<Instant>,
     /// The own address; `None` until the link was up for the first time.
     pub(super) mac: Option<MacAddr>,
     pub(super) ip: [u8; 16],
@@ -44,8 +52,14 @@ pub struct Lab2 {
     pub(super) last_broadcast: Option<Instant>,
     /// The previous holder, while it waits for an acknowledgement.
     pub(super) unacknowledged: Option<MacAddr>,
+    /// Who confirms the own tenure.
+    pub(super) support: Support,
+    /// Whose tenure this node has confirmed last.
+    pub(super) promise: Option<Promise>,
     /// The application has work for the token.
     pub(super) want: bool,
+    /// It takes part, but owns nothing.
+    pub(super) paused: bool,
     /// When a PING was last broadcast because somebody held a wrong ip for this node.
     pub(super) corrected: Option<Instant>,
     /// When an OWNER last answered a weaker claim.
@@ -100,6 +114,7 @@ impl Lab2 {
                 monotonic: Instant::default(),
                 wall: 0,
             },
+            started: None,
             mac: None,
             ip: NO_IP,
             mtu: 0,
@@ -112,7 +127,10 @@ impl Lab2 {
             heard: None,
             last_broadcast: None,
             unacknowledged: None,
+            support: Support::new(),
+            promise: None,
             want: false,
+            paused: false,
             corrected: None,
             answered: None,
             rivalled: None,
@@ -157,6 +175,7 @@ impl Lab2 {
     /// Goes over to another state and says so.
     pub(super) fn change(&mut self, role: Role, reason: Reason, token: Option<Token>) {
         let from = self.state();
+        self.keep_own_vote();
         self.role = role;
         let to = self.state();
         self.event(Event::StateChanged {
@@ -191,11 +210,13 @@ impl Lab2 {
             monotonic,
             wall: now.wall,
         };
+        self.started.get_or_insert(monotonic);
     }
 
     fn fire(&mut self, timer: Timer) {
         match timer {
             Timer::Lease => self.on_lease_expired(),
+            Timer::Grade => self.review_grade(),
             Timer::Acknowledge => self.acknowledge(),
             Timer::Take => self.on_take_timeout(),
             Timer::Pass => self.pass(),
@@ -229,7 +250,14 @@ impl Lab2 {
         }
     }
 
-    fn message(&self, content: Content) -> Message<'_> {
+    /// What a frame says; a heartbeat, `to` everybody, may have a number.
+    fn message(&mut self, to: MacAddr, content: Content) -> Message<'_> {
+        let beat = match content {
+            Content::TokenIsHere(token) | Content::Elected(token) if to == MacAddr::BROADCAST => {
+                self.number_beat(token)
+            }
+            _ => None,
+        };
         let digest = self.table.digest();
         let data = self.known.data();
         match content {
@@ -242,11 +270,10 @@ impl Lab2 {
                 token,
                 digest,
                 data,
+                beat,
             },
-            Content::Ping => Message::Ping {
-                digest,
-                ip: self.ip,
-            },
+            Content::Ping => self.ping(None),
+            Content::Promise(promise) => self.ping(Some(promise)),
             Content::TokenWasHereRecently(token, holder) => {
                 Message::TokenWasHereRecently { token, holder }
             }
@@ -264,6 +291,17 @@ impl Lab2 {
     }
 }
 
+impl Lab2 {
+    fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
+        Message::Ping {
+            digest: self.table.digest(),
+            ip: self.ip,
+            promise,
+            paused: self.paused,
+        }
+    }
+}
+
 impl Machine for Lab2 {
     type Command = Command;
     type Event = Event;
@@ -272,6 +310,7 @@ impl Machine for Lab2 {
     fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
         self.advance(now);
         self.expire_lease();
+        self.expire_grade();
         self.replies_left = MAX_REPLIES;
         self.receive(frame, age);
         self.settle_input();
@@ -280,6 +319,7 @@ impl Machine for Lab2 {
     fn handle_command(&mut self, now: Now, command: Command) {
         self.advance(now);
         self.expire_lease();
+        self.expire_grade();
         if self.has_left() {
             return;
         }
@@ -287,6 +327,8 @@ impl Machine for Lab2 {
             Command::WantToken => self.want_token(),
             Command::WorkDone => self.work_done(),
             Command::SetData(data) => self.set_data(&data),
+            Command::Confirm => self.ask_to_confirm(),
+            Command::Pause(paused) => self.set_paused(paused),
             Command::Yield(to) => self.yield_to(to),
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
@@ -297,6 +339,7 @@ impl Machine for Lab2 {
     fn handle_link(&mut self, now: Now, link: LinkState) {
         self.advance(now);
         self.expire_lease();
+        self.expire_grade();
         self.link_changed(link);
     }
 
@@ -334,13 +377,13 @@ impl Machine for Lab2 {
         loop {
             let outgoing = self.outbox.pop()?;
             self.table.hash_anew();
-            let message = self.message(outgoing.content);
+            let (author, ethertype) = (self.me(), self.constants.ethertype);
             let frame = Frame {
                 destination: outgoing.to,
-                author: self.me(),
-                message,
+                author,
+                message: self.message(outgoing.to, outgoing.content),
             };
-            if let Ok(len) = frame.encode(self.constants.ethertype, buf) {
+            if let Ok(len) = frame.encode(ethertype, buf) {
                 let ticket = self.outbox.dispatch(outgoing);
                 return Some(Transmit { len, ticket });
             }

@@ -57,7 +57,12 @@ impl Lab2 {
 
     /// A WAITER whose table differs from the holder's makes itself known to it. In a small ring an
     /// OWNER does, too: where a hand-over takes longer than a round all are OWNER all the time.
-    pub(super) fn compare_with_holder(&mut self, envelope: Envelope, digest: Digest) {
+    pub(super) fn compare_with_holder(
+        &mut self,
+        envelope: Envelope,
+        digest: Digest,
+        answered: bool,
+    ) {
         let asks = match self.role {
             Role::Waiter => true,
             Role::Owner(_) => !self.is_large() && self.replies_left > 0,
@@ -68,7 +73,7 @@ impl Lab2 {
         }
         if self.is_large() {
             self.plan_to_ask(digest);
-        } else if self.once_a_period(envelope.from, |notes| &mut notes.pinged) {
+        } else if !answered && self.once_a_period(envelope.from, |notes| &mut notes.pinged) {
             self.send_ping(envelope.from);
         }
     }
@@ -244,7 +249,7 @@ impl Lab2 {
 
     /// Whether something is due for a member, and if so notes that it was done. Never for one
     /// that the table had no room for.
-    fn once_a_period(
+    pub(super) fn once_a_period(
         &mut self,
         mac: MacAddr,
         what: fn(&mut Notes) -> &mut Option<Instant>,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Kind, Token};
+use ring_codec::lab2::{Kind, Promise, Token};
 
 use super::Reason;
 use crate::proto::Ticket;
@@ -24,6 +24,8 @@ pub(super) enum Content {
     /// TOKEN_IS_HERE to all with which a candidate becomes OWNER.
     Elected(Token),
     Ping,
+    /// PING in answer to a heartbeat.
+    Promise(Promise),
     TokenWasHereRecently(Token, MacAddr),
     WhereIsToken,
     GeneratingToken(Token),
@@ -42,7 +44,7 @@ impl Content {
         match self {
             Self::TakeToken(_) => Kind::TakeToken,
             Self::TokenIsHere(_) | Self::Elected(_) => Kind::TokenIsHere,
-            Self::Ping => Kind::Ping,
+            Self::Ping | Self::Promise(_) => Kind::Ping,
             Self::TokenWasHereRecently(..) => Kind::TokenWasHereRecently,
             Self::WhereIsToken => Kind::WhereIsToken,
             Self::GeneratingToken(_) | Self::Standing(..) => Kind::GeneratingToken,

@@ -10,10 +10,14 @@ use super::{Event, Lab2, Reason};
 
 impl Lab2 {
     /// Accepts a TAKE_TOKEN. A node that is shutting down does not: it would have to hand the
-    /// token over again, perhaps to the same giver for ever. The giver stays OWNER meanwhile.
+    /// token over again, perhaps to the same giver for ever. The giver stays OWNER meanwhile. Nor
+    /// does one that is paused, which says so.
     pub(super) fn take(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
         if self.is_shutting_down() {
             return;
+        }
+        if self.paused {
+            return self.send_ping(envelope.from);
         }
         let known_before = self.known.token();
         self.learn(token, self.me(), None);
@@ -74,7 +78,7 @@ impl Lab2 {
 
     /// Whether the token is to go on without waiting for IDLE_HOLD.
     fn is_urged(&mut self) -> bool {
-        self.is_shutting_down() || self.table.next_wanting(self.me(), self.me()).is_some()
+        self.gives_away() || self.table.next_wanting(self.me(), self.me()).is_some()
     }
 
     /// The previous holder repeats itself after TAKE_TIMEOUT. If the token goes on before that,
@@ -137,6 +141,10 @@ impl Lab2 {
             self.timer_in(Timer::Lease, self.constants.waiter_timeout());
             self.unacknowledged = None;
             self.timers.stop(Timer::Acknowledge);
+            if self.table.len() == 1 {
+                // Nobody answers.
+                self.review_grade();
+            }
         }
     }
 

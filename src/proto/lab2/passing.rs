@@ -14,7 +14,12 @@ impl Lab2 {
     pub(super) fn may_pass(&self) -> bool {
         matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
             && self.table.len() > 1
-            && (!self.want || self.is_shutting_down())
+            && (!self.want || self.gives_away())
+    }
+
+    /// Whether the token is to go whatever work there is here.
+    pub(super) fn gives_away(&self) -> bool {
+        self.paused || self.is_shutting_down()
     }
 
     /// Offers the token to the member whose turn it is.
@@ -148,7 +153,7 @@ impl Lab2 {
     }
 
     /// The member may have the chain or not: this node goes on with one of its own (section 2).
-    fn hand_over_failed(&mut self, offer: Offer) {
+    pub(super) fn hand_over_failed(&mut self, offer: Offer) {
         if !matches!(self.role, Role::Owner(_)) {
             return;
         }
@@ -169,7 +174,7 @@ impl Lab2 {
             in_a_row,
             minted,
         });
-        if !self.want || self.is_shutting_down() {
+        if !self.want || self.gives_away() {
             self.offer_after(offer.to, true);
         }
     }

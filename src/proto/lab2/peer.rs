@@ -6,10 +6,10 @@
 use crate::proto::penalty::Penalty;
 use crate::proto::time::Instant;
 
-/// What is remembered of every member: 16 bytes.
+/// What is remembered of every member: 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four facts that know nothing of each other"
+    reason = "five facts that know nothing of each other"
 )]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
@@ -22,6 +22,8 @@ pub(super) struct Peer {
     pub(super) owed_ping: bool,
     /// It has said itself that it has no ip.
     pub(super) has_none: bool,
+    /// It has said that it owns nothing for now.
+    pub(super) paused: bool,
     /// There is more to remember of it: [`Notes`].
     pub(super) noted: bool,
 }
@@ -33,6 +35,11 @@ impl Peer {
     /// When its last frame came; `None`: it is only heard of.
     pub(super) fn last_seen(&self) -> Option<Instant> {
         (self.seen != Self::NEVER).then(|| Instant::from_nanos(self.seen))
+    }
+
+    /// Whether the token may be offered to it now.
+    pub(super) fn is_eligible(&self) -> bool {
+        !self.paused && self.penalty.turns() == 0
     }
 
     /// Its frame came at `at`.
@@ -50,6 +57,7 @@ impl Default for Peer {
             wants: false,
             owed_ping: false,
             has_none: false,
+            paused: false,
             noted: false,
         }
     }

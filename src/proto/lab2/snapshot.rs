@@ -15,6 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use super::Lab2;
+use super::grade::Support;
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
 use super::role::{Offer, Role, Tenure};
@@ -32,6 +33,7 @@ impl Lab2 {
         let Self {
             constants,
             now,
+            started,
             mac,
             ip,
             mtu,
@@ -44,7 +46,10 @@ impl Lab2 {
             heard,
             last_broadcast,
             unacknowledged,
+            support,
+            promise,
             want,
+            paused,
             corrected,
             answered,
             rivalled,
@@ -69,7 +74,7 @@ impl Lab2 {
             bytes: Vec::with_capacity(512),
         };
         (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
-        (owner, unacknowledged, want, rival, shutdown).hash(&mut writer);
+        (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
         (against, in_turn.map(TimerKind::index), greeted).hash(&mut writer);
         (durable_changed, events.len()).hash(&mut writer);
         writer.role(role, constants.take_timeout);
@@ -77,6 +82,16 @@ impl Lab2 {
         // A WAITER's patience that has run out can run out no further.
         writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
+        let promised = self.promise_lasts(self.roster());
+        writer.age_up_to(*started, promised);
+        writer.support(support, role, promised);
+        let promise = promise.filter(|promise| promise.until > now.monotonic);
+        promise
+            .map(|promise| (promise.token, promise.holder))
+            .hash(&mut writer);
+        promise
+            .map(|promise| promise.until.since(now.monotonic))
+            .hash(&mut writer);
         writer.within(*corrected, heartbeat);
         writer.within(*answered, heartbeat.max(constants.take_timeout));
         let rivalled = rivalled.filter(|(at, _)| now.monotonic.since(*at) <= patience);
@@ -177,9 +192,10 @@ impl Writer {
             wants,
             owed_ping,
             has_none,
+            paused,
             noted,
         } = peer;
-        (penalty, wants, owed_ping, has_none, noted).hash(self);
+        (penalty, wants, owed_ping, has_none, paused, noted).hash(self);
         self.within(peer.last_seen(), patience);
     }
 
@@ -211,6 +227,30 @@ impl Writer {
         (digest.size, digest.hash, end, by, parts).hash(self);
         self.within(*since, heartbeat);
         self.within(*asked, heartbeat);
+    }
+
+    /// Votes and heartbeats count for the tenure that they are for.
+    fn support(&mut self, support: &Support, role: &Role, promised: Duration) {
+        let Support {
+            token,
+            beats,
+            next_beat,
+            votes,
+            grade,
+            until,
+            ends: _,
+        } = support;
+        let Role::Owner(tenure) = role else { return };
+        if *token != Some(tenure.token) {
+            return;
+        }
+        (next_beat, grade, until.since(self.now), votes.len()).hash(self);
+        for beat in beats {
+            self.age_up_to(*beat, promised);
+        }
+        for vote in votes {
+            (vote.mac, vote.until.since(self.now)).hash(self);
+        }
     }
 
     /// Time to go; what is overdue is due.

@@ -265,6 +265,13 @@ impl Table {
         self.peers[at].wants = wants;
     }
 
+    /// Remembers, or forgets, that a member owns nothing for now.
+    pub(super) fn set_paused(&mut self, mac: MacAddr, paused: bool) {
+        if let Some(peer) = self.peer_mut(mac) {
+            peer.paused = paused;
+        }
+    }
+
     /// The next wanting member in ring order after `last` and before `me`.
     pub(super) fn next_wanting(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
         if self.wanting == 0 {
@@ -272,7 +279,7 @@ impl Table {
         }
         self.turns(last, me)
             .map(|at| at % self.len())
-            .find(|&at| self.peers[at].wants && self.peers[at].penalty.turns() == 0)
+            .find(|&at| self.peers[at].wants && self.peers[at].is_eligible())
             .map(|at| self.members[at].mac)
     }
 
@@ -283,7 +290,7 @@ impl Table {
                 .peers
                 .iter()
                 .zip(&self.members)
-                .any(|(peer, member)| peer.wants && peer.penalty.turns() == 0 && member.mac != me)
+                .any(|(peer, member)| peer.wants && peer.is_eligible() && member.mac != me)
     }
 
     /// The next eligible member in ring order after `last` and before `me`; those passed over
@@ -291,7 +298,7 @@ impl Table {
     pub(super) fn next_eligible(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
         for turn in self.turns(last, me) {
             let at = turn % self.len();
-            if !self.peers[at].penalty.pass_over() {
+            if !self.peers[at].paused && !self.peers[at].penalty.pass_over() {
                 return Some(self.members[at].mac);
             }
         }

@@ -7,6 +7,8 @@ use crate::proto::timers::TimerKind;
 pub(super) enum Timer {
     /// When an OWNER that could send no heartbeat must assume that it was replaced.
     Lease,
+    /// When the members' promises to an OWNER end.
+    Grade,
     /// When to tell the previous holder that its TAKE_TOKEN was accepted.
     Acknowledge,
     /// When an OWNER is to broadcast TOKEN_IS_HERE: before it passes the token on, which would
@@ -29,11 +31,12 @@ pub(super) enum Timer {
 }
 
 /// How many timers there are.
-pub(super) const COUNT: usize = 10;
+pub(super) const COUNT: usize = 11;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
         Self::Lease,
+        Self::Grade,
         Self::Acknowledge,
         Self::Heartbeat,
         Self::Take,

@@ -12,8 +12,15 @@ use super::{Lab2, Reason};
 const LEAD: u64 = 1 << 10;
 
 impl Lab2 {
-    /// TOKEN_IS_HERE: a heartbeat, an acknowledgement or an answer.
-    pub(super) fn on_token_is_here(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
+    /// TOKEN_IS_HERE: a heartbeat, an acknowledgement or an answer. Whether an OWNER has given way to
+    /// it, which the other is to know.
+    pub(super) fn on_token_is_here(
+        &mut self,
+        envelope: Envelope,
+        token: Token,
+        data: &[u8],
+    ) -> bool {
+        let mut gives_way = false;
         if envelope.broadcast {
             self.last_broadcast = self.last_broadcast.max(Some(envelope.at));
         }
@@ -27,7 +34,7 @@ impl Lab2 {
                     self.hand_over_complete(token, envelope.from);
                 } else if self.outdoes(token, envelope.from, tenure.token) {
                     self.become_waiter(Reason::StrongerToken, token);
-                    self.send_ping(envelope.from);
+                    gives_way = true;
                     // If the own token has just been offered, whoever took it speaks for it.
                     self.vouched = Some(self.now.monotonic);
                 } else {
@@ -36,7 +43,7 @@ impl Lab2 {
                         self.token_is_here(envelope.from);
                         self.token_is_here(MacAddr::BROADCAST);
                     }
-                    return;
+                    return false;
                 }
             }
             Role::Looser | Role::Generating(_) => self.become_waiter(Reason::TokenHeard, token),
@@ -45,6 +52,7 @@ impl Lab2 {
         self.learn(token, envelope.from, Some(data));
         self.heard_of_token(envelope);
         self.object_to(token, envelope);
+        gives_way
     }
 
     /// Tells the holder of a token that a stronger one is known here, if nothing is heard of that

@@ -17,6 +17,8 @@ pub struct MemberView {
     pub ip: [u8; 16],
     /// For how many more turns it is passed over.
     pub penalty: u32,
+    /// It takes part, but owns nothing for now.
+    pub paused: bool,
     /// When its last frame came; `None`: never, it is only heard of. For the node itself the
     /// machine's present.
     pub last_seen: Option<Instant>,
@@ -44,11 +46,13 @@ impl Lab2 {
         }
     }
 
-    /// Whether the node is OWNER and may use the token: it has not begun to pass it on, and has
-    /// not left.
+    /// Whether the node is OWNER and may use the token: it has not begun to pass it on, has not
+    /// left, and is not paused.
     #[must_use]
     pub fn may_use_token(&self) -> bool {
-        !self.has_left() && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
+        !self.has_left()
+            && !self.paused
+            && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
     }
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this
@@ -97,10 +101,12 @@ impl Lab2 {
             let at = order.get(at).copied().unwrap_or(at);
             let (member, peer) = (&self.table.members()[at], &self.table.peers()[at]);
             let own = Some(member.mac) == self.mac;
+            let paused = if own { self.paused } else { peer.paused };
             MemberView {
                 mac: member.mac,
                 ip: member.ip,
                 penalty: peer.penalty.turns(),
+                paused,
                 last_seen: if own {
                     Some(self.now.monotonic)
                 } else {

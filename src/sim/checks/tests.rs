@@ -89,6 +89,7 @@ fn what_is_told_before_it_is_stored_is_found() {
             token,
             digest,
             data: b"",
+            beat: None,
         };
         let frame = Frame {
             destination: MacAddr::BROADCAST,

@@ -15,6 +15,7 @@ pub(super) struct Sum {
     delivered: u64,
     elections: u64,
     tenures: u64,
+    quorums: u64,
     exempted: u64,
     met: [u64; FaultKind::ALL.len()],
     time: Duration,
@@ -30,6 +31,7 @@ impl Sum {
         self.delivered += stats.delivered;
         self.elections += stats.elections;
         self.tenures += stats.tenures;
+        self.quorums += stats.quorums;
         self.exempted += stats.exempted;
         self.time += stats.time;
         for (sum, met) in self.met.iter_mut().zip(stats.met) {
@@ -98,8 +100,13 @@ pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) 
     )?;
     writeln!(
         out,
-        "owners        {} tenures, {} elections, {} failed hand-overs, {} expired leases",
-        stats.tenures, stats.elections, stats.failed_hand_overs, stats.expired_leases
+        "owners        {} tenures, {} of them with a quorum, {} elections, {} failed hand-overs, \
+         {} expired leases",
+        stats.tenures,
+        stats.quorums,
+        stats.elections,
+        stats.failed_hand_overs,
+        stats.expired_leases
     )?;
     writeln!(
         out,
@@ -150,8 +157,8 @@ pub(super) fn many(
     writeln!(out, "frames read   {}", sum.delivered)?;
     writeln!(
         out,
-        "owners        {} tenures, {} elections",
-        sum.tenures, sum.elections
+        "owners        {} tenures, {} of them with a quorum, {} elections",
+        sum.tenures, sum.quorums, sum.elections
     )?;
     writeln!(
         out,

@@ -33,6 +33,9 @@ impl Subject for Spoilt {
     fn may_use(&self) -> bool {
         self.machine.may_use()
     }
+    fn quorum_until(&self) -> Option<Instant> {
+        self.machine.quorum_until()
+    }
     fn digest(&self) -> Digest {
         self.machine.digest()
     }

@@ -41,6 +41,11 @@ macro_rules! flaw {
                 self.may_use_token()
             }
 
+            fn quorum_until(&self) -> Option<ringd::proto::time::Instant> {
+                let has_one = self.grade() == ringd::proto::lab2::Grade::Quorum;
+                self.grade_until().filter(|_| has_one)
+            }
+
             fn digest(&self) -> ring_codec::lab2::Digest {
                 self.digest()
             }

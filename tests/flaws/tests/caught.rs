@@ -72,6 +72,15 @@ fn world(kinds: &[FaultKind]) -> Settings {
     }
 }
 
+/// The same for quorums, in a ring of so many.
+fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
+    let kinds = [&[FaultKind::Partition, FaultKind::Work], more].concat();
+    Settings {
+        nodes,
+        ..world(&kinds)
+    }
+}
+
 /// One test for each flaw, and the list of them.
 macro_rules! caught {
     ($($name:ident $how:ident($setting:expr, $says:expr);)*) => {
@@ -103,6 +112,7 @@ caught! {
         two_formed().faults(Faults { doubled: 1, crashes: 1, ..Faults::default() }), "go back");
     greeting_in_addition caught_by_checker(
         two_cold().faults(Faults { lost: 1, ..Faults::default() }), "answers one frame with 3");
+    half_is_a_majority caught_by_simulator(cut_ring(4, &[]), sim::Rule::Quorum);
     merge_loses_members caught_by_checker(
         Scenario::cold("three from the start", 3)
             .faults(Faults { crashes: 1, ..Faults::default() })
@@ -115,11 +125,14 @@ caught! {
     no_clock_floor caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "below the clock");
     no_lease caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "lease");
+    no_margin caught_by_simulator(cut_ring(3, &[FaultKind::Clock]), sim::Rule::Quorum);
     no_minting caught_by_checker(three_formed(), "both hold");
     number_not_stored caught_by_checker(two_cold(), "before it is stored");
+    own_vote_freed caught_by_simulator(cut_ring(3, &[]), sim::Rule::Quorum);
     penalty_for_ever caught_by_simulator(
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
+    promises_twice caught_by_simulator(cut_ring(3, &[]), sim::Rule::Quorum);
     stale_offer_accepted caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(

@@ -219,10 +219,13 @@ impl Station {
                 token: self.token(which)?,
                 digest: digest(*same),
                 data: b"data",
+                beat: Some(0),
             },
             What::Ping(same, n) => Message::Ping {
                 digest: digest(*same),
                 ip: ip(*n),
+                promise: None,
+                paused: false,
             },
             What::TokenWasHereRecently(which, holder) => Message::TokenWasHereRecently {
                 token: self.token(which)?,

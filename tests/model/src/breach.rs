@@ -109,6 +109,11 @@ pub enum Breach {
         /// Which.
         nodes: [usize; 2],
     },
+    /// "Grades": two nodes have a quorum at one time.
+    TwoQuorums {
+        /// Which.
+        nodes: [usize; 2],
+    },
     /// Section 5, 2: there is no single owner this long after the faults have ended.
     NotRecovered {
         /// How long after.
@@ -213,6 +218,7 @@ impl fmt::Display for Breach {
                 )
             }
             Self::NotDropped { node } => write!(f, "{} heeds a frame that is no good", n(node)),
+            Self::TwoQuorums { nodes } => write!(f, "{} have a quorum", both(nodes)),
             Self::TwoOwners { nodes } => write!(f, "{} may both use a token", both(nodes)),
             Self::NotRecovered { after } => {
                 write!(f, "{after:?} after the faults there is no single owner")

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, MAX_PROGRESS, Message, Token};
 use ringd::proto::lab2::{Durable, State};
+use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::node::{Input, Node, Snapshot, Turn};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Timing};
 
 /// The most frames that one frame is answered with.
 const MAX_REPLIES: usize = 2;
@@ -215,6 +216,22 @@ fn is_stored(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
 
 fn is(kind: Kind, bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == kind)
+}
+
+/// Whether two nodes rely on a quorum at one time. Where clocks may differ they do not know the time.
+#[must_use]
+pub fn quorums<M: Snapshot>(
+    scenario: &Scenario,
+    nodes: &[Arc<Node<M>>],
+    time: Instant,
+) -> Option<Breach> {
+    if !matches!(scenario.timing, Timing::Bounded { skew, .. } if skew.is_zero()) {
+        return None;
+    }
+    let relies = |node: &Node<M>| node.quorum.is_some_and(|(_, until)| until > time);
+    let mut relying = nodes.iter().enumerate().filter(|(_, node)| relies(node));
+    let nodes = [relying.next()?.0, relying.next()?.0];
+    Some(Breach::TwoQuorums { nodes })
 }
 
 /// The first rule that is broken between the node at `at` and the others.

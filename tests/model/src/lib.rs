@@ -31,5 +31,5 @@ pub use explore::{Action, Exploration};
 pub use node::Snapshot;
 pub use report::{Report, explore, explore_shipping};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
-pub use scenarios::{large, small};
+pub use scenarios::{large, quorums, small};
 pub use state::Ring;

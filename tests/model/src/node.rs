@@ -45,6 +45,9 @@ pub struct Node<M> {
     pub wants: bool,
     /// The last tenure that the node has begun, in all its lives.
     pub last_tenure: Option<Token>,
+    /// Until when its application may rely on a quorum, and for which token, as it was told last; only
+    /// the node's own hand-over ends that earlier.
+    pub quorum: Option<(Token, Instant)>,
     /// When the node last told all that it holds the token, or began to hold it.
     pub said: Instant,
     key: Vec<u8>,
@@ -87,6 +90,7 @@ impl<M: Snapshot> Node<M> {
             connected: false,
             wants: false,
             last_tenure: None,
+            quorum: None,
             said: EPOCH,
             key: Vec::new(),
         };
@@ -161,8 +165,22 @@ impl<M: Snapshot> Node<M> {
         if holds.is_some() && holds != held {
             node.last_tenure = holds;
         }
+        node.note_quorum();
         node.remember(scenario);
         Turn { node, said }
+    }
+
+    fn note_quorum(&mut self) {
+        let (held, may_use) = (self.machine.held(), self.machine.may_use());
+        let clock = self.clock;
+        self.quorum = self
+            .quorum
+            .filter(|&(token, until)| until > clock && (held != Some(token) || may_use));
+        let until = self.machine.quorum_until().filter(|&until| until > clock);
+        if let Some((token, until)) = held.zip(until) {
+            let before = self.quorum.map_or(until, |(_, before)| before);
+            self.quorum = Some((token, before.max(until)));
+        }
     }
 
     fn note_wish(&mut self, command: &Command) {
@@ -209,6 +227,9 @@ impl<M: Snapshot> Node<M> {
         } = self.durable;
         (my_token_number, known, self.last_tenure).hash(&mut key);
         (self.running, self.connected, self.wants).hash(&mut key);
+        let quorum = self.quorum.filter(|&(_, until)| until > self.clock);
+        let quorum = quorum.map(|(token, until)| (token, until.since(self.clock)));
+        quorum.hash(&mut key);
         if self.machine.held().is_some() {
             let patience = scenario.constants.waiter_timeout();
             self.clock.since(self.said).min(patience).hash(&mut key);

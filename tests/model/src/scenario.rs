@@ -97,7 +97,10 @@ impl Scenario {
         Self {
             name,
             nodes,
-            constants: small_constants(),
+            constants: Constants {
+                expect: Some(nodes),
+                ..small_constants()
+            },
             start: Start::Cold,
             timing: Timing::Free,
             faults: Faults::default(),
@@ -179,6 +182,7 @@ pub fn small_constants() -> Constants {
         idle_hold: Duration::from_millis(10),
         ethertype: ETHERTYPE,
         max_members: 8,
+        expect: None,
     }
 }
 

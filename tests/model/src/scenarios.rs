@@ -58,8 +58,9 @@ pub fn small() -> Vec<Scenario> {
             .recovers(16),
         one_clock(Scenario::cold("a ring forms by one clock", 2))
             .faults(USUAL)
-            .bounds(3, 3, 1_000)
+            .bounds(3, 3, 18)
             .recovers(64),
+        quorums().bounds(3, 4, 20),
         one_clock(Scenario::formed("three by one clock", 3))
             .faults(Faults {
                 crashes: 0,
@@ -85,6 +86,17 @@ pub fn small() -> Vec<Scenario> {
             .bounds(4, 4, 5)
             .recovers(16),
     ]
+}
+
+/// A majority of three confirms whoever has the token; the link of one goes down while its
+/// application relies on what it was told.
+#[must_use]
+pub fn quorums() -> Scenario {
+    one_clock(Scenario::formed("quorums by one clock", 3)).faults(Faults {
+        cuts: 1,
+        wants: 1,
+        ..Faults::default()
+    })
 }
 
 /// What takes an hour or so on two cores, optimised.

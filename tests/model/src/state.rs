@@ -94,6 +94,7 @@ impl<M: Snapshot> Ring<M> {
         let again = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
             .or_else(|| judge::between(scenario, &self.nodes, at))
+            .or_else(|| judge::quorums(scenario, &self.nodes, self.time()))
             .or(again);
         let mut flying = Vec::new();
         for (bytes, _) in said {

@@ -35,6 +35,7 @@ scenarios! {
     refusals_and_stalls("links that refuse, processes that stop", 10_000);
     cuts_and_stray_offers("links that go down, offers that go astray", 10_000);
     one_clock_from_the_start("a ring forms by one clock", 10_000);
+    quorums("quorums by one clock", 10_000);
     one_clock_of_three("three by one clock", 10_000);
     one_clock_of_four("four by one clock", 10_000);
     calm("nothing goes wrong", 1_000);

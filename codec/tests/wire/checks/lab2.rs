@@ -3,7 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS, Member, Message, Token,
+    Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS, Member, Message,
+    Promise, Token,
 };
 
 use super::{located, written};
@@ -58,6 +59,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         Kind::TakeToken | Kind::TokenIsHere => {
             let len = u.int_in_range(0..=MAX_DATA_LEN)?.min(u.len());
             let data = u.bytes(len)?;
+            let beat = u.arbitrary();
             check(if kind == Kind::TakeToken {
                 Message::TakeToken {
                     token,
@@ -65,16 +67,25 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
                     data,
                 }
             } else {
+                let beat = beat?;
                 Message::TokenIsHere {
                     token,
                     digest,
                     data,
+                    beat,
                 }
             });
         }
         Kind::Ping => {
             let ip = u.arbitrary()?;
-            check(Message::Ping { digest, ip });
+            let (beat, lasts) = (u.arbitrary()?, u.arbitrary()?);
+            let promise = Promise { token, beat, lasts };
+            check(Message::Ping {
+                digest,
+                ip,
+                promise: u.arbitrary::<bool>()?.then_some(promise),
+                paused: u.arbitrary()?,
+            });
         }
         Kind::TokenWasHereRecently => {
             let holder = MacAddr(u.arbitrary()?);

@@ -88,9 +88,10 @@ fn token_was_here_recently_makes_it_looser_asleep() {
 
 #[test]
 fn token_is_here_makes_it_waiter() {
-    for strength in [1, 10, 20] {
+    let confirms: &[&str] = &["PING to n3"];
+    for (strength, said) in [(1, &[] as &[&str]), (10, confirms), (20, confirms)] {
         let mut rig = Rig::candidate();
-        assert_eq!(rig.hear_all(3, here(token(strength))), [""; 0]);
+        assert_eq!(rig.hear_all(3, here(token(strength))), said);
         assert_eq!(rig.state(), State::Waiter);
         assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
     }
@@ -137,6 +138,7 @@ fn the_last_known_data_is_the_new_tokens() {
             token: token(10),
             digest: super::rig::SAME,
             data: b"cargo",
+            beat: None,
         },
     );
     rig.pass_time(WAITER_TIMEOUT + 2 * ANSWER_TIMEOUT);

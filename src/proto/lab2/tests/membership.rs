@@ -103,6 +103,7 @@ fn a_large_table_is_in_order_whenever_somebody_looks() {
             token: token(10),
             digest,
             data,
+            beat: None,
         };
         rig.hear_all(3, message);
         assert_eq!(rig.pass_time(ms(60)), [""; 0], "{n}");
@@ -140,6 +141,8 @@ fn the_ping_tells_the_own_ip_and_digest() {
     let expected = Message::Ping {
         digest: rig.machine.digest(),
         ip: ip(ME),
+        promise: None,
+        paused: false,
     };
     assert_eq!(decode(&rig.frames[0]).message, expected);
 }

@@ -18,6 +18,7 @@ mod crowd;
 mod forming;
 mod frames;
 mod generating;
+mod grade;
 mod invariants;
 mod lease;
 mod looser;

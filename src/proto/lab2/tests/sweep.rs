@@ -6,7 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, ME, OTHER, Rig, SAME, decode, frame, ip, mac, member, ms, ping, token,
+    HEARTBEAT, ME, OTHER, Rig, SAME, decode, frame, ip, mac, member, ms, ping, ping_of, token,
 };
 
 /// The `n`th of the members that make a ring large; they come before all others in order.
@@ -38,12 +38,13 @@ fn other_here() -> Message<'static> {
         token: token(10),
         digest: OTHER,
         data: b"",
+        beat: None,
     }
 }
 
 fn other_ping() -> Message<'static> {
     let (digest, ip) = (OTHER, NO_IP);
-    Message::Ping { digest, ip }
+    ping_of(digest, ip)
 }
 
 /// A part of n3's table that is shown to all.
@@ -126,7 +127,7 @@ fn it_leaves_that_to_another_that_asks_before() {
     rig.hear_all(3, other_here());
     rig.pass_time(ms(5));
     let digest = Digest { size: 9, hash: 9 };
-    rig.hear_all(low(0).0[5] + 9, Message::Ping { digest, ip: NO_IP });
+    rig.hear_all(low(0).0[5] + 9, ping_of(digest, NO_IP));
     assert_eq!(rig.pass_time(HEARTBEAT), [""; 0]);
 
     let mut rig = large(Rig::waiter());

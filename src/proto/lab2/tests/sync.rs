@@ -2,7 +2,9 @@
 
 use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 
-use super::rig::{HEARTBEAT, ME, OTHER, Rig, SAME, decode, here, ip, mac, member, ms, ping, token};
+use super::rig::{
+    HEARTBEAT, ME, OTHER, Rig, SAME, decode, here, ip, mac, member, ms, ping, ping_of, token,
+};
 use crate::proto::LinkState;
 
 fn table(digest: Digest, members: &[Member]) -> Message<'_> {
@@ -10,10 +12,7 @@ fn table(digest: Digest, members: &[Member]) -> Message<'_> {
 }
 
 fn differing_ping() -> Message<'static> {
-    Message::Ping {
-        digest: OTHER,
-        ip: NO_IP,
-    }
+    ping_of(OTHER, NO_IP)
 }
 
 fn differing_here(progress: u64) -> Message<'static> {
@@ -21,6 +20,7 @@ fn differing_here(progress: u64) -> Message<'static> {
         token: token(progress),
         digest: OTHER,
         data: b"",
+        beat: None,
     }
 }
 
@@ -28,6 +28,7 @@ fn differing_here(progress: u64) -> Message<'static> {
 fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
     for all in [false, true] {
         let mut rig = Rig::waiter();
+        rig.sleep_through(HEARTBEAT);
         let said = if all {
             rig.hear_all(3, differing_here(10))
         } else {
@@ -42,10 +43,10 @@ fn a_waiter_that_hears_token_is_here_with_another_digest_pings_the_holder() {
 #[test]
 fn an_owner_does_so_where_it_has_nothing_else_to_answer() {
     let mut rig = Rig::owner();
-    let said = rig.hear_all(3, differing_here(9));
-    assert_eq!(said.len(), 2, "its own token, to n3 and to all: {said:?}");
-    assert_eq!(rig.hear_all(3, differing_here(9)), ["PING to n3"]);
-    assert_eq!(rig.hear_all(3, here(token(9))), [""; 0], "no difference");
+    let said = rig.hear_all(7, differing_here(9));
+    assert_eq!(said.len(), 2, "its own token, to n7 and to all: {said:?}");
+    assert_eq!(rig.hear_all(7, differing_here(9)), ["PING to n7"]);
+    assert_eq!(rig.hear_all(7, here(token(9))), [""; 0], "no difference");
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn the_ping_is_compared_after_the_ip_that_it_brings_is_set() {
     let mut twin = Rig::owner();
     twin.hear(7, ping(ip(7)));
     let digest = twin.machine.digest();
-    let said = rig.hear(7, Message::Ping { digest, ip: ip(7) });
+    let said = rig.hear(7, ping_of(digest, ip(7)));
     assert_eq!(said, [""; 0]);
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    OTHER, Rig, SAME, generating, here, member, ping, take, token, token_of, was_here,
+    OTHER, Rig, SAME, generating, here, member, ping, ping_of, take, token, token_of, was_here,
 };
 use crate::proto::lab2::Command;
 
@@ -71,7 +71,7 @@ const MESSAGES: [Heard; 21] = [
     ("PING, equal tables", |rig| rig.hear(3, ping(NO_IP))),
     ("PING, other tables", |rig| {
         let (digest, ip) = (OTHER, NO_IP);
-        rig.hear(3, Message::Ping { digest, ip })
+        rig.hear(3, ping_of(digest, ip))
     }),
     ("WHERE_IS_TOKEN", |rig| {
         rig.hear_all(3, Message::WhereIsToken)

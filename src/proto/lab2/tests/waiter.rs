@@ -14,7 +14,7 @@ use crate::proto::lab2::{Event, Reason, State};
 fn token_is_here_updates_heard_about_token() {
     let mut rig = Rig::waiter();
     rig.sleep_through(ms(300));
-    assert_eq!(rig.hear_all(3, here(token(10))), [""; 0]);
+    assert_eq!(rig.hear_all(3, here(token(10))), ["PING to n3"]);
     assert_eq!(rig.machine.heard_about_token(), Some(rig.now.monotonic));
     assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
     assert_eq!(rig.state(), State::Waiter);
@@ -148,6 +148,7 @@ fn the_holders_data_is_known_with_its_token() {
         token: token(progress),
         digest: super::rig::SAME,
         data,
+        beat: None,
     };
     rig.hear_all(3, message(10, b"new"));
     assert_eq!(rig.machine.data(), b"new", "the same token, changed data");

@@ -79,6 +79,7 @@ pub const fn here(token: Token) -> Message<'static> {
         token,
         digest: SAME,
         data: b"",
+        beat: None,
     }
 }
 
@@ -90,7 +91,17 @@ pub const fn was_here(token: Token, holder: u8) -> Message<'static> {
 }
 
 pub const fn ping(ip: [u8; 16]) -> Message<'static> {
-    Message::Ping { digest: SAME, ip }
+    ping_of(SAME, ip)
+}
+
+/// PING with a digest, and nothing after its body.
+pub const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
+    Message::Ping {
+        digest,
+        ip,
+        promise: None,
+        paused: false,
+    }
 }
 
 pub const fn generating(token: Token) -> Message<'static> {
@@ -118,14 +129,23 @@ pub fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
             token,
             digest,
             data,
+            beat,
         } => Message::TokenIsHere {
             token,
             digest: real(digest),
             data,
+            beat,
         },
-        Message::Ping { digest, ip } => Message::Ping {
+        Message::Ping {
+            digest,
+            ip,
+            promise,
+            paused,
+        } => Message::Ping {
             digest: real(digest),
             ip,
+            promise,
+            paused,
         },
         Message::RingMembers { digest, members } => Message::RingMembers {
             digest: real(digest),

@@ -1,0 +1,51 @@
+//! A member that takes part but never owns: maintenance (`docs/protocol.md`, "Pausing").
+
+use ring_codec::MacAddr;
+
+use super::outbox::Content;
+use super::role::{Role, Tenure};
+use super::{Lab2, Reason};
+
+impl Lab2 {
+    /// From now on this node owns nothing, or may own again. All are told.
+    pub(super) fn set_paused(&mut self, paused: bool) {
+        if self.paused == paused || self.is_shutting_down() {
+            return;
+        }
+        self.paused = paused;
+        if !self.link_up {
+            return;
+        }
+        self.broadcast(Content::Ping);
+        if !paused {
+            return;
+        }
+        if let Role::Generating(candidate) = self.role {
+            self.stand_down(Reason::Paused, candidate);
+        } else {
+            self.pass();
+        }
+    }
+
+    /// PING says whether its author is paused. An offer to one that is has failed: it will not be
+    /// taken.
+    pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
+        self.table.set_paused(from, paused);
+        if let Role::Owner(Tenure {
+            offer: Some(offer), ..
+        }) = self.role
+            && paused
+            && offer.to == from
+        {
+            self.hand_over_failed(offer);
+        } else if !paused && self.may_pass() && !self.timers.is_set(super::timer::Timer::Pass) {
+            self.settle_down();
+        }
+    }
+
+    /// Whether the node takes part but owns nothing.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+}

@@ -1,0 +1,121 @@
+//! A member's side of a holder's grade: whom it has promised its help, and when it is free again
+//! (`docs/protocol.md`, "Grades").
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{self, Digest, Token};
+
+use super::Lab2;
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::{Role, Tenure};
+use crate::proto::time::Instant;
+
+/// A promise to help nobody but this holder until then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Promise {
+    pub(super) token: Token,
+    pub(super) holder: MacAddr,
+    pub(super) until: Instant,
+}
+
+impl Promise {
+    /// Whether the holder has let go: its chain has gone on, or it asks for help with another token,
+    /// which it does not do while its application may still work under this one.
+    fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
+        let gone_on = token.same_chain(&self.token) || holder == self.holder;
+        gone_on && token.is_stronger_than(&self.token)
+    }
+}
+
+impl Lab2 {
+    /// A heartbeat is answered with PING: with a promise if there is none to another holder.
+    /// Whether it was.
+    pub(super) fn confirm(
+        &mut self,
+        envelope: Envelope,
+        token: Token,
+        digest: Digest,
+        beat: Option<u32>,
+    ) -> bool {
+        let heard = matches!(self.role, Role::Waiter) && self.known.token() == Some(token);
+        if !envelope.broadcast || !heard || self.replies_left == 0 {
+            return false;
+        }
+        let bound = u32::try_from(self.constants.max_members).unwrap_or(u32::MAX);
+        let members = self.roster().max(digest.size.min(bound) as usize);
+        let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
+        let number = beat.unwrap_or(0);
+        if !number
+            .wrapping_add(rank)
+            .is_multiple_of(Self::stride(members))
+        {
+            return false;
+        }
+        match beat {
+            Some(beat) if self.may_vote_for(token, envelope.from, members) => {
+                let lasts = self.promise_lasts(members);
+                self.promise = Some(Promise {
+                    token,
+                    holder: envelope.from,
+                    until: self.now.monotonic + lasts,
+                });
+                self.send(
+                    envelope.from,
+                    Content::Promise(lab2::Promise {
+                        token,
+                        beat,
+                        lasts: crate::proto::time::nanos(lasts),
+                    }),
+                );
+            }
+            Some(_) => self.send(envelope.from, Content::Ping),
+            None if self.once_a_period(envelope.from, |notes| &mut notes.pinged) => {
+                self.send(envelope.from, Content::Ping);
+            }
+            None => return false,
+        }
+        if let Some(peer) = self.table.peer_mut(envelope.from) {
+            // It has been greeted with that.
+            peer.owed_ping = false;
+        }
+        true
+    }
+
+    /// Whether this node may help the holder of a token in a ring of `members`: it has promised
+    /// nothing else. A node that was started not long ago may have, before.
+    pub(super) fn may_vote_for(&self, token: Token, holder: MacAddr, members: usize) -> bool {
+        let now = self.now.monotonic;
+        let quiet = self.promise_lasts(members);
+        let settled = self.started.is_some_and(|at| now.since(at) >= quiet);
+        let free = self.promise.is_none_or(|promise| {
+            let same = promise.token == token && promise.holder == holder;
+            let released = promise.holder != self.me() && promise.is_released_by(token, holder);
+            same || promise.until <= now || released
+        });
+        settled && free
+    }
+
+    /// An OWNER that loses its token without having handed it over keeps its own vote: its
+    /// application may go on for as long as it was told.
+    pub(super) fn keep_own_vote(&mut self) {
+        let Role::Owner(Tenure {
+            token, offer: None, ..
+        }) = self.role
+        else {
+            return;
+        };
+        let me = self.me();
+        if self.support.token != Some(token) || !self.may_vote_for(token, me, self.roster()) {
+            return;
+        }
+        let now = self.now.monotonic;
+        let end = self.support.votes.iter().map(|vote| vote.until).max();
+        if let Some(until) = end.filter(|&end| end > now) {
+            self.promise = Some(Promise {
+                token,
+                holder: me,
+                until,
+            });
+        }
+    }
+}
