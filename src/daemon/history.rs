@@ -6,6 +6,7 @@ use std::rc::Rc;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
+use super::hooks::{Change, event};
 use super::service::GRADE;
 use super::status::token_status;
 use crate::control::EventMessage;
@@ -87,6 +88,47 @@ impl History {
         let first = self.latest + 1 - self.entries.len() as u64;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
         self.entries.get(at).map(|entry| entry.message(number))
+    }
+
+    /// An event by its number as hooks are told of it, if it is remembered and they are.
+    pub fn change(&self, number: u64) -> Option<Change> {
+        let first = self.latest + 1 - self.entries.len() as u64;
+        let at = usize::try_from(number.checked_sub(first)?).ok()?;
+        let entry = self.entries.get(at)?;
+        let What::State { from, reason } = entry.what else {
+            return None;
+        };
+        // A change of state is told before the change of owner that comes with it.
+        let after = self.entries.get(at + 1);
+        let settled = after.filter(|after| matches!(after.what, What::Owner));
+        Some(Change {
+            number,
+            time_ms: entry.time_ms,
+            event: event::STATE,
+            from: from.name(),
+            state: entry.state.name(),
+            reason: Some(text::reason(reason).0),
+            token: entry.token,
+            owner: settled.unwrap_or(entry).owner,
+            grade: GRADE,
+            merged: 0,
+        })
+    }
+
+    /// How things are, as a change that changes nothing.
+    pub fn standing(&self, now: Now) -> Change {
+        Change {
+            number: self.latest,
+            time_ms: now.wall / 1_000_000,
+            event: event::STATE,
+            from: self.state.name(),
+            state: self.state.name(),
+            reason: None,
+            token: self.token,
+            owner: self.owner,
+            grade: GRADE,
+            merged: 0,
+        }
     }
 
     /// Something happened to a local lock.
