@@ -26,6 +26,20 @@ Examples:
 
 Ctrl-C or SIGTERM hands the token over before it exits; a second one does not wait for that.
 
+What a hook has in its environment; what is not known is empty:
+  RINGD_EVENT         started, state_changed, or stopped
+  RINGD_EVENT_NUMBER  of the event, as in ringctl watch
+  RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none
+  RINGD_STATE         the state since
+  RINGD_REASON        why it changed, as in ringctl watch
+  RINGD_TOKEN         the token held, or else the newest known: progress-author-number
+  RINGD_PROGRESS      its first part
+  RINGD_OWNER         the MAC address of who holds it, as far as is known
+  RINGD_GRADE         how safe a lock is now
+  RINGD_MERGED        how many earlier changes hooks were too slow for and are told with this one
+  RINGD_INTERFACE     the interface
+  RINGD_TIME_MS       when it was: milliseconds since 1970
+
 Where it may, ringd runs at nice -10, so that a busy machine does not cost it the token.
 
 Exit codes:
@@ -98,17 +112,17 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// A line for sh, run at every change of state before the hooks of --hooks-dir.
+    /// A line for sh, run at every change of state.
     ///
-    /// RINGD_EVENT_NUMBER, RINGD_OLD_STATE, RINGD_STATE, RINGD_TOKEN, RINGD_GRADE, RINGD_OWNER and
-    /// more are in its environment: see docs/hooks.md. Hooks run one at a time and in order; the
-    /// daemon does not wait for them.
+    /// Hooks run one at a time and in order, this one before those of --hooks-dir, and the daemon
+    /// does not wait for them. RINGD_STATE and more in their environment say what has changed.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
     /// Where programs lie that are run at every change of state, in the order of their names.
     ///
-    /// It is looked into at each change.
+    /// It is looked into at each change. Passed over are names that begin with a dot, what editors
+    /// and package managers leave behind (~, .bak, .dpkg-old, …), and what is not executable.
     #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
     pub hooks_dir: PathBuf,
 
