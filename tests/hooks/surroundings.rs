@@ -66,8 +66,9 @@ pub fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
          notify=$NOTIFY_SOCKET end= >>$R";
     place.hook("looks", script)?;
     let ringd = place.ringd(segment.node(0), &at_rest());
-    // As a service manager might start it.
-    let ringd = ringd.through(["env", "NOTIFY_SOCKET=@nobody"]);
+    // As somebody might start it who leaves a file open, under a service manager.
+    let leaves_open = "export NOTIFY_SOCKET=@nobody; exec 7</dev/null; exec \"$@\"";
+    let ringd = ringd.through(["sh", "-c", leaves_open, "sh"]);
     let _daemon = ringd.spawn()?;
     let line = place.wait_for_line(|line| line.starts_with("here "))?;
     for (name, expected) in [("nice", "0"), ("slack", "50000"), ("notify", "")] {

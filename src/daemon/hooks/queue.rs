@@ -105,6 +105,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_merged_before_counts_on_either_side() {
+        let mut queue = Queue::new();
+        for number in [0, 4] {
+            let merged = number + 2;
+            queue.push(Change {
+                merged,
+                ..change(number)
+            });
+        }
+        queue.merge();
+        let told = drained(&mut queue);
+        assert_eq!(told[0].merged, 2 + 6 + 1);
+    }
+
+    #[test]
     fn a_change_of_grade_does_not_hide_a_change_of_state() {
         let mut queue = Queue::new();
         let reason = Some("elected");
