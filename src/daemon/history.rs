@@ -85,15 +85,19 @@ impl History {
 
     /// An event by its number, if it is remembered.
     pub fn event(&self, number: u64) -> Option<EventMessage> {
+        let entry = self.entries.get(self.place(number)?)?;
+        Some(entry.message(number))
+    }
+
+    /// The place of an event among those remembered, if it is not too old for that.
+    fn place(&self, number: u64) -> Option<usize> {
         let first = self.latest + 1 - self.entries.len() as u64;
-        let at = usize::try_from(number.checked_sub(first)?).ok()?;
-        self.entries.get(at).map(|entry| entry.message(number))
+        usize::try_from(number.checked_sub(first)?).ok()
     }
 
     /// An event by its number as hooks are told of it, if it is remembered and they are.
     pub fn change(&self, number: u64) -> Option<Change> {
-        let first = self.latest + 1 - self.entries.len() as u64;
-        let at = usize::try_from(number.checked_sub(first)?).ok()?;
+        let at = self.place(number)?;
         let entry = self.entries.get(at)?;
         let What::State { from, reason } = entry.what else {
             return None;
