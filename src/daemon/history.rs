@@ -6,6 +6,7 @@ use std::rc::Rc;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
+use super::hooks::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
@@ -87,9 +88,56 @@ impl History {
 
     /// An event by its number, if it is remembered.
     pub fn event(&self, number: u64) -> Option<EventMessage> {
+        let entry = self.entries.get(self.place(number)?)?;
+        Some(entry.message(number))
+    }
+
+    /// The place of an event among those remembered, if it is not too old for that.
+    fn place(&self, number: u64) -> Option<usize> {
         let first = self.latest + 1 - self.entries.len() as u64;
-        let at = usize::try_from(number.checked_sub(first)?).ok()?;
-        self.entries.get(at).map(|entry| entry.message(number))
+        usize::try_from(number.checked_sub(first)?).ok()
+    }
+
+    /// An event by its number as hooks are told of it, if it is remembered and they are.
+    pub fn change(&self, number: u64) -> Option<Change> {
+        let at = self.place(number)?;
+        let entry = self.entries.get(at)?;
+        let (event, from, reason) = match entry.what {
+            What::State { from, reason } => (event::STATE, from, Some(reason)),
+            What::Grade => (event::GRADE, entry.state, None),
+            _ => return None,
+        };
+        // A change of state is told before the change of owner that comes with it.
+        let after = self.entries.get(at + 1);
+        let settled = after.filter(|after| matches!(after.what, What::Owner));
+        Some(Change {
+            number,
+            time_ms: entry.time_ms,
+            event,
+            from: from.name(),
+            state: entry.state.name(),
+            reason: reason.map(|reason| text::reason(reason).0),
+            token: entry.token,
+            owner: settled.unwrap_or(entry).owner,
+            grade: entry.grade.name(),
+            merged: 0,
+        })
+    }
+
+    /// How things are, as a change that changes nothing.
+    pub fn standing(&self, now: Now) -> Change {
+        Change {
+            number: self.latest,
+            time_ms: now.wall / 1_000_000,
+            event: event::STATE,
+            from: self.state.name(),
+            state: self.state.name(),
+            reason: None,
+            token: self.token,
+            owner: self.owner,
+            grade: self.grade.name(),
+            merged: 0,
+        }
     }
 
     /// Something happened to a local lock.

@@ -6,6 +6,7 @@ mod duration;
 mod endpoint;
 mod error;
 mod history;
+mod hooks;
 mod housekeeping;
 mod notify;
 mod options;

@@ -18,11 +18,27 @@ Examples:
   sudo ringd eth0                        join or start the ring on eth0
   sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
   sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
+  sudo ringd eth0 --idle-hold 1h --on-change 'logger \"$RINGD_STATE\"'
+                                         say in the system's log who leads
   ringctl status                         ask the running daemon how the ring is
   ringd sim                              simulate rings, and what goes wrong in them
   sudo ringd -- sim                      join the ring on an interface called sim
 
 Ctrl-C or SIGTERM hands the token over before it exits; a second one does not wait for that.
+
+What a hook has in its environment; what is not known is empty:
+  RINGD_EVENT         started, state_changed, grade_changed or stopped
+  RINGD_EVENT_NUMBER  of the event, as in ringctl watch
+  RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none
+  RINGD_STATE         the state since
+  RINGD_REASON        why it changed, as in ringctl watch
+  RINGD_TOKEN         the token held, or else the newest known: progress-author-number
+  RINGD_PROGRESS      its first part
+  RINGD_OWNER         the MAC address of who holds it, as far as is known
+  RINGD_GRADE         how safe a lock is now
+  RINGD_MERGED        how many earlier changes hooks were too slow for and are told with this one
+  RINGD_INTERFACE     the interface
+  RINGD_TIME_MS       when it was: milliseconds since 1970
 
 Where it may, ringd runs at nice -10, so that a busy machine does not cost it the token.
 
@@ -103,6 +119,24 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
+    /// A line for sh, run at every change of state or grade.
+    ///
+    /// Hooks run one at a time and in order, this one before those of --hooks-dir, and the daemon
+    /// does not wait for them. RINGD_STATE and more in their environment say what has changed.
+    #[arg(long, value_name = "CMD")]
+    pub on_change: Option<String>,
+
+    /// Where programs lie that are run at every change of state or grade, in order of their names.
+    ///
+    /// It is looked into at each change. Passed over are names that begin with a dot, what editors
+    /// and package managers leave behind (~, .bak, .dpkg-old, …), and what is not executable.
+    #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
+    pub hooks_dir: PathBuf,
+
+    /// How long one run of a hook may take before it is ended.
+    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
+    pub hook_timeout: Duration,
+
     /// How log lines are printed.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
@@ -149,6 +183,17 @@ impl Options {
     }
 }
 
+/// The longest time limit: past it there is none.
+const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err("no hook ends in no time: give a second or so".to_owned()),
+        timeout if timeout > MAX_HOOK_TIMEOUT => Err("give 24h at the most".to_owned()),
+        timeout => Ok(timeout),
+    }
+}
+
 fn parse_ethertype(text: &str) -> Result<u16, String> {
     let lower = text.to_ascii_lowercase();
     let parsed = match lower.strip_prefix("0x") {
@@ -185,6 +230,9 @@ mod tests {
         assert_eq!(options.constants(), Constants::default());
         assert_eq!(options.state_dir, Path::new("/var/lib/ringd"));
         assert_eq!(options.control_path(), Path::new("/run/ringd/eth0.sock"));
+        assert_eq!(options.on_change, None);
+        assert_eq!(options.hooks_dir, Path::new("/etc/ringd/hooks.d"));
+        assert_eq!(options.hook_timeout, Duration::from_secs(10));
         assert_eq!(options.log_format, LogFormat::Text);
         assert!(!options.verbose);
     }
@@ -223,6 +271,12 @@ mod tests {
             "/s",
             "--control",
             "/c.sock",
+            "--on-change",
+            "logger \"$RINGD_STATE\"",
+            "--hooks-dir",
+            "/h",
+            "--hook-timeout",
+            "3s",
             "--log-format",
             "json",
             "-v",
@@ -243,8 +297,21 @@ mod tests {
         assert_eq!(options.constants().check(), Ok(()));
         assert_eq!(options.state_dir, Path::new("/s"));
         assert_eq!(options.control_path(), Path::new("/c.sock"));
+        assert_eq!(
+            options.on_change.as_deref(),
+            Some("logger \"$RINGD_STATE\"")
+        );
+        assert_eq!(options.hooks_dir, Path::new("/h"));
+        assert_eq!(options.hook_timeout, Duration::from_secs(3));
         assert_eq!(options.log_format, LogFormat::Json);
         assert!(options.verbose);
+    }
+
+    #[test]
+    fn a_time_limit_for_hooks_is_some_time_and_not_for_ever() {
+        for text in ["0s", "25h", "10"] {
+            assert!(parse(&["eth0", "--hook-timeout", text]).is_err(), "{text}");
+        }
     }
 
     #[test]

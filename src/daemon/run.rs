@@ -11,6 +11,7 @@ use tracing::{debug, info, warn};
 
 use super::attachment::{Attachment, Step};
 use super::history::History;
+use super::hooks::Hooks;
 use super::housekeeping::Housekeeping;
 use super::notify::Notifier;
 use super::server::Server;
@@ -127,6 +128,7 @@ struct Daemon {
     signals: Signals,
     server: Server,
     service: Service,
+    hooks: Hooks,
     /// Whether the poller waits for the server.
     server_awaited: bool,
     notifier: Notifier,
@@ -167,6 +169,9 @@ impl Daemon {
         // After the log's thread has started, which can wait.
         let favoured = nice::at_most(NICE).is_ok();
         say_start(options, &constants, &attachment, &store, found);
+        let history = &audience.history;
+        let hooks = Hooks::start(options, constants.idle_hold, clock::now(), history);
+        let hooks = hooks.map_err(Error::system("start the thread that runs hooks"))?;
         if !favoured {
             debug!(
                 event = "not_favoured",
@@ -185,6 +190,7 @@ impl Daemon {
             signals,
             server,
             service: Service::new(&options.interface),
+            hooks,
             server_awaited: true,
             notifier: Notifier::new(),
             housekeeping: Housekeeping::new(),
@@ -218,6 +224,18 @@ impl Daemon {
                 "the state file was not synced: {error}"
             );
         }
+        let Self {
+            hooks,
+            signals,
+            around,
+            ..
+        } = self;
+        let mut in_haste = matches!(result, Err(Error::Interrupted));
+        hooks.finish(clock::now(), &around.audience.history, || {
+            let wish = signals.drain(clock::now().monotonic);
+            in_haste |= matches!(wish, Ok(Some(Wish::ExitNow)));
+            in_haste
+        });
         info!(event = "stopped", "stopped");
         result
     }
@@ -244,6 +262,8 @@ impl Daemon {
         }
         self.serve_clients(now, ready.control)?;
         self.heed_clients(now);
+        self.hooks
+            .tell(now.monotonic, &self.around.audience.history);
         self.keep_house(now.monotonic);
         Ok(())
     }
@@ -254,6 +274,7 @@ impl Daemon {
             self.driver.deadline(),
             self.server.deadline(),
             self.service.deadline(),
+            self.hooks.deadline(),
             self.around.attachment.deadline(),
             self.give_up,
         ];

@@ -1,11 +1,14 @@
-//! What the daemon asks of the kernel: raw packets, interfaces, waiting, time and a share of the CPU.
+//! What the daemon asks of the kernel: raw packets, interfaces, waiting, time, a share of the CPU, and
+//! power over the processes that it starts.
 //!
 //! The only room with `unsafe` in it, and each file that needs it says so at its head: everywhere
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
 
 mod alarm;
+pub mod child;
 pub mod clock;
 mod filter;
+pub mod group;
 mod interface;
 mod lock;
 mod messages;

@@ -1,13 +1,12 @@
 //! A command and all that it has started.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
 use super::cgroup::Cgroup;
+use crate::sys::group;
 
 /// A command's processes: those of its control group where one can be made, else those of its
 /// process group.
@@ -84,7 +83,7 @@ impl Tree {
         match (&self.cgroup, self.leader) {
             (_, None) => true,
             (Some(cgroup), _) => cgroup.is_empty(),
-            (None, Some(leader)) => group_is_empty(leader),
+            (None, Some(leader)) => group::is_empty(leader),
         }
     }
 }
@@ -100,63 +99,5 @@ fn tell(processes: &[Pid], leader: Option<Pid>, signal: Signal) {
     }
     for pid in left {
         let _ = kill(pid, signal);
-    }
-}
-
-/// Whether a process group has no member but zombies.
-fn group_is_empty(group: Pid) -> bool {
-    if killpg(group, None) == Err(Errno::ESRCH) {
-        return true;
-    }
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut states = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-    !states.any(|stat| lives_in(&stat, group))
-}
-
-/// Whether a process lives, and in that group, from its `/proc/PID/stat`.
-fn lives_in(stat: &str, group: Pid) -> bool {
-    // The name, in brackets, may hold anything.
-    let Some((_, fields)) = stat.rsplit_once(") ") else {
-        return false;
-    };
-    let mut fields = fields.split(' ');
-    let (state, process_group) = (fields.next(), fields.nth(1));
-    !matches!(state, Some("Z" | "X")) && process_group == Some(group.to_string().as_str())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::process::CommandExt;
-    use std::process::{Child, Command};
-
-    use nix::unistd::Pid;
-
-    use super::{Tree, group_is_empty, lives_in};
-
-    fn sleeper() -> (Child, Pid) {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
-        let child = child.expect("a sleeper");
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
-        (child, pid)
-    }
-
-    #[test]
-    fn a_zombie_is_no_living_member_of_its_group() {
-        let (mut child, pid) = sleeper();
-        assert!(!group_is_empty(pid));
-        Tree::of(pid, None).kill();
-        while !group_is_empty(pid) {
-            std::thread::yield_now();
-        }
-        child.wait().expect("it is our child");
-        assert!(group_is_empty(pid));
-    }
-
-    #[test]
-    fn a_name_with_brackets_and_spaces_hides_nothing() {
-        let group = Pid::from_raw(42);
-        assert!(lives_in("7 (a) Z 1 9 (b) S 1 42 42 0", group));
-        assert!(!lives_in("7 (a) Z 1 42 42 0", group));
-        assert!(!lives_in("7 (a) S 42 1 42 0", group));
     }
 }

@@ -1,0 +1,86 @@
+//! What hooks are told.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use crate::fencing::FencingToken;
+
+/// What [`Change::event`] is called.
+pub mod event {
+    /// The daemon has started.
+    pub const STARTED: &str = "started";
+    /// The state has changed.
+    pub const STATE: &str = "state_changed";
+    /// The token held here is safer than before, or less safe.
+    pub const GRADE: &str = "grade_changed";
+    /// The daemon ends.
+    pub const STOPPED: &str = "stopped";
+}
+
+/// The state of a daemon that does not run.
+pub const NONE: &str = "none";
+
+/// A change, and how things were after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The event's number.
+    pub number: u64,
+    /// When it was: milliseconds since 1970.
+    pub time_ms: u64,
+    /// One of [`event`]'s names, or another one of the control protocol's.
+    pub event: &'static str,
+    /// The state before.
+    pub from: &'static str,
+    /// The state since.
+    pub state: &'static str,
+    /// Why the state changed.
+    pub reason: Option<&'static str>,
+    /// The token held, or else the strongest known.
+    pub token: Option<Token>,
+    /// Who holds it as far as is known.
+    pub owner: Option<MacAddr>,
+    /// How safe a lock is.
+    pub grade: &'static str,
+    /// How many earlier changes are told with this one.
+    pub merged: u64,
+}
+
+impl Change {
+    /// This change and an earlier one as a single one.
+    #[must_use]
+    pub fn after(self, earlier: Self) -> Self {
+        let says_more = [event::STATE, event::STARTED, event::STOPPED].contains(&self.event);
+        let (event, reason) = if says_more {
+            (self.event, self.reason)
+        } else {
+            (earlier.event, earlier.reason)
+        };
+        Self {
+            event,
+            reason,
+            from: earlier.from,
+            merged: earlier.merged + self.merged + 1,
+            ..self
+        }
+    }
+
+    /// The same as variables of the environment; empty where something is not known.
+    pub fn environment(&self) -> [(&'static str, String); 11] {
+        let text = |text: Option<String>| text.unwrap_or_default();
+        let token = self.token.map(FencingToken::from);
+        let progress = self.token.map(|token| token.progress.to_string());
+        [
+            ("RINGD_EVENT", self.event.to_owned()),
+            ("RINGD_EVENT_NUMBER", self.number.to_string()),
+            ("RINGD_TIME_MS", self.time_ms.to_string()),
+            ("RINGD_OLD_STATE", self.from.to_owned()),
+            ("RINGD_STATE", self.state.to_owned()),
+            ("RINGD_REASON", self.reason.unwrap_or_default().to_owned()),
+            ("RINGD_TOKEN", text(token.map(|token| token.to_string()))),
+            ("RINGD_PROGRESS", text(progress)),
+            ("RINGD_OWNER", text(self.owner.map(|it| it.to_string()))),
+            ("RINGD_GRADE", self.grade.to_owned()),
+            ("RINGD_MERGED", self.merged.to_string()),
+        ]
+    }
+}

@@ -1,0 +1,139 @@
+//! The hooks that lie in a directory.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+
+/// Ends of names of files that nobody means to be run: what editors and package managers leave
+/// behind, and what was put out of use.
+const PASSED_OVER: [&str; 13] = [
+    "~",
+    ",v",
+    ".bak",
+    ".disabled",
+    ".old",
+    ".orig",
+    ".rej",
+    ".rpmnew",
+    ".rpmorig",
+    ".rpmsave",
+    ".sample",
+    ".swp",
+    ".tmp",
+];
+/// The same, with an end of their own behind it.
+const PACKAGE: [&str; 2] = [".dpkg-", ".ucf-"];
+
+/// What a directory has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The hooks, in the order of their names' bytes.
+    pub(super) hooks: Vec<PathBuf>,
+    /// What is none though it may be meant as one, and why.
+    pub(super) problems: Vec<(PathBuf, String)>,
+}
+
+/// Looks for hooks. A directory that is not there has none.
+pub(super) fn look(directory: &Path) -> Found {
+    let mut found = Found::default();
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return found,
+        Err(error) => {
+            let why = format!("cannot be read: {error}");
+            found.problems.push((directory.to_owned(), why));
+            return found;
+        }
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut paths: Vec<_> = paths
+        .filter(|path| path.file_name().is_some_and(is_meant))
+        .collect();
+    paths.sort();
+    for path in paths {
+        // Of what a symbolic link points to; one that points nowhere is no file.
+        if !fs::metadata(&path).is_ok_and(|found| found.is_file()) {
+            continue;
+        }
+        if access(&path, AccessFlags::X_OK).is_ok() {
+            found.hooks.push(path);
+        } else {
+            let why = "is passed over, since it is not executable: chmod +x makes it so";
+            found.problems.push((path, why.to_owned()));
+        }
+    }
+    found
+}
+
+/// Whether a file of this name is meant to be run.
+fn is_meant(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let contains = |part: &str| name.windows(part.len()).any(|at| at == part.as_bytes());
+    !name.starts_with(b".")
+        && !PASSED_OVER.iter().any(|end| name.ends_with(end.as_bytes()))
+        && !PACKAGE.iter().any(|part| contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    use super::{Found, look};
+
+    fn make(directory: &Path, name: &str, mode: u32) {
+        let path = directory.join(name);
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn executable_files_are_found_in_the_order_of_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in ["9", "10-mail.sh", "B", "a", "10-Mail", "a.b.c"] {
+            make(directory.path(), name, 0o755);
+        }
+        for name in [
+            ".hidden",
+            "a~",
+            "a.bak",
+            "a.swp",
+            "a.dpkg-old",
+            "a.ucf-dist",
+            "a.rpmsave",
+            "a.sample",
+        ] {
+            make(directory.path(), name, 0o755);
+        }
+        make(directory.path(), "README", 0o644);
+        fs::create_dir(at("directory")).unwrap();
+        symlink(at("a"), at("link")).unwrap();
+        symlink(at("nowhere"), at("broken")).unwrap();
+        let found = look(directory.path());
+        let expected = ["10-Mail", "10-mail.sh", "9", "B", "a", "a.b.c", "link"];
+        assert_eq!(found.hooks, expected.map(at));
+        let [(path, why)] = &found.problems[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(*path, at("README"));
+        assert!(why.contains("chmod +x"), "{why}");
+    }
+
+    #[test]
+    fn no_directory_is_no_problem_and_one_that_cannot_be_read_is() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(look(&directory.path().join("none")), Found::default());
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let found = look(&file);
+        assert!(found.hooks.is_empty());
+        assert_eq!(found.problems.len(), 1, "{found:?}");
+        assert_eq!(found.problems[0].0, file);
+    }
+}

@@ -1,0 +1,143 @@
+//! Programs that are run at every change (`docs/hooks.md`).
+//!
+//! The loop leaves changes in a [`Mailbox`], which it never waits for; a thread of its own takes
+//! them from there, one at a time, and runs the hooks. Whatever those do, the loop goes on.
+
+mod change;
+mod directory;
+mod mailbox;
+mod output;
+mod process;
+mod queue;
+mod runner;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::Options;
+use super::history::History;
+use crate::proto::time::{Instant, Now};
+use mailbox::Mailbox;
+use queue::Queue;
+use runner::{Runner, Settings};
+
+pub use change::{Change, event};
+
+/// How soon the mailbox is tried again that the thread was just at.
+const AGAIN: Duration = Duration::from_millis(1);
+/// How often is looked, while the last hooks run, whether they are not to be waited for.
+const LOOK: Duration = Duration::from_millis(20);
+/// Longer than the last hooks may take, a killed one's end included.
+const AT_MOST: Duration = Duration::from_secs(10);
+
+/// The hooks, as the loop sees them.
+#[derive(Debug)]
+pub struct Hooks {
+    mailbox: Arc<Mailbox>,
+    /// What the mailbox had not to be had for.
+    held: Queue,
+    /// The number of the event that is looked at next.
+    next: u64,
+    retry: Option<Instant>,
+    /// Says that the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl Hooks {
+    /// Starts the thread, and has it tell that the daemon has started.
+    ///
+    /// # Errors
+    /// The process has too many files open, or threads.
+    pub fn start(
+        options: &Options,
+        idle_hold: Duration,
+        now: Now,
+        history: &History,
+    ) -> io::Result<Self> {
+        let settings = Settings {
+            interface: options.interface.clone(),
+            command: options.on_change.clone(),
+            directory: options.hooks_dir.clone(),
+            timeout: options.hook_timeout,
+            idle_hold,
+        };
+        let mailbox = Arc::new(Mailbox::new()?);
+        let runner = Runner::new(settings, Arc::clone(&mailbox))?;
+        let (end, ended) = mpsc::channel();
+        thread::Builder::new()
+            .name("hooks".to_owned())
+            .spawn(move || {
+                runner.run();
+                drop(end);
+            })?;
+        let mut hooks = Self {
+            mailbox,
+            held: Queue::new(),
+            next: history.latest() + 1,
+            retry: None,
+            ended,
+        };
+        hooks.held.push(Change {
+            event: event::STARTED,
+            from: change::NONE,
+            ..history.standing(now)
+        });
+        hooks.post(now.monotonic);
+        Ok(hooks)
+    }
+
+    /// Has all that is new told. Never waits.
+    pub fn tell(&mut self, now: Instant, history: &History) {
+        let latest = history.latest();
+        while self.next <= latest {
+            if let Some(change) = history.change(self.next) {
+                self.held.push(change);
+            }
+            self.next += 1;
+        }
+        if !self.held.is_empty() {
+            self.post(now);
+        }
+    }
+
+    fn post(&mut self, now: Instant) {
+        let posted = self.mailbox.try_post(&mut self.held);
+        self.retry = (!posted).then_some(now + AGAIN);
+    }
+
+    /// When [`tell`](Self::tell) is to be called at the latest.
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.retry
+    }
+
+    /// Has it told that the daemon ends, with all that was not told yet, and waits for that, but
+    /// not for long; not at all once `is_over` says so.
+    pub fn finish(&mut self, now: Now, history: &History, mut is_over: impl FnMut() -> bool) {
+        self.tell(now.monotonic, history);
+        self.held.push(Change {
+            number: history.latest() + 1,
+            event: event::STOPPED,
+            state: change::NONE,
+            ..history.standing(now)
+        });
+        self.held.merge();
+        if let Some(last) = self.held.pop() {
+            self.mailbox.close(last);
+        }
+        let mut left = AT_MOST;
+        let mut hurries = false;
+        while !left.is_zero() {
+            if !hurries && is_over() {
+                hurries = true;
+                self.mailbox.close_now();
+            }
+            if self.ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            left = left.saturating_sub(LOOK);
+        }
+    }
+}

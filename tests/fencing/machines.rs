@@ -1,0 +1,169 @@
+//! Two machines, on which somebody types.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Binaries, Layout, Ring, Timing, binaries};
+use ringd::fencing::FencingToken;
+use tempfile::TempDir;
+
+const BINARIES: Binaries = binaries!();
+/// What `ringctl guard` exits with, and recipes do.
+const STALE: i32 = 76;
+
+/// A ring of two, and a folder that both see.
+pub struct Machines {
+    ring: Ring,
+    folder: TempDir,
+    tools: PathBuf,
+}
+
+impl Machines {
+    pub fn new() -> Result<Self> {
+        Self::with(PathBuf::new())
+    }
+
+    /// With programs from another folder than those of PATH.
+    pub fn with(tools: PathBuf) -> Result<Self> {
+        let segment = Layout::new(2).addresses().bridge()?;
+        let timing = Timing::patient(Duration::from_millis(100));
+        for node in segment.nodes() {
+            // By which a machine talks to itself.
+            node.ns().ip("link set lo up\n")?;
+        }
+        let ring = Ring::start(segment, 2, timing, BINARIES)?;
+        ring.wait_until_formed()?;
+        let folder = tempfile::tempdir()?;
+        // A `ringctl` that knows its machine, which in reality has but one daemon.
+        for (n, daemon) in ring.daemons.iter().enumerate() {
+            let (program, socket) = (BINARIES.ringctl, daemon.control());
+            let text = format!(
+                "#!/bin/sh\nexec {program} --socket {} \"$@\"\n",
+                socket.display()
+            );
+            let bin = folder.path().join(format!("bin{n}"));
+            fs::create_dir(&bin)?;
+            script(&bin.join("ringctl"), &text)?;
+        }
+        Ok(Self {
+            ring,
+            folder,
+            tools,
+        })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The address of a machine.
+    pub fn address(&self, machine: usize) -> Result<String> {
+        let ip = self.ring.segment.node(machine).ip();
+        Ok(ip.context("an address")?.to_string())
+    }
+
+    /// A command, to be started by [`Machines::spawn`].
+    pub fn command(&self, machine: usize, line: &[&str]) -> Result<Command> {
+        let own = self.path(&format!("bin{machine}"));
+        let old = env::var_os("PATH").unwrap_or_default();
+        let first = [own, self.tools.clone()].into_iter();
+        let path = env::join_paths(first.chain(env::split_paths(&old)))?;
+        // Which program it is, is looked up by the shell, in that PATH.
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exec \"$@\"", "sh"]).args(line);
+        // No proxy of the real machine is of use here.
+        command.env("PATH", path).env("no_proxy", "*");
+        command.stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Runs a command on a machine to its end.
+    pub fn run(&self, machine: usize, command: &mut Command) -> Result<Output> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.ring.segment.node(machine).ns().spawn(command)?;
+        Ok(child.wait_with_output()?)
+    }
+
+    /// Starts a command on a machine.
+    pub fn spawn(&self, machine: usize, command: &mut Command) -> Result<std::process::Child> {
+        self.ring.segment.node(machine).ns().spawn(command)
+    }
+
+    /// A token that this machine was granted a moment ago.
+    pub fn granted(&self, machine: usize) -> Result<String> {
+        let print = ["ringctl", "run", "--", "printenv", "RINGD_TOKEN"];
+        let output = self.run(machine, &mut self.command(machine, &print)?)?;
+        ensure!(output.status.success(), "{output:?}");
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+}
+
+/// Whether a recipe has said so by its exit code.
+pub fn is_stale(output: &Output) -> bool {
+    output.status.code() == Some(STALE)
+}
+
+/// Writes a program.
+pub fn script(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// Checks that something refuses exactly what is older than what it has accepted. `write` shows
+/// a token to an object of a number, and says whether it was accepted.
+pub fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result<()> {
+    let tokens = [
+        "9-02:00:00:00:00:01-7",
+        "10-02:00:00:00:00:02-10",
+        "10-02:00:00:00:00:02-9",
+        "10-02:00:00:00:00:01-4294967295",
+        "9223372036854775807-fe:ff:ff:ff:ff:ff-1",
+    ];
+    let mut object = 0;
+    for first in tokens {
+        for second in tokens {
+            let newer = second.parse::<FencingToken>()? >= first.parse::<FencingToken>()?;
+            ensure!(write(object, first)?, "{first} is the first");
+            ensure!(
+                write(object, second)? == newer,
+                "{second} after {first}: it is to be accepted: {newer}"
+            );
+            object += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a recipe on two machines: `write` has a machine write a text under a token that it is
+/// granted, or under this one; `read` is what is there; `is_refusal` tells what becomes of who
+/// comes too late.
+pub fn check_late_writer(
+    machines: &Machines,
+    write: impl Fn(usize, Option<&str>, &str) -> Result<Output>,
+    read: impl Fn() -> Result<String>,
+    is_refusal: impl Fn(&Output) -> bool,
+) -> Result<()> {
+    let accepted = |output: Output| -> Result<()> {
+        ensure!(output.status.success(), "{output:?}");
+        Ok(())
+    };
+    accepted(write(0, None, "first")?)?;
+    ensure!(read()? == "first", "{}", read()?);
+    let late = machines.granted(0)?;
+    accepted(write(0, Some(&late), "once")?)?;
+    accepted(write(0, Some(&late), "twice")?)?;
+    ensure!(read()? == "twice", "{}", read()?);
+    accepted(write(1, None, "newer")?)?;
+    let refused = write(0, Some(&late), "late")?;
+    ensure!(is_refusal(&refused), "{refused:?}");
+    ensure!(read()? == "newer", "{}", read()?);
+    accepted(write(0, None, "again")?)?;
+    ensure!(read()? == "again", "{}", read()?);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! A PostgreSQL server on a socket in a folder, gone with the test.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+
+/// Where Debian has the programs of each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+/// Who asks.
+const USER: &str = "postgres";
+/// Somebody without any rights: the server refuses to run as root.
+const NOBODY: u32 = 65534;
+
+/// A server that runs.
+pub struct Server {
+    programs: PathBuf,
+    folder: TempDir,
+    /// What runs a command as that somebody.
+    as_nobody: Vec<String>,
+}
+
+impl Server {
+    pub fn start() -> Result<Self> {
+        let (folder, programs) = (tempfile::tempdir()?, programs()?);
+        let as_nobody = as_nobody(folder.path())?;
+        let server = Self {
+            programs,
+            folder,
+            as_nobody,
+        };
+        let (data, socket) = (server.data(), server.folder.path().display());
+        server.run(
+            "initdb",
+            &[
+                "-D",
+                &data,
+                "-U",
+                USER,
+                "--auth=trust",
+                "--no-sync",
+                "-E",
+                "UTF8",
+                "--no-locale",
+            ],
+        )?;
+        let options =
+            format!("-c listen_addresses= -c unix_socket_directories={socket} -c fsync=off");
+        let log = format!("{socket}/log");
+        let started = server.run(
+            "pg_ctl",
+            &["-D", &data, "-w", "-l", &log, "-o", &options, "start"],
+        );
+        started.with_context(|| fs::read_to_string(&log).unwrap_or_default())?;
+        Ok(server)
+    }
+
+    fn data(&self) -> String {
+        self.folder.path().join("data").display().to_string()
+    }
+
+    /// Where psql and the others are.
+    pub fn programs(&self) -> &Path {
+        &self.programs
+    }
+
+    /// What a client needs to know.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        let folder = self.folder.path().display().to_string();
+        [
+            ("PGHOST", folder),
+            ("PGUSER", USER.to_owned()),
+            ("PGDATABASE", USER.to_owned()),
+        ]
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<Output> {
+        let mut command = Command::new(&self.as_nobody[0]);
+        command.args(&self.as_nobody[1..]);
+        command.arg(self.programs.join(program)).args(arguments);
+        // The server inherits the streams, and would keep a pipe open.
+        let said = self.folder.path().join("said");
+        let file = fs::File::create(&said)?;
+        command.current_dir("/").stdin(Stdio::null());
+        command.stdout(file.try_clone()?).stderr(file);
+        let output = command.output()?;
+        ensure!(
+            output.status.success(),
+            "{program}: {}",
+            fs::read_to_string(&said).unwrap_or_default()
+        );
+        Ok(output)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let stopped = self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"]);
+        if let Err(error) = stopped {
+            eprintln!("a server was left behind: {error:#}");
+        }
+    }
+}
+
+/// The folder of the newest version's programs.
+fn programs() -> Result<PathBuf> {
+    let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let number = |path: &Path| -> Option<u32> { path.file_name()?.to_str()?.parse().ok() };
+    let mut found: Vec<_> = versions.map(|entry| entry.path()).collect();
+    found.retain(|path| path.join("bin/initdb").exists());
+    found.sort_by_key(|path| number(path));
+    if let Some(newest) = found.pop() {
+        return Ok(newest.join("bin"));
+    }
+    // Elsewhere they are where all programs are.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path);
+    folders
+        .find(|folder| folder.join("initdb").exists())
+        .context("there is no PostgreSQL server: install it, as by apt-get install postgresql")
+}
+
+/// What runs a command as somebody without rights, to whom the folder is given.
+fn as_nobody(folder: &Path) -> Result<Vec<String>> {
+    let other = format!("--reuid={NOBODY} --regid={NOBODY} --clear-groups");
+    // Where this process is root of its own namespace alone there is nobody else but by another.
+    let mapped = format!("--user --map-user={NOBODY} --map-group={NOBODY}");
+    for (program, arguments, gives) in [("setpriv", other, true), ("unshare", mapped, false)] {
+        let mut line = vec![program.to_owned()];
+        line.extend(arguments.split(' ').map(str::to_owned));
+        let tried = Command::new(program).args(&line[1..]).arg("true").output();
+        if tried.is_ok_and(|output| output.status.success()) {
+            if gives {
+                chown(folder, Some(NOBODY), Some(NOBODY))?;
+            }
+            return Ok(line);
+        }
+    }
+    bail!("neither setpriv nor unshare (util-linux) can run a command as another user than root")
+}

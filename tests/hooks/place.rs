@@ -1,0 +1,162 @@
+//! Hooks, and what they have written down.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use ring_segment::{Binaries, Daemon, Node, Ringd, Timing, binaries};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub const BINARIES: Binaries = binaries!();
+pub const HEARTBEAT: Duration = Duration::from_millis(100);
+/// Far longer than anything here takes.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A directory of hooks, and the record that they write.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        fs::create_dir(folder.path().join("hooks.d"))?;
+        Ok(Self { folder })
+    }
+
+    pub fn hooks(&self) -> PathBuf {
+        self.folder.path().join("hooks.d")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn record(&self) -> PathBuf {
+        self.path("record")
+    }
+
+    /// Puts a hook into the directory, all of it at once. `>>$R` in the script writes to the
+    /// record.
+    pub fn hook(&self, name: &str, script: &str) -> Result<PathBuf> {
+        let path = self.hooks().join(name);
+        self.program(&path, script)?;
+        Ok(path)
+    }
+
+    fn program(&self, path: &Path, script: &str) -> Result<()> {
+        let (record, new) = (self.record(), self.path("new"));
+        let text = format!("#!/bin/sh\nexport R={}\n{script}\n", record.display());
+        fs::write(&new, text)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+        fs::rename(&new, path)?;
+        Ok(())
+    }
+
+    /// A daemon that runs these hooks.
+    pub fn ringd(&self, node: &Node, timing: &Timing) -> Ringd {
+        let ringd = node.ringd(BINARIES).timing(timing);
+        ringd.option("--hooks-dir", self.hooks())
+    }
+
+    /// The record's lines so far that are at their end.
+    pub fn lines(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.record()).unwrap_or_default();
+        let whole = text.split_inclusive('\n');
+        whole
+            .filter_map(|line| line.strip_suffix('\n').map(str::to_owned))
+            .collect()
+    }
+
+    /// Waits until the record is as it should be, and gives what was looked for.
+    pub fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let lines = self.lines();
+            if let Some(found) = wanted(&lines) {
+                return Ok(found);
+            }
+            if Instant::now() > deadline {
+                bail!("it was not written down; what was:\n{}", lines.join("\n"));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for a line, and gives it.
+    pub fn wait_for_line(&self, wanted: impl Fn(&str) -> bool) -> Result<String> {
+        self.wait_for(|lines| lines.iter().find(|line| wanted(line)).cloned())
+    }
+}
+
+/// `ringctl watch`, from the daemon's first event on.
+pub struct Watch {
+    child: Child,
+    path: PathBuf,
+}
+
+impl Watch {
+    pub fn start(daemon: &Daemon, place: &Place) -> Result<Self> {
+        daemon.wait_for_status(PATIENCE, |_| true)?;
+        let path = place.path("watched");
+        let mut command = Command::new(BINARIES.ringctl);
+        command.arg("--socket").arg(daemon.control());
+        command.args(["watch", "--json", "--from", "1"]);
+        command.stdout(File::create(&path)?).stderr(Stdio::null());
+        let child = command.spawn()?;
+        Ok(Self { child, path })
+    }
+
+    /// The changes of state that it has seen so far.
+    pub fn changes(&self) -> Result<Vec<Value>> {
+        let text = fs::read_to_string(&self.path)?;
+        let whole = text.lines().filter(|line| line.ends_with('}'));
+        let all = whole.map(|line| Ok(serde_json::from_str::<Value>(line)?["event"].take()));
+        let all = all.collect::<Result<Vec<_>>>()?;
+        let changes = all.into_iter();
+        Ok(changes
+            .filter(|event| event["event"] == "state_changed")
+            .collect())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It ends by itself with the daemon.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        if Instant::now() > deadline {
+            bail!("{what}: it does not come to that");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Whether a process lives, zombies not counted.
+pub fn lives(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
+    !matches!(state.flatten(), None | Some('Z' | 'X'))
+}
+
+/// The value of a `NAME=value` among words.
+pub fn value<'a>(line: &'a str, name: &str) -> Result<&'a str> {
+    let mut pairs = line.split(' ').filter_map(|word| word.split_once('='));
+    let found = pairs.find(|(key, _)| *key == name);
+    found
+        .map(|(_, value)| value)
+        .with_context(|| format!("no {name} in {line}"))
+}
