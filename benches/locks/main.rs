@@ -47,10 +47,16 @@ struct Options {
 /// Measures something in a ring for some time.
 type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
 
+/// How long the ring rests before the token is asked for where it is idle.
+const REST: Duration = Duration::from_millis(2);
+
 /// What one measurement comes to.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
+    /// A hop of the floor, without a pause; and the same if it has rested before each rotation, as the
+    /// ring does.
     floor: f64,
+    rested: f64,
     p50: f64,
     p99: f64,
     /// Grants a second.
@@ -70,8 +76,8 @@ fn main() -> Result<()> {
     }
     ring_segment::enter()?;
     let time: Duration = options.time.into();
-    println!("| | floor p50 | p50 | p99 | p50 ÷ floor | a second | parts |");
-    println!("|---|---:|---:|---:|---:|---:|---|");
+    println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
     let what: [(&str, usize, Measure); 3] = [
         ("acquire, idle ring of 4", 4, acquire),
         ("hand-over, 3 nodes contend", 3, contend),
@@ -98,7 +104,8 @@ fn measure_all(
     let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
     (0..options.pairs)
         .map(|_| {
-            let floor = floor::measure(&fabric, &start, time)?.p50;
+            let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
+            let rested = floor::measure(&fabric, &start, time, REST)?.p50;
             let daemons = fabric.places.iter().enumerate();
             let daemons: Vec<Daemon> = daemons
                 .map(|(at, place)| Daemon::start(&start, at, place, ringd, &[]))
@@ -107,7 +114,11 @@ fn measure_all(
                 daemon.wait_until_joined(daemons.len())?;
             }
             let sample = measure(&daemons, time)?;
-            Ok(Sample { floor, ..sample })
+            Ok(Sample {
+                floor,
+                rested,
+                ..sample
+            })
         })
         .collect()
 }
@@ -123,7 +134,7 @@ fn acquire(daemons: &[Daemon], time: Duration) -> Result<Sample> {
             clients[elsewhere].lock()?;
             clients[elsewhere].unlock()?;
             // It has settled there: the hand-over's own frames are over.
-            thread::sleep(Duration::from_millis(2));
+            thread::sleep(REST);
             let asked = Instant::now();
             clients[at].lock()?;
             took.push(asked.elapsed());
@@ -209,6 +220,7 @@ fn sample(mut took: Vec<Duration>, rate: f64, parts: (f64, f64)) -> Result<Sampl
     let nanos = |time: &Duration| time.as_secs_f64() * 1e9;
     Ok(Sample {
         floor: 0.0,
+        rested: 0.0,
         p50: at(50).map(nanos).context("nothing was measured")?,
         p99: at(99).map(nanos).context("nothing was measured")?,
         rate,
@@ -230,11 +242,13 @@ fn line(name: &str, samples: &[Sample]) -> String {
     let least = samples.iter().map(|it| it.parts.0).fold(1.0, f64::min);
     let most = samples.iter().map(|it| it.parts.1).fold(1.0, f64::max);
     format!(
-        "| {name} | {} | {} | {} | {:.1} | {rate} | {least:.2} to {most:.2} |",
+        "| {name} | {} | {} | {} | {} | {:.1} | {:.1} | {rate} | {least:.2} to {most:.2} |",
         micros(median(|it| it.floor)),
+        micros(median(|it| it.rested)),
         micros(median(|it| it.p50)),
         micros(median(|it| it.p99)),
         median(|it| it.p50 / it.floor),
+        median(|it| it.p50 / it.rested),
     )
 }
 

@@ -4,6 +4,7 @@ use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::process::{Child, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -36,13 +37,16 @@ pub struct Station {
     next: [u8; 6],
     /// The first one starts the frame, reads the clock once a rotation, and ends it all.
     time: Option<Duration>,
+    /// How long it waits before it starts the next rotation: processors that have nothing to do take
+    /// their time to wake up.
+    rest: Duration,
 }
 
-/// Measures the floor for about `time`.
+/// Measures the floor for about `time`, with such a rest before each rotation.
 ///
 /// # Errors
 /// A station could not be started.
-pub fn measure(fabric: &Fabric, start: &Start, time: Duration) -> Result<Figures> {
+pub fn measure(fabric: &Fabric, start: &Start, time: Duration, rest: Duration) -> Result<Figures> {
     let places = &fabric.places;
     let mut stations = Vec::with_capacity(places.len());
     // The first comes last: all the others are there when it starts the frame.
@@ -51,6 +55,7 @@ pub fn measure(fabric: &Fabric, start: &Start, time: Duration) -> Result<Figures
             mac: places[at].mac.0,
             next: places[(at + 1) % places.len()].mac.0,
             time: (at == 0).then_some(time),
+            rest,
         };
         let orders = serde_json::to_string(&station)?;
         let child = start.spawn(at, &places[at], &env::current_exe()?, |command| {
@@ -125,7 +130,7 @@ impl Station {
                 pass(&mut poller, &socket, &frame)?;
             }
         };
-        let figures = lead(&mut poller, &socket, &frame, time)?;
+        let figures = self.lead(&mut poller, &socket, &frame, time)?;
         writeln!(out, "{}", serde_json::to_string(&figures)?)?;
         Ok(())
     }
@@ -152,40 +157,62 @@ impl Station {
     }
 }
 
-/// The first station's part: rotations, by the clock.
-fn lead(poller: &mut Poller, socket: &OwnedFd, frame: &[u8], time: Duration) -> Result<Figures> {
-    // As fine as the ring's own, and as many digits.
-    let mut rotations = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3)?;
-    send_frame(socket, frame)?;
-    let warm = Instant::now() + WARM_UP;
-    while Instant::now() < warm {
-        pass(poller, socket, frame)?;
+impl Station {
+    /// The first station's part: rotations, by the clock.
+    fn lead(
+        &self,
+        poller: &mut Poller,
+        socket: &OwnedFd,
+        frame: &[u8],
+        time: Duration,
+    ) -> Result<Figures> {
+        // As fine as the ring's own, and as many digits.
+        let mut rotations = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3)?;
+        send_frame(socket, frame)?;
+        let warm = Instant::now() + WARM_UP;
+        while Instant::now() < warm {
+            pass(poller, socket, frame)?;
+        }
+        let start = Instant::now();
+        let mut last = start;
+        let mut rested = Duration::ZERO;
+        while last < start + time {
+            take(poller, socket)?;
+            let now = Instant::now();
+            let rotation = now.duration_since(last);
+            rotations.saturating_record(u64::try_from(rotation.as_nanos())?);
+            last = now;
+            if !self.rest.is_zero() {
+                thread::sleep(self.rest);
+                last = Instant::now();
+                rested += last.duration_since(now);
+            }
+            send_frame(socket, frame)?;
+        }
+        Ok(Figures::new(
+            rotations.value_at_quantile(0.5),
+            rotations.value_at_quantile(0.99),
+            last.duration_since(start) - rested,
+            rotations.len(),
+        ))
     }
-    let start = Instant::now();
-    let mut last = start;
-    while last < start + time {
-        pass(poller, socket, frame)?;
-        let now = Instant::now();
-        let rotation = now.duration_since(last);
-        rotations.saturating_record(u64::try_from(rotation.as_nanos())?);
-        last = now;
-    }
-    Ok(Figures::new(
-        rotations.value_at_quantile(0.5),
-        rotations.value_at_quantile(0.99),
-        last.duration_since(start),
-        rotations.len(),
-    ))
 }
 
 /// One hop.
 #[inline]
 fn pass(poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
+    take(poller, socket)?;
+    send_frame(socket, frame)
+}
+
+/// Waits for the frame.
+#[inline]
+fn take(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
     let mut buf = [0; MAX_FRAME_LEN];
     loop {
         poller.wait(None)?;
         match recv(socket.as_raw_fd(), &mut buf, MsgFlags::MSG_DONTWAIT) {
-            Ok(_) => return send_frame(socket, frame),
+            Ok(_) => return Ok(()),
             Err(Errno::EAGAIN) => {}
             Err(error) => return Err(error).context("cannot receive"),
         }

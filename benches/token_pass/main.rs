@@ -106,7 +106,7 @@ fn measure(options: &Options, placement: Placement, kind: Kind, stations: usize)
     };
     let mut pairs: Vec<(Figures, Figures)> = Vec::with_capacity(options.pairs);
     for _ in 0..options.pairs {
-        let floor = floor::measure(&fabric, &start, time)?;
+        let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?;
         let ring = ring::measure(&fabric, &start, &options.ringd, time)?;
         pairs.push((floor, ring));
     }

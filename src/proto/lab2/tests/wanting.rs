@@ -198,11 +198,21 @@ fn an_owner_with_work_that_takes_a_stronger_token_has_it_and_does_not_ask_for_it
     rig.sleep_through(HEARTBEAT);
     assert_eq!(
         rig.hear(7, take(token(20))),
-        [
-            "TOKEN_IS_HERE 20:n3#1 to n7",
-            "TOKEN_IS_HERE 20:n3#1 to all"
-        ]
+        ["TOKEN_IS_HERE 20:n3#1 to all"],
+        "which is an acknowledgement, too"
     );
+}
+
+#[test]
+fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
+    let mut rig = Rig::waiter();
+    rig.hear(7, ping(NO_IP));
+    rig.command(Command::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.command(Command::WorkDone);
+    assert_eq!(rig.command(Command::WantToken), [WANT]);
+    let said = rig.pass_time(ms(1));
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12:n3#1 at n7 to n3"]);
 }
 
 #[test]
