@@ -35,13 +35,19 @@ const RUN: &str = "\
 The command's environment:
   RINGD_TOKEN     the fencing token: progress-author-number
   RINGD_PROGRESS  its first part, which grows with every hand-over
-  RINGD_GRADE     how safe the lock is
+  RINGD_GRADE     how safe the lock was when it was granted: quorum (more than
+                  half of the ring confirms it), view (all that were heard
+                  lately do) or alone
   RINGD_DATA      the token's data in hexadecimal digits, since no
                   environment can hold a byte of value 0
 
 The command gets the signals TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP
 that ringctl gets. Before it runs, the first four end ringctl, which gives up
 its place in the queue; USR1, USR2 and WINCH then have nobody to be for.
+
+A segment that is cut has a holder on each side, but only one with a quorum, if
+ringd was told with --expect how many members there are. With --require quorum
+the command waits for that, and has lost the token when it is gone.
 
 When the token is lost, the command and all that it has started get SIGTERM,
 and SIGKILL before another node can be granted the token. The same happens to
