@@ -21,6 +21,8 @@ pub struct Contest {
     pub hand_overs: Vec<Duration>,
     /// Grants a second.
     pub rate: f64,
+    /// How many of them were hand-overs, of 1.
+    pub moved: f64,
     /// The smallest and the largest client's part of all grants, times the number of clients.
     pub parts: (f64, f64),
 }
@@ -48,8 +50,10 @@ pub fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
         part(counts().min().unwrap_or(0)),
         part(counts().max().unwrap_or(0)),
     );
+    let hand_overs = hand_overs(&grants);
     Ok(Contest {
-        hand_overs: hand_overs(&grants),
+        moved: float(hand_overs.len()) / float(all),
+        hand_overs,
         rate: float(all) / lasted,
         parts,
     })

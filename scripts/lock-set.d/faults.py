@@ -8,12 +8,13 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator
 
-from segment import Node, Segment, parent, send
+from segment import Node, Segment, arguments, parent, send
 from services import Service
 
 FAULTS = {
     "none": "nothing goes wrong",
     "pause-client": "SIGSTOP for the lock's client (ringctl, etcdctl, flock), not for the command",
+    "pause-keeper": "SIGSTOP for the process behind ringctl that holds the lock, not for ringctl",
     "pause-daemon": "SIGSTOP for the daemon of the node that holds the lock",
     "pause-holder": "SIGSTOP for the whole node: command, client, daemon",
     "cut": "a part of the nodes hears nothing of the rest; no link goes down",
@@ -21,6 +22,11 @@ FAULTS = {
     "kill-daemon": "SIGKILL for the daemon, which is started again later",
     "mixed": "any of them",
 }
+
+
+def is_keeper(pid: int) -> bool:
+    """Whether it is the process that holds a lock for ringctl."""
+    return arguments(pid)[:1] == ["ringd-keeper"]
 
 
 class Nemesis:
@@ -70,6 +76,7 @@ class Nemesis:
         targets: dict[str, Callable[[], list[int]]] = {
             # One that has just ended has left its command to the namespace's first process.
             "pause-client": lambda: [client] if client and client in node.processes() else [],
+            "pause-keeper": lambda: [it for it in node.processes() if parent(it) == client and is_keeper(it)],
             "pause-daemon": lambda: [daemon.pid] if daemon else [],
             "pause-holder": node.processes,
         }

@@ -62,7 +62,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--with", dest="service", choices=SERVICES, required=True, help="what keeps the clients apart")
     parser.add_argument("--nodes", type=int, default=5, help="how many nodes (5)")
     parser.add_argument("--seconds", type=float, default=20, help="for how long with each kind of fault (20)")
-    parser.add_argument("--seed", type=int, default=0, help="the same plan of faults again (0: from the clock)")
+    parser.add_argument("--seed", type=int, default=0, help="the same chances again (0: from the clock)")
     parser.add_argument("--faults", default="all", help="what goes wrong (all)")
     parser.add_argument("--bin", metavar="DIR", help="ringd and ringctl from DIR instead of those built here")
     given = parser.parse_args()

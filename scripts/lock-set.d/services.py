@@ -70,7 +70,7 @@ class Flock(Service):
 class RingdAlone(Service):
     """`ringctl run` as it comes: each side of a cut has a lock of its own."""
 
-    faults = ANY + DAEMONS
+    faults = ANY + DAEMONS + ("pause-keeper",)
     #: Further options of ringd and of `ringctl run`.
     daemon_options: tuple[str, ...] = ()
     run_options: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 //! etcd's lock, over its gateway from HTTP and JSON to gRPC.
 //!
 //! A waiter's server watches for the release of the lock before its own. It hears of one that has
-//! happened by then only when the next look is taken, every 100 ms: most of what a hand-over takes.
+//! happened by then only when the next look is taken, every 100 ms: most of the time that hand-overs take.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};

@@ -61,9 +61,9 @@ pub fn compare(times: usize, time: Duration) -> Result<()> {
         drop(server);
     }
     println!(
-        "| | 3 nodes contend: a second | hand-over p50 | p99 | parts | 1 alone: p50 | p99 | a second |"
+        "| | 3 nodes contend: a second | to another node | hand-over p50 | p99 | parts | 1 alone: p50 | p99 | a second |"
     );
-    println!("|---|---:|---:|---:|---|---:|---:|---:|");
+    println!("|---|---:|---:|---:|---:|---|---:|---:|---:|");
     for (name, samples) in ["ringd", "etcd", "Redis"].iter().zip(&samples) {
         println!("{}", line(name, samples)?);
     }
@@ -91,8 +91,9 @@ fn line(name: &str, samples: &[Sample]) -> Result<String> {
     let alone: fn(&Sample) -> &[Duration] = |it| &it.alone;
     let parts = || samples.iter().map(|it| it.contest.parts);
     Ok(format!(
-        "| {name} | {:.0} | {} | {} | {:.2} to {:.2} | {} | {} | {:.0} |",
+        "| {name} | {:.0} | {:.0} % | {} | {} | {:.2} to {:.2} | {} | {} | {:.0} |",
         median(samples, |it| it.contest.rate),
+        median(samples, |it| it.contest.moved * 100.0),
         at(hand_overs, 50)?,
         at(hand_overs, 99)?,
         parts().map(|it| it.0).fold(1.0, f64::min),
