@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use super::contest::Lock;
+
 /// A connection to a daemon.
 #[derive(Debug)]
 pub struct Client {
@@ -19,16 +21,6 @@ impl Client {
             reader: BufReader::new(UnixStream::connect(socket)?),
             line: String::new(),
         })
-    }
-
-    pub fn lock(&mut self) -> Result<()> {
-        self.ask()?;
-        self.granted()
-    }
-
-    pub fn unlock(&mut self) -> Result<()> {
-        self.release()?;
-        self.unlocked()
     }
 
     pub fn ask(&mut self) -> Result<()> {
@@ -64,5 +56,17 @@ impl Client {
                 bail!("{:?} instead of {what}", self.line);
             }
         }
+    }
+}
+
+impl Lock for Client {
+    fn lock(&mut self) -> Result<()> {
+        self.ask()?;
+        self.granted()
+    }
+
+    fn unlock(&mut self) -> Result<()> {
+        self.release()?;
+        self.unlocked()
     }
 }

@@ -3,12 +3,16 @@
 //! Floor and locks are measured in turn, on one segment; see `benches/token_pass` for the floor:
 //! one hop of a frame through the barest program.
 //!
+//! `--rivals` measures a 3-node etcd and a Redis besides, which have to be installed (`rivals`).
+//!
 //! ```text
 //! cargo bench --bench locks
 //! cargo bench --bench locks -- --pairs 5 --time 3s
+//! cargo bench --bench locks -- --rivals
 //! ```
 
 mod client;
+mod contest;
 #[path = "../token_pass/figures.rs"]
 #[expect(dead_code, reason = "the other bench's table")]
 mod figures;
@@ -16,18 +20,19 @@ mod figures;
 mod floor;
 #[path = "../real/mod.rs"]
 mod real;
+mod rivals;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 
 use client::Client;
+use contest::{Lock, median, micros, percentile};
 use real::daemon::Daemon;
-use real::fabric::{Fabric, Kind};
+use real::fabric::{Fabric, Kind, Place};
 use real::start::{Placement, Start};
 
 /// Measures how fast programs get the token.
@@ -39,6 +44,9 @@ struct Options {
     /// How long each is measured each time.
     #[arg(long, default_value = "2s")]
     time: humantime::Duration,
+    /// ringd beside etcd and Redis, and nothing else.
+    #[arg(long)]
+    rivals: bool,
     /// Cargo says that this is a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -76,6 +84,9 @@ fn main() -> Result<()> {
     }
     ring_segment::enter()?;
     let time: Duration = options.time.into();
+    if options.rivals {
+        return rivals::compare(options.pairs, time);
+    }
     println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
     let what: [(&str, usize, Measure); 3] = [
@@ -101,18 +112,11 @@ fn measure_all(
         placement: Some(Placement::Apart),
         through: Vec::new(),
     };
-    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
     (0..options.pairs)
         .map(|_| {
             let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
             let rested = floor::measure(&fabric, &start, time, REST)?.p50;
-            let daemons = fabric.places.iter().enumerate();
-            let daemons: Vec<Daemon> = daemons
-                .map(|(at, place)| Daemon::start(&start, at, place, ringd, &[]))
-                .collect::<Result<_>>()?;
-            for daemon in &daemons {
-                daemon.wait_until_joined(daemons.len())?;
-            }
+            let daemons = daemons(&fabric.places, &start)?;
             let sample = measure(&daemons, time)?;
             Ok(Sample {
                 floor,
@@ -121,6 +125,19 @@ fn measure_all(
             })
         })
         .collect()
+}
+
+/// A ring that has formed.
+fn daemons(places: &[Place], start: &Start) -> Result<Vec<Daemon>> {
+    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
+    let started = places.iter().enumerate();
+    let daemons: Vec<Daemon> = started
+        .map(|(at, place)| Daemon::start(start, at, place, ringd, &[]))
+        .collect::<Result<_>>()?;
+    for daemon in &daemons {
+        daemon.wait_until_joined(daemons.len())?;
+    }
+    Ok(daemons)
 }
 
 /// From a node that does not hold the token: it has just been elsewhere.
@@ -146,45 +163,8 @@ fn acquire(daemons: &[Daemon], time: Duration) -> Result<Sample> {
 
 /// A program on every node takes and releases without a pause.
 fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
-    let over = AtomicBool::new(false);
-    let clients = connect(daemons)?;
-    let began = Instant::now();
-    let tenures: Vec<Vec<(Instant, Instant)>> = thread::scope(|scope| {
-        let workers: Vec<_> = clients
-            .into_iter()
-            .map(|mut client| {
-                let over = &over;
-                scope.spawn(move || {
-                    let mut tenures = Vec::new();
-                    while !over.load(Ordering::Relaxed) {
-                        client.lock()?;
-                        let granted = Instant::now();
-                        client.unlock()?;
-                        tenures.push((granted, granted));
-                    }
-                    Ok::<_, anyhow::Error>(tenures)
-                })
-            })
-            .collect();
-        thread::sleep(time);
-        over.store(true, Ordering::Relaxed);
-        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        joined
-            .map(|tenures| tenures.expect("it does not panic"))
-            .collect::<Result<_>>()
-    })?;
-    let lasted = began.elapsed().as_secs_f64();
-    let all: usize = tenures.iter().map(Vec::len).sum();
-    let part = |count: usize| float(count) * float(tenures.len()) / float(all);
-    let counts = || tenures.iter().map(Vec::len);
-    let parts = (
-        part(counts().min().unwrap_or(0)),
-        part(counts().max().unwrap_or(0)),
-    );
-    let mut order: Vec<_> = tenures.iter().flatten().copied().collect();
-    order.sort_unstable();
-    let gaps = order.windows(2).map(|pair| pair[1].0 - pair[0].1);
-    sample(gaps.collect(), float(all) / lasted, parts)
+    let contest = contest::contend(connect(daemons)?, time)?;
+    sample(contest.hand_overs, contest.rate, contest.parts)
 }
 
 /// Two programs of one machine, of which one always waits.
@@ -216,26 +196,18 @@ fn connect<T: std::borrow::Borrow<Daemon>>(daemons: &[T]) -> Result<Vec<Client>>
 
 fn sample(mut took: Vec<Duration>, rate: f64, parts: (f64, f64)) -> Result<Sample> {
     took.sort_unstable();
-    let at = |percent: usize| took.get(took.len() * percent / 100);
-    let nanos = |time: &Duration| time.as_secs_f64() * 1e9;
     Ok(Sample {
         floor: 0.0,
         rested: 0.0,
-        p50: at(50).map(nanos).context("nothing was measured")?,
-        p99: at(99).map(nanos).context("nothing was measured")?,
+        p50: percentile(&took, 50)?,
+        p99: percentile(&took, 99)?,
         rate,
         parts,
     })
 }
 
 fn line(name: &str, samples: &[Sample]) -> String {
-    let median = |value: fn(&Sample) -> f64| {
-        let mut values: Vec<f64> = samples.iter().map(value).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    let micros = |nanos: f64| format!("{:.1} µs", nanos / 1e3);
-    let rate = match median(|it| it.rate) {
+    let rate = match median(samples, |it| it.rate) {
         0.0 => "-".to_owned(),
         rate => format!("{rate:.0}"),
     };
@@ -243,16 +215,11 @@ fn line(name: &str, samples: &[Sample]) -> String {
     let most = samples.iter().map(|it| it.parts.1).fold(1.0, f64::max);
     format!(
         "| {name} | {} | {} | {} | {} | {:.1} | {:.1} | {rate} | {least:.2} to {most:.2} |",
-        micros(median(|it| it.floor)),
-        micros(median(|it| it.rested)),
-        micros(median(|it| it.p50)),
-        micros(median(|it| it.p99)),
-        median(|it| it.p50 / it.floor),
-        median(|it| it.p50 / it.rested),
+        micros(median(samples, |it| it.floor)),
+        micros(median(samples, |it| it.rested)),
+        micros(median(samples, |it| it.p50)),
+        micros(median(samples, |it| it.p99)),
+        median(samples, |it| it.p50 / it.floor),
+        median(samples, |it| it.p50 / it.rested),
     )
-}
-
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-fn float(count: usize) -> f64 {
-    count as f64
 }

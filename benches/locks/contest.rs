@@ -1,0 +1,123 @@
+//! Programs that want one lock, whosever it is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+/// A program's way to a lock.
+pub trait Lock: Send {
+    /// Waits until it has it.
+    fn lock(&mut self) -> Result<()>;
+    /// Gives it back.
+    fn unlock(&mut self) -> Result<()>;
+}
+
+/// What a contest comes to.
+#[derive(Debug)]
+pub struct Contest {
+    /// From a release to the next grant, where that is another client's, the shortest first.
+    pub hand_overs: Vec<Duration>,
+    /// Grants a second.
+    pub rate: f64,
+    /// How many of them were hand-overs, of 1.
+    pub moved: f64,
+    /// The smallest and the largest client's part of all grants, times the number of clients.
+    pub parts: (f64, f64),
+}
+
+/// Each client takes and releases without a pause.
+pub fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
+    let over = AtomicBool::new(false);
+    let began = Instant::now();
+    let grants: Vec<Vec<Instant>> = thread::scope(|scope| {
+        let over = &over;
+        let start = |client| scope.spawn(move || take_until(client, over));
+        let workers: Vec<_> = clients.into_iter().map(start).collect();
+        thread::sleep(time);
+        over.store(true, Ordering::Relaxed);
+        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
+        joined
+            .map(|grants| grants.expect("it does not panic"))
+            .collect::<Result<_>>()
+    })?;
+    let lasted = began.elapsed().as_secs_f64();
+    let all: usize = grants.iter().map(Vec::len).sum();
+    let part = |count: usize| float(count) * float(grants.len()) / float(all);
+    let counts = || grants.iter().map(Vec::len);
+    let parts = (
+        part(counts().min().unwrap_or(0)),
+        part(counts().max().unwrap_or(0)),
+    );
+    let hand_overs = hand_overs(&grants);
+    Ok(Contest {
+        moved: float(hand_overs.len()) / float(all),
+        hand_overs,
+        rate: float(all) / lasted,
+        parts,
+    })
+}
+
+/// One client takes and releases without a pause, and nobody else does: how long each grant took,
+/// the shortest first, and grants a second.
+pub fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Duration>, f64)> {
+    let mut took = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < time {
+        let asked = Instant::now();
+        client.lock()?;
+        took.push(asked.elapsed());
+        client.unlock()?;
+    }
+    let rate = float(took.len()) / began.elapsed().as_secs_f64();
+    took.sort_unstable();
+    Ok((took, rate))
+}
+
+/// When it was granted the lock, which it releases at once.
+fn take_until<L: Lock>(mut client: L, over: &AtomicBool) -> Result<Vec<Instant>> {
+    let mut grants = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        client.lock()?;
+        grants.push(Instant::now());
+        client.unlock()?;
+    }
+    Ok(grants)
+}
+
+fn hand_overs(grants: &[Vec<Instant>]) -> Vec<Duration> {
+    let of_clients = grants.iter().enumerate();
+    let mut order: Vec<(Instant, usize)> = of_clients
+        .flat_map(|(client, grants)| grants.iter().map(move |&at| (at, client)))
+        .collect();
+    order.sort_unstable();
+    let next = order.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+    let mut gaps: Vec<Duration> = next.map(|pair| pair[1].0 - pair[0].0).collect();
+    gaps.sort_unstable();
+    gaps
+}
+
+/// In nanoseconds, of times in order.
+pub fn percentile(sorted: &[Duration], percent: usize) -> Result<f64> {
+    let at = sorted.get(sorted.len() * percent / 100);
+    at.map(|time| time.as_secs_f64() * 1e9)
+        .context("nothing was measured")
+}
+
+/// Of some value of each.
+pub fn median<T>(samples: &[T], value: fn(&T) -> f64) -> f64 {
+    let mut values: Vec<f64> = samples.iter().map(value).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Nanoseconds for people.
+pub fn micros(nanos: f64) -> String {
+    format!("{:.1} µs", nanos / 1e3)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+fn float(count: usize) -> f64 {
+    count as f64
+}

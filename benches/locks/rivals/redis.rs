@@ -1,0 +1,97 @@
+//! Redis' lock as its documentation has it: SET NX PX, and a script that deletes what is one's own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+
+use super::{PATIENCE, POLL, Server, address, connect};
+use crate::contest::Lock;
+use crate::real::fabric::Place;
+
+const PORT: u16 = 6379;
+/// How often one who waits asks again. Nobody is told of a release.
+const RETRY: Duration = Duration::from_millis(1);
+const RELEASE: &str =
+    "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
+
+/// Starts a server at the node numbered `at`, and waits until it answers.
+pub fn start(place: &Place, at: usize) -> Result<Server> {
+    let options = ["--port", &PORT.to_string(), "--protected-mode", "no"];
+    let options = options.map(str::to_owned);
+    let server = Server::start(
+        ("redis-server", "redis-server"),
+        at,
+        place,
+        "--dir",
+        &options,
+    )?;
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = Client::connect(place, at, 0) {
+        ensure!(
+            Instant::now() < deadline,
+            "Redis does not answer: {error:#}"
+        );
+        thread::sleep(POLL);
+    }
+    Ok(server)
+}
+
+/// A program on every node, for the server at the node numbered `at`.
+pub fn clients(nodes: &[Place], at: usize) -> Result<Vec<Client>> {
+    let nodes = nodes.iter().enumerate();
+    nodes
+        .map(|(number, node)| Client::connect(node, at, number))
+        .collect()
+}
+
+/// A program.
+pub struct Client {
+    stream: BufReader<TcpStream>,
+    name: String,
+    line: String,
+}
+
+impl Client {
+    fn connect(node: &Place, at: usize, number: usize) -> Result<Self> {
+        let stream = connect(node, SocketAddrV4::new(address(at)?, PORT))?;
+        Ok(Self {
+            stream: BufReader::new(stream),
+            name: number.to_string(),
+            line: String::new(),
+        })
+    }
+
+    /// Sends a command and returns the answer, which has one line.
+    fn ask(&mut self, words: &[&str]) -> Result<&str> {
+        let words = words.iter().map(|it| format!("${}\r\n{it}\r\n", it.len()));
+        let command = format!("*{}\r\n{}", words.len(), words.collect::<String>());
+        self.stream.get_mut().write_all(command.as_bytes())?;
+        self.line.clear();
+        self.stream.read_line(&mut self.line)?;
+        Ok(self.line.trim_end())
+    }
+}
+
+impl Lock for Client {
+    fn lock(&mut self) -> Result<()> {
+        let name = self.name.clone();
+        loop {
+            match self.ask(&["SET", "lock", &name, "NX", "PX", "30000"])? {
+                "+OK" => return Ok(()),
+                "$-1" => thread::sleep(RETRY),
+                other => bail!("Redis answers {other:?}"),
+            }
+        }
+    }
+
+    fn unlock(&mut self) -> Result<()> {
+        let name = self.name.clone();
+        match self.ask(&["EVAL", RELEASE, "1", "lock", &name])? {
+            ":1" => Ok(()),
+            other => bail!("Redis answers {other:?}"),
+        }
+    }
+}
