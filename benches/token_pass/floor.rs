@@ -192,7 +192,7 @@ impl Station {
         Ok(Figures::new(
             rotations.value_at_quantile(0.5),
             rotations.value_at_quantile(0.99),
-            last.duration_since(start) - rested,
+            last.duration_since(start).saturating_sub(rested),
             rotations.len(),
         ))
     }

@@ -1,12 +1,13 @@
 //! The loss of the lock ends the command, whatever becomes of `ringctl`.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fake::{Fake, LONG, boot_time};
-use crate::program::{Running, SLEEP, Witness};
+use crate::program::{Running, SLEEP, Witness, ringctl};
 
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
@@ -196,4 +197,39 @@ fn a_grant_that_is_past_starts_no_command() {
     client.unlocked();
     assert_eq!(run.rest(), "");
     assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn a_command_that_ends_after_its_lease_while_the_keeper_is_stopped_is_no_success() {
+    let fake = Fake::new();
+    let line = "echo ready; read -r line; echo done";
+    let command = &mut ringctl(&fake);
+    let mut run = Running::start(command.stdin(Stdio::piped()).args(["run", "-c", line]));
+    let mut client = fake.client();
+    client.request();
+    let until = client.grant(LEASE / 2);
+    assert_eq!(run.line(), "ready");
+    kill(client.pid(), Signal::SIGSTOP).unwrap();
+    while boot_time() <= until {
+        std::thread::sleep(until.saturating_sub(boot_time()));
+    }
+    run.types(b"\n");
+    assert_eq!(run.line(), "done");
+    kill(client.pid(), Signal::SIGCONT).unwrap();
+    client.unlocked();
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75), "{said}");
+    assert!(said.contains("token is lost"), "{said}");
+}
+
+#[test]
+fn a_loss_that_is_told_after_the_end_takes_nothing_back() {
+    let fake = Fake::new();
+    let mut run = Running::shell(&fake, "echo ready");
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    assert_eq!(client.request()["request"], "unlock");
+    client.lose(Duration::ZERO);
+    client.say(&json!({"unlocked": {}}));
+    assert_eq!(run.code(), Some(0));
 }

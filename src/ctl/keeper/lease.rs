@@ -30,6 +30,11 @@ impl Lease {
         }
     }
 
+    /// Whether it is over: others may be granted the lock.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.until <= now
+    }
+
     /// When the work is told to end, unless the lease is renewed: a quarter before the end.
     pub(super) fn warn_at(&self) -> Instant {
         self.until.before(self.length / 4)
@@ -84,6 +89,12 @@ mod tests {
         let lease = Lease::new(at(500), at(1000));
         assert!(lease.warn_at() <= at(1000));
         assert!(lease.kill_at(at(1000), GRACE) <= at(1000));
+    }
+
+    #[test]
+    fn it_is_over_at_its_end() {
+        let lease = Lease::new(at(1800), at(1000));
+        assert!(!lease.is_over(at(1799)) && lease.is_over(at(1800)));
     }
 
     #[test]

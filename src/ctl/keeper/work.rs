@@ -96,6 +96,8 @@ struct Work {
     token: String,
     lease: Option<Lease>,
     ending: Option<Ending>,
+    /// The command has ended by itself, while the lock was held.
+    has_ended: bool,
 }
 
 /// Whether there is more to do.
@@ -133,6 +135,7 @@ impl Work {
             token: String::new(),
             lease: None,
             ending: None,
+            has_ended: false,
         })
     }
 
@@ -247,7 +250,7 @@ impl Work {
                         self.note(&Note::Go);
                     }
                 }
-                Order::Ended => self.end(),
+                Order::Ended => self.has_ended(),
                 Order::StandAlone => {
                     self.stands_alone = true;
                     self.note(&Note::Held(self.token.clone()));
@@ -266,6 +269,17 @@ impl Work {
             self.end();
         }
         Ok(Next::GoOn)
+    }
+
+    /// The command has ended. If all were stopped meanwhile, perhaps after somebody else was granted
+    /// the lock.
+    fn has_ended(&mut self) {
+        let now = clock::now().monotonic;
+        if self.ending.is_none() && self.lease.is_some_and(|lease| lease.is_over(now)) {
+            self.lose("its lease was over before the command was".to_owned());
+        }
+        self.has_ended = true;
+        self.end();
     }
 
     fn bound_has_gone(&mut self) -> io::Result<Next> {
@@ -308,7 +322,9 @@ impl Work {
         if let Some(bound) = self.bound.as_ref().filter(|_| self.ending.is_none()) {
             bound.lose();
         }
-        self.note(&Note::Lost(text));
+        if !self.has_ended {
+            self.note(&Note::Lost(text));
+        }
         self.end();
     }
 

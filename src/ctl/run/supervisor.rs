@@ -78,14 +78,17 @@ impl Supervisor {
         if let Some(terminal) = &self.terminal {
             terminal.take_back(self.gate.pid());
         }
-        let lost = self.lost.take();
         self.keeper.tell(&Order::Ended);
         while let Some(note) = self.keeper.wait() {
-            if matches!(note, Note::Released) {
-                break;
+            match note {
+                Note::Lost(why) => {
+                    self.lost.get_or_insert(why);
+                }
+                Note::Released => break,
+                _ => {}
             }
         }
-        match lost {
+        match self.lost {
             Some(why) => Err(Error::Lost(why)),
             None => Ok(code),
         }
