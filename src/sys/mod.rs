@@ -10,6 +10,7 @@ pub mod clock;
 mod filter;
 pub mod group;
 mod interface;
+mod lifeline;
 mod lock;
 mod messages;
 pub mod nice;
@@ -20,6 +21,7 @@ mod watch;
 
 pub use alarm::Alarm;
 pub use interface::Interface;
+pub use lifeline::Lifeline;
 pub use lock::{Holder, InterfaceLock, LockError};
 pub use packet::{OpenError, PacketSocket};
 pub use poller::{Interest, Poller, Ready};

@@ -1,14 +1,13 @@
 //! The loss of the lock ends the command, whatever becomes of `ringctl`.
 
-use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, LONG, boot_time};
-use crate::program::{Running, SLEEP, Witness, ringctl};
+use crate::program::{Running, SLEEP, Witness};
 
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
@@ -200,30 +199,44 @@ fn a_grant_that_is_past_starts_no_command() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
-fn a_command_that_ends_after_its_lease_while_the_keeper_is_stopped_is_no_success() {
+/// A shell that counts on; nothing that it counts comes after the end of its lease, though its keeper
+/// is stopped, and `ringctl` and itself if `all` are.
+#[track_caller]
+fn the_kernel_ends(all: bool) {
     let fake = Fake::new();
-    let line = "echo $$; read -r line";
-    let command = &mut ringctl(&fake);
-    let mut run = Running::start(command.stdin(Stdio::piped()).args(["run", "-c", line]));
+    let mut witness = Witness::new(&fake);
+    let line = "echo $$; trap '' TERM; while :; do :; done";
+    let mut run = Running::shell(&fake, &witness.seeing(line));
     let mut client = fake.client();
     client.request();
     let until = client.grant(LEASE / 2);
-    let command = PathBuf::from("/proc").join(run.line());
+    let command = run.line().parse().expect("a process");
     kill(client.pid(), Signal::SIGSTOP).unwrap();
-    while boot_time() <= until {
-        std::thread::sleep(until.saturating_sub(boot_time()));
+    if all {
+        run.signal(Signal::SIGSTOP);
+        killpg(Pid::from_raw(command), Signal::SIGSTOP).unwrap();
     }
-    run.types(b"\n");
-    // Its end is what the keeper is to hear of first.
-    while command.exists() {
-        std::thread::yield_now();
-    }
-    kill(client.pid(), Signal::SIGCONT).unwrap();
-    client.unlocked();
+    witness.wait_for_end();
+    let late = boot_time().saturating_sub(until);
+    assert!(
+        late < LEASE,
+        "{late:?} after its end, and not by the kernel"
+    );
+    assert_eq!(client.request(), Value::Null, "the lock is free");
+    run.signal(Signal::SIGCONT);
     let (status, said) = run.end();
     assert_eq!(status.code(), Some(75), "{said}");
     assert!(said.contains("token is lost"), "{said}");
+}
+
+#[test]
+fn a_keeper_that_is_stopped_does_not_keep_the_command_alive() {
+    the_kernel_ends(false);
+}
+
+#[test]
+fn a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() {
+    the_kernel_ends(true);
 }
 
 #[test]

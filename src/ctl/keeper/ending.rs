@@ -49,6 +49,11 @@ impl Ending {
         tree.is_empty() || self.killed.is_some_and(is_given_up)
     }
 
+    /// Whether nothing of the tree runs any more, or will.
+    pub(super) const fn is_dead(&self) -> bool {
+        self.killed.is_some()
+    }
+
     /// When to go on.
     pub(super) fn next(&self, now: Instant) -> Instant {
         let look = now + LOOK;

@@ -30,6 +30,11 @@ impl Lease {
         }
     }
 
+    /// When it ends.
+    pub(super) const fn until(&self) -> Instant {
+        self.until
+    }
+
     /// Whether it is over: others may be granted the lock.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.until <= now

@@ -23,12 +23,19 @@
 //! through its door.
 //!
 //! If `ringctl run` is gone, its end of their conversation is closed: the keeper does what it does at
-//! [`Order::Ended`]. If the keeper is gone, so is the lock: `ringctl` kills the command at once.
+//! [`Order::Ended`]. If the keeper is gone, so is the lock: the kernel kills the command at once, and
+//! `ringctl` all that has come of it.
+//!
+//! Where all of them are stopped, and perhaps the whole machine, the keeper cannot end the command in
+//! time. The kernel can: it kills the keeper at the end of the lease (`fuse`), and the command's
+//! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
+//! woken up.
 
 mod bond;
 mod cgroup;
 mod door;
 mod ending;
+mod fuse;
 mod lease;
 mod start;
 mod tree;

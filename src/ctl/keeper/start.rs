@@ -6,8 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use nix::unistd::Pid;
+
 use super::super::lines::Lines;
 use super::{NAME, Note, Order, Task};
+use crate::sys::Lifeline;
 
 /// The executable that runs, even if another file has taken its place since.
 pub(in crate::ctl) const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -15,6 +18,8 @@ pub(in crate::ctl) const THIS_PROGRAM: &str = "/proc/self/exe";
 /// A keeper that was started.
 pub(in crate::ctl) struct Keeper {
     lines: Lines,
+    /// The keeper has the other end as its output.
+    lifeline: Lifeline,
     child: Child,
 }
 
@@ -25,21 +30,32 @@ impl Keeper {
     /// The system has no room for another process.
     pub(in crate::ctl) fn start(task: Task) -> io::Result<Self> {
         let (ours, its) = UnixStream::pair()?;
+        let (lifeline, end) = Lifeline::new()?;
         let child = Command::new(THIS_PROGRAM)
             .arg0(NAME.to_string_lossy().as_ref())
             .arg("keep")
             .stdin(Stdio::from(OwnedFd::from(its)))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(end))
             .stderr(Stdio::null())
             .spawn()?;
         let mut lines = Lines::new(ours);
         lines.send(&Order::Begin(task))?;
-        Ok(Self { lines, child })
+        Ok(Self {
+            lines,
+            lifeline,
+            child,
+        })
     }
 
     /// Tells it something. A keeper that is gone is found out by what it says, or does not.
     pub(in crate::ctl) fn tell(&mut self, order: &Order) {
         let _ = self.lines.send(order);
+    }
+
+    /// Has the kernel kill a process group when the keeper is gone. One that is gone already is found
+    /// out as ever.
+    pub(in crate::ctl) fn tie(&self, group: Pid) {
+        let _ = self.lifeline.tie(group);
     }
 
     /// Waits for what it says; `None`: it is gone.

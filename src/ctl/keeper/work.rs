@@ -14,6 +14,7 @@ use nix::unistd::{Pid, chdir, close, setsid};
 use super::super::{Error, client, lines::Lines};
 use super::bond::Bound;
 use super::ending::Ending;
+use super::fuse::Fuse;
 use super::lease::Lease;
 use super::{Bond, NAME, Note, Order, Task, Tree, Why};
 use crate::control::{Loss, Reply, Request};
@@ -81,6 +82,9 @@ fn connect(task: &Task) -> Result<Lines, Error> {
     Ok(daemon)
 }
 
+/// How long ending the command may take where there is no time left.
+const ABOUT: Duration = Duration::from_millis(100);
+
 /// A keeper at work.
 struct Work {
     grace: Duration,
@@ -96,6 +100,8 @@ struct Work {
     token: String,
     lease: Option<Lease>,
     ending: Option<Ending>,
+    /// Burns while there is a command that must have ended with the lease.
+    fuse: Option<Fuse>,
     /// The command has ended by itself, while the lock was held.
     has_ended: bool,
 }
@@ -118,9 +124,9 @@ impl Work {
             poller.add(bound, BOUND, Interest::Read)?;
             poller.add(&bound.door, DOOR, Interest::Read)?;
         }
-        let tree = match task.bond {
-            Bond::Command => Tree::new(),
-            Bond::Process { .. } => Tree::default(),
+        let (tree, fuse) = match task.bond {
+            Bond::Command => (Tree::new(), Some(Fuse::new()?)),
+            Bond::Process { .. } => (Tree::default(), None),
         };
         Ok(Self {
             grace: Duration::from_millis(task.grace_ms),
@@ -135,6 +141,7 @@ impl Work {
             token: String::new(),
             lease: None,
             ending: None,
+            fuse,
             has_ended: false,
         })
     }
@@ -184,11 +191,14 @@ impl Work {
         if self.ending.is_none() && now >= lease.warn_at() {
             self.lose("ringd has not renewed its lease in time: it is stopped, or cut off".into());
         }
-        let ending = self.ending.as_mut();
-        if ending.is_some_and(|ending| ending.go_on(&self.tree, &lease, self.grace, now)) {
-            return Next::Done;
+        let Some(ending) = &mut self.ending else {
+            return Next::GoOn;
+        };
+        let is_over = ending.go_on(&self.tree, &lease, self.grace, now);
+        if is_over || ending.is_dead() {
+            self.fuse = None;
         }
-        Next::GoOn
+        if is_over { Next::Done } else { Next::GoOn }
     }
 
     fn hear_daemon(&mut self) -> Next {
@@ -199,6 +209,7 @@ impl Work {
                 (Reply::Granted(grant), None) => {
                     let until = Instant::from_nanos(grant.until_ns);
                     self.lease = Some(Lease::new(until, now));
+                    self.light(now);
                     self.token.clone_from(&grant.fencing);
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
                     self.note(&Note::Granted { grant, cgroup });
@@ -208,6 +219,7 @@ impl Work {
                 (Reply::Error(text), None) => Why::Error(text),
                 (Reply::Renewed(renewal), Some(lease)) => {
                     lease.renew(Instant::from_nanos(renewal.until_ns), now);
+                    self.light(now);
                     continue;
                 }
                 (Reply::Lost(loss), Some(_)) => {
@@ -315,7 +327,16 @@ impl Work {
     /// The daemon says that the lock is over, and by when the work must be.
     fn lost(&mut self, loss: Loss, now: Instant) {
         self.lease = Some(Lease::new(Instant::from_nanos(loss.until_ns), now));
+        self.light(now);
         self.lose(loss.text);
+    }
+
+    /// Has the kernel end all at the end of the lease, if this process does not get to it. If that is
+    /// past it is about to.
+    fn light(&mut self, now: Instant) {
+        if let (Some(fuse), Some(lease)) = (&mut self.fuse, &self.lease) {
+            fuse.burn_until(lease.until().max(now + ABOUT));
+        }
     }
 
     fn lose(&mut self, text: String) {

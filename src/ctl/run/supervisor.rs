@@ -47,6 +47,7 @@ impl Supervisor {
     ) -> io::Result<Self> {
         let terminal = Terminal::open();
         let gate = Gate::shut(command, environment)?;
+        keeper.tie(gate.pid());
         signals.take_stops()?;
         let terminal_for_it = terminal.as_ref().filter(|tty| tty.is_for_command_alone());
         let has_terminal = terminal_for_it.is_some_and(|tty| tty.give(gate.pid()));
