@@ -1,5 +1,8 @@
 //! The queue, seen by its clients and by the machine.
 
+mod grades;
+mod pausing;
+
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -87,9 +90,12 @@ impl Rig {
             let Some(command) = self.locks.settle(now, &facts, &mut tell) else {
                 return told;
             };
-            if matches!(command, Command::Yield(_))
-                || command == Command::WorkDone && self.facts.others_want
-            {
+            let goes = match command {
+                Command::Yield(_) | Command::Pause(true) => true,
+                Command::WorkDone => self.facts.others_want,
+                _ => false,
+            };
+            if goes {
                 self.goes(State::Waiter);
             }
             self.commands.push(command);
@@ -105,6 +111,18 @@ impl Rig {
     fn later(&mut self, time: Duration) -> Vec<(ClientId, Notice)> {
         self.now = self.now + time;
         self.settle()
+    }
+
+    /// What was told while so much time passed, looked at often.
+    fn live_through(&mut self, time: Duration) -> Vec<(ClientId, Notice)> {
+        let turn = Duration::from_millis(1);
+        let turns = time.as_millis() / turn.as_millis();
+        (0..turns).flat_map(|_| self.later(turn)).collect()
+    }
+
+    /// How often the machine was told this.
+    fn count(&self, command: &Command) -> usize {
+        self.commands.iter().filter(|it| *it == command).count()
     }
 
     fn granted(&self, id: ClientId) -> Vec<(ClientId, Notice)> {
