@@ -16,6 +16,7 @@ pub fn tests() -> Vec<Trial> {
         a_command_can_require_a_quorum_and_reads_that_it_has_it,
         status_and_watch_tell_the_grade,
         who_was_not_told_that_it_is_all_there_is_has_no_quorum,
+        those_that_never_came_count_if_they_are_expected,
     ]
 }
 
@@ -100,5 +101,15 @@ fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
     let grade = says(daemon, QUORUM, "echo $RINGD_GRADE")?;
     ensure!(grade == "quorum", "{grade}");
     daemon.wait_for_status(PATIENCE, |status| status["grade"] == "quorum")?;
+    Ok(())
+}
+
+fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
+    let ring = form_with(bridge(2)?, 2, |ringd| ringd.option("--expect", "4"))?;
+    for daemon in &ring.daemons {
+        no_quorum(daemon)?;
+        let grade = says(daemon, &["-r", "view", "-w", "20"], "echo $RINGD_GRADE")?;
+        ensure!(grade == "view", "{grade}");
+    }
     Ok(())
 }

@@ -236,8 +236,10 @@ impl Lab2 {
         self.set_owner(Some(holder));
     }
 
-    /// WANT_TOKEN: an idle OWNER passes at once.
+    /// WANT_TOKEN: an idle OWNER passes at once. A member that asks is not paused any more, even if it
+    /// was started anew and has never said so.
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
+        self.table.set_paused(envelope.from, false);
         self.table.set_wants(envelope.from, true);
         if self.may_pass() {
             self.pass();
