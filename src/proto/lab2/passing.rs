@@ -131,6 +131,8 @@ impl Lab2 {
                 self.learn(token, to, None);
                 // It has had its turn once it takes this; what it asks for from now on is the next.
                 self.table.set_wants(to, false);
+                // A token that is yielded is given away with work left.
+                self.go_on_wanting();
             }
             None => return self.timer_in(Timer::Pass, self.constants.take_timeout),
         }

@@ -21,6 +21,7 @@ pub struct Before {
     due: Option<Instant>,
     listening: bool,
     shutting_down: bool,
+    paused: bool,
     exhausted: bool,
 }
 
@@ -36,6 +37,7 @@ impl Before {
             due: machine.poll_timeout(),
             listening: oracle.link_up && !machine.is_finished(),
             shutting_down: oracle.shutting_down,
+            paused: machine.is_paused(),
             exhausted: oracle.is_exhausted(),
         }
     }
@@ -80,6 +82,10 @@ impl Before {
                 let stronger = self
                     .known
                     .is_none_or(|known| token.is_stronger_than(&known));
+                if stronger && self.paused {
+                    assert_eq!(state, self.state);
+                    return output.assert_answers(Kind::Ping, frame.author);
+                }
                 assert_eq!(
                     output.took_token(),
                     stronger,
@@ -149,7 +155,7 @@ pub fn assert_arrow(from: State, to: State, reason: Reason) {
         (Owner, Looser) => matches!(reason, Reason::LeaseExpired | Reason::LinkLost),
         (Generating, Looser) => matches!(
             reason,
-            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::LinkLost
+            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::Paused | Reason::LinkLost
         ),
         _ => false,
     };

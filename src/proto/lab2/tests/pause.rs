@@ -3,8 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, SAME, TAKE_TIMEOUT, WAITER_TIMEOUT,
-    decode, generating, here, mac, ms, ping, take, token, token_of, was_here,
+    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, OTHER, Rig, SAME, TAKE_TIMEOUT,
+    WAITER_TIMEOUT, decode, generating, here, mac, ms, ping, take, token, token_of, was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Command, Event, Reason, State};
@@ -235,6 +235,24 @@ fn a_giver_that_is_told_so_tries_the_next_at_once() {
     let failed = |event: &Event| matches!(event, Event::HandOverFailed { to, .. } if *to == mac(7));
     assert_eq!(rig.events.iter().filter(|event| failed(event)).count(), 1);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14:n5#1 to n3"]);
+}
+
+#[test]
+fn the_next_offer_and_a_part_of_the_table_are_all_that_a_ping_is_answered_with() {
+    let mut rig = Rig::giver();
+    for n in 8..=250 {
+        rig.hear(n, was_here(token(1), 3));
+    }
+    assert!(rig.members().len() > 132);
+    let other = Message::Ping {
+        digest: OTHER,
+        ip: NO_IP,
+        promise: None,
+        paused: true,
+    };
+    let said = rig.hear(7, other);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(offers(&said).len(), 1, "{said:?}");
 }
 
 #[test]
