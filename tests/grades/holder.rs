@@ -38,10 +38,13 @@ pub fn work_if_asked() -> Option<ExitCode> {
 fn work(path: &Path) -> Result<()> {
     SigSet::all().thread_block()?;
     let file = File::options().write(true).open(path)?;
-    let now = || boottime().map(|now| (now.as_nanos() as u64).to_ne_bytes());
-    file.write_all_at(&now()?, 0)?;
+    let sign = |at| -> Result<()> {
+        let now = u64::try_from(boottime()?.as_nanos())?;
+        Ok(file.write_all_at(&now.to_ne_bytes(), at)?)
+    };
+    sign(0)?;
     while path.exists() {
-        file.write_all_at(&now()?, 8)?;
+        sign(8)?;
         thread::sleep(TURN);
     }
     Ok(())

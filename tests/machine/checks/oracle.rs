@@ -240,7 +240,9 @@ impl Oracle {
         let grade = machine.grade();
         let until = machine.grade_until();
         assert_eq!(grade == Grade::Alone, until.is_none());
-        let Some(until) = until else { return };
+        let Some(until) = until.filter(|_| !self.is_exhausted()) else {
+            return;
+        };
         assert!(machine.may_use_token(), "{grade:?} of what it may not use");
         let roster = machine.members().len().max(self.expect.unwrap_or(0));
         if roster == 1 {

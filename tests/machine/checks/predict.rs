@@ -11,6 +11,10 @@ use ringd::proto::time::Instant;
 use super::oracle::{Oracle, Output};
 
 /// The machine before a frame came.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts that know nothing of each other"
+)]
 pub struct Before {
     me: MacAddr,
     state: State,
