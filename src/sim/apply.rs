@@ -133,6 +133,16 @@ impl<M: Subject> World<M> {
                 };
                 self.link_up(node);
             }
+            Fault::Yield { node, to } => {
+                self.met(FaultKind::Yield);
+                let to = (to != node).then_some(self.nodes[to].mac);
+                self.command(node, Command::Yield(to));
+            }
+            Fault::HoldOff { node } => {
+                self.met(FaultKind::HoldOff);
+                self.command(node, Command::Pause(true));
+            }
+            Fault::HoldAgain { node } => self.command(node, Command::Pause(false)),
             _ => {}
         }
     }
@@ -277,6 +287,7 @@ impl<M: Subject> World<M> {
             self.nodes[at].slow = 0;
             self.resume(at);
             self.part_twin(at);
+            self.command(at, Command::Pause(false));
             if self.nodes[at].leaving {
                 self.kill(at);
             }

@@ -146,6 +146,16 @@ impl Maker {
             FaultKind::Pause | FaultKind::Slow | FaultKind::Refuse | FaultKind::Twin => {
                 self.trouble(kind, at);
             }
+            FaultKind::Yield => {
+                let (node, to) = (self.node(), self.node());
+                self.at(at, Fault::Yield { node, to });
+            }
+            FaultKind::HoldOff => {
+                let node = self.node();
+                let end = at + self.lasting(10 * MS, 8 * SECOND);
+                self.at(at, Fault::HoldOff { node });
+                self.at(end, Fault::HoldAgain { node });
+            }
             FaultKind::Address => {
                 let (node, ip) = (self.node(), self.few(6));
                 let ip = u8::try_from(ip - 1).unwrap_or(0);

@@ -194,6 +194,12 @@ pub enum Fault {
     Leave { node: usize },
     /// The node's ip changes to one of this number; 0: it has none any more.
     Address { node: usize, ip: u8 },
+    /// The node is told to hand the token over to that one, or, if that is itself, to the next.
+    Yield { node: usize, to: usize },
+    /// The node is told to take part, but to own nothing.
+    HoldOff { node: usize },
+    /// It may own again.
+    HoldAgain { node: usize },
 }
 
 impl Fault {
@@ -221,6 +227,8 @@ impl Fault {
             Self::Want { .. } | Self::Data { .. } => FaultKind::Work,
             Self::Leave { .. } => FaultKind::Leave,
             Self::Address { .. } => FaultKind::Address,
+            Self::Yield { .. } => FaultKind::Yield,
+            Self::HoldOff { .. } | Self::HoldAgain { .. } => FaultKind::HoldOff,
         }
     }
 
@@ -261,9 +269,9 @@ impl Fault {
                 *from = to_number(*from);
                 *to = to_number(*to);
             }
-            Self::Twin { node, of } => {
+            Self::Twin { node, of: other } | Self::Yield { node, to: other } => {
                 *node = to_number(*node);
-                *of = to_number(*of);
+                *other = to_number(*other);
             }
             Self::Pause { node }
             | Self::Resume { node }
@@ -279,6 +287,8 @@ impl Fault {
             | Self::Want { node, .. }
             | Self::Data { node, .. }
             | Self::Leave { node }
+            | Self::HoldOff { node }
+            | Self::HoldAgain { node }
             | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }

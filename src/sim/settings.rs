@@ -72,6 +72,8 @@ kinds! {
     Work "work" "Members want the token, work with it, change its data.",
     Leave "leave" "Nodes are shut down in order and started again.",
     Address "address" "Nodes get another ip address.",
+    Yield "yield" "Owners are told to hand the token over, whatever their work.",
+    HoldOff "hold-off" "Nodes are told to own nothing for a while: maintenance.",
 }
 
 /// A set of kinds.

@@ -38,6 +38,8 @@ pub(super) struct Support {
     /// The grade when it was last looked at, and how long that holds.
     pub(super) grade: Grade,
     pub(super) until: Instant,
+    /// How many members made up the ring then.
+    pub(super) roster: usize,
     /// To find the latest time that a majority has promised without allocating.
     pub(super) ends: Vec<Instant>,
 }
@@ -51,6 +53,7 @@ impl Support {
             votes: Vec::with_capacity(LISTENERS),
             grade: Grade::Alone,
             until: Instant::from_nanos(0),
+            roster: 0,
             ends: Vec::with_capacity(LISTENERS),
         }
     }
@@ -167,6 +170,7 @@ impl Lab2 {
         let (grade, until) = self.find_grade(tenure.token);
         self.support.grade = grade;
         self.support.until = until;
+        self.support.roster = self.roster();
         if grade != Grade::Alone {
             self.timers.set(Timer::Grade, until.max(now));
         }
@@ -223,6 +227,13 @@ impl Lab2 {
     /// A grade ends when the promises do. Called before anything else that an input does.
     pub(super) fn expire_grade(&mut self) {
         if self.timers.take_due(Timer::Grade, self.now.monotonic) {
+            self.review_grade();
+        }
+    }
+
+    /// Members that were not known when the grade was found out make the majority larger.
+    pub(super) fn recount(&mut self) {
+        if self.support.grade != Grade::Alone && self.support.roster != self.roster() {
             self.review_grade();
         }
     }

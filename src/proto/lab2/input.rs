@@ -107,8 +107,9 @@ impl Lab2 {
                 promise,
                 paused,
             } => {
-                self.on_ping(envelope, digest, ip);
+                // An offer that is to be made is, and the table has what is left of the replies.
                 self.on_paused(envelope.from, paused);
+                self.on_ping(envelope, digest, ip);
                 if let Some(promise) = promise {
                     self.on_promise(envelope.from, &promise);
                 }

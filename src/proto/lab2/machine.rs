@@ -231,6 +231,7 @@ impl Lab2 {
 
     /// What depends on the state that an input has led to in the end.
     fn settle_input(&mut self) {
+        self.recount();
         self.leave_if_free();
         self.go_on_wanting();
     }

@@ -209,6 +209,7 @@ impl Lab2 {
     /// LEAVING: the member is passed over until it is heard again.
     pub(super) fn on_leaving(&mut self, envelope: Envelope) {
         self.table.set_wants(envelope.from, false);
+        self.table.set_paused(envelope.from, false);
         if let Some(peer) = self.table.peer_mut(envelope.from) {
             peer.penalty.leave();
         }

@@ -131,6 +131,8 @@ impl Lab2 {
                 self.learn(token, to, None);
                 // It has had its turn once it takes this; what it asks for from now on is the next.
                 self.table.set_wants(to, false);
+                // A token that is yielded is given away with work left.
+                self.go_on_wanting();
             }
             None => return self.timer_in(Timer::Pass, self.constants.take_timeout),
         }
@@ -236,8 +238,10 @@ impl Lab2 {
         self.set_owner(Some(holder));
     }
 
-    /// WANT_TOKEN: an idle OWNER passes at once.
+    /// WANT_TOKEN: an idle OWNER passes at once. A member that asks is not paused any more, even if it
+    /// was started anew and has never said so.
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
+        self.table.set_paused(envelope.from, false);
         self.table.set_wants(envelope.from, true);
         if self.may_pass() {
             self.pass();

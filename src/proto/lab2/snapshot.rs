@@ -238,6 +238,8 @@ impl Writer {
             votes,
             grade,
             until,
+            // As the table has it, or the grade would have been found out anew.
+            roster: _,
             ends: _,
         } = support;
         let Role::Owner(tenure) = role else { return };

@@ -40,9 +40,10 @@ impl Lab2 {
     }
 
     /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here. A giver asks
-    /// for it too: its hand-over may take longer than a round of the others.
+    /// for it too: its hand-over may take longer than a round of the others. A node that is paused
+    /// would not take it.
     pub(super) fn say_want(&mut self) {
-        if self.want && self.link_up && !self.may_use() {
+        if self.want && !self.paused && self.link_up && !self.may_use() {
             self.broadcast(Content::WantToken);
             self.timer_in(Timer::Want, self.constants.heartbeat);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_PROGRESS, Member, Message, Token};
-use ringd::proto::lab2::{Constants, Durable, Event, Lab2, Reason, State};
+use ringd::proto::lab2::{Constants, Durable, Event, Grade, Lab2, Reason, State};
 use ringd::proto::time::{Instant, Now};
 use ringd::proto::{Machine, Sent};
 use xxhash_rust::xxh3::xxh3_64;
@@ -41,6 +41,12 @@ pub struct Oracle {
     pub held: Option<Token>,
     /// The offer that is out, and to whom.
     pub offered: Option<(Token, MacAddr)>,
+    /// The number of the latest heartbeat.
+    pub last_beat: u32,
+    /// Who has promised to help no holder but this one, with this token, and for how long at the most.
+    promised: BTreeSet<MacAddr>,
+    longest_promise: Duration,
+    expect: Option<usize>,
     /// Everybody that a token was ever offered to.
     successors: BTreeMap<[u8; 18], MacAddr>,
     /// Every tenure so far.
@@ -62,6 +68,10 @@ impl Oracle {
             known: None,
             held: None,
             offered: None,
+            last_beat: 0,
+            promised: BTreeSet::new(),
+            longest_promise: Duration::ZERO,
+            expect: constants.expect,
             successors: BTreeMap::new(),
             tenures: BTreeSet::new(),
             last_heartbeat: Instant::default(),
@@ -96,6 +106,21 @@ impl Oracle {
             .is_none_or(|known| token.is_stronger_than(&known))
         {
             self.known = Some(token);
+        }
+    }
+
+    /// A frame that counts is heard.
+    pub fn hears(&mut self, frame: &Frame<'_>) {
+        if let Message::Ping {
+            promise: Some(promise),
+            ..
+        } = frame.message
+            && self.held == Some(promise.token)
+            && promise.lasts > 0
+        {
+            self.promised.insert(frame.author);
+            let lasts = Duration::from_nanos(promise.lasts);
+            self.longest_promise = self.longest_promise.max(lasts);
         }
     }
 
@@ -142,8 +167,9 @@ impl Oracle {
                 assert!(once, "{token:?} is offered to a second member");
                 self.offered = Some((token, to));
             }
-            Message::TokenIsHere { .. } if frame.destination == MacAddr::BROADCAST => {
+            Message::TokenIsHere { beat, .. } if frame.destination == MacAddr::BROADCAST => {
                 self.last_heartbeat = now.monotonic;
+                self.last_beat = beat.unwrap_or(self.last_beat);
             }
             _ => {}
         }
@@ -155,6 +181,7 @@ impl Oracle {
         let owner = machine.state() == State::Owner && !machine.is_finished();
         let held = machine.token().filter(|_| owner);
         self.look_at_token(machine, held);
+        self.look_at_grade(machine);
         self.look_at_table(machine, me);
         let busy = self.link_up && !machine.is_finished();
         match machine.poll_timeout() {
@@ -178,6 +205,8 @@ impl Oracle {
                 }
                 self.last_heartbeat = self.latest;
                 self.offered = None;
+                self.promised.clear();
+                self.longest_promise = Duration::ZERO;
             }
             let silent = self.latest.since(self.last_heartbeat);
             assert!(
@@ -200,6 +229,36 @@ impl Oracle {
             !machine.may_use_token() || held.is_some() && self.offered.is_none(),
             "it uses a token that it has offered"
         );
+        assert!(
+            !machine.may_use_token() || !machine.is_paused(),
+            "it uses a token in a pause"
+        );
+    }
+
+    /// A grade needs members that have promised, this very tenure, and lasts no longer than they did.
+    fn look_at_grade(&self, machine: &Lab2) {
+        let grade = machine.grade();
+        let until = machine.grade_until();
+        assert_eq!(grade == Grade::Alone, until.is_none());
+        let Some(until) = until.filter(|_| !self.is_exhausted()) else {
+            return;
+        };
+        assert!(machine.may_use_token(), "{grade:?} of what it may not use");
+        let roster = machine.members().len().max(self.expect.unwrap_or(0));
+        if roster == 1 {
+            assert_eq!(Some(until), machine.lease_until());
+            return;
+        }
+        assert!(!self.promised.is_empty(), "nobody has promised anything");
+        assert!(
+            until <= self.latest + self.longest_promise,
+            "until {until:?} at {:?}",
+            self.latest
+        );
+        if grade == Grade::Quorum {
+            let voters = 1 + self.promised.len();
+            assert!(voters > roster / 2, "{voters} of {roster} are a quorum");
+        }
     }
 
     fn look_at_table(&mut self, machine: &Lab2, me: MacAddr) {

@@ -11,6 +11,10 @@ use ringd::proto::time::Instant;
 use super::oracle::{Oracle, Output};
 
 /// The machine before a frame came.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts that know nothing of each other"
+)]
 pub struct Before {
     me: MacAddr,
     state: State,
@@ -21,6 +25,7 @@ pub struct Before {
     due: Option<Instant>,
     listening: bool,
     shutting_down: bool,
+    paused: bool,
     exhausted: bool,
 }
 
@@ -36,6 +41,7 @@ impl Before {
             due: machine.poll_timeout(),
             listening: oracle.link_up && !machine.is_finished(),
             shutting_down: oracle.shutting_down,
+            paused: machine.is_paused(),
             exhausted: oracle.is_exhausted(),
         }
     }
@@ -80,6 +86,10 @@ impl Before {
                 let stronger = self
                     .known
                     .is_none_or(|known| token.is_stronger_than(&known));
+                if stronger && self.paused {
+                    assert_eq!(state, self.state);
+                    return output.assert_answers(Kind::Ping, frame.author);
+                }
                 assert_eq!(
                     output.took_token(),
                     stronger,
@@ -149,7 +159,7 @@ pub fn assert_arrow(from: State, to: State, reason: Reason) {
         (Owner, Looser) => matches!(reason, Reason::LeaseExpired | Reason::LinkLost),
         (Generating, Looser) => matches!(
             reason,
-            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::LinkLost
+            Reason::StrongerCandidate | Reason::TokenWasHere | Reason::Paused | Reason::LinkLost
         ),
         _ => false,
     };

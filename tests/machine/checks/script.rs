@@ -11,6 +11,8 @@ pub struct Nature {
     pub attempts: u8,
     /// Whether the table holds four members only.
     pub small_table: bool,
+    /// How many members are expected; none: it does not know.
+    pub expect: u8,
 }
 
 /// A machine and the steps of its life. Bytes that run out in the middle of a step end it there.
@@ -67,6 +69,10 @@ pub enum Order {
     Done,
     /// With so many bytes of data.
     Data(u16),
+    Confirm,
+    Pause(bool),
+    /// To one of the stations, or the next.
+    Yield(Option<u8>),
     ShutDown,
     Leave,
 }
@@ -94,8 +100,11 @@ pub enum To {
 #[derive(Debug, Arbitrary)]
 pub enum What {
     TakeToken(Which),
-    TokenIsHere(Which, bool),
-    Ping(bool, u8),
+    /// With a number, if it is a heartbeat.
+    TokenIsHere(Which, bool, Option<u32>),
+    /// Perhaps from one that is paused.
+    Ping(bool, u8, bool),
+    Promise(Pledge),
     TokenWasHereRecently(Which, u8),
     WhereIsToken,
     GeneratingToken(Which),
@@ -103,6 +112,16 @@ pub enum What {
     RingMembers(bool, Vec<(u8, u8)>),
     WantToken,
     Leaving,
+}
+
+/// A promise, for one of the latest heartbeats mostly.
+#[derive(Debug, Arbitrary)]
+pub struct Pledge {
+    pub token: Which,
+    /// So many heartbeats ago.
+    pub ago: u8,
+    /// For so many milliseconds, or any time at all.
+    pub lasts: Result<u8, u64>,
 }
 
 /// A token, told by what the machine knows.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, Token,
+    Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, Promise, Token,
 };
 use ringd::proto::lab2::{Command, Constants, Durable, Event, Lab2};
 use ringd::proto::time::{Instant, Now};
@@ -13,7 +13,7 @@ use ringd::proto::{LinkState, Machine, Sent, Transmit};
 
 use super::oracle::{Oracle, Output};
 use super::predict::{Before, assert_arrow};
-use super::script::{Heard, LinkChange, Nature, Order, Step, To, What, Which};
+use super::script::{Heard, LinkChange, Nature, Order, Pledge, Step, To, What, Which};
 
 /// More frames than this are not refused in a row by one step.
 const MOST_REFUSED: u8 = 16;
@@ -50,6 +50,7 @@ impl Station {
             idle_hold: Duration::from_millis(idle_hold),
             take_attempts: 1 + u32::from(nature.attempts % 3),
             max_members: if nature.small_table { 4 } else { 4096 },
+            expect: [None, Some(1), Some(3), Some(9)][usize::from(nature.expect) % 4],
             ..Constants::default()
         };
         let durable = Durable {
@@ -97,6 +98,9 @@ impl Station {
                     Order::Want => Command::WantToken,
                     Order::Done => Command::WorkDone,
                     Order::Data(len) => Command::SetData(vec![7; usize::from(len % 1100)]),
+                    Order::Confirm => Command::Confirm,
+                    Order::Pause(paused) => Command::Pause(paused),
+                    Order::Yield(to) => Command::Yield(to.map(station)),
                     Order::ShutDown => Command::ShutDown,
                     Order::Leave => Command::Leave,
                 };
@@ -182,6 +186,11 @@ impl Station {
             return;
         };
         let before = Before::of(&self.machine, &self.oracle, self.mac);
+        let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
+        let counts = before.counts(&frame, age, &self.constants);
+        if counts {
+            self.oracle.hears(&frame);
+        }
         let output = self.input(|machine, now| machine.handle_frame(now, &bytes[..len], age));
         // An OWNER that wakes up too late asks for the token besides, and says that it wants it.
         let most = if output.lost_lease() { 4 } else { 2 };
@@ -191,8 +200,6 @@ impl Station {
             output.frames.len(),
             output.events
         );
-        let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
-        let counts = before.counts(&frame, age, &self.constants);
         if counts {
             before.assert_predicted(&frame, &self.machine, &output);
         } else {
@@ -215,16 +222,22 @@ impl Station {
                 digest: own,
                 data: b"data",
             },
-            What::TokenIsHere(which, same) => Message::TokenIsHere {
+            What::TokenIsHere(which, same, beat) => Message::TokenIsHere {
                 token: self.token(which)?,
                 digest: digest(*same),
                 data: b"data",
-                beat: Some(0),
+                beat: *beat,
             },
-            What::Ping(same, n) => Message::Ping {
+            What::Ping(same, n, paused) => Message::Ping {
                 digest: digest(*same),
                 ip: ip(*n),
                 promise: None,
+                paused: *paused,
+            },
+            What::Promise(pledge) => Message::Ping {
+                digest: own,
+                ip: ip(0),
+                promise: Some(self.promise(pledge)?),
                 paused: false,
             },
             What::TokenWasHereRecently(which, holder) => Message::TokenWasHereRecently {
@@ -258,6 +271,18 @@ impl Station {
             message,
         };
         frame.encode(self.constants.ethertype, bytes).ok()
+    }
+
+    fn promise(&self, pledge: &Pledge) -> Option<Promise> {
+        let lasts = match pledge.lasts {
+            Ok(millis) => Duration::from_millis(u64::from(millis) * 4),
+            Err(nanos) => Duration::from_nanos(nanos),
+        };
+        Some(Promise {
+            token: self.token(&pledge.token)?,
+            beat: self.oracle.last_beat.wrapping_sub(pledge.ago.into()),
+            lasts: u64::try_from(lasts.as_nanos()).expect("it was one"),
+        })
     }
 
     fn token(&self, which: &Which) -> Option<Token> {

@@ -26,6 +26,7 @@ pub struct Ring {
     pub segment: Segment,
     timing: Timing,
     binaries: Binaries,
+    options: fn(Ringd) -> Ringd,
 }
 
 impl Ring {
@@ -39,12 +40,27 @@ impl Ring {
         timing: Timing,
         binaries: Binaries,
     ) -> Result<Self> {
+        Self::start_with(segment, count, timing, binaries, |ringd| ringd)
+    }
+
+    /// The same with further options for each of them.
+    ///
+    /// # Errors
+    /// If one cannot be started.
+    pub fn start_with(
+        segment: Segment,
+        count: usize,
+        timing: Timing,
+        binaries: Binaries,
+        options: fn(Ringd) -> Ringd,
+    ) -> Result<Self> {
         let daemons = Vec::new();
         let mut ring = Self {
             daemons,
             segment,
             timing,
             binaries,
+            options,
         };
         for _ in 0..count {
             ring.join()?;
@@ -58,8 +74,8 @@ impl Ring {
     /// If it cannot be started.
     pub fn join(&mut self) -> Result<()> {
         let node = self.segment.node(self.daemons.len());
-        self.daemons
-            .push(node.ringd(self.binaries).timing(&self.timing).spawn()?);
+        let ringd = node.ringd(self.binaries).timing(&self.timing);
+        self.daemons.push((self.options)(ringd).spawn()?);
         Ok(())
     }
 

@@ -196,6 +196,15 @@ fn members_that_nobody_expected_make_the_majority_larger() {
 }
 
 #[test]
+fn a_quorum_is_over_once_so_many_are_known_that_it_is_none() {
+    let mut rig = owner(of_three());
+    rig.hear(3, promising(token(11), beat(&rig)));
+    assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
+    rig.hear(8, Message::Leaving);
+    assert_eq!(rig.machine.grade(), Grade::Alone, "two of four");
+}
+
+#[test]
 fn without_a_majority_all_that_were_heard_lately_make_a_view() {
     let mut rig = owner(Constants {
         expect: Some(9),

@@ -27,6 +27,7 @@ mod order;
 mod outgrown;
 mod owner;
 mod passing;
+mod pause;
 mod penalties;
 mod rivals;
 mod sending;

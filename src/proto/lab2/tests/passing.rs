@@ -9,6 +9,7 @@ use super::rig::{
 use crate::proto::lab2::{Command, Event, Reason, State};
 
 const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+const WANT: &str = "WANT_TOKEN to all";
 
 #[test]
 fn with_no_work_the_token_is_passed_after_idle_hold() {
@@ -299,10 +300,10 @@ fn a_giver_refuses_a_token_that_is_weaker_than_the_one_it_has_offered() {
 fn an_owner_that_is_told_to_yield_passes_whatever_its_work() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
-    assert_eq!(rig.command(Command::Yield(None)), [OFFER]);
-    assert!(!rig.machine.may_use_token());
     let said = rig.command(Command::Yield(None));
-    assert_eq!(said, ["WANT_TOKEN to all"], "it goes, with work undone");
+    assert_eq!(said, [OFFER, WANT], "it goes, with work undone");
+    assert!(!rig.machine.may_use_token());
+    assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     rig.hear(7, here(token(12)));
     assert_eq!(rig.state(), State::Waiter);
 }
@@ -315,7 +316,7 @@ fn it_yields_to_the_member_that_is_named_and_to_nobody_else() {
         assert_eq!(rig.command(Command::Yield(Some(nobody))), [""; 0]);
     }
     let said = rig.command(Command::Yield(Some(mac(3))));
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3", WANT]);
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     }

@@ -1,0 +1,320 @@
+//! The queue, seen by its clients and by the machine.
+
+#![allow(
+    clippy::unchecked_time_subtraction,
+    reason = "a test that takes too much from a time-out fails"
+)]
+
+mod grades;
+mod pausing;
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use super::{Client, ClientId, Facts, Locks, MAX_WAITING, Notice};
+use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
+use crate::proto::lab2::{Command, State};
+use crate::proto::time::Instant;
+
+const LEASE: Duration = Duration::from_millis(400);
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+fn token(progress: u64) -> Token {
+    Token {
+        progress,
+        author: MacAddr([2, 0, 0, 0, 0, 1]),
+        number: 1,
+    }
+}
+
+/// A queue with its machine, which does at once what it is told.
+struct Rig {
+    locks: Locks,
+    now: Instant,
+    facts: Facts,
+    commands: Vec<Command>,
+}
+
+impl Rig {
+    /// The token is elsewhere.
+    fn new() -> Self {
+        Self {
+            locks: Locks::default(),
+            now: Instant::from_nanos(1_000_000_000),
+            facts: Facts {
+                token: None,
+                lease_until: Instant::from_nanos(0),
+                grade: Grade::Alone,
+                grade_until: Instant::from_nanos(0),
+                take_timeout: HEARTBEAT / 20,
+                others_want: false,
+                state: State::Waiter,
+                link_up: true,
+            },
+            commands: Vec::new(),
+        }
+    }
+
+    fn has_token(progress: u64) -> Self {
+        let mut rig = Self::new();
+        rig.comes(progress);
+        rig
+    }
+
+    fn comes(&mut self, progress: u64) {
+        self.facts.token = Some(token(progress));
+        self.facts.state = State::Owner;
+        self.facts.lease_until = self.now + LEASE;
+    }
+
+    fn goes(&mut self, state: State) {
+        (self.facts.token, self.facts.state) = (None, state);
+    }
+
+    fn wants(&mut self, id: ClientId) -> Vec<(ClientId, Notice)> {
+        self.wants_so(id, LockRequest::default())
+    }
+
+    fn wants_so(&mut self, id: ClientId, request: LockRequest) -> Vec<(ClientId, Notice)> {
+        let client = Client { id, pid: None };
+        let asked = self.locks.request(self.now, client, request, HEARTBEAT);
+        let mut told = self.settle();
+        if let Err(why) = asked {
+            told.push((id, Notice::Refused(why)));
+        }
+        told
+    }
+
+    fn settle(&mut self) -> Vec<(ClientId, Notice)> {
+        let mut told = Vec::new();
+        for _ in 0..10 {
+            let (now, facts) = (self.now, self.facts);
+            let mut tell = |client, _: &str, notice| told.push((client, notice));
+            let Some(command) = self.locks.settle(now, &facts, &mut tell) else {
+                return told;
+            };
+            let goes = match command {
+                Command::Yield(_) | Command::Pause(true) => true,
+                Command::WorkDone => self.facts.others_want,
+                _ => false,
+            };
+            if goes {
+                self.goes(State::Waiter);
+            }
+            self.commands.push(command);
+        }
+        panic!("it has no end: {:?}", self.commands);
+    }
+
+    fn release(&mut self, id: ClientId) -> Vec<(ClientId, Notice)> {
+        assert!(self.locks.release(id), "it had nothing");
+        self.settle()
+    }
+
+    fn later(&mut self, time: Duration) -> Vec<(ClientId, Notice)> {
+        self.now = self.now + time;
+        self.settle()
+    }
+
+    /// What was told while so much time passed, looked at often.
+    fn live_through(&mut self, time: Duration) -> Vec<(ClientId, Notice)> {
+        let turn = Duration::from_millis(1);
+        let turns = time.as_millis() / turn.as_millis();
+        (0..turns).flat_map(|_| self.later(turn)).collect()
+    }
+
+    /// How often the machine was told this.
+    fn count(&self, command: &Command) -> usize {
+        self.commands.iter().filter(|it| *it == command).count()
+    }
+
+    fn granted(&self, id: ClientId) -> Vec<(ClientId, Notice)> {
+        let token = self.facts.token.expect("it is here");
+        let until = self.facts.lease_until;
+        vec![(id, Notice::Granted { token, until })]
+    }
+}
+
+#[test]
+fn a_client_gets_the_token_when_it_comes_and_the_machine_hears_of_it_once() {
+    let mut rig = Rig::new();
+    assert_eq!(rig.wants(1), []);
+    assert_eq!(rig.commands, [Command::WantToken]);
+    rig.comes(5);
+    assert_eq!(rig.settle(), rig.granted(1));
+    assert_eq!(rig.locks.held(), Some(token(5)));
+    assert_eq!(rig.release(1), []);
+    assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
+    assert!(rig.locks.is_idle());
+}
+
+#[test]
+fn clients_get_it_in_the_order_in_which_they_came() {
+    let mut rig = Rig::has_token(5);
+    assert_eq!(rig.wants(1), rig.granted(1));
+    assert_eq!((rig.wants(2), rig.wants(3)), (vec![], vec![]));
+    assert_eq!(rig.release(1), rig.granted(2));
+    assert_eq!(rig.release(2), rig.granted(3));
+    assert_eq!(rig.release(3), []);
+    assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
+}
+
+#[test]
+fn one_that_goes_away_gives_up_its_place() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.wants(3);
+    assert_eq!(rig.release(2), []);
+    assert!(!rig.locks.concerns(2) && rig.locks.concerns(3));
+    assert_eq!(rig.release(1), rig.granted(3));
+}
+
+#[test]
+fn while_others_want_it_a_node_has_one_grant_a_turn() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.facts.others_want = true;
+    assert_eq!(rig.release(1), []);
+    let asked = [Command::WantToken, Command::WorkDone, Command::WantToken];
+    assert_eq!(rig.commands, asked);
+    rig.comes(8);
+    assert_eq!(rig.settle(), rig.granted(2));
+}
+
+#[test]
+fn a_holder_is_told_that_its_lease_is_longer() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    assert_eq!(rig.later(HEARTBEAT), []);
+    rig.facts.lease_until = rig.now + LEASE;
+    let until = rig.facts.lease_until;
+    assert_eq!(rig.settle(), [(1, Notice::Renewed { until })]);
+    assert_eq!(rig.settle(), []);
+}
+
+#[test]
+fn a_token_that_is_gone_is_lost_for_the_reason_that_shows() {
+    let at_once = Rig::new().now;
+    let lease = at_once + LEASE;
+    for (state, link_up, why, until) in [
+        (State::Waiter, true, LossReason::StrongerToken, at_once),
+        (State::Looser, true, LossReason::Lease, lease),
+        (State::Looser, false, LossReason::Link, lease),
+    ] {
+        let mut rig = Rig::has_token(5);
+        rig.wants(1);
+        rig.goes(state);
+        rig.facts.link_up = link_up;
+        assert_eq!(rig.settle(), [(1, Notice::Lost { why, until })]);
+        assert_eq!(rig.locks.held(), None);
+        assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
+    }
+}
+
+#[test]
+fn another_token_in_its_place_is_not_the_one_that_was_granted() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.comes(7);
+    let (why, until) = (LossReason::StrongerToken, rig.now);
+    let mut told = vec![(1, Notice::Lost { why, until })];
+    told.extend(rig.granted(2));
+    assert_eq!(rig.settle(), told);
+}
+
+#[test]
+fn one_that_waits_for_so_long_only_is_refused_then() {
+    let mut rig = Rig::new();
+    let wait_ms = Some(50);
+    let request = LockRequest {
+        wait_ms,
+        ..LockRequest::default()
+    };
+    rig.wants_so(1, request);
+    let due = rig.locks.deadline().expect("it gives up");
+    assert_eq!(due, rig.now + Duration::from_millis(50));
+    assert_eq!(rig.later(Duration::from_millis(49)), []);
+    let refused = Notice::Refused(RefusalReason::Timeout);
+    assert_eq!(rig.later(Duration::from_millis(1)), [(1, refused)]);
+    assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
+}
+
+#[test]
+fn one_that_does_not_want_to_wait_gives_the_token_time_to_come() {
+    let at_once = || LockRequest {
+        wait_ms: Some(0),
+        ..LockRequest::default()
+    };
+    let mut rig = Rig::new();
+    assert_eq!(rig.wants_so(1, at_once()), []);
+    assert_eq!(rig.locks.deadline(), Some(rig.now + HEARTBEAT));
+    let busy = Notice::Refused(RefusalReason::Busy);
+    assert_eq!(rig.wants_so(2, at_once()), [(2, busy)]);
+    rig.comes(5);
+    assert_eq!(rig.settle(), rig.granted(1));
+}
+
+#[test]
+fn a_holder_is_warned_before_its_longest_time_ends_and_dropped_then() {
+    let mut rig = Rig::has_token(5);
+    let request = LockRequest {
+        max_hold_ms: Some(200),
+        ..LockRequest::default()
+    };
+    rig.wants_so(1, request);
+    let end = rig.now + Duration::from_millis(200);
+    assert_eq!(rig.later(Duration::from_millis(149)), []);
+    let (why, until) = (LossReason::MaxHold, end);
+    let told = rig.later(Duration::from_millis(1));
+    assert_eq!(told, [(1, Notice::Lost { why, until })]);
+    assert_eq!(rig.locks.held(), None, "it may not be used any more");
+    assert!(rig.locks.is_held(), "but it is waited for");
+    assert_eq!(rig.locks.deadline(), Some(end));
+    assert_eq!(rig.later(Duration::from_millis(50)), []);
+    assert!(!rig.locks.is_held());
+    assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
+}
+
+#[test]
+fn a_token_that_is_to_go_goes_once_its_holder_has_let_go() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.locks.yield_to(None);
+    let told = rig.settle();
+    let (why, until) = (LossReason::Yield, rig.facts.lease_until);
+    assert_eq!(told, [(1, Notice::Lost { why, until })]);
+    assert_eq!(rig.release(1), []);
+    assert_eq!(rig.commands, [Command::WantToken, Command::Yield(None)]);
+    rig.comes(9);
+    assert_eq!(rig.settle(), rig.granted(2), "it still waits");
+}
+
+#[test]
+fn a_shutdown_ends_the_work_and_the_waiting() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.locks.leave();
+    let (why, until) = (LossReason::Shutdown, rig.facts.lease_until);
+    let leaving = Notice::Refused(RefusalReason::Leaving);
+    let told = [(1, Notice::Lost { why, until }), (2, leaving.clone())];
+    assert_eq!(rig.settle(), told);
+    assert_eq!(rig.wants(3), [(3, leaving)]);
+}
+
+#[test]
+fn so_many_may_wait_and_no_more() {
+    let mut rig = Rig::new();
+    for id in 0..MAX_WAITING as u64 {
+        assert_eq!(rig.wants(id), []);
+    }
+    let crowded = Notice::Refused(RefusalReason::Crowded);
+    assert_eq!(rig.wants(9_999), [(9_999, crowded)]);
+    assert_eq!(rig.locks.clients(rig.now).count(), MAX_WAITING);
+}

@@ -1,0 +1,138 @@
+//! Maintenance: nobody is granted the token here.
+
+use std::time::Duration;
+
+use super::{HEARTBEAT, LEASE, Rig};
+use crate::control::{LockRequest, LossReason, RefusalReason};
+use crate::locks::Notice;
+use crate::proto::lab2::Command;
+
+/// How long a holder has to end.
+const NOTICE: Duration = Duration::from_secs(1);
+
+fn lost(rig: &Rig, after: Duration) -> Vec<(u64, Notice)> {
+    let (why, until) = (LossReason::Paused, rig.now + after);
+    vec![(1, Notice::Lost { why, until })]
+}
+
+#[test]
+fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.locks.pause(true);
+    assert_eq!(rig.settle(), lost(&rig, LEASE));
+    assert_eq!(rig.count(&Command::Pause(true)), 0, "not under its feet");
+    assert_eq!(rig.release(1), []);
+    let told = [Command::WantToken, Command::Pause(true), Command::WorkDone];
+    assert_eq!(rig.commands, told);
+    assert!(rig.locks.is_idle());
+}
+
+#[test]
+fn a_holder_has_a_second_where_the_lease_is_longer_and_no_more() {
+    let mut rig = Rig::has_token(5);
+    rig.facts.lease_until = rig.now + 10 * NOTICE;
+    rig.wants(1);
+    rig.locks.pause(true);
+    assert_eq!(rig.settle(), lost(&rig, NOTICE));
+    rig.later(NOTICE - Duration::from_millis(1));
+    assert_eq!(rig.count(&Command::Pause(true)), 0);
+    rig.later(Duration::from_millis(1));
+    assert_eq!(rig.count(&Command::Pause(true)), 1);
+}
+
+#[test]
+fn who_waits_goes_on_waiting_until_the_pause_is_over() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.locks.pause(true);
+    rig.settle();
+    assert_eq!(rig.release(1), []);
+    assert_eq!(rig.wants(3), []);
+    assert_eq!(rig.live_through(HEARTBEAT), []);
+    rig.commands.clear();
+    rig.locks.pause(false);
+    assert_eq!(rig.settle(), []);
+    assert_eq!(rig.commands, [Command::Pause(false), Command::WantToken]);
+    rig.comes(9);
+    assert_eq!(rig.settle(), rig.granted(2), "in order");
+}
+
+#[test]
+fn a_token_that_nobody_else_takes_is_not_granted_either() {
+    let mut rig = Rig::has_token(5);
+    rig.locks.pause(true);
+    rig.settle();
+    rig.comes(7);
+    assert_eq!(rig.wants(1), []);
+    assert_eq!(rig.count(&Command::WantToken), 0, "nor is it wanted");
+}
+
+#[test]
+fn who_does_not_want_to_wait_is_refused_meanwhile() {
+    let at_once = LockRequest {
+        wait_ms: Some(0),
+        ..LockRequest::default()
+    };
+    let mut rig = Rig::has_token(5);
+    rig.locks.pause(true);
+    rig.settle();
+    let refused = Notice::Refused(RefusalReason::Paused);
+    assert_eq!(rig.wants_so(1, at_once.clone()), [(1, refused)]);
+    rig.locks.pause(false);
+    rig.settle();
+    rig.comes(6);
+    assert_eq!(rig.wants_so(1, at_once), rig.granted(1));
+}
+
+#[test]
+fn who_waits_for_so_long_only_is_refused_then_in_a_pause_too() {
+    let request = LockRequest {
+        wait_ms: Some(50),
+        ..LockRequest::default()
+    };
+    let mut rig = Rig::has_token(5);
+    rig.locks.pause(true);
+    rig.wants_so(1, request);
+    let told = rig.live_through(Duration::from_millis(50));
+    assert_eq!(told, [(1, Notice::Refused(RefusalReason::Timeout))]);
+}
+
+#[test]
+fn the_machine_hears_of_a_pause_and_of_its_end_once() {
+    let mut rig = Rig::new();
+    rig.locks.pause(false);
+    rig.settle();
+    assert_eq!(rig.commands, [], "there was none");
+    rig.locks.pause(true);
+    rig.settle();
+    rig.locks.pause(true);
+    rig.settle();
+    assert_eq!(rig.commands, [Command::Pause(true)]);
+    rig.locks.pause(false);
+    rig.locks.pause(false);
+    rig.settle();
+    assert_eq!(rig.commands, [Command::Pause(true), Command::Pause(false)]);
+}
+
+#[test]
+fn a_shutdown_ends_a_pause() {
+    let mut rig = Rig::new();
+    rig.locks.pause(true);
+    rig.wants(1);
+    rig.locks.leave();
+    let leaving = Notice::Refused(RefusalReason::Leaving);
+    assert_eq!(rig.settle(), [(1, leaving)]);
+    rig.locks.pause(false);
+    assert!(
+        rig.locks
+            .request(
+                rig.now,
+                super::Client { id: 2, pid: None },
+                LockRequest::default(),
+                HEARTBEAT
+            )
+            .is_err()
+    );
+}
