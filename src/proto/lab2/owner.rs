@@ -82,13 +82,13 @@ impl Lab2 {
     }
 
     /// The previous holder repeats itself after TAKE_TIMEOUT. If the token goes on before that,
-    /// an acknowledgement may become needless: it waits for that. So it does where there is work for
-    /// the token, which comes first and may be short. If not, it is given at once.
+    /// an acknowledgement may become needless: it waits for that. If not, it is given at once; so it
+    /// is where there is work for the token: a process that is stopped while its application works
+    /// must not leave a giver behind that mints, and offers the token to others.
     fn acknowledge_in_time(&mut self) {
-        let may_go_on_soon = self.want
-            || self.is_urged()
-            || self.constants.idle_hold <= self.constants.take_timeout / 4;
-        if may_go_on_soon {
+        let goes_on_soon = !self.want
+            && (self.is_urged() || self.constants.idle_hold <= self.constants.take_timeout / 4);
+        if goes_on_soon {
             // It is due within a quarter; the rest is for the wake-up.
             self.timer_in(Timer::Acknowledge, self.constants.take_timeout / 5);
         } else {

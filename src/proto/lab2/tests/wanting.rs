@@ -1,12 +1,14 @@
 //! Section 4, WANT_TOKEN: who has work for the token, and whose turn it is.
 
+use std::time::Duration;
+
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
     ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, here, ms, ping, take,
     token, token_of, was_here,
 };
-use crate::proto::lab2::{Command, State};
+use crate::proto::lab2::{Command, Constants, State};
 
 const WANT: &str = "WANT_TOKEN to all";
 
@@ -198,18 +200,22 @@ fn an_owner_with_work_that_takes_a_stronger_token_has_it_and_does_not_ask_for_it
     rig.sleep_through(HEARTBEAT);
     assert_eq!(
         rig.hear(7, take(token(20))),
-        ["TOKEN_IS_HERE 20:n3#1 to all"],
-        "which is an acknowledgement, too"
+        [
+            "TOKEN_IS_HERE 20:n3#1 to n7",
+            "TOKEN_IS_HERE 20:n3#1 to all"
+        ]
     );
 }
 
 #[test]
 fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
-    let mut rig = Rig::waiter();
+    let constants = Constants {
+        idle_hold: Duration::ZERO,
+        ..Constants::default()
+    };
+    let mut rig = Rig::waiter_with(constants);
     rig.hear(7, ping(NO_IP));
-    rig.command(Command::WantToken);
-    rig.hear(3, take(token(11)));
-    rig.command(Command::WorkDone);
+    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12:n3#1 to n7"]);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
     let said = rig.pass_time(ms(1));
     assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12:n3#1 at n7 to n3"]);
