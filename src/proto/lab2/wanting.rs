@@ -12,6 +12,8 @@ impl Lab2 {
         }
         self.want = true;
         if self.may_use() {
+            // Before the work, as when it comes with the token.
+            self.acknowledge();
             self.timers.stop(Timer::Pass);
         } else {
             self.say_want();

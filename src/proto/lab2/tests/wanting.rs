@@ -222,6 +222,18 @@ fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
 }
 
 #[test]
+fn an_owner_that_has_not_acknowledged_yet_does_so_before_its_work() {
+    let constants = Constants {
+        idle_hold: ms(1),
+        ..Constants::default()
+    };
+    let mut rig = Rig::waiter_with(constants);
+    assert_eq!(rig.hear(3, take(token(11))), [""; 0]);
+    let said = rig.command(Command::WantToken);
+    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n3"]);
+}
+
+#[test]
 fn a_node_that_is_leaving_wants_nothing() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
