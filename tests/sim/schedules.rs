@@ -24,6 +24,7 @@ macro_rules! schedules {
 
 schedules! {
     a_flipped_bit_that_strengthens_a_chain_costs_one_more_election,
+    an_owner_is_not_kept_busy_by_two_of_one_address_one_of_them_held_off,
     a_giver_asks_for_the_token_while_it_waits_for_an_answer,
     a_member_without_an_ip_is_believed_though_a_table_has_lied,
     a_node_that_forgot_takes_old_offers_and_mints_from_them_again,

@@ -28,7 +28,8 @@ impl Lab2 {
     }
 
     /// PING says whether its author is paused. An offer to one that is has failed: it will not be
-    /// taken.
+    /// taken. But only once a period: where two share an address, one of which is paused and one
+    /// wants the token, offers and failures would follow each other without a pause.
     pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
         self.table.set_paused(from, paused);
         if let Role::Owner(Tenure {
@@ -36,6 +37,7 @@ impl Lab2 {
         }) = self.role
             && paused
             && offer.to == from
+            && self.once_a_period(from, |notes| &mut notes.refused)
         {
             self.hand_over_failed(offer);
         } else if !paused && self.may_pass() && !self.timers.is_set(super::timer::Timer::Pass) {

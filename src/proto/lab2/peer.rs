@@ -76,6 +76,8 @@ pub(super) struct Notes {
     pub(super) disputed_since: Option<Instant>,
     /// When it was last shown the table because its ip was disputed.
     pub(super) disputed: Option<Instant>,
+    /// When an offer to it last failed because it is paused.
+    pub(super) refused: Option<Instant>,
     /// Where in the table the next RING_MEMBERS to it begins.
     pub(super) cursor: usize,
 }

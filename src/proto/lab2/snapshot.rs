@@ -206,10 +206,11 @@ impl Writer {
             returned,
             disputed_since,
             disputed,
+            refused,
             cursor,
         } = notes;
         cursor.hash(self);
-        for once_a_period in [pinged, answered, returned, disputed] {
+        for once_a_period in [pinged, answered, returned, disputed, refused] {
             self.within(*once_a_period, heartbeat);
         }
         self.age_up_to(*disputed_since, patience);

@@ -60,7 +60,7 @@ pub fn small() -> Vec<Scenario> {
             .faults(USUAL)
             .bounds(3, 3, 18)
             .recovers(64),
-        quorums().bounds(3, 4, 20),
+        quorums().bounds(3, 4, 20).recovers(1_024),
         one_clock(Scenario::formed("three by one clock", 3))
             .faults(Faults {
                 crashes: 0,

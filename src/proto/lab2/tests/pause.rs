@@ -238,6 +238,23 @@ fn a_giver_that_is_told_so_tries_the_next_at_once() {
 }
 
 #[test]
+fn of_two_that_share_an_address_the_paused_one_does_not_make_offers_follow_each_other_for_ever() {
+    let mut rig = owner_beside_a_paused_member();
+    rig.hear_all(3, paused_ping());
+    for first in [true, false] {
+        let said = rig.hear_all(7, Message::WantToken);
+        assert_eq!(offers(&said).len(), 1, "{said:?}");
+        let failed = rig.hear(7, paused_ping()) != [""; 0];
+        assert_eq!(failed, first);
+    }
+    assert_eq!(
+        offers(&rig.pass_time(TAKE_TIMEOUT)).len(),
+        1,
+        "it has its time"
+    );
+}
+
+#[test]
 fn the_next_offer_and_a_part_of_the_table_are_all_that_a_ping_is_answered_with() {
     let mut rig = Rig::giver();
     for n in 8..=250 {
