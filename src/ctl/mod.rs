@@ -10,6 +10,7 @@ mod keeper;
 mod lines;
 mod lock;
 mod options;
+mod pipe;
 mod render;
 mod run;
 mod watch;

@@ -47,6 +47,8 @@ pub enum Answer {
 pub struct Service {
     interface: String,
     locks: Locks,
+    /// When somebody who waits may be granted the token.
+    settles_at: Option<Instant>,
     watchers: Vec<Watcher>,
     /// Clients whose standing has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
@@ -59,6 +61,7 @@ impl Service {
         Self {
             interface: interface.to_owned(),
             locks: Locks::default(),
+            settles_at: None,
             watchers: Vec::new(),
             changed: Vec::new(),
             told: Vec::new(),
@@ -67,7 +70,8 @@ impl Service {
 
     /// When [`settle`](Self::settle) is to be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.locks.deadline()
+        let locks = self.locks.deadline();
+        locks.into_iter().chain(self.settles_at).min()
     }
 
     /// The daemon shuts down: nobody is granted the token any more.
@@ -115,14 +119,16 @@ impl Service {
                 }
                 Answer::Reply(Reply::Unlocked {})
             }
-            Request::Yield { to } => self.yield_to(to, machine),
+            Request::Yield { to } => self.yield_to(to.as_deref(), machine),
             Request::Pause => self.pause(true),
             Request::Resume => self.pause(false),
             Request::DataGet => Answer::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
                 token: machine.token().map(token_status),
             })),
-            Request::DataSet { hex, token } => self.set_data(client, &hex, token.as_deref()),
+            Request::DataSet { hex, token } => {
+                self.set_data(client, &hex, token.as_deref(), machine)
+            }
             Request::Watch { from } => self.watch(client, from, history),
             Request::Version => Answer::Reply(Reply::Version(Version {
                 protocol: PROTOCOL,
@@ -137,22 +143,32 @@ impl Service {
         self.watchers.iter().any(|watcher| watcher.client == client)
     }
 
-    fn yield_to(&mut self, to: Option<String>, machine: &Lab2) -> Answer {
+    fn yield_to(&mut self, to: Option<&str>, machine: &Lab2) -> Answer {
+        let member = match to.map(parse_mac).transpose() {
+            Ok(member) => member,
+            Err(why) => return Answer::Reply(Reply::Error(why)),
+        };
+        if let Some(mac) = member {
+            let why = match machine.members().find(|member| member.mac == mac) {
+                None => "is no member of the ring",
+                Some(_) if machine.is_own(mac) => "is this node itself",
+                Some(member) if member.paused => "is paused",
+                Some(_) => "",
+            };
+            if !why.is_empty() {
+                return Answer::Reply(Reply::Error(format!("{mac} {why}")));
+            }
+        }
         if !machine.may_use_token() {
             return error("this node does not have the token");
         }
-        let Some(text) = to else {
-            self.locks.yield_to(None);
-            return Answer::Reply(Reply::Done {});
-        };
-        let Ok(mac) = text.parse::<mac_address::MacAddress>() else {
-            return Answer::Reply(Reply::Error(format!("'{text}' is no MAC address")));
-        };
-        let mac = MacAddr(mac.bytes());
-        if !machine.members().any(|member| member.mac == mac) {
-            return Answer::Reply(Reply::Error(format!("{mac} is no member of the ring")));
+        if machine
+            .members()
+            .all(|other| machine.is_own(other.mac) || other.paused)
+        {
+            return error("there is nobody to hand the token over to");
         }
-        self.locks.yield_to(Some(mac));
+        self.locks.yield_to(member);
         Answer::Reply(Reply::Done {})
     }
 
@@ -161,7 +177,13 @@ impl Service {
         Answer::Reply(Reply::Done {})
     }
 
-    fn set_data(&self, client: ClientId, digits: &str, token: Option<&str>) -> Answer {
+    fn set_data(
+        &self,
+        client: ClientId,
+        digits: &str,
+        token: Option<&str>,
+        machine: &Lab2,
+    ) -> Answer {
         let Some(held) = self.locks.held() else {
             return error("nobody on this machine holds the token: take the lock first");
         };
@@ -171,7 +193,8 @@ impl Service {
                 .is_ok_and(|token: FencingToken| token == fencing(held)),
             None => self.locks.holds(client),
         };
-        if !allowed {
+        let is_here = machine.may_use_token() && machine.token() == Some(held);
+        if !allowed || !is_here {
             return error("the lock under which this was to be done is not held here any more");
         }
         match hex::decode(digits) {
@@ -213,6 +236,8 @@ impl Service {
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
+        let settled = machine.settled_at().filter(|&at| at > now.monotonic);
+        self.settles_at = settled.filter(|_| !self.locks.is_idle());
         let command = if self.locks.is_idle() {
             None
         } else {
@@ -256,9 +281,17 @@ impl Service {
     }
 }
 
+/// The token, if it may be granted now.
+fn usable(now: Now, machine: &Lab2) -> Option<Token> {
+    let settled = machine.settled_at().is_some_and(|at| at <= now.monotonic);
+    machine
+        .token()
+        .filter(|_| settled && machine.may_use_token())
+}
+
 fn facts(now: Now, machine: &Lab2) -> Facts {
     Facts {
-        token: machine.token().filter(|_| machine.may_use_token()),
+        token: usable(now, machine),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
@@ -333,6 +366,12 @@ const fn loss_text(why: LossReason) -> (&'static str, &'static str) {
         LossReason::Paused => ("paused", "this node was paused"),
         LossReason::Link => ("link", "the interface's link is down"),
     }
+}
+
+fn parse_mac(text: &str) -> Result<MacAddr, String> {
+    let mac = text.parse::<mac_address::MacAddress>();
+    mac.map(|mac| MacAddr(mac.bytes()))
+        .map_err(|_| format!("'{text}' is no MAC address"))
 }
 
 fn error(text: &str) -> Answer {

@@ -93,7 +93,13 @@ impl Holder {
 
     /// When it is to be looked after.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.ends_by.or_else(|| Some(self.warn_at()?.0))
+        self.gone_at().or_else(|| Some(self.warn_at()?.0))
+    }
+
+    /// When nothing of it is left, if it was told to end. It may not have heard that: the process that
+    /// would end its work is stopped, say. What it was told before ends it all the same.
+    pub(super) fn gone_at(&self) -> Option<Instant> {
+        self.ends_by.map(|ends_by| ends_by.max(self.until))
     }
 
     /// The end of its time, if it is to be told of that now.

@@ -336,8 +336,8 @@ impl Locks {
             holder.ends_by = Some(until);
             tell(client, &holder.label, Notice::Lost { why, until });
         }
-        if let Some(ends_by) = holder.ends_by {
-            if ends_by <= now {
+        if holder.ends_by.is_some() {
+            if holder.gone_at() <= Some(now) {
                 self.holder = None;
             }
             return;
@@ -386,20 +386,18 @@ impl Locks {
         facts: &Facts,
         tell: &mut impl FnMut(ClientId, &str, Notice),
     ) {
-        let leaving = self.standing == Standing::Leaving;
+        let standing = self.standing;
         self.waiting.retain(|waiter| {
-            let why = if leaving {
+            let why = if standing == Standing::Leaving {
                 RefusalReason::Leaving
-            } else if waiter.until.is_some_and(|until| until <= now) {
-                let unsafe_here =
-                    facts.token.is_some() && facts.safe_until(waiter.require).is_none();
-                if unsafe_here {
-                    RefusalReason::Grade
-                } else {
-                    RefusalReason::Timeout
-                }
-            } else {
+            } else if waiter.until.is_none_or(|until| until > now) {
                 return true;
+            } else if standing == Standing::Paused {
+                RefusalReason::Paused
+            } else if facts.token.is_some() && facts.safe_until(waiter.require).is_none() {
+                RefusalReason::Grade
+            } else {
+                RefusalReason::Timeout
             };
             tell(waiter.client, &waiter.label, Notice::Refused(why));
             false

@@ -15,7 +15,6 @@ use super::subject::Subject;
 use super::words::{ip, mac};
 use super::world::{World, id};
 use crate::proto::lab2::{Command, Constants};
-use crate::proto::time::nanos;
 
 const MICRO: u64 = 1_000;
 /// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was
@@ -215,10 +214,8 @@ impl<M: Subject> World<M> {
         };
         let was_there = self.nodes[at].driver.is_some();
         self.kill(at);
-        let before = self.nodes[at].constants.waiter_timeout();
-        if before > constants.waiter_timeout() {
-            let until = self.now.saturating_add(2 * nanos(before));
-            self.books.checks.exempt.forget_promises(until);
+        if self.nodes[at].constants.waiter_timeout() > constants.waiter_timeout() {
+            self.void_promises_from(self.now);
         }
         self.nodes[at].constants = constants;
         if was_there {
@@ -242,6 +239,7 @@ impl<M: Subject> World<M> {
         let before = self.segment.twins.len();
         self.segment.twins.retain(|&(twin, _)| twin != at);
         if self.segment.twins.len() < before {
+            self.void_promises_from(self.now);
             self.change_mac(at, mac(at));
         }
     }

@@ -27,10 +27,8 @@ pub(super) struct Exemptions {
     /// Tokens may be ahead of a wall clock.
     floor_is_void: bool,
     tainted: BTreeSet<Chain>,
-    /// Bits of a promise, or of what asks for one, have flipped.
-    broken_promise: bool,
-    /// Until then a node may have forgotten a promise that it gave with other constants.
-    forgotten_until: u64,
+    /// Until then promises may be broken, or be somebody else's.
+    void_until: u64,
 }
 
 impl Exemptions {
@@ -80,26 +78,19 @@ impl Exemptions {
         self.taint(token);
     }
 
-    /// Bits of a promise, or of a heartbeat that asks for one, flipped and no checksum noticed.
-    pub(super) fn corrupt_promise(&mut self) {
-        self.broken_promise = true;
+    /// Promises count for nothing until then. Bits of one, or of a heartbeat that asks for one, flipped
+    /// and no checksum noticed; two stations shared an address, by which promises are known; or a node
+    /// was started anew with a shorter HEART_BEAT_PERIOD, while all members have the same: what it
+    /// promised before may last for longer than it is silent now.
+    pub(super) fn void_promises(&mut self, until: u64) {
+        self.void_until = self.void_until.max(until);
     }
 
-    /// A node is started anew with a shorter HEART_BEAT_PERIOD. Members have the same constants: what
-    /// it promised before may last for longer than it is silent now.
-    pub(super) fn forget_promises(&mut self, until: u64) {
-        self.forgotten_until = self.forgotten_until.max(until);
-    }
-
-    /// Whether two nodes may have a quorum at `now`, for these tokens: promises are made by the
-    /// address, and end when their chain is heard of elsewhere.
+    /// Whether two nodes may have a quorum at `now`, for these tokens: a promise ends when its chain is
+    /// heard of elsewhere, which says nothing if a chain's name was used before.
     pub(super) fn quorum(&self, now: u64, one: &Token, other: &Token) -> bool {
         let void = |token| self.identity(token) || self.number(token);
-        !self.shared.is_empty()
-            || self.broken_promise
-            || now < self.forgotten_until
-            || void(one)
-            || void(other)
+        now < self.void_until || void(one) || void(other)
     }
 
     /// A node that shares its address holds this token.

@@ -10,7 +10,10 @@ use super::outcome::Rule;
 use super::subject::Subject;
 use super::words::show;
 use super::world::World;
-use crate::proto::time::Instant;
+use crate::proto::time::{Instant, nanos};
+
+/// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
+const SLOWEST: u64 = 4;
 
 /// What an application was told.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +51,16 @@ impl<M: Subject> World<M> {
         self.compare_quorums(at, token);
     }
 
+    /// What is promised from `at` on, or was not long before, counts for nothing: for as long as the
+    /// slowest node's promises last.
+    pub(super) fn void_promises_from(&mut self, at: u64) {
+        let lasts = SLOWEST * nanos(self.constants.waiter_timeout());
+        self.books
+            .checks
+            .exempt
+            .void_promises(at.saturating_add(lasts));
+    }
+
     fn compare_quorums(&mut self, at: usize, token: Token) {
         let now = self.now;
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
@@ -58,7 +71,8 @@ impl<M: Subject> World<M> {
         let Some((other, claim)) = rival else {
             return;
         };
-        if self.books.checks.exempt.quorum(now, &token, &claim.token) {
+        let twins = !self.segment.twins.is_empty();
+        if twins || self.books.checks.exempt.quorum(now, &token, &claim.token) {
             self.books.checks.exempted += 1;
             return;
         }

@@ -265,7 +265,7 @@ impl<M: Subject> World<M> {
         }
         let kind = |bytes: &[u8]| Some(Frame::decode(bytes).ok()?.message.kind());
         if matches!(kind(&wrong), Some(Kind::Ping | Kind::TokenIsHere)) {
-            self.books.checks.exempt.corrupt_promise();
+            self.void_promises_from(due);
         }
         let bytes = wrong.into();
         self.queue.push(due, What::One { to: id(to), bytes });

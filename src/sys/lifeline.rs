@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::Pid;
 
 /// This process's end of the line.
@@ -25,6 +25,16 @@ impl Lifeline {
     pub fn new() -> io::Result<(Self, OwnedFd)> {
         let (ours, its) = UnixStream::pair()?;
         Ok((Self(ours), its.into()))
+    }
+
+    /// Lets processes that are started from now on have this end as well: the line is there as long
+    /// as one of them is, be this process killed.
+    ///
+    /// # Errors
+    /// None while the descriptor is open.
+    pub fn bequeath(&self) -> io::Result<()> {
+        fcntl(&self.0, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        Ok(())
     }
 
     /// Has a process group killed as soon as the other end is closed.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::fake::{Client, Fake, LONG};
+use crate::fake::{Client, Fake, LONG, boot_time};
 use crate::limit::until;
 use crate::program::{RINGCTL, Running, ringctl};
 
@@ -168,4 +168,26 @@ fn a_pipe_ends_when_the_lock_is_lost() {
     client.lose(Duration::from_secs(60));
     assert_eq!(lock.rest(), "");
     assert_eq!(lock.code(), Some(75));
+}
+
+#[test]
+fn a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped() {
+    const LEASE: Duration = Duration::from_secs(2);
+    for stopped in [false, true] {
+        let fake = Fake::new();
+        let mut lock = start(&fake, &["lock", "--pipe"]);
+        let mut client = fake.client();
+        client.request();
+        let until = client.grant(LEASE);
+        assert_eq!(lock.line(), TOKEN);
+        if stopped {
+            lock.signal(Signal::SIGSTOP);
+            assert_eq!(lock.rest(), "");
+            assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));
+        } else {
+            assert_eq!(lock.rest(), "");
+            assert!(boot_time() < until, "its end comes too late");
+            assert_eq!(lock.code(), Some(75));
+        }
+    }
 }

@@ -240,6 +240,20 @@ fn a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again()
 }
 
 #[test]
+fn a_command_does_not_outlive_both_its_keeper_and_ringctl() {
+    let fake = Fake::new();
+    let mut witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
+    let client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    kill(client.pid(), Signal::SIGSTOP).unwrap();
+    run.signal(Signal::SIGKILL);
+    kill(client.pid(), Signal::SIGKILL).unwrap();
+    witness.wait_for_end();
+    assert_eq!(run.killed_by(), Some(Signal::SIGKILL));
+}
+
+#[test]
 fn a_loss_that_is_told_after_the_end_takes_nothing_back() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo ready");

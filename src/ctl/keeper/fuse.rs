@@ -13,14 +13,14 @@ use crate::proto::time::Instant;
 
 /// A timer of the kernel that kills this process, unless it is dropped before.
 #[derive(Debug)]
-pub(super) struct Fuse(Timer);
+pub(in crate::ctl) struct Fuse(Timer);
 
 impl Fuse {
     /// One that is not lit.
     ///
     /// # Errors
     /// The kernel has no more timers for this user.
-    pub(super) fn new() -> nix::Result<Self> {
+    pub(in crate::ctl) fn new() -> nix::Result<Self> {
         let notify = SigevNotify::SigevSignal {
             signal: Signal::SIGKILL,
             si_value: 0,
@@ -29,7 +29,7 @@ impl Fuse {
     }
 
     /// Kills this process at `at`, instead of when it was said before.
-    pub(super) fn burn_until(&mut self, at: Instant) {
+    pub(in crate::ctl) fn burn_until(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
         // The kernel refuses times only that are none.
         let _ = self.0.set(

@@ -9,14 +9,14 @@ const LONGEST_MARGIN: Duration = Duration::from_secs(1);
 
 /// How long the lock is safe, on CLOCK_BOOTTIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lease {
+pub(in crate::ctl) struct Lease {
     until: Instant,
     length: Duration,
 }
 
 impl Lease {
     /// The lease that ends at `until`, as was heard at `now`.
-    pub(super) const fn new(until: Instant, now: Instant) -> Self {
+    pub(in crate::ctl) const fn new(until: Instant, now: Instant) -> Self {
         Self {
             until,
             length: until.since(now),
@@ -24,14 +24,14 @@ impl Lease {
     }
 
     /// Makes it last until `until`; never shorter.
-    pub(super) fn renew(&mut self, until: Instant, now: Instant) {
+    pub(in crate::ctl) fn renew(&mut self, until: Instant, now: Instant) {
         if until > self.until {
             *self = Self::new(until, now);
         }
     }
 
     /// When it ends.
-    pub(super) const fn until(&self) -> Instant {
+    pub(in crate::ctl) const fn until(&self) -> Instant {
         self.until
     }
 
@@ -41,7 +41,7 @@ impl Lease {
     }
 
     /// When the work is told to end, unless the lease is renewed: a quarter before the end.
-    pub(super) fn warn_at(&self) -> Instant {
+    pub(in crate::ctl) fn warn_at(&self) -> Instant {
         self.until.before(self.length / 4)
     }
 

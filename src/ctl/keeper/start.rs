@@ -52,6 +52,14 @@ impl Keeper {
         let _ = self.lines.send(order);
     }
 
+    /// Lets the command have what it is tied with.
+    ///
+    /// # Errors
+    /// None while this is open.
+    pub(in crate::ctl) fn bequeath(&self) -> io::Result<()> {
+        self.lifeline.bequeath()
+    }
+
     /// Has the kernel kill a process group when the keeper is gone. One that is gone already is found
     /// out as ever.
     pub(in crate::ctl) fn tie(&self, group: Pid) {

@@ -46,6 +46,7 @@ impl Supervisor {
         environment: &[(&str, String)],
     ) -> io::Result<Self> {
         let terminal = Terminal::open();
+        keeper.bequeath()?;
         let gate = Gate::shut(command, environment)?;
         keeper.tie(gate.pid());
         signals.take_stops()?;

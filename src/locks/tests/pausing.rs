@@ -29,14 +29,18 @@ fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
 }
 
 #[test]
-fn a_holder_has_a_second_where_the_lease_is_longer_and_no_more() {
+fn a_holder_has_a_second_where_the_lease_is_longer_and_is_waited_for_until_that_is_over() {
     let mut rig = Rig::has_token(5);
     rig.facts.lease_until = rig.now + 10 * NOTICE;
     rig.wants(1);
     rig.locks.pause(true);
     assert_eq!(rig.settle(), lost(&rig, NOTICE));
-    rig.later(NOTICE - Duration::from_millis(1));
-    assert_eq!(rig.count(&Command::Pause(true)), 0);
+    rig.later(10 * NOTICE - Duration::from_millis(1));
+    assert_eq!(
+        rig.count(&Command::Pause(true)),
+        0,
+        "it may not have heard of it"
+    );
     rig.later(Duration::from_millis(1));
     assert_eq!(rig.count(&Command::Pause(true)), 1);
 }
@@ -96,7 +100,7 @@ fn who_waits_for_so_long_only_is_refused_then_in_a_pause_too() {
     rig.locks.pause(true);
     rig.wants_so(1, request);
     let told = rig.live_through(Duration::from_millis(50));
-    assert_eq!(told, [(1, Notice::Refused(RefusalReason::Timeout))]);
+    assert_eq!(told, [(1, Notice::Refused(RefusalReason::Paused))]);
 }
 
 #[test]

@@ -149,7 +149,9 @@ impl Lab2 {
         let Some(left_at) = self.support.left_at(promise.beat) else {
             return;
         };
-        let lasts = Duration::from_nanos(promise.lasts);
+        // Nobody promises more than that.
+        let most = self.promise_lasts(self.roster());
+        let lasts = Duration::from_nanos(promise.lasts).min(most);
         self.support
             .add(from, left_at + lasts / MARGIN * (MARGIN - 1));
         if self.support.grade != Grade::Quorum || !self.is_large() {

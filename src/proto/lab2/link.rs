@@ -28,6 +28,7 @@ impl Lab2 {
                 self.take_ip(ip);
                 if !self.link_up {
                     self.link_up = true;
+                    self.up_since = Some(self.now.monotonic);
                     self.last_broadcast = None;
                     self.ask();
                     self.say_want();

@@ -39,6 +39,8 @@ pub struct Lab2 {
     pub(super) ip: [u8; 16],
     pub(super) mtu: usize,
     pub(super) link_up: bool,
+    /// Since when the link is up.
+    pub(super) up_since: Option<Instant>,
     pub(super) role: Role,
     pub(super) table: Table,
     pub(super) known: Known,
@@ -119,6 +121,7 @@ impl Lab2 {
             ip: NO_IP,
             mtu: 0,
             link_up: false,
+            up_since: None,
             role: Role::Looser,
             table,
             known: Known::new(durable.known),

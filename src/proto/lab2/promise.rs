@@ -87,12 +87,16 @@ impl Lab2 {
         let now = self.now.monotonic;
         let quiet = self.promise_lasts(members);
         let settled = self.started.is_some_and(|at| now.since(at) >= quiet);
-        let free = self.promise.is_none_or(|promise| {
+        settled && self.is_free_for(token, holder)
+    }
+
+    fn is_free_for(&self, token: Token, holder: MacAddr) -> bool {
+        let now = self.now.monotonic;
+        self.promise.is_none_or(|promise| {
             let same = promise.token == token && promise.holder == holder;
             let released = promise.holder != self.me() && promise.is_released_by(token, holder);
             same || promise.until <= now || released
-        });
-        settled && free
+        })
     }
 
     /// An OWNER that loses its token without having handed it over keeps its own vote: its
@@ -105,7 +109,7 @@ impl Lab2 {
             return;
         };
         let me = self.me();
-        if self.support.token != Some(token) || !self.may_vote_for(token, me, self.roster()) {
+        if self.support.token != Some(token) || !self.is_free_for(token, me) {
             return;
         }
         let now = self.now.monotonic;

@@ -38,6 +38,8 @@ impl Lab2 {
             ip,
             mtu,
             link_up,
+            // Which applications look at, and no rule.
+            up_since: _,
             role,
             table,
             known,

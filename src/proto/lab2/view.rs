@@ -25,6 +25,12 @@ pub struct MemberView {
 }
 
 impl Lab2 {
+    /// Whether an address is this node's own.
+    #[must_use]
+    pub fn is_own(&self, mac: MacAddr) -> bool {
+        self.mac == Some(mac)
+    }
+
     /// The constants in force.
     #[must_use]
     pub fn constants(&self) -> &Constants {
@@ -53,6 +59,14 @@ impl Lab2 {
         !self.has_left()
             && !self.paused
             && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
+    }
+
+    /// From when on an application may rely on the token: an owner that was there before this node
+    /// could hear anything, and is stopped or dead by now, may have told its own to rely on its token
+    /// for WAITER_TIMEOUT. `None`: the link was never up.
+    #[must_use]
+    pub fn settled_at(&self) -> Option<Instant> {
+        self.up_since.map(|up| up + self.constants.waiter_timeout())
     }
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this

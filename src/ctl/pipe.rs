@@ -1,0 +1,117 @@
+//! `ringctl lock --pipe`: a lock that lasts as long as a descriptor.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use super::keeper::{Fuse, Lease};
+use super::lines::Lines;
+use super::lock::LABEL;
+use super::options::LockOptions;
+use super::{Error, client, not_acquired};
+use crate::control::{Reply, Request};
+use crate::proto::time::Instant;
+use crate::sys::{Alarm, Interest, Poller, clock};
+
+const DAEMON: u64 = 0;
+const READER: u64 = 1;
+const ALARM: u64 = 2;
+
+/// Holds the lock as long as somebody has the other end of standard output open.
+///
+/// # Errors
+/// The lock is not to be had, or it is lost.
+pub(super) fn while_read(
+    socket: &Path,
+    options: &LockOptions,
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut daemon = client::endless(socket)?;
+    let mut poller = Poller::new()?;
+    let mut alarm = Alarm::new()?;
+    poller.add(&daemon, DAEMON, Interest::Read)?;
+    poller.add(&alarm, ALARM, Interest::Read)?;
+    // Of a pipe that is written to, only its end is waited for.
+    let stdout = io::stdout();
+    poller
+        .add(stdout.as_fd(), READER, Interest::Nothing)
+        .map_err(|_| Error::NoPipe)?;
+    // A daemon that has no room for one more client says so and hangs up without reading.
+    let _ = daemon.send(&Request::Lock(options.acquire.request(LABEL)));
+    let mut pipe = Pipe {
+        options,
+        output,
+        lease: None,
+        fuse: Fuse::new().map_err(io::Error::from)?,
+    };
+    loop {
+        let warn_at = pipe.lease.map(|lease| lease.warn_at());
+        if warn_at.is_some_and(|at| at <= clock::now().monotonic) {
+            let why = "ringd has not renewed its lease in time: it is stopped, or cut off";
+            return Err(Error::Lost(why.to_owned()).into());
+        }
+        alarm.by(warn_at)?;
+        poller.wait(None)?;
+        let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
+        if ready.contains(&READER) {
+            give_back(&mut daemon);
+            return Ok(());
+        }
+        if ready.contains(&ALARM) {
+            alarm.went_off();
+        }
+        if ready.contains(&DAEMON) {
+            daemon.fill();
+        }
+        while let Some(reply) = daemon.next() {
+            pipe.hear(reply)?;
+        }
+        if daemon.has_ended() {
+            return Err(Error::Gone("ringd has ended, and the lock with it".to_owned()).into());
+        }
+    }
+}
+
+/// Nobody is told that it is given back; the answer is waited for all the same.
+fn give_back(daemon: &mut Lines) {
+    let _ = daemon.send(&Request::Unlock);
+    while daemon
+        .wait::<Reply>()
+        .is_some_and(|reply| reply != Reply::Unlocked {})
+    {}
+}
+
+/// What is known of the lock.
+struct Pipe<'a, W> {
+    options: &'a LockOptions,
+    output: &'a mut W,
+    lease: Option<Lease>,
+    /// Ends this process, and so the descriptor, with the lease if nothing else does.
+    fuse: Fuse,
+}
+
+impl<W: Write> Pipe<'_, W> {
+    fn hear(&mut self, reply: Reply) -> anyhow::Result<()> {
+        let now = clock::now().monotonic;
+        match (reply, &mut self.lease) {
+            (Reply::Granted(grant), None) => {
+                let lease = Lease::new(Instant::from_nanos(grant.until_ns), now);
+                self.lease = Some(lease);
+                self.fuse.burn_until(lease.until());
+                writeln!(self.output, "{}", grant.fencing)?;
+                self.output.flush()?;
+            }
+            (Reply::Renewed(renewal), Some(lease)) => {
+                lease.renew(Instant::from_nanos(renewal.until_ns), now);
+                self.fuse.burn_until(lease.until());
+            }
+            (Reply::Refused(refusal), _) => {
+                return Err(not_acquired(refusal.text, &self.options.acquire).into());
+            }
+            (Reply::Lost(loss), _) => return Err(Error::Lost(loss.text).into()),
+            (Reply::Error(why), _) => return Err(Error::Refused(why).into()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
