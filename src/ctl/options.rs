@@ -157,12 +157,18 @@ pub enum Command {
         pid: Option<i32>,
     },
     /// Hand the token over now.
+    ///
+    /// What runs under the token here is told to end first, as on a loss. An error if the token is not
+    /// here: where nobody works with it, it moves on every few milliseconds.
     Yield {
         /// To the member of this address; without it to the next.
         #[arg(value_name = "MAC")]
         to: Option<String>,
     },
     /// Let this machine take part but never own the token: maintenance.
+    ///
+    /// What runs under the token here is told to end first, as on a loss. It lasts until resume, or
+    /// the daemon's end.
     Pause,
     /// End a pause.
     Resume,

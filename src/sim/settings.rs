@@ -132,8 +132,8 @@ impl FromStr for Faults {
                 "all" => Self::all(),
                 "none" => Self::NONE,
                 _ => {
-                    let kind = FaultKind::ALL.iter().find(|kind| kind.word() == word);
-                    Self::only(*kind.ok_or_else(|| unknown(word))?)
+                    let kind = all_words().into_iter().find(|&(its, _)| its == word);
+                    Self::only(kind.ok_or_else(|| unknown(word))?.1)
                 }
             };
             set = if taken {
@@ -146,8 +146,16 @@ impl FromStr for Faults {
     }
 }
 
+/// Every kind by its word. Out of line: what is done with so many constants is unrolled into so many
+/// comparisons that the optimizer is at it for minutes.
+#[inline(never)]
+fn all_words() -> Vec<(&'static str, FaultKind)> {
+    let kinds = FaultKind::ALL.iter();
+    kinds.map(|&kind| (kind.word(), kind)).collect()
+}
+
 fn unknown(word: &str) -> String {
-    let words: Vec<_> = FaultKind::ALL.iter().map(|kind| kind.word()).collect();
+    let words: Vec<_> = all_words().into_iter().map(|(word, _)| word).collect();
     format!(
         "there is no fault '{word}': give all, none or some of {}, with commas between them",
         words.join(", ")
