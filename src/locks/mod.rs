@@ -261,8 +261,13 @@ impl Locks {
         if std::mem::take(&mut self.pausing) {
             return Some(Command::Pause(self.standing == Standing::Paused));
         }
-        let yielding = self.yielding.take();
-        if let Some(Yielding { to }) = yielding.filter(|_| facts.token.is_some()) {
+        if facts.state != State::Owner {
+            self.yielding = None;
+        }
+        // Where nobody may be granted the token yet it waits.
+        if facts.token.is_some()
+            && let Some(Yielding { to }) = self.yielding.take()
+        {
             return Some(Command::Yield(to));
         }
         if self.waiting.is_empty() {

@@ -99,7 +99,7 @@ pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Re
     other.signal(Signal::SIGTERM)?;
     ensure!(other.wait_exit(PATIENCE)?.success());
     let status = daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    let last = || -> Option<u64> { watch.changes().ok()?.last()?["number"].as_u64() };
+    let last = || -> Option<u64> { watch.told().ok()?.last()?["number"].as_u64() };
     wait_until("the last change is told", || {
         let end = last().map(|last| format!("end number={last}"));
         place.lines().last() == end.as_ref()
@@ -130,7 +130,7 @@ pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Re
         status["state"] == state.as_str(),
         "the last told is {state}: {status}"
     );
-    let changes = watch.changes()?.len();
+    let changes = watch.told()?.len();
     // With the start.
     ensure!(changes + 1 == all, "{all} were told, or counted");
     Ok(())

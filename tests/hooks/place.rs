@@ -114,13 +114,20 @@ impl Watch {
 
     /// The changes of state that it has seen so far.
     pub fn changes(&self) -> Result<Vec<Value>> {
+        let mut changes = self.told()?;
+        changes.retain(|event| event["event"] == "state_changed");
+        Ok(changes)
+    }
+
+    /// All that it has seen so far and that hooks are told of.
+    pub fn told(&self) -> Result<Vec<Value>> {
         let text = fs::read_to_string(&self.path)?;
         let whole = text.lines().filter(|line| line.ends_with('}'));
         let all = whole.map(|line| Ok(serde_json::from_str::<Value>(line)?["event"].take()));
         let all = all.collect::<Result<Vec<_>>>()?;
         let changes = all.into_iter();
         Ok(changes
-            .filter(|event| event["event"] == "state_changed")
+            .filter(|event| event["event"] == "state_changed" || event["event"] == "grade_changed")
             .collect())
     }
 }
