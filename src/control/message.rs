@@ -233,7 +233,8 @@ pub struct EventMessage {
     pub number: u64,
     /// When: milliseconds since 1970.
     pub time_ms: u64,
-    /// What: `state_changed`, `grade_changed`, `owner_changed`, `member_added`, `member_left`, `lock_granted`, ….
+    /// What: `state_changed`, `grade_changed`, `owner_changed`, `member_added`, `member_left`,
+    /// `lock_granted`, ….
     pub event: String,
     /// The state before, of `state_changed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

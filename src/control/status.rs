@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Grade;
+
 /// A daemon's view of its ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -62,6 +64,9 @@ pub struct ClientStatus {
     pub holds: bool,
     /// Nanoseconds since it has it, or has waited for it.
     pub since_ns: u64,
+    /// How safe it requires the token to be; absent: it does not mind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require: Option<Grade>,
 }
 
 /// One member.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use super::keeper::{Fuse, Lease};
+use super::keeper::{Fuse, Lease, OVERDUE};
 use super::lines::Lines;
 use super::lock::LABEL;
 use super::options::LockOptions;
@@ -47,8 +47,7 @@ pub(super) fn while_read(
     loop {
         let warn_at = pipe.lease.map(|lease| lease.warn_at());
         if warn_at.is_some_and(|at| at <= clock::now().monotonic) {
-            let why = "ringd has not renewed its lease in time: it is stopped, or cut off";
-            return Err(Error::Lost(why.to_owned()).into());
+            return Err(Error::Lost(OVERDUE.to_owned()).into());
         }
         alarm.by(warn_at)?;
         poller.wait(None)?;

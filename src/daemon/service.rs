@@ -150,12 +150,11 @@ impl Service {
         };
         if let Some(mac) = member {
             let why = match machine.members().find(|member| member.mac == mac) {
-                None => "is no member of the ring",
-                Some(_) if machine.is_own(mac) => "is this node itself",
-                Some(member) if member.paused => "is paused",
-                Some(_) => "",
+                None => Some("is no member of the ring"),
+                Some(_) if machine.is_own(mac) => Some("is this node itself"),
+                Some(member) => member.paused.then_some("is paused"),
             };
-            if !why.is_empty() {
+            if let Some(why) = why {
                 return Answer::Reply(Reply::Error(format!("{mac} {why}")));
             }
         }

@@ -55,6 +55,7 @@ impl Waiter {
             pid: self.pid,
             holds: false,
             since_ns: nanos(now.since(self.since)),
+            require: (self.require > Grade::Alone).then_some(self.require),
         }
     }
 }
@@ -122,6 +123,7 @@ impl Holder {
             pid: self.pid,
             holds: true,
             since_ns: nanos(now.since(self.since)),
+            require: (self.require > Grade::Alone).then_some(self.require),
         }
     }
 }

@@ -44,7 +44,7 @@ mod work;
 
 pub(super) use door::knock;
 pub(super) use fuse::Fuse;
-pub(super) use lease::Lease;
+pub(super) use lease::{Lease, OVERDUE};
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::Tree;
 pub(super) use words::{Bond, Note, Order, Task, Why};

@@ -15,7 +15,7 @@ use super::super::{Error, client, lines::Lines};
 use super::bond::Bound;
 use super::ending::Ending;
 use super::fuse::Fuse;
-use super::lease::Lease;
+use super::lease::{Lease, OVERDUE};
 use super::{Bond, NAME, Note, Order, Task, Tree, Why};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
@@ -83,7 +83,7 @@ fn connect(task: &Task) -> Result<Lines, Error> {
 }
 
 /// How long ending the command may take where there is no time left.
-const ABOUT: Duration = Duration::from_millis(100);
+const LAST_MOMENT: Duration = Duration::from_millis(100);
 
 /// A keeper at work.
 struct Work {
@@ -189,7 +189,7 @@ impl Work {
             return Next::GoOn;
         };
         if self.ending.is_none() && now >= lease.warn_at() {
-            self.lose("ringd has not renewed its lease in time: it is stopped, or cut off".into());
+            self.lose(OVERDUE.to_owned());
         }
         let Some(ending) = &mut self.ending else {
             return Next::GoOn;
@@ -335,7 +335,7 @@ impl Work {
     /// past it is about to.
     fn light(&mut self, now: Instant) {
         if let (Some(fuse), Some(lease)) = (&mut self.fuse, &self.lease) {
-            fuse.burn_until(lease.until().max(now + ABOUT));
+            fuse.burn_until(lease.until().max(now + LAST_MOMENT));
         }
     }
 

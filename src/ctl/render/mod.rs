@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use crate::control::{ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status};
+use crate::control::{ConstantsStatus, Counters, Grade, HandOverLatency, MemberStatus, Status};
 
 /// The most members that are listed; a larger ring is for programs (`--json`).
 const LISTED: usize = 100;
@@ -91,7 +91,16 @@ fn clients(status: &Status, out: &mut impl Write) -> io::Result<()> {
             .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
         let does = if client.holds { "holds" } else { "waits" };
         let since = short(client.since_ns);
-        writeln!(out, "  {does} for {since}, process {pid} {}", client.label)?;
+        let require = match client.require {
+            Some(Grade::Quorum) => ", requires quorum",
+            Some(Grade::View) => ", requires view",
+            Some(Grade::Alone) | None => "",
+        };
+        writeln!(
+            out,
+            "  {does} for {since}, process {pid} {}{require}",
+            client.label
+        )?;
     }
     Ok(())
 }

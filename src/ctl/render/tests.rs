@@ -1,5 +1,7 @@
 use super::{short, status};
-use crate::control::{ClientStatus, ConstantsStatus, Counters, MemberStatus, Status, TokenStatus};
+use crate::control::{
+    ClientStatus, ConstantsStatus, Counters, Grade, MemberStatus, Status, TokenStatus,
+};
 
 fn member(last: u8) -> MemberStatus {
     MemberStatus {
@@ -58,6 +60,7 @@ fn client(label: &str, holds: bool) -> ClientStatus {
         pid: Some(4711),
         holds,
         since_ns: 12_345_678,
+        require: (!holds).then_some(Grade::Quorum),
     }
 }
 
@@ -68,6 +71,7 @@ fn who_holds_the_token_here_and_who_waits_for_it_is_listed_in_order() {
         .map(|what| text.lines().position(|line| line.contains(what)));
     assert!(holds.is_some() && holds < waits, "{text}");
     assert!(text.contains("4711") && text.contains("backup") && text.contains("report"));
+    assert!(text.contains(", requires quorum"), "{text}");
     let mut nobody = example();
     nobody.clients.clear();
     assert!(!self::text(&nobody).contains("Clients"));

@@ -35,10 +35,9 @@ impl State {
 }
 
 /// How safe it is to rely on being the only one who holds the token, from the least to the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grade {
     /// Nobody is known to have confirmed the tenure.
-    #[default]
     Alone,
     /// All members that were heard lately have.
     View,
@@ -47,9 +46,6 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// Every grade, from the least to the most.
-    pub const ALL: [Self; 3] = [Self::Alone, Self::View, Self::Quorum];
-
     /// The name that users see.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -58,12 +54,6 @@ impl Grade {
             Self::View => "view",
             Self::Quorum => "quorum",
         }
-    }
-
-    /// The grade of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|grade| grade.name() == name)
     }
 }
 

@@ -293,9 +293,7 @@ impl Lab2 {
             Content::Leaving => Message::Leaving,
         }
     }
-}
 
-impl Lab2 {
     fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
         Message::Ping {
             digest: self.table.digest(),

@@ -4,6 +4,7 @@ use ring_codec::MacAddr;
 
 use super::outbox::Content;
 use super::role::{Role, Tenure};
+use super::timer::Timer;
 use super::{Lab2, Reason};
 
 impl Lab2 {
@@ -40,7 +41,7 @@ impl Lab2 {
             && self.once_a_period(from, |notes| &mut notes.refused)
         {
             self.hand_over_failed(offer);
-        } else if !paused && self.may_pass() && !self.timers.is_set(super::timer::Timer::Pass) {
+        } else if !paused && self.may_pass() && !self.timers.is_set(Timer::Pass) {
             self.settle_down();
         }
     }

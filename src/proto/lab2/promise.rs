@@ -8,7 +8,7 @@ use super::Lab2;
 use super::input::Envelope;
 use super::outbox::Content;
 use super::role::{Role, Tenure};
-use crate::proto::time::Instant;
+use crate::proto::time::{Instant, nanos};
 
 /// A promise to help nobody but this holder until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl Lab2 {
                     Content::Promise(lab2::Promise {
                         token,
                         beat,
-                        lasts: crate::proto::time::nanos(lasts),
+                        lasts: nanos(lasts),
                     }),
                 );
             }
