@@ -1,6 +1,7 @@
 //! Locks of real daemons, as programs on the machines hold them.
 
 mod client;
+mod ends;
 
 use std::fs;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -8,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use nix::sys::signal::Signal;
 use ring_segment::{Binaries, Daemon, Layout, Ring, Timing, binaries, trials};
 use serde_json::{Value, json};
 
@@ -18,28 +18,27 @@ const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// `ringctl run` has lost the token.
-const LOST: i32 = 75;
 
 fn main() -> ExitCode {
-    ring_segment::main(trials![
+    let mut tests = trials![
         a_command_runs_under_the_token_and_its_exit_code_is_handed_on,
         programs_on_three_machines_lose_no_update,
         two_hundred_clients_get_it_in_the_order_in_which_they_came,
         what_a_holder_wrote_survives_its_machine,
-        a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards,
-        a_stopped_daemon_ends_its_holders_work_before_another_begins,
-        a_planned_stop_waits_for_the_holder,
-        the_token_can_be_sent_to_a_member,
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
         clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
-        the_client_in_the_manual_works_and_ends_with_its_lock,
-    ])
+    ];
+    tests.extend(ends::tests());
+    ring_segment::main(tests)
 }
 
 fn form(count: usize) -> Result<Ring> {
+    form_with(count, HEARTBEAT)
+}
+
+fn form_with(count: usize, heartbeat: Duration) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, Timing::patient(HEARTBEAT), BINARIES)?;
+    let ring = Ring::start(segment, count, Timing::patient(heartbeat), BINARIES)?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -208,91 +207,6 @@ fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
     Ok(())
 }
 
-fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Result<()> {
-    let mut ring = form(2)?;
-    let mut run = ringctl(&ring.daemons[0], &["run", "--", "sleep", "1000"]).spawn()?;
-    wait_until_held(&ring.daemons[0])?;
-    ring.daemons[0].kill()?;
-    ensure!(wait_for(&mut run)? == Some(LOST));
-    ring.daemons[0].start()?;
-    ring.daemons[0].wait_for_status(PATIENCE, |status| {
-        status["state"] == "WAITER" || status["state"] == "OWNER"
-    })?;
-    ensure!(clients(&ring.daemons[0])?.is_empty(), "nobody holds it");
-    let mut next = connect(&ring.daemons[0])?;
-    next.lock("next")?;
-    next.hears("granted").map(drop)
-}
-
-/// The daemon of the holder is stopped: nobody renews the lease, and nobody says that it is over.
-fn a_stopped_daemon_ends_its_holders_work_before_another_begins() -> Result<()> {
-    let ring = form(3)?;
-    let folder = tempfile::tempdir()?;
-    let (ended, begun) = (folder.path().join("ended"), folder.path().join("begun"));
-    let clock = "date +%s.%N";
-    let work = format!(
-        "trap '{clock} > {}; exit 0' TERM; sleep 1000 & wait",
-        ended.display()
-    );
-    let mut run = ringctl(&ring.daemons[0], &["run", "--", "sh", "-c", &work]).spawn()?;
-    wait_until_held(&ring.daemons[0])?;
-    ring.daemons[0].signal(Signal::SIGSTOP)?;
-    let script = format!("{clock} > {}", begun.display());
-    let next = ringctl(
-        &ring.daemons[1],
-        &["run", "-w", "20", "--", "sh", "-c", &script],
-    )
-    .output()?;
-    ensure!(next.status.success(), "{next:?}");
-    ensure!(wait_for(&mut run)? == Some(LOST));
-    ring.daemons[0].signal(Signal::SIGCONT)?;
-    let time = |path| -> Result<f64> { Ok(fs::read_to_string(path)?.trim().parse()?) };
-    let (ended, begun) = (time(&ended)?, time(&begun)?);
-    ensure!(ended < begun, "ended at {ended}, the next began at {begun}");
-    Ok(())
-}
-
-fn a_planned_stop_waits_for_the_holder() -> Result<()> {
-    let mut ring = form(2)?;
-    let mut holder = connect(&ring.daemons[0])?;
-    holder.lock("holder")?;
-    holder.hears("granted")?;
-    let mut next = connect(&ring.daemons[1])?;
-    next.lock("next")?;
-    ring.daemons[0].signal(Signal::SIGTERM)?;
-    let lost = holder.hears("lost")?;
-    ensure!(lost["why"] == "shutdown", "{lost}");
-    holder.unlock()?;
-    next.hears("granted")?;
-    let status = ring.daemons[0].wait_exit(PATIENCE)?;
-    ensure!(status.success(), "{status}");
-    Ok(())
-}
-
-fn the_token_can_be_sent_to_a_member() -> Result<()> {
-    let ring = form(4)?;
-    let mut holder = connect(&ring.daemons[0])?;
-    holder.lock("holder")?;
-    holder.hears("granted")?;
-    let mac = ring.daemons[2].node().mac().to_string();
-    let mut watcher = connect(&ring.daemons[2])?;
-    watcher.say(&json!({"request": "watch"}))?;
-    watcher.hears("snapshot")?;
-    let stranger = ringctl(&ring.daemons[0], &["yield", "02:00:00:00:77:77"]).output()?;
-    ensure!(!stranger.status.success(), "{stranger:?}");
-    let output = ringctl(&ring.daemons[0], &["yield", &mac]).output()?;
-    ensure!(output.status.success(), "{output:?}");
-    let lost = holder.hears("lost")?;
-    ensure!(lost["why"] == "yield", "{lost}");
-    holder.unlock()?;
-    loop {
-        let event = watcher.hears("event")?;
-        if event["from"] == "WAITER" && event["state"] == "OWNER" {
-            return Ok(());
-        }
-    }
-}
-
 fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
@@ -357,30 +271,4 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
         worked.with_context(|| format!("after {grants} grants"))
     })?;
     ring.check()
-}
-
-/// As `docs/control.md` has it.
-fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
-    let ring = form(2)?;
-    let daemon = &ring.daemons[0];
-    let page = include_str!("../../docs/control.md");
-    let (_, rest) = page.split_once("```python\n").context("no client")?;
-    let (program, _) = rest.split_once("```").context("no end")?;
-    let start = |program: &str| {
-        let mut python = Command::new("python3");
-        python.args(["-c", program]).arg(daemon.control());
-        python.stdout(Stdio::piped()).spawn()
-    };
-    let output = start(program)
-        .context("cannot start python3: install it")?
-        .wait_with_output()?;
-    ensure!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout)?;
-    ensure!(said.starts_with("working under "), "{said}");
-    let mut long = start(&program.replace("time.sleep(1)", "time.sleep(1000)"))?;
-    wait_until_held(daemon)?;
-    let output = ringctl(daemon, &["yield"]).output()?;
-    ensure!(output.status.success(), "{output:?}");
-    ensure!(wait_for(&mut long)? == Some(LOST));
-    Ok(())
 }

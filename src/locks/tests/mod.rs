@@ -324,3 +324,28 @@ fn so_many_may_wait_and_no_more() {
     assert_eq!(rig.wants(9_999), [(9_999, crowded)]);
     assert_eq!(rig.locks.clients(rig.now).count(), MAX_WAITING);
 }
+
+#[test]
+fn a_yield_waits_until_the_token_may_be_granted() {
+    let mut rig = Rig::new();
+    rig.facts.state = State::Owner;
+    rig.locks.yield_to(None);
+    rig.settle();
+    assert_eq!(rig.commands, []);
+    rig.comes(7);
+    rig.settle();
+    assert_eq!(rig.commands, [Command::Yield(None)]);
+}
+
+#[test]
+fn a_yield_is_forgotten_where_the_token_is_gone_before() {
+    let mut rig = Rig::new();
+    rig.facts.state = State::Owner;
+    rig.locks.yield_to(None);
+    rig.settle();
+    rig.goes(State::Waiter);
+    rig.settle();
+    rig.comes(8);
+    rig.settle();
+    assert_eq!(rig.commands, [], "another token is not meant");
+}
