@@ -17,6 +17,8 @@ mod share;
 mod signals;
 mod state_file;
 mod status;
+mod surroundings;
+mod waiting;
 
 pub(crate) use duration::parse_duration;
 pub use error::Error;

@@ -5,7 +5,6 @@
 //! the control socket.
 
 use std::io;
-use std::os::fd::AsFd;
 
 use tracing::{debug, info, warn};
 
@@ -18,15 +17,16 @@ use super::server::Server;
 use super::service::{Answer, Service};
 use super::signals::{Signals, Wish};
 use super::state_file::{Found, StateFile};
-use super::status::status;
+use super::surroundings::{Audience, Surroundings};
+use super::waiting::{CONTROL, PACKETS, SIGNALS, WATCH, Waiting};
 use super::{Error, LogFormat, Options};
-use crate::control::{Reply, Snapshot, Status};
-use crate::driver::{Driver, Environment, Observe};
+use crate::control::{Reply, Snapshot};
+use crate::driver::Driver;
 use crate::observe::{Log, LogOutput, Observers, Tally};
 use crate::proto::LinkState;
-use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2};
+use crate::proto::lab2::{Command, Constants, Durable, Lab2};
 use crate::proto::time::{Instant, Now};
-use crate::sys::{Alarm, Interest, InterfaceLock, PacketSocket, Poller, clock, nice};
+use crate::sys::{InterfaceLock, clock, nice};
 
 /// The most steps of the interface that one turn takes.
 const STEPS: usize = 2;
@@ -39,12 +39,6 @@ const TIMER_SLACK: u32 = 1_000;
 /// The loop's nice value, where it may have one: an owner that waits for the CPU for longer than
 /// WAITER_TIMEOUT is replaced, though nothing is wrong with it or the network.
 const NICE: i32 = -10;
-
-const PACKETS: u64 = 0;
-const WATCH: u64 = 1;
-const SIGNALS: u64 = 2;
-const CONTROL: u64 = 3;
-const ALARM: u64 = 4;
 
 /// Runs a daemon until it was asked to shut down and has done so.
 ///
@@ -66,70 +60,17 @@ enum Leaving {
     Now,
 }
 
-/// What surrounds the machine.
-#[derive(Debug)]
-struct Surroundings {
-    attachment: Attachment,
-    store: StateFile,
-    audience: Audience,
-}
-
-impl Surroundings {
-    fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
-        let tally = &self.audience.observers.tally;
-        let clients = service.clients(now);
-        status(now.monotonic, machine, &mut self.attachment, tally, clients)
-    }
-
-    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
-        Environment {
-            link: self.attachment.socket(),
-            store: &mut self.store,
-            observer: &mut self.audience,
-        }
-    }
-}
-
-/// Everybody who sees what happens.
-#[derive(Debug)]
-struct Audience {
-    observers: Observers,
-    history: History,
-}
-
-impl Observe<Event> for Audience {
-    fn observe(&mut self, now: Now, event: &Event) {
-        self.observers.observe(now, event);
-        self.history.observe(now, event);
-    }
-}
-
-/// What a wait has found ready.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "four descriptors that know nothing of each other"
-)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Ready {
-    packets: bool,
-    watch: bool,
-    signals: bool,
-    control: bool,
-}
-
 /// All that runs. Dropped in this order: the last log lines come out last.
 #[derive(Debug)]
 struct Daemon {
     driver: Driver<Lab2>,
     around: Surroundings,
-    poller: Poller,
-    /// Ends a wait in time for the next deadline.
-    alarm: Alarm,
+    waiting: Waiting,
     signals: Signals,
     server: Server,
     service: Service,
     hooks: Hooks,
-    /// Whether the poller waits for the server.
+    /// Whether the server is waited for.
     server_awaited: bool,
     notifier: Notifier,
     housekeeping: Housekeeping,
@@ -147,12 +88,10 @@ impl Daemon {
         let (store, found) = StateFile::open(&options.state_dir, &options.interface)?;
         let server = Server::listen(&options.control_path())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
-        let poller = Poller::new().map_err(Error::system("make a poller"))?;
-        let alarm = Alarm::new().map_err(Error::system("make a timer"))?;
-        add(&poller, &alarm, ALARM)?;
-        add(&poller, attachment.watch(), WATCH)?;
-        add(&poller, &signals, SIGNALS)?;
-        add(&poller, server.poller(), CONTROL)?;
+        let waiting = Waiting::new()?;
+        waiting.add(attachment.watch(), WATCH)?;
+        waiting.add(&signals, SIGNALS)?;
+        waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let tally = Tally::new().map_err(io::Error::other);
         let audience = Audience {
@@ -185,8 +124,7 @@ impl Daemon {
                 store,
                 audience,
             },
-            poller,
-            alarm,
+            waiting,
             signals,
             server,
             service: Service::new(&options.interface),
@@ -247,7 +185,7 @@ impl Daemon {
     }
 
     fn turn(&mut self) -> Result<(), Error> {
-        let ready = self.wait()?;
+        let ready = self.waiting.wait(self.deadline())?;
         // Reading the clocks costs a hundredth of a hop: once a turn is enough.
         let now = clock::now();
         self.notice_lateness(now.monotonic);
@@ -268,8 +206,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until something is ready or due.
-    fn wait(&mut self) -> Result<Ready, Error> {
+    /// When something is due at the latest.
+    fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.driver.deadline(),
             self.server.deadline(),
@@ -278,22 +216,7 @@ impl Daemon {
             self.around.attachment.deadline(),
             self.give_up,
         ];
-        let deadline = deadlines.into_iter().flatten().min();
-        let set = self.alarm.by(deadline);
-        set.map_err(Error::system("set the timer"))?;
-        self.poller.wait(None).map_err(Error::system("wait"))?;
-        let mut ready = Ready::default();
-        for found in self.poller.ready() {
-            match found.key {
-                PACKETS => ready.packets = true,
-                WATCH => ready.watch = true,
-                SIGNALS => ready.signals = true,
-                CONTROL => ready.control = true,
-                ALARM => self.alarm.went_off(),
-                _ => {}
-            }
-        }
-        Ok(ready)
+        deadlines.into_iter().flatten().min()
     }
 
     /// So late that a member may have given this one up is worth saying.
@@ -331,7 +254,7 @@ impl Daemon {
             Step::Lost => LinkState::Down,
             Step::Opened(link) => {
                 if let Some(socket) = self.around.attachment.socket() {
-                    add(&self.poller, &*socket, PACKETS)?;
+                    self.waiting.add(&*socket, PACKETS)?;
                 }
                 link
             }
@@ -392,10 +315,9 @@ impl Daemon {
         if awaited != self.server_awaited {
             self.server_awaited = awaited;
             if awaited {
-                add(&self.poller, self.server.poller(), CONTROL)?;
+                self.waiting.add(self.server.poller(), CONTROL)?;
             } else {
-                let removed = self.poller.remove(self.server.poller());
-                removed.map_err(Error::system("leave the control socket alone"))?;
+                self.waiting.remove(self.server.poller())?;
             }
         }
         Ok(())
@@ -436,11 +358,6 @@ impl Daemon {
             self.notifier.update(now, self.driver.machine(), link_up);
         }
     }
-}
-
-fn add(poller: &Poller, fd: impl AsFd, key: u64) -> Result<(), Error> {
-    let added = poller.add(fd, key, Interest::Read);
-    added.map_err(Error::system("wait for a descriptor"))
 }
 
 fn durable(found: Found) -> Durable {

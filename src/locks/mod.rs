@@ -5,6 +5,7 @@
 //! becomes of it, and the machine what is wanted of it.
 
 mod client;
+mod facts;
 mod seek;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason
 use crate::proto::lab2::{Command, State};
 use crate::proto::time::Instant;
 use client::{Holder, Waiter};
+pub use facts::Facts;
 use seek::Seek;
 
 /// A client, by a number that never comes again.
@@ -37,38 +39,6 @@ pub struct Client {
 pub const MAX_WAITING: usize = 400;
 /// How long a holder has to end its work when somebody else decides that it ends.
 const NOTICE: Duration = Duration::from_secs(1);
-
-/// What the machine knows.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts {
-    /// The token, if it may be used here now.
-    pub token: Option<Token>,
-    /// Nobody else is granted the token before then.
-    pub lease_until: Instant,
-    /// How safe the token is, and until when.
-    pub grade: Grade,
-    /// When the grade ends unless it is confirmed again.
-    pub grade_until: Instant,
-    /// TAKE_TIMEOUT: how long an answer of the members may take.
-    pub take_timeout: Duration,
-    /// Another member has asked for the token.
-    pub others_want: bool,
-    /// The state.
-    pub state: State,
-    /// Frames can be sent.
-    pub link_up: bool,
-}
-
-impl Facts {
-    /// Until when the token is as safe as required; `None` if it is not.
-    fn safe_until(&self, required: Grade) -> Option<Instant> {
-        let until = match required {
-            Grade::Alone => self.lease_until,
-            Grade::View | Grade::Quorum => self.lease_until.min(self.grade_until),
-        };
-        (self.grade >= required).then_some(until)
-    }
-}
 
 /// The token is to go to another member.
 #[derive(Debug, Clone, Copy)]

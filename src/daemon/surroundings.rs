@@ -1,0 +1,53 @@
+//! What the daemon's machine has around it: an interface, a file, and those who see what happens.
+
+use super::attachment::Attachment;
+use super::history::History;
+use super::service::Service;
+use super::state_file::StateFile;
+use super::status::status;
+use crate::control::Status;
+use crate::driver::{Environment, Observe};
+use crate::observe::Observers;
+use crate::proto::lab2::{Event, Lab2};
+use crate::proto::time::Now;
+use crate::sys::PacketSocket;
+
+/// What surrounds the machine.
+#[derive(Debug)]
+pub struct Surroundings {
+    pub attachment: Attachment,
+    pub store: StateFile,
+    pub audience: Audience,
+}
+
+impl Surroundings {
+    /// What `ringctl status` shows.
+    pub fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
+        let tally = &self.audience.observers.tally;
+        let clients = service.clients(now);
+        status(now.monotonic, machine, &mut self.attachment, tally, clients)
+    }
+
+    /// What the machine's driver works with.
+    pub fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
+        Environment {
+            link: self.attachment.socket(),
+            store: &mut self.store,
+            observer: &mut self.audience,
+        }
+    }
+}
+
+/// Everybody who sees what happens.
+#[derive(Debug)]
+pub struct Audience {
+    pub observers: Observers,
+    pub history: History,
+}
+
+impl Observe<Event> for Audience {
+    fn observe(&mut self, now: Now, event: &Event) {
+        self.observers.observe(now, event);
+        self.history.observe(now, event);
+    }
+}

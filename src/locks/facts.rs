@@ -1,0 +1,41 @@
+//! What the machine knows that the queue has to know.
+
+use std::time::Duration;
+
+use ring_codec::lab2::Token;
+
+use crate::control::Grade;
+use crate::proto::lab2::State;
+use crate::proto::time::Instant;
+
+/// What the machine knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The token, if it may be used here now.
+    pub token: Option<Token>,
+    /// Nobody else is granted the token before then.
+    pub lease_until: Instant,
+    /// How safe the token is, and until when.
+    pub grade: Grade,
+    /// When the grade ends unless it is confirmed again.
+    pub grade_until: Instant,
+    /// TAKE_TIMEOUT: how long an answer of the members may take.
+    pub take_timeout: Duration,
+    /// Another member has asked for the token.
+    pub others_want: bool,
+    /// The state.
+    pub state: State,
+    /// Frames can be sent.
+    pub link_up: bool,
+}
+
+impl Facts {
+    /// Until when the token is as safe as required; `None` if it is not.
+    pub(super) fn safe_until(&self, required: Grade) -> Option<Instant> {
+        let until = match required {
+            Grade::Alone => self.lease_until,
+            Grade::View | Grade::Quorum => self.lease_until.min(self.grade_until),
+        };
+        (self.grade >= required).then_some(until)
+    }
+}
