@@ -51,7 +51,9 @@ struct Entry {
     grade: Grade,
 }
 
-/// Remembers events. Their numbers grow by one from 1 on.
+/// Remembers events. Their numbers grow by one, from the time of the daemon's start on, in
+/// microseconds since 1970: who asks for what follows a number of an earlier life is not given
+/// another's of this one.
 #[derive(Debug)]
 pub struct History {
     entries: VecDeque<Entry>,
@@ -65,10 +67,10 @@ pub struct History {
 
 impl History {
     /// Nothing has happened yet.
-    pub fn new() -> Self {
+    pub fn new(now: Now) -> Self {
         Self {
             entries: VecDeque::with_capacity(REMEMBERED),
-            latest: 0,
+            latest: now.wall / 1_000,
             state: State::Looser,
             token: None,
             owner: None,
@@ -76,7 +78,7 @@ impl History {
         }
     }
 
-    /// The number of the latest event; 0: none has happened.
+    /// The number of the latest event.
     pub const fn latest(&self) -> u64 {
         self.latest
     }
@@ -245,5 +247,32 @@ impl Entry {
         };
         event.clone_into(&mut message.event);
         message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::History;
+    use crate::proto::time::{Instant, Now};
+
+    fn started_at(seconds: u64) -> (History, Now) {
+        let now = Now {
+            monotonic: Instant::from_nanos(1),
+            wall: seconds * 1_000_000_000,
+        };
+        (History::new(now), now)
+    }
+
+    #[test]
+    fn a_number_of_an_earlier_life_is_none_of_this_one() {
+        let (mut earlier, then) = started_at(1_700_000_000);
+        let (mut this, now) = started_at(1_700_000_001);
+        for _ in 0..100 {
+            earlier.lock(then, "lock_granted", "backup", None);
+            this.lock(now, "lock_granted", "backup", None);
+        }
+        let next = earlier.latest() + 1;
+        assert!(earlier.has(next) && !this.has(next));
+        assert!(this.has(this.latest() - 99) && !this.has(this.latest() - 100));
     }
 }

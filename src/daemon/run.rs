@@ -99,7 +99,7 @@ impl Daemon {
                 tally: tally.map_err(Error::system("make the counters"))?,
                 log: Log::new(options.verbose),
             },
-            history: History::new(),
+            history: History::new(clock::now()),
         };
         let log = LogOutput::start(options.log_format == LogFormat::Json, options.verbose);
         let log = log

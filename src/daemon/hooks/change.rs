@@ -27,7 +27,7 @@ pub struct Change {
     pub number: u64,
     /// When it was: milliseconds since 1970.
     pub time_ms: u64,
-    /// One of [`event`]'s names, or another one of the control protocol's.
+    /// One of [`event`]'s names.
     pub event: &'static str,
     /// The state before.
     pub from: &'static str,
