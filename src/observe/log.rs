@@ -14,7 +14,7 @@ use super::RateLimit;
 use super::text::{drop_reason, reason};
 use super::words::{Hidden, Ip, Members, TokenId, TokenWords};
 use crate::driver::Observe;
-use crate::proto::lab2::{DropReason, Event, Reason, State};
+use crate::proto::lab2::{DropReason, Event, Grade, Reason, State};
 use crate::proto::time::{Instant, Now};
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
@@ -136,6 +136,18 @@ impl Log {
         }
     }
 
+    /// In a ring that rotates a grade comes and goes with the turns.
+    fn grade_changed(&mut self, now: Instant, grade: Grade, token: Token) {
+        if let Some(hidden) = self.admit_turn(now, false) {
+            let (grade, words) = (grade.name(), TokenWords(Some(token)));
+            let token = TokenId(token);
+            info!(
+                event = "grade_changed", grade, %token,
+                "the token is held at grade {grade}; {words}{hidden}"
+            );
+        }
+    }
+
     fn hand_over_failed(&mut self, now: Instant, to: MacAddr, in_a_row: u32, minted: Token) {
         self.known = Some(minted);
         if let Some(hidden) = self.admit(now) {
@@ -213,15 +225,7 @@ impl Observe<Event> for Log {
                 self.state_changed(now, from, to, reason);
             }
             Event::OwnerChanged { owner, token } => self.owner_changed(now, owner, token),
-            Event::GradeChanged { grade, .. } => {
-                if self.verbose {
-                    let grade = grade.name();
-                    debug!(
-                        event = "grade_changed",
-                        grade, "the token is held at grade {grade}"
-                    );
-                }
-            }
+            Event::GradeChanged { grade, token } => self.grade_changed(now, grade, token),
             Event::HandedOver { to, latency } => {
                 if self.verbose {
                     let latency_ns = crate::proto::time::nanos(latency);
