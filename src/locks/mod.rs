@@ -304,8 +304,8 @@ impl Locks {
         if facts.token != Some(holder.token) && holder.ends_by.is_none() {
             let why = Self::loss(facts);
             let until = match why {
-                // Its new holder has it already, unless that must be as safe as this one was.
-                LossReason::StrongerToken if holder.require == Grade::Alone => now,
+                // Its new holder has it already, unless that must have a quorum as this one had.
+                LossReason::StrongerToken if holder.require < Grade::Quorum => now,
                 _ => holder.until,
             };
             holder.ends_by = Some(until);
