@@ -106,8 +106,9 @@ pub struct Options {
 
     /// How many members the ring has, for the grade quorum: more than half of them.
     ///
-    /// All members must be told the same. Without it the members that this one has heard of since it was
-    /// started count: halves of a segment that was cut before they ever met each have a quorum then.
+    /// All members must be told the same. If this one has heard more since it was started, those count.
+    /// Without it all members that it has heard of since then do: halves of a segment that was cut before
+    /// they ever met, or of which one was started anew since, each have a quorum then.
     #[arg(long, value_name = "COUNT")]
     pub expect: Option<usize>,
 

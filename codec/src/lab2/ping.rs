@@ -124,7 +124,7 @@ pub struct Promise {
     pub token: Token,
     /// The number of the TOKEN_IS_HERE that it answers.
     pub beat: u32,
-    /// For how long after that was sent it holds, in nanoseconds of the author's clock.
+    /// For how long after its author has read that it holds, in nanoseconds of the author's clock.
     pub lasts: u64,
 }
 

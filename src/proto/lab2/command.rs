@@ -10,7 +10,8 @@ pub enum Command {
     /// The work is done, or given up: the token may go on.
     WorkDone,
     /// Ask the members to confirm the tenure at once; nothing if the node is no OWNER, passes the token
-    /// on already, or has asked within TAKE_TIMEOUT.
+    /// on already, has asked within TAKE_TIMEOUT, or may not ask because it still owes somebody its
+    /// help.
     Confirm,
     /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
     SetData(Vec<u8>),

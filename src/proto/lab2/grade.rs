@@ -40,7 +40,7 @@ pub(super) struct Support {
     pub(super) until: Instant,
     /// How many members made up the ring then.
     pub(super) roster: usize,
-    /// To find the latest time that a majority has promised without allocating.
+    /// To find the latest time that a majority has promised: room that is kept.
     pub(super) ends: Vec<Instant>,
 }
 
@@ -110,9 +110,22 @@ fn place(beat: u32) -> usize {
 }
 
 impl Lab2 {
-    /// How many members make up the ring: as many as are expected, or are known if those are more.
+    /// How many members make up the ring: as many as are expected, or have been heard if those are
+    /// more; all that are known if nothing is expected. Tables keep members that are gone, and who
+    /// is told of them learns them anew.
     pub(super) fn roster(&self) -> usize {
-        self.table.len().max(self.constants.expect.unwrap_or(0))
+        let known = self.table.len();
+        match self.constants.expect {
+            Some(expected) if known > expected => expected.max(self.heard_members()),
+            Some(expected) => expected,
+            None => known,
+        }
+    }
+
+    /// This node, and those of whom a frame has come since it was started.
+    fn heard_members(&self) -> usize {
+        let others = self.table.peers().iter();
+        1 + others.filter(|peer| peer.last_seen().is_some()).count()
     }
 
     /// Of how many heartbeats a member of a ring of `members` answers one.
@@ -156,8 +169,12 @@ impl Lab2 {
             .add(from, left_at + lasts / MARGIN * (MARGIN - 1));
         if self.support.grade != Grade::Quorum || !self.is_large() {
             self.review_grade();
-        } else if !self.timers.is_set(Timer::Grade) {
-            self.timer_in(Timer::Grade, self.constants.heartbeat / 4);
+        } else {
+            // Once for many promises.
+            let soon = self.now.monotonic + self.constants.heartbeat / 4;
+            let due = self.timers.due(Timer::Grade);
+            self.timers
+                .set(Timer::Grade, due.map_or(soon, |due| due.min(soon)));
         }
     }
 
@@ -240,8 +257,8 @@ impl Lab2 {
         }
     }
 
-    /// Asks the members to confirm the tenure now, instead of at the next heartbeat; not again
-    /// within TAKE_TIMEOUT.
+    /// Asks the members to confirm the tenure now, instead of at the next heartbeat, if it may ask;
+    /// not again within TAKE_TIMEOUT.
     pub(super) fn ask_to_confirm(&mut self) {
         let Role::Owner(Tenure {
             token, offer: None, ..
@@ -249,6 +266,10 @@ impl Lab2 {
         else {
             return;
         };
+        if !self.may_vote_for(token, self.me(), self.roster()) {
+            // Nobody promises anything for that.
+            return;
+        }
         let last = self.support.next_beat.wrapping_sub(1);
         let asked = if self.support.token == Some(token) {
             self.support.left_at(last)

@@ -63,6 +63,10 @@ impl Lab2 {
             // Nobody answers there any more.
             old.penalty.leave();
         }
+        if self.mac.is_some_and(|old| old != mac) {
+            // Under its old address it may have promised something: it is not to be counted twice.
+            self.started = Some(self.now.monotonic);
+        }
         self.mac = Some(mac);
         if let Inserted::New(_) = self.table.insert_own(mac) {
             self.event(Event::MemberAdded {

@@ -10,6 +10,9 @@ use super::outbox::Content;
 use super::role::{Role, Tenure};
 use crate::proto::time::{Instant, nanos};
 
+/// So many members any ring may turn out to have a quarter of.
+const FEW: usize = 256;
+
 /// A promise to help nobody but this holder until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Promise {
@@ -41,8 +44,7 @@ impl Lab2 {
         if !envelope.broadcast || !heard || self.replies_left == 0 {
             return false;
         }
-        let bound = u32::try_from(self.constants.max_members).unwrap_or(u32::MAX);
-        let members = self.roster().max(digest.size.min(bound) as usize);
+        let members = self.believed_size(digest);
         let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
         let number = beat.unwrap_or(0);
         if !number
@@ -54,11 +56,7 @@ impl Lab2 {
         match beat {
             Some(beat) if self.may_vote_for(token, envelope.from, members) => {
                 let lasts = self.promise_lasts(members);
-                self.promise = Some(Promise {
-                    token,
-                    holder: envelope.from,
-                    until: self.now.monotonic + lasts,
-                });
+                self.promise(token, envelope.from, self.now.monotonic + lasts);
                 self.send(
                     envelope.from,
                     Content::Promise(lab2::Promise {
@@ -79,6 +77,26 @@ impl Lab2 {
             peer.owed_ping = false;
         }
         true
+    }
+
+    /// How many members a heartbeat's ring has. One that says far more than this node knows of does
+    /// not bind it for as long as so many would.
+    fn believed_size(&self, digest: Digest) -> usize {
+        let roster = self.roster();
+        let bound = FEW.max(roster).saturating_mul(4);
+        roster.max((digest.size as usize).min(bound))
+    }
+
+    /// A promise is kept for as long as any of those to the same holder lasts.
+    fn promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
+        let same = |it: &Promise| it.token == token && it.holder == holder;
+        let before = self.promise.filter(same).map(|promise| promise.until);
+        let until = before.map_or(until, |before| before.max(until));
+        self.promise = Some(Promise {
+            token,
+            holder,
+            until,
+        });
     }
 
     /// Whether this node may help the holder of a token in a ring of `members`: it has promised
@@ -113,13 +131,10 @@ impl Lab2 {
             return;
         }
         let now = self.now.monotonic;
-        let end = self.support.votes.iter().map(|vote| vote.until).max();
+        let votes = self.support.votes.iter().map(|vote| vote.until);
+        let end = votes.chain([self.support.until]).max();
         if let Some(until) = end.filter(|&end| end > now) {
-            self.promise = Some(Promise {
-                token,
-                holder: me,
-                until,
-            });
+            self.promise(token, me, until);
         }
     }
 }

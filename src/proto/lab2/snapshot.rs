@@ -198,7 +198,7 @@ impl Writer {
             noted,
         } = peer;
         (penalty, wants, owed_ping, has_none, paused, noted).hash(self);
-        self.within(peer.last_seen(), patience);
+        self.age_up_to(peer.last_seen(), patience);
     }
 
     fn notes(&mut self, notes: &Notes, heartbeat: Duration, patience: Duration) {

@@ -29,6 +29,7 @@ mod owner;
 mod passing;
 mod pause;
 mod penalties;
+mod promising;
 mod rivals;
 mod sending;
 mod shutdown;
