@@ -12,7 +12,7 @@ use super::queue::What;
 use super::segment::{Segment, Weather, claim};
 use super::settings::FaultKind;
 use super::subject::Subject;
-use super::words::{ip, mac};
+use super::words::{CARDS, card, ip};
 use super::world::{World, id};
 use crate::proto::lab2::{Command, Constants};
 
@@ -130,7 +130,7 @@ impl<M: Subject> World<M> {
                     0 => NO_IP,
                     _ => ip(node, number),
                 };
-                self.link_up(node);
+                self.look_at_link(node);
             }
             Fault::Yield { node, to } => {
                 self.met(FaultKind::Yield);
@@ -142,6 +142,15 @@ impl<M: Subject> World<M> {
                 self.command(node, Command::Pause(true));
             }
             Fault::HoldAgain { node } => self.command(node, Command::Pause(false)),
+            Fault::Unplug { node } => {
+                self.met(FaultKind::Link);
+                self.plug(node, false);
+            }
+            Fault::Plug { node } => self.plug(node, true),
+            Fault::Card { node, card } => {
+                self.met(FaultKind::Card);
+                self.change_card(node, card);
+            }
             _ => {}
         }
     }
@@ -161,7 +170,7 @@ impl<M: Subject> World<M> {
         };
         self.go_on(at);
         if missed.moved {
-            self.link_up(at);
+            self.look_at_link(at);
         }
         if missed.done {
             self.nodes[at].job = None;
@@ -185,8 +194,10 @@ impl<M: Subject> World<M> {
         // if the clocks are right, by the clock floor of what it generates.
         node.last_held = None;
         node.down_until = self.now + FORGETTING;
-        // While it has another's address it forgets what it did under its own as well.
-        self.books.checks.exempt.forget(mac(at));
+        // It forgets what it did under whatever address.
+        for number in 0..CARDS {
+            self.books.checks.exempt.forget(card(at, number));
+        }
         self.books.checks.exempt.forget(self.nodes[at].mac);
     }
 
@@ -231,8 +242,32 @@ impl<M: Subject> World<M> {
         self.met(FaultKind::Twin);
         self.part_twin(at);
         self.segment.twins.push((at, of));
-        self.books.checks.exempt.share(mac(of));
-        self.change_mac(at, mac(of));
+        let shared = self.own_mac(of);
+        self.books.checks.exempt.share(shared);
+        self.change_mac(at, shared);
+    }
+
+    /// The address of the node's own network card.
+    fn own_mac(&self, at: usize) -> MacAddr {
+        card(at, self.nodes[at].card)
+    }
+
+    /// What has shared the old address, or is shared with it, does so no more.
+    fn change_card(&mut self, at: usize, card: u8) {
+        let with = |&(twin, of): &(usize, usize)| (of == at).then_some(twin);
+        let twins: Vec<_> = self.segment.twins.iter().filter_map(with).collect();
+        for twin in twins.into_iter().chain([at]) {
+            self.part_twin(twin);
+        }
+        self.nodes[at].card = card;
+        self.change_mac(at, self.own_mac(at));
+    }
+
+    fn plug(&mut self, at: usize, plugged: bool) {
+        if self.nodes[at].unplugged == plugged {
+            self.nodes[at].unplugged = !plugged;
+            self.look_at_link(at);
+        }
     }
 
     fn part_twin(&mut self, at: usize) {
@@ -240,13 +275,13 @@ impl<M: Subject> World<M> {
         self.segment.twins.retain(|&(twin, _)| twin != at);
         if self.segment.twins.len() < before {
             self.void_promises_from(self.now);
-            self.change_mac(at, mac(at));
+            self.change_mac(at, self.own_mac(at));
         }
     }
 
     fn change_mac(&mut self, at: usize, mac: MacAddr) {
         self.nodes[at].mac = mac;
-        self.link_up(at);
+        self.look_at_link(at);
     }
 
     /// Frames that were captured earlier are sent again as they are.
@@ -285,6 +320,7 @@ impl<M: Subject> World<M> {
             self.nodes[at].slow = 0;
             self.resume(at);
             self.part_twin(at);
+            self.plug(at, true);
             self.command(at, Command::Pause(false));
             if self.nodes[at].leaving {
                 self.kill(at);

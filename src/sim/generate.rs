@@ -3,6 +3,7 @@
 use super::plan::{Action, Fault, Schedule, usual_take_attempts, usual_take_timeout};
 use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
+use super::words::CARDS;
 use crate::proto::time::nanos;
 
 const MS: u64 = 1_000;
@@ -155,6 +156,17 @@ impl Maker {
                 let end = at + self.lasting(10 * MS, 8 * SECOND);
                 self.at(at, Fault::HoldOff { node });
                 self.at(end, Fault::HoldAgain { node });
+            }
+            FaultKind::Link => {
+                let node = self.node();
+                let end = at + self.lasting(MS, 8 * SECOND);
+                self.at(at, Fault::Unplug { node });
+                self.at(end, Fault::Plug { node });
+            }
+            FaultKind::Card => {
+                let node = self.node();
+                let card = u8::try_from(self.rng.below(CARDS.into())).unwrap_or(0);
+                self.at(at, Fault::Card { node, card });
             }
             FaultKind::Address => {
                 let (node, ip) = (self.node(), self.few(6));

@@ -76,7 +76,7 @@ impl<M: Subject> World<M> {
         let machine = M::start(Constants::clone(&node.constants), node.durable.get());
         let batches = (ReceiveBatch::of(RECEIVE), TransmitBatch::of(TRANSMIT));
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
-        self.link_up(at);
+        self.look_at_link(at);
     }
 
     /// Starts all nodes at once.
@@ -86,15 +86,21 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// The node's link is up, with whatever addresses it has now. A process that stands still sees
-    /// that when it goes on, a dead one when it starts.
-    pub(super) fn link_up(&mut self, at: usize) {
-        let Node { mac, ip, .. } = self.nodes[at];
+    /// The node's link is up, with whatever addresses it has now, or down. A process that stands still
+    /// sees that when it goes on, a dead one when it starts.
+    pub(super) fn look_at_link(&mut self, at: usize) {
+        let Node {
+            mac, ip, unplugged, ..
+        } = self.nodes[at];
         if let Some(missed) = &mut self.nodes[at].paused {
             missed.moved = true;
             return;
         }
-        let state = LinkState::Up { mac, ip, mtu: MTU };
+        let state = if unplugged {
+            LinkState::Down
+        } else {
+            LinkState::Up { mac, ip, mtu: MTU }
+        };
         self.input(at, |driver, now, surroundings| {
             driver.link_changed(now, state, surroundings);
         });

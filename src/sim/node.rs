@@ -55,6 +55,10 @@ pub(super) struct Missed {
 /// One machine with its place on the segment.
 pub(super) struct Node<M> {
     pub(super) mac: MacAddr,
+    /// The number of its network card.
+    pub(super) card: u8,
+    /// It has no link.
+    pub(super) unplugged: bool,
     pub(super) ip: [u8; 16],
     /// `None`: the process is dead.
     pub(super) driver: Option<Driver<M>>,
@@ -96,6 +100,8 @@ impl<M> Node<M> {
     pub(super) fn new(mac: MacAddr, ip: [u8; 16], epoch: u64, constants: Rc<Constants>) -> Self {
         Self {
             mac,
+            card: 0,
+            unplugged: false,
             ip,
             driver: None,
             durable: Cell::new(BLANK),

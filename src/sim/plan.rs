@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::settings::FaultKind;
+use super::words::CARDS;
 use crate::proto::lab2::Constants;
 use crate::proto::time::nanos;
 
@@ -200,6 +201,12 @@ pub enum Fault {
     HoldOff { node: usize },
     /// It may own again.
     HoldAgain { node: usize },
+    /// The node's link goes down.
+    Unplug { node: usize },
+    /// It is up again.
+    Plug { node: usize },
+    /// The node gets the MAC address of its network card of this number; it began with number 0.
+    Card { node: usize, card: u8 },
 }
 
 impl Fault {
@@ -229,6 +236,8 @@ impl Fault {
             Self::Address { .. } => FaultKind::Address,
             Self::Yield { .. } => FaultKind::Yield,
             Self::HoldOff { .. } | Self::HoldAgain { .. } => FaultKind::HoldOff,
+            Self::Unplug { .. } | Self::Plug { .. } => FaultKind::Link,
+            Self::Card { .. } => FaultKind::Card,
         }
     }
 
@@ -246,6 +255,7 @@ impl Fault {
             Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
             Self::Want { work_us, .. } => work_us <= MAX_SPAN_US,
             Self::Constants { percent, .. } => (1..=10_000).contains(&percent),
+            Self::Card { card, .. } => card < CARDS,
             _ => true,
         }
     }
@@ -289,6 +299,9 @@ impl Fault {
             | Self::Leave { node }
             | Self::HoldOff { node }
             | Self::HoldAgain { node }
+            | Self::Unplug { node }
+            | Self::Plug { node }
+            | Self::Card { node, .. }
             | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }

@@ -92,6 +92,9 @@ impl<M: Subject> World<M> {
         leaves: u64,
     ) {
         self.note_sent(from, &bytes, to, kind, leaves);
+        if from.is_some_and(|at| self.nodes[at].unplugged) {
+            return;
+        }
         let due = self.arrival(from, leaves);
         if to == MacAddr::BROADCAST {
             self.send_to_all(from, bytes, due);

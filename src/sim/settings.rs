@@ -74,6 +74,8 @@ kinds! {
     Address "address" "Nodes get another ip address.",
     Yield "yield" "Owners are told to hand the token over, whatever their work.",
     HoldOff "hold-off" "Nodes are told to own nothing for a while: maintenance.",
+    Link "link" "A node has no link for a while.",
+    Card "card" "A node gets another MAC address for good: another network card.",
 }
 
 /// A set of kinds.

@@ -3,20 +3,35 @@
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message, Token};
 
-/// The address of node `at`.
+/// So many network cards a node may have in turn.
+pub(super) const CARDS: u8 = 8;
+
+/// The address that node `at` has from the beginning.
 #[must_use]
 pub fn mac(at: usize) -> MacAddr {
-    let [.., high, low] = at.to_be_bytes();
-    MacAddr([2, 0, 0, 0, high, low])
+    card(at, 0)
 }
 
-/// The node that has this address from the beginning, if it is of that form.
+/// The address of one of the network cards of node `at`.
+pub(super) fn card(at: usize, number: u8) -> MacAddr {
+    let [.., high, low] = at.to_be_bytes();
+    MacAddr([2, number, 0, 0, high, low])
+}
+
+/// The node whose address this is, or was, and the number of the card.
+fn place(mac: MacAddr) -> Option<(usize, u8)> {
+    match mac.0 {
+        [2, number @ 0..CARDS, 0, 0, high, low] => {
+            Some((usize::from(u16::from_be_bytes([high, low])), number))
+        }
+        _ => None,
+    }
+}
+
+/// The node whose address this is, or was, if it is of that form.
 #[must_use]
 pub fn node_of(mac: MacAddr) -> Option<usize> {
-    let [2, 0, 0, 0, high, low] = mac.0 else {
-        return None;
-    };
-    Some(usize::from(u16::from_be_bytes([high, low])))
+    place(mac).map(|(at, _)| at)
 }
 
 /// An ip of node `at`: its first, or another of its `number`; 10.x.x.x as the protocol carries it.
@@ -30,8 +45,9 @@ pub(super) fn ip(at: usize, number: u8) -> [u8; 16] {
 /// A node's or another station's name.
 #[must_use]
 pub fn name(mac: MacAddr) -> String {
-    match node_of(mac) {
-        Some(at) => format!("n{at}"),
+    match place(mac) {
+        Some((at, 0)) => format!("n{at}"),
+        Some((at, card)) => format!("n{at}.{card}"),
         None if mac == MacAddr::BROADCAST => "all".into(),
         None => mac.to_string(),
     }

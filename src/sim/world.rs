@@ -203,7 +203,7 @@ impl<M: Subject> World<M> {
     fn deliver(&mut self, to: usize, bytes: Bytes) {
         let now = self.now;
         let node = &mut self.nodes[to];
-        if node.driver.is_none() {
+        if node.driver.is_none() || node.unplugged {
             return;
         }
         if node.inbox.len() >= QUEUE {
