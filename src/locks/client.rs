@@ -63,31 +63,24 @@ impl Waiter {
 /// The client that has the token.
 #[derive(Debug)]
 pub(super) struct Holder {
-    pub(super) client: ClientId,
-    pid: Option<i32>,
-    pub(super) label: String,
+    /// What it has waited with.
+    pub(super) asked: Waiter,
+    /// Since when it has it.
     since: Instant,
     pub(super) token: Token,
     /// What it was told last: nobody else is granted the token before.
     pub(super) until: Instant,
-    max_hold: Option<Duration>,
-    /// How safe the token must stay.
-    pub(super) require: Grade,
     /// It was told that its work must have ended by then.
     pub(super) ends_by: Option<Instant>,
 }
 
 impl Holder {
-    pub(super) fn new(now: Instant, waiter: Waiter, token: Token, until: Instant) -> Self {
+    pub(super) const fn new(now: Instant, asked: Waiter, token: Token, until: Instant) -> Self {
         Self {
-            client: waiter.client,
-            pid: waiter.pid,
-            label: waiter.label,
+            asked,
             since: now,
             token,
             until,
-            max_hold: waiter.max_hold,
-            require: waiter.require,
             ends_by: None,
         }
     }
@@ -111,7 +104,7 @@ impl Holder {
 
     /// When it is told of its end, and its end.
     fn warn_at(&self) -> Option<(Instant, Instant)> {
-        let max_hold = self.max_hold?;
+        let max_hold = self.asked.max_hold?;
         let warning = WARNING.min(max_hold / 4);
         let end = self.since + max_hold;
         Some((self.since + max_hold.saturating_sub(warning), end))
@@ -119,11 +112,9 @@ impl Holder {
 
     pub(super) fn status(&self, now: Instant) -> ClientStatus {
         ClientStatus {
-            label: self.label.clone(),
-            pid: self.pid,
             holds: true,
             since_ns: nanos(now.since(self.since)),
-            require: (self.require > Grade::Alone).then_some(self.require),
+            ..self.asked.status(now)
         }
     }
 }

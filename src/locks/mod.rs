@@ -157,7 +157,7 @@ impl Locks {
     pub fn holds(&self, client: ClientId) -> bool {
         self.holder
             .as_ref()
-            .is_some_and(|holder| holder.client == client)
+            .is_some_and(|holder| holder.asked.client == client)
     }
 
     /// The token that is held here.
@@ -300,16 +300,16 @@ impl Locks {
         let Some(holder) = &mut self.holder else {
             return;
         };
-        let client = holder.client;
+        let client = holder.asked.client;
         if facts.token != Some(holder.token) && holder.ends_by.is_none() {
             let why = Self::loss(facts);
             let until = match why {
                 // Its new holder has it already, unless that must have a quorum as this one had.
-                LossReason::StrongerToken if holder.require < Grade::Quorum => now,
+                LossReason::StrongerToken if holder.asked.require < Grade::Quorum => now,
                 _ => holder.until,
             };
             holder.ends_by = Some(until);
-            tell(client, &holder.label, Notice::Lost { why, until });
+            tell(client, &holder.asked.label, Notice::Lost { why, until });
         }
         if holder.ends_by.is_some() {
             if holder.gone_at() <= Some(now) {
@@ -317,7 +317,7 @@ impl Locks {
             }
             return;
         }
-        let safe_until = facts.safe_until(holder.require);
+        let safe_until = facts.safe_until(holder.asked.require);
         let ending = if standing == Standing::Leaving {
             Some((LossReason::Shutdown, now + NOTICE))
         } else if yielding {
@@ -334,12 +334,12 @@ impl Locks {
         if let Some((why, until)) = ending {
             let until = until.min(safe_until.unwrap_or(holder.until).max(now));
             holder.ends_by = Some(until);
-            tell(client, &holder.label, Notice::Lost { why, until });
+            tell(client, &holder.asked.label, Notice::Lost { why, until });
         } else if let Some(until) = safe_until.filter(|&until| until > holder.until) {
             holder.until = until;
             tell(
                 client,
-                &holder.label,
+                &holder.asked.label,
                 Notice::Renewed {
                     until: holder.until,
                 },
