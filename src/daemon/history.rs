@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-use super::hooks::{Change, event};
+use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;

@@ -13,7 +13,6 @@ use super::checks::Checks;
 use super::clock::Clock;
 use super::outcome::{Rule, Stats};
 use super::queue::Bytes;
-use super::quorum::Claim;
 use super::record::Record;
 use super::rng::Rng;
 use super::settings::FaultKind;
@@ -50,6 +49,14 @@ pub(super) struct Missed {
     pub(super) done: bool,
     /// The interface's addresses changed.
     pub(super) moved: bool,
+}
+
+/// What an application was told of a quorum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) token: Token,
+    /// By the node's clock.
+    pub(super) until: Instant,
 }
 
 /// One machine with its place on the segment.

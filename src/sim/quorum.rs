@@ -6,22 +6,15 @@
 
 use ring_codec::lab2::Token;
 
+use super::node::Claim;
 use super::outcome::Rule;
 use super::subject::Subject;
 use super::words::show;
 use super::world::World;
-use crate::proto::time::{Instant, nanos};
+use crate::proto::time::nanos;
 
 /// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
 const SLOWEST: u64 = 4;
-
-/// What an application was told.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
-    token: Token,
-    /// By the node's clock.
-    until: Instant,
-}
 
 impl<M: Subject> World<M> {
     /// Looks at what a node tells its application now.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::change::Change;
 use super::queue::Queue;
+use crate::daemon::change::Change;
 use crate::sys::Poller;
 
 /// How long a hook that runs when the daemon ends may take until its end, and then how long those

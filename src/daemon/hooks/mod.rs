@@ -3,7 +3,6 @@
 //! The loop leaves changes in a [`Mailbox`], which it never waits for; a thread of its own takes
 //! them from there, one at a time, and runs the hooks. Whatever those do, the loop goes on.
 
-mod change;
 mod directory;
 mod mailbox;
 mod output;
@@ -24,7 +23,7 @@ use mailbox::Mailbox;
 use queue::Queue;
 use runner::{Runner, Settings};
 
-pub use change::{Change, event};
+use super::change::{self, Change, event};
 
 /// How soon the mailbox is tried again that the thread was just at.
 const AGAIN: Duration = Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::change::Change;
+use crate::daemon::change::Change;
 
 /// The most that wait. Hooks that cannot keep up are better told how things are than how they
 /// were.
@@ -48,8 +48,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::change::{Change, event};
     use super::{Queue, WAITING};
+    use crate::daemon::change::{Change, event};
 
     const STATES: [&str; 3] = ["LOOSER", "WAITER", "OWNER"];
 

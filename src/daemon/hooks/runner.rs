@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use tracing::{debug, info, warn};
 
-use super::change::Change;
 use super::directory;
 use super::mailbox::Mailbox;
 use super::process::{self, End};
+use crate::daemon::change::Change;
 use crate::observe::RateLimit;
 use crate::sys::{Interest, Poller, clock, nice};
 

@@ -8,7 +8,7 @@ use ring_codec::lab2::{self, Frame, Message, NO_IP, Token};
 
 use super::grade::Support;
 use super::known::Known;
-use super::outbox::{Content, Outbox, Outgoing};
+use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
 use super::role::Role;
 use super::sweep::Sweep;
@@ -101,9 +101,6 @@ pub(super) enum Shutdown {
     Leaving,
     Finished,
 }
-
-/// Frames that one received frame is answered with at the most (`docs/protocol.md`, section 5).
-pub(super) const MAX_REPLIES: usize = 2;
 
 impl Lab2 {
     /// A machine whose link is down, with what an earlier run has stored.

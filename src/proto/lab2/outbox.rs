@@ -8,6 +8,9 @@ use ring_codec::lab2::{Kind, Promise, Token};
 use super::Reason;
 use crate::proto::Ticket;
 
+/// Frames that one received frame is answered with at the most (`docs/protocol.md`, section 5).
+pub(super) const MAX_REPLIES: usize = 2;
+
 /// A frame to send. What it carries beyond this is read from the machine when it is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Outgoing {

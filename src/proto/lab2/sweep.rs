@@ -6,8 +6,8 @@ use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member};
 
 use super::Lab2;
 use super::input::Envelope;
-use super::machine::MAX_REPLIES;
 use super::outbox::Content;
+use super::outbox::MAX_REPLIES;
 use super::role::Role;
 use super::timer::Timer;
 use crate::proto::time::Instant;
