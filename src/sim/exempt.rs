@@ -86,9 +86,11 @@ impl Exemptions {
         self.void_until = self.void_until.max(until);
     }
 
-    /// Whether two nodes may have a quorum at `now`.
-    pub(super) const fn quorum(&self, now: u64) -> bool {
-        now < self.void_until
+    /// Whether two nodes may have a quorum at `now`, for these tokens. A promise ends when its chain is
+    /// heard of elsewhere, which says nothing of a chain that is, or was, at two places.
+    pub(super) fn quorum(&self, now: u64, one: &Token, other: &Token) -> bool {
+        let tainted = |token| self.tainted.contains(&chain(token));
+        now < self.void_until || tainted(one) || tainted(other)
     }
 
     /// A node that shares its address holds this token.
