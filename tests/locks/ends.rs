@@ -12,11 +12,9 @@ use ring_segment::{Daemon, Ring, Timing, Trial, trials};
 use serde_json::{Value, json};
 
 use crate::{
-    HEARTBEAT, PATIENCE, clients, connect, form, form_with, ringctl, wait_for, wait_until_held,
+    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, wait_for,
+    wait_until_held,
 };
-
-/// `ringctl run` has lost the token.
-const LOST: i32 = 75;
 
 pub fn tests() -> Vec<Trial> {
     trials![

@@ -1,7 +1,15 @@
 //! Locks of real daemons, as programs on the machines hold them.
 
 mod client;
+mod crashes;
 mod ends;
+// It was written for `ringctl` and a daemon that is none; not all of it is of use here.
+#[expect(dead_code, reason = "shared with the tests of ringctl alone")]
+#[path = "../ringctl/limit.rs"]
+mod limit;
+mod program;
+mod scene;
+mod signals;
 
 use std::fs;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -18,6 +26,8 @@ const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The exit code of a `ringctl` that has lost the token.
+const LOST: i32 = 75;
 
 fn main() -> ExitCode {
     let mut tests = trials![
@@ -29,6 +39,8 @@ fn main() -> ExitCode {
         clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
     ];
     tests.extend(ends::tests());
+    tests.extend(signals::tests());
+    tests.extend(crashes::tests());
     ring_segment::main(tests)
 }
 
@@ -47,9 +59,12 @@ fn connect(daemon: &Daemon) -> Result<Client> {
     Client::connect(&daemon.control())
 }
 
-/// `ringctl` with its arguments, for a daemon.
+/// `ringctl` with its arguments, for a daemon. It hears all signals: who starts the tests may ignore
+/// some, as shells do with those of the keyboard for what is in the background, and what is ignored
+/// is inherited.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
-    let mut command = Command::new(BINARIES.ringctl);
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(BINARIES.ringctl);
     command.arg("--socket").arg(daemon.control());
     command.args(arguments).stdin(Stdio::null());
     command
