@@ -2,14 +2,18 @@
 
 mod client;
 mod crashes;
+mod data;
 mod ends;
 // It was written for `ringctl` and a daemon that is none; not all of it is of use here.
 #[expect(dead_code, reason = "shared with the tests of ringctl alone")]
 #[path = "../ringctl/limit.rs"]
 mod limit;
+mod nuisances;
 mod program;
 mod scene;
+mod scripts;
 mod signals;
+mod typed;
 
 use std::fs;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -36,11 +40,14 @@ fn main() -> ExitCode {
         two_hundred_clients_get_it_in_the_order_in_which_they_came,
         what_a_holder_wrote_survives_its_machine,
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
-        clients_that_send_garbage_flood_or_do_not_read_disturb_nobody,
     ];
     tests.extend(ends::tests());
     tests.extend(signals::tests());
     tests.extend(crashes::tests());
+    tests.extend(typed::tests());
+    tests.extend(scripts::tests());
+    tests.extend(data::tests());
+    tests.extend(nuisances::tests());
     ring_segment::main(tests)
 }
 
@@ -243,47 +250,4 @@ fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> 
     let mut late = connect(daemon)?;
     late.say(&json!({"request": "watch", "from": u64::MAX}))?;
     late.hears("snapshot").map(drop)
-}
-
-fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()> {
-    let ring = form(3)?;
-    let daemon = &ring.daemons[0];
-    let mut lazy = connect(daemon)?;
-    lazy.say(&json!({"request": "watch"}))?;
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let over = || stop.load(std::sync::atomic::Ordering::Relaxed);
-    thread::scope(|scope| {
-        let socket = daemon.control();
-        for request in [
-            "{\"request\":\"status\"}",
-            "\u{1}garbage",
-            "{\"request\":\"unlock\"}",
-        ] {
-            let socket = socket.clone();
-            scope.spawn(move || {
-                while !over() {
-                    // Whatever becomes of it.
-                    let Ok(mut client) = Client::connect(&socket) else {
-                        continue;
-                    };
-                    let _ = client.say(&json!(request));
-                    let _ = client.hear();
-                }
-            });
-        }
-        let mut grants = 0;
-        let worked = (|| {
-            let mut client = connect(daemon)?;
-            for _ in 0..50 {
-                client.lock("in spite of all")?;
-                client.hears("granted")?;
-                grants += 1;
-                client.unlock()?;
-            }
-            Ok::<(), anyhow::Error>(())
-        })();
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        worked.with_context(|| format!("after {grants} grants"))
-    })?;
-    ring.check()
 }

@@ -1,5 +1,6 @@
 //! `ringctl` as a process, and what it says.
 
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -37,6 +38,17 @@ impl Running {
 
     pub fn signal(&self, signal: Signal) -> Result<()> {
         Ok(kill(self.pid(), signal)?)
+    }
+
+    /// Gives it something to read.
+    pub fn types(&mut self, input: &str) -> Result<()> {
+        let pipe = self.child.stdin.as_mut().context("it is piped")?;
+        Ok(pipe.write_all(input.as_bytes())?)
+    }
+
+    /// Its input, if it is piped, has come to its end.
+    pub fn close_input(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// The next line of its output; empty at the end.
