@@ -11,16 +11,21 @@ use tempfile::TempDir;
 use crate::program::Running;
 use crate::{PATIENCE, form, ringctl};
 
-/// A ring of two.
+/// A ring with work in it.
 pub struct Scene {
     pub ring: Ring,
     folder: TempDir,
 }
 
 impl Scene {
+    /// On a ring of two.
     pub fn new() -> Result<Self> {
+        Self::of(2)
+    }
+
+    pub fn of(count: usize) -> Result<Self> {
         Ok(Self {
-            ring: form(2)?,
+            ring: form(count)?,
             folder: tempfile::tempdir()?,
         })
     }
