@@ -1,15 +1,19 @@
 //! Work under the token on one node, and on another one somebody who wants it next.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
 use ring_segment::{Daemon, Ring};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::client::Client;
+use crate::limit::until;
 use crate::program::Running;
-use crate::{PATIENCE, form, ringctl};
+use crate::{PATIENCE, connect, form, ringctl};
 
 /// A ring with work in it.
 pub struct Scene {
@@ -24,10 +28,11 @@ impl Scene {
     }
 
     pub fn of(count: usize) -> Result<Self> {
-        Ok(Self {
-            ring: form(count)?,
-            folder: tempfile::tempdir()?,
-        })
+        let ring = form(count)?;
+        let folder = tempfile::tempdir()?;
+        let scene = Self { ring, folder };
+        File::create(scene.mark())?;
+        Ok(scene)
     }
 
     /// Where the work is.
@@ -65,23 +70,38 @@ impl Scene {
 
     /// On the second node the next one, who waits already.
     pub fn next(&self) -> Result<Next> {
-        let mark = self.mark();
-        let command = ["flock", "-n", path(&mark)?, "echo", "alone"];
-        let arguments = [&["run", "--label", "next", "--"][..], &command].concat();
-        let run = Running::start(&mut ringctl(self.second(), &arguments))?;
+        let mut client = connect(self.second())?;
+        client.lock("next")?;
         wait_until_queued(self.second(), "next")?;
-        Ok(Next(run))
+        let mark = File::open(self.mark())?;
+        Ok(Next { client, mark })
     }
 }
 
 /// Somebody who wants the token next.
-pub struct Next(Running);
+pub struct Next {
+    client: Client,
+    mark: File,
+}
 
 impl Next {
-    /// It is granted the token, and nothing of the work is left at that moment.
+    /// It is granted the token, and nothing of the work is left at that very moment.
     pub fn begins_alone(mut self) -> Result<()> {
-        self.0.says("alone").context("when the next one began")?;
-        self.0.ends_with(0)
+        self.client.hears("granted")?;
+        ensure!(self.is_alone(), "something of the work is left");
+        self.client.unlock()
+    }
+
+    /// It is granted the token, and of the work nothing is left soon.
+    pub fn is_soon_alone(mut self) -> Result<()> {
+        self.client.hears("granted")?;
+        until("nothing of the work is left", || self.is_alone());
+        self.client.unlock()
+    }
+
+    fn is_alone(&self) -> bool {
+        let mark = self.mark.try_clone();
+        mark.is_ok_and(|mark| Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
     }
 }
 
