@@ -37,7 +37,7 @@ fn the_death_of_the_keeper_ends_its_work_and_gives_the_token_back() -> Result<()
     let keeper = holder(scene.first())?;
     ensure!(keeper != run.pid(), "it is a process of its own");
     kill(keeper, Signal::SIGKILL)?;
-    next.is_soon_alone()?;
+    next.will_be_alone()?;
     run.ends_with(LOST)
 }
 

@@ -93,7 +93,7 @@ impl Next {
     }
 
     /// It is granted the token, and of the work nothing is left soon.
-    pub fn is_soon_alone(mut self) -> Result<()> {
+    pub fn will_be_alone(mut self) -> Result<()> {
         self.client.hears("granted")?;
         until("nothing of the work is left", || self.is_alone());
         self.client.unlock()
