@@ -1,6 +1,5 @@
 //! How a lock ends that its holder has not given up, and when the next one begins.
 
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,12 +10,11 @@ use nix::time::{ClockId, clock_gettime};
 use ring_segment::{Daemon, Ring, Timing, Trial, trials};
 use serde_json::{Value, json};
 
+use crate::scene::Scene;
 use crate::{
-    HEARTBEAT, PATIENCE, clients, connect, form, form_with, ringctl, wait_for, wait_until_held,
+    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, wait_for,
+    wait_until_held,
 };
-
-/// `ringctl run` has lost the token.
-const LOST: i32 = 75;
 
 pub fn tests() -> Vec<Trial> {
     trials![
@@ -50,30 +48,12 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
 
 /// The daemon of the holder is stopped: nobody renews the lease, and nobody says that it is over.
 fn a_stopped_daemon_ends_its_holders_work_before_another_begins() -> Result<()> {
-    let ring = form(3)?;
-    let folder = tempfile::tempdir()?;
-    let (ended, begun) = (folder.path().join("ended"), folder.path().join("begun"));
-    let clock = "date +%s.%N";
-    let work = format!(
-        "trap '{clock} > {}; exit 0' TERM; sleep 1000 & wait",
-        ended.display()
-    );
-    let mut run = ringctl(&ring.daemons[0], &["run", "--", "sh", "-c", &work]).spawn()?;
-    wait_until_held(&ring.daemons[0])?;
-    ring.daemons[0].signal(Signal::SIGSTOP)?;
-    let script = format!("{clock} > {}", begun.display());
-    let next = ringctl(
-        &ring.daemons[1],
-        &["run", "-w", "20", "--", "sh", "-c", &script],
-    )
-    .output()?;
-    ensure!(next.status.success(), "{next:?}");
-    ensure!(wait_for(&mut run)? == Some(LOST));
-    ring.daemons[0].signal(Signal::SIGCONT)?;
-    let time = |path| -> Result<f64> { Ok(fs::read_to_string(path)?.trim().parse()?) };
-    let (ended, begun) = (time(&ended)?, time(&begun)?);
-    ensure!(ended < begun, "ended at {ended}, the next began at {begun}");
-    Ok(())
+    let scene = Scene::of(3)?;
+    let mut run = scene.work(&[], "sleep 1000 & echo ready; wait")?;
+    let next = scene.next()?;
+    scene.first().signal(Signal::SIGSTOP)?;
+    next.begins_alone()?;
+    run.ends_with(LOST)
 }
 
 fn a_planned_stop_waits_for_the_holder() -> Result<()> {

@@ -1,0 +1,111 @@
+//! `ringctl` as a process, and what it says.
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, pidfd_open};
+
+use crate::limit::{self, Text, is_readable};
+
+/// A process that was started. It is killed at the end of the test.
+pub struct Running {
+    child: Child,
+    output: Text<ChildStdout>,
+    errors: Text<ChildStderr>,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Result<Self> {
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().context("it is piped")?;
+        let errors = child.stderr.take().context("it is piped")?;
+        Ok(Self {
+            child,
+            output: Text::new(output),
+            errors: Text::new(errors),
+        })
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        Ok(kill(self.pid(), signal)?)
+    }
+
+    /// Gives it something to read.
+    pub fn types(&mut self, input: &str) -> Result<()> {
+        let pipe = self.child.stdin.as_mut().context("it is piped")?;
+        Ok(pipe.write_all(input.as_bytes())?)
+    }
+
+    /// Its input, if it is piped, has come to its end.
+    pub fn close_input(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    /// The next line of its output; empty at the end.
+    pub fn line(&mut self) -> String {
+        self.output.take_to("\n").trim_end().to_owned()
+    }
+
+    /// Its next line must be this.
+    pub fn says(&mut self, line: &str) -> Result<()> {
+        let said = self.line();
+        let errors = self.errors.so_far();
+        ensure!(said == line, "{said:?}, and not {line:?}: {errors}");
+        Ok(())
+    }
+
+    /// The rest of its output, once nobody has that open any more.
+    pub fn rest(&mut self) -> String {
+        self.output.take_rest()
+    }
+
+    /// Waits for its end.
+    pub fn end(&mut self) -> Result<ExitStatus> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let ends = is_readable(&process, Instant::now() + limit::PATIENCE);
+        ensure!(ends, "it does not end: {}", self.errors.so_far());
+        Ok(self.child.wait()?)
+    }
+
+    /// It must end with this code.
+    pub fn ends_with(&mut self, code: i32) -> Result<()> {
+        let status = self.end()?;
+        let errors = self.errors.take_rest();
+        ensure!(
+            status.code() == Some(code),
+            "{status}, not {code}: {errors}"
+        );
+        Ok(())
+    }
+
+    /// A signal must have ended it.
+    pub fn killed_by(&mut self, signal: Signal) -> Result<()> {
+        let status = self.end()?;
+        let killed = status.signal() == Some(signal as i32);
+        ensure!(killed, "{status}: {}", self.errors.so_far());
+        Ok(())
+    }
+
+    /// What it has said on standard error, once nobody has that open any more.
+    pub fn errors(&mut self) -> String {
+        self.errors.take_rest()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
