@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use ring_model::{Faults, Scenario, Snapshot, explore, explore_shipping};
+use ring_model::{
+    Faults, Scenario, Snapshot, explore, explore_shipping, quorums_of_four, quorums_of_three,
+};
 use ringd::proto::lab2::Lab2;
 use ringd::sim::{self, FaultKind, Settings, Subject};
 
@@ -48,6 +50,16 @@ fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::R
         }
     }
     panic!("{name} is not found in 100 seeds");
+}
+
+/// Either of them finds two quorums at one time.
+fn caught_by_both<M: Snapshot>(
+    name: &str,
+    (scenario, settings): &(Scenario, Settings),
+    says: &str,
+) {
+    caught_by_checker::<M>(name, scenario, says);
+    caught_by_simulator::<M>(name, settings, sim::Rule::Quorum);
 }
 
 fn two_formed() -> Scenario {
@@ -112,7 +124,8 @@ caught! {
         two_formed().faults(Faults { doubled: 1, crashes: 1, ..Faults::default() }), "go back");
     greeting_in_addition caught_by_checker(
         two_cold().faults(Faults { lost: 1, ..Faults::default() }), "answers one frame with 3");
-    half_is_a_majority caught_by_simulator(cut_ring(4, &[]), sim::Rule::Quorum);
+    half_is_a_majority caught_by_both(
+        (quorums_of_four().bounds(3, 6, 6), cut_ring(4, &[])), "have a quorum");
     merge_loses_members caught_by_checker(
         Scenario::cold("three from the start", 3)
             .faults(Faults { crashes: 1, ..Faults::default() })
@@ -125,14 +138,17 @@ caught! {
     no_clock_floor caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "below the clock");
     no_lease caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "lease");
-    no_margin caught_by_simulator(cut_ring(3, &[FaultKind::Clock]), sim::Rule::Quorum);
+    no_margin caught_by_both(
+        (quorums_of_three().bounds(3, 4, 9), cut_ring(3, &[FaultKind::Clock])), "have a quorum");
     no_minting caught_by_checker(three_formed(), "both hold");
     number_not_stored caught_by_checker(two_cold(), "before it is stored");
-    own_vote_freed caught_by_simulator(cut_ring(3, &[]), sim::Rule::Quorum);
+    own_vote_freed caught_by_both(
+        (quorums_of_three().bounds(3, 4, 15), cut_ring(3, &[])), "have a quorum");
     penalty_for_ever caught_by_simulator(
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
-    promises_twice caught_by_simulator(cut_ring(3, &[]), sim::Rule::Quorum);
+    promises_twice caught_by_both(
+        (quorums_of_three().bounds(3, 4, 13), cut_ring(3, &[])), "have a quorum");
     stale_offer_accepted caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(

@@ -13,88 +13,20 @@ use ringd::proto::lab2::Command;
 use ringd::proto::time::{Instant, nanos};
 use stateright::{Model, Property};
 
+use crate::action::Action;
 use crate::fair::Fair;
 use crate::node::{Input, Snapshot};
 use crate::scenario::{Scenario, Start, Timing};
+use crate::sides::{self, Sides};
 use crate::state::{Flying, Ring};
 use crate::words;
-
-/// Something that may happen. Nodes and frames are told by their places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// A frame arrives; the link may refuse what is said then.
-    Deliver {
-        /// Which.
-        frame: usize,
-        /// The link takes nothing.
-        refused: bool,
-    },
-    /// A node that was stopped for long reads a frame.
-    Late {
-        /// Which.
-        frame: usize,
-        /// It has been there all that time.
-        waited: bool,
-    },
-    /// An offer arrives under the broadcast address at every node.
-    Mislead {
-        /// Which.
-        frame: usize,
-    },
-    /// A frame is lost.
-    Lose {
-        /// Which.
-        frame: usize,
-    },
-    /// A frame is doubled.
-    Double {
-        /// Which.
-        frame: usize,
-    },
-    /// A node's next time-out is due; the link may refuse what is said then.
-    TimeOut {
-        /// Whose.
-        node: usize,
-        /// The link takes nothing.
-        refused: bool,
-    },
-    /// A process dies.
-    Crash {
-        /// Where.
-        node: usize,
-    },
-    /// A process starts.
-    Begin {
-        /// Where.
-        node: usize,
-    },
-    /// A link goes down.
-    Cut {
-        /// Whose.
-        node: usize,
-    },
-    /// A link comes up again.
-    Heal {
-        /// Whose.
-        node: usize,
-    },
-    /// An application wants the token.
-    Want {
-        /// Where.
-        node: usize,
-    },
-    /// An application that has the token has done its work.
-    Done {
-        /// Where.
-        node: usize,
-    },
-}
 
 /// All runs of a scenario.
 pub struct Exploration<M> {
     /// What is explored.
     pub scenario: Scenario,
     base: u64,
+    partitions: Vec<Sides>,
     recoveries: AtomicU64,
     slowest: AtomicU64,
     machine: PhantomData<fn() -> M>,
@@ -104,9 +36,11 @@ impl<M: Snapshot> Exploration<M> {
     /// All runs of `scenario`.
     #[must_use]
     pub fn new(scenario: Scenario) -> Self {
+        let partitions = sides::all(scenario.nodes);
         let mut exploration = Self {
             scenario,
             base: 0,
+            partitions,
             recoveries: AtomicU64::new(0),
             slowest: AtomicU64::new(0),
             machine: PhantomData,
@@ -124,7 +58,10 @@ impl<M: Snapshot> Exploration<M> {
 
     fn first(&self) -> Ring<M> {
         let mut ring = Ring::new(&self.scenario);
-        if self.scenario.start == Start::Formed {
+        if let Start::Parted(sides) = self.scenario.start {
+            ring.sides = sides.to_vec();
+        }
+        if self.scenario.start != Start::Cold {
             match Fair::from(&self.scenario, &ring).form() {
                 Ok(formed) => ring = formed,
                 Err(breach) => ring.breach = Some(breach),
@@ -144,22 +81,13 @@ impl<M: Snapshot> Exploration<M> {
     ) {
         let Flying { to, bytes, .. } = ring.frames.remove(frame);
         let age = if waited { stall } else { Duration::ZERO };
-        let time = self.present(ring, to) + stall;
+        let time = ring.present(to) + stall;
         self.tell(ring, to, &Input::Frame(&bytes, age), time, refused);
     }
 
     fn tell(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>, time: Instant, refused: bool) {
         let said = ring.give(&self.scenario, at, input, time, refused);
         ring.frames.extend(said);
-    }
-
-    /// What time it is at a node to which something happens from outside.
-    fn present(&self, ring: &Ring<M>, at: usize) -> Instant {
-        let own = ring.nodes[at].clock;
-        match self.scenario.timing {
-            Timing::Free => own,
-            Timing::Bounded { skew, .. } => own.max(ring.time().before(skew)),
-        }
     }
 
     /// Whether a node's next time-out may come before anything else.
@@ -287,12 +215,16 @@ impl<M: Snapshot> Exploration<M> {
                 self.outside(ring, node, &command(Command::WantToken));
             }
             Action::Done { node } => self.outside(ring, node, &command(Command::WorkDone)),
+            Action::Regroup { into } => {
+                ring.left.regroups -= 1;
+                ring.sides.clone_from(&self.partitions[into]);
+            }
         }
         ring.frames.sort_unstable();
     }
 
     fn outside(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>) {
-        let time = self.present(ring, at);
+        let time = ring.present(at);
         self.tell(ring, at, input, time, false);
     }
 
@@ -309,49 +241,6 @@ impl<M: Snapshot> Exploration<M> {
                 true
             }
             Err(_) => false,
-        }
-    }
-
-    /// An action in words, in the state that it happens in.
-    #[must_use]
-    pub fn tell_action(&self, ring: &Ring<M>, action: Action) -> String {
-        let frame = |at: usize| {
-            let flying: &Flying = &ring.frames[at];
-            let to = words::name(words::mac(flying.to));
-            format!("{} (at {to})", words::frame(&flying.bytes))
-        };
-        let name = |at: usize| words::name(words::mac(at));
-        let unless = |refused: bool| {
-            if refused {
-                ", its link takes nothing"
-            } else {
-                ""
-            }
-        };
-        match action {
-            Action::Deliver { frame: at, refused } => {
-                format!("arrives: {}{}", frame(at), unless(refused))
-            }
-            Action::Late { frame: at, waited } => {
-                let when = if waited {
-                    "that has waited"
-                } else {
-                    "that came just now"
-                };
-                format!("stopped for long, then reads a frame {when}: {}", frame(at))
-            }
-            Action::Mislead { frame: at } => format!("is handed to all: {}", frame(at)),
-            Action::Lose { frame: at } => format!("is lost: {}", frame(at)),
-            Action::Double { frame: at } => format!("is doubled: {}", frame(at)),
-            Action::TimeOut { node, refused } => {
-                format!("time-out of {}{}", name(node), unless(refused))
-            }
-            Action::Crash { node } => format!("{} crashes", name(node)),
-            Action::Begin { node } => format!("{} starts", name(node)),
-            Action::Cut { node } => format!("the link of {} goes down", name(node)),
-            Action::Heal { node } => format!("the link of {} comes up", name(node)),
-            Action::Want { node } => format!("{} wants the token", name(node)),
-            Action::Done { node } => format!("{} has done its work", name(node)),
         }
     }
 }
@@ -379,6 +268,11 @@ impl<M: Snapshot> Model for Exploration<M> {
         self.frame_actions(ring, actions);
         for at in 0..ring.nodes.len() {
             self.node_actions(ring, at, actions);
+        }
+        if ring.left.regroups > 0 {
+            let others = self.partitions.iter().enumerate();
+            let others = others.filter(|&(_, sides)| *sides != ring.sides);
+            actions.extend(others.map(|(into, _)| Action::Regroup { into }));
         }
     }
 

@@ -1,5 +1,5 @@
-//! The run after the faults: every frame arrives at once, clocks go at one speed, and whoever
-//! crashed or is cut off stays so. From every state it must lead to one owner in time.
+//! The run after the faults: the segment is whole, every frame arrives at once, clocks go at one
+//! speed, and whoever crashed or has no link stays so. From every state it must lead to one owner in time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         }
     }
 
-    /// Starts every node and lets the ring form.
+    /// Starts every node and lets the ring form, on each side of the segment by itself.
     ///
     /// # Errors
     /// The first rule that was broken.
@@ -69,6 +69,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         if !self.ring.nodes.iter().any(|node| node.hears()) {
             return Ok(Duration::ZERO);
         }
+        self.ring.sides.fill(0);
         let limit = self.scenario.recovery_limit();
         self.run(limit + 4 * self.scenario.constants.waiter_timeout())?;
         if self.unsettled > limit {

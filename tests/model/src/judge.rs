@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, MAX_PROGRESS, Message, Token};
 use ringd::proto::lab2::{Durable, State};
-use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::node::{Input, Node, Snapshot, Turn};
 use crate::scenario::{Scenario, Timing};
+use crate::state::Ring;
 
 /// The most frames that one frame is answered with.
 const MAX_REPLIES: usize = 2;
@@ -218,19 +218,19 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == kind)
 }
 
-/// Whether two nodes rely on a quorum at one time. Where clocks may differ they do not know the time.
+/// Whether two nodes rely on a quorum at one time: each until it must know by its own clock that
+/// the time is over. Where clocks go as they like nobody knows.
 #[must_use]
-pub fn quorums<M: Snapshot>(
-    scenario: &Scenario,
-    nodes: &[Arc<Node<M>>],
-    time: Instant,
-) -> Option<Breach> {
-    if !matches!(scenario.timing, Timing::Bounded { skew, .. } if skew.is_zero()) {
+pub fn quorums<M: Snapshot>(ring: &Ring<M>) -> Option<Breach> {
+    if ring.timing == Timing::Free {
         return None;
     }
-    let relies = |node: &Node<M>| node.quorum.is_some_and(|(_, until)| until > time);
-    let mut relying = nodes.iter().enumerate().filter(|(_, node)| relies(node));
-    let nodes = [relying.next()?.0, relying.next()?.0];
+    let relies = |&at: &usize| {
+        let quorum = ring.nodes[at].quorum;
+        quorum.is_some_and(|(_, until)| until > ring.present(at))
+    };
+    let mut relying = (0..ring.nodes.len()).filter(relies);
+    let nodes = [relying.next()?, relying.next()?];
     Some(Breach::TwoQuorums { nodes })
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A state is the nodes, each with its machine, its clock and what it has stored, and the frames
 //! under way. Any frame may arrive next, be lost or doubled; any node's time-out may come next; a
-//! node may crash and start again, its link may refuse frames, its process may be stopped. How
-//! often, a [`Scenario`] says. Each node has a clock of its own that jumps to its next time-out
+//! node may crash and start again, its link may refuse frames, its process may be stopped; the
+//! segment may fall apart. How often, a [`Scenario`] says. Each node has a clock of its own that jumps to its next time-out
 //! when that comes; a frame that arrives finds it where it is. So clocks run at any speed, and
 //! nothing but the machines' public contract is used.
 //!
@@ -16,6 +16,7 @@
 
 pub mod fair;
 
+mod action;
 mod breach;
 mod explore;
 mod judge;
@@ -23,13 +24,15 @@ mod node;
 mod report;
 mod scenario;
 mod scenarios;
+mod sides;
 mod state;
 mod words;
 
+pub use action::Action;
 pub use breach::Breach;
-pub use explore::{Action, Exploration};
+pub use explore::Exploration;
 pub use node::Snapshot;
 pub use report::{Report, explore, explore_shipping};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
-pub use scenarios::{large, quorums, small};
+pub use scenarios::{large, quorums_of_four, quorums_of_three, small};
 pub use state::Ring;

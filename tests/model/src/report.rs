@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use ringd::proto::lab2::Lab2;
 use stateright::{Checker, HasDiscoveries, Model, Path};
 
-use crate::explore::{Action, Exploration, RECOVERS};
+use crate::action::Action;
+use crate::explore::{Exploration, RECOVERS};
 use crate::fair::Fair;
 use crate::node::Snapshot;
 use crate::scenario::Scenario;
@@ -77,7 +78,7 @@ fn tell<M: Snapshot>(model: &Exploration<M>, name: &str, path: Path<Ring<M>, Act
     for (ring, action) in &steps {
         let _ = writeln!(told, "    {ring:?}");
         if let Some(action) = action {
-            let _ = writeln!(told, "  {}", model.tell_action(ring, *action));
+            let _ = writeln!(told, "  {}", action.tell(ring));
         }
     }
     let last = steps.last().map(|(ring, _)| ring);

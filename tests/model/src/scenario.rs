@@ -6,6 +6,8 @@ use std::time::Duration;
 use ring_codec::lab2::ETHERTYPE;
 use ringd::proto::lab2::Constants;
 
+use crate::sides;
+
 /// One exploration.
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -41,6 +43,8 @@ pub enum Start {
     Cold,
     /// The ring has formed and nothing is under way.
     Formed,
+    /// The same on each side of a segment that has fallen apart: the side of each node.
+    Parted(&'static [u8]),
 }
 
 /// Which orders of events are possible.
@@ -75,6 +79,8 @@ pub struct Faults {
     pub misled: u8,
     /// A node's link goes down; it may come up again.
     pub cuts: u8,
+    /// The segment falls apart in any other way, or becomes one. What is under way arrives.
+    pub regroups: u8,
     /// An application wants the token; it is done whenever it likes once it has it.
     pub wants: u8,
 }
@@ -122,6 +128,15 @@ impl Scenario {
         Self {
             start: Start::Formed,
             ..Self::cold(name, nodes)
+        }
+    }
+
+    /// The same, from a ring on each side of a segment that has fallen apart.
+    #[must_use]
+    pub fn parted(name: &'static str, sides: &'static [u8]) -> Self {
+        Self {
+            start: Start::Parted(sides),
+            ..Self::cold(name, sides.len())
         }
     }
 
@@ -189,8 +204,9 @@ pub fn small_constants() -> Constants {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = match self.start {
-            Start::Cold => "from the start",
-            Start::Formed => "formed",
+            Start::Cold => "from the start".into(),
+            Start::Formed => "formed".into(),
+            Start::Parted(sides) => format!("parted as {}", sides::show(sides)),
         };
         write!(f, "{}: {} nodes, {start}", self.name, self.nodes)?;
         match self.timing {
@@ -207,6 +223,7 @@ impl fmt::Display for Scenario {
             stalls,
             misled,
             cuts,
+            regroups,
             wants,
         } = self.faults;
         for (count, what) in [
@@ -217,6 +234,7 @@ impl fmt::Display for Scenario {
             (stalls, "stalls"),
             (misled, "misled"),
             (cuts, "cuts"),
+            (regroups, "regroups"),
             (wants, "wants"),
         ] {
             if count > 0 {

@@ -19,6 +19,7 @@ const USUAL: Faults = Faults {
     stalls: 0,
     misled: 0,
     cuts: 0,
+    regroups: 0,
     wants: 0,
 };
 
@@ -60,7 +61,8 @@ pub fn small() -> Vec<Scenario> {
             .faults(USUAL)
             .bounds(3, 3, 18)
             .recovers(64),
-        quorums().bounds(3, 4, 20).recovers(1_024),
+        quorums_of_three().bounds(3, 4, 18).recovers(64),
+        quorums_of_four().bounds(3, 6, 12).recovers(64),
         one_clock(Scenario::formed("three by one clock", 3))
             .faults(Faults {
                 crashes: 0,
@@ -88,15 +90,37 @@ pub fn small() -> Vec<Scenario> {
     ]
 }
 
-/// A majority of three confirms whoever has the token; the link of one goes down while its
-/// application relies on what it was told.
+/// Two of three have a quorum, and the segment falls apart so that the third may help either of
+/// them, by clocks that go wrong by as much as they may.
 #[must_use]
-pub fn quorums() -> Scenario {
-    one_clock(Scenario::formed("quorums by one clock", 3)).faults(Faults {
-        cuts: 1,
-        wants: 1,
+pub fn quorums_of_three() -> Scenario {
+    let scenario = Scenario::parted("quorums of three, by clocks that drift", &[0, 0, 1]);
+    let timing = Timing::Bounded {
+        skew: scenario.constants.waiter_timeout() / 100,
+        delay: Duration::from_millis(2),
+    };
+    let regroups = Faults {
+        regroups: 2,
+        ..Faults::default()
+    };
+    let scenario = Scenario { timing, ..scenario };
+    unhurried(scenario).faults(regroups)
+}
+
+/// Two of four on either side have no quorum until the segment falls apart in another way.
+#[must_use]
+pub fn quorums_of_four() -> Scenario {
+    let scenario = Scenario::parted("quorums of four, by one clock", &[0, 0, 1, 1]);
+    unhurried(one_clock(scenario)).faults(Faults {
+        regroups: 1,
         ..Faults::default()
     })
+}
+
+/// A token that nobody wants stays where it is for as long as the run lasts.
+fn unhurried(mut scenario: Scenario) -> Scenario {
+    scenario.constants.idle_hold = Duration::from_secs(1);
+    scenario
 }
 
 /// What takes an hour or so on two cores, optimised.
@@ -164,6 +188,23 @@ pub fn large() -> Vec<Scenario> {
             .faults(USUAL)
             .bounds(4, 6, 7)
             .recovers(64),
+        quorums_of_three()
+            .faults(Faults {
+                lost: 1,
+                crashes: 1,
+                regroups: 2,
+                wants: 1,
+                ..Faults::default()
+            })
+            .bounds(4, 4, 12)
+            .recovers(1_024),
+        quorums_of_four()
+            .faults(Faults {
+                regroups: 2,
+                ..Faults::default()
+            })
+            .bounds(3, 6, 12)
+            .recovers(1_024),
     ]
 }
 

@@ -13,6 +13,7 @@ use crate::breach::Breach;
 use crate::judge::{self, Step};
 use crate::node::{EPOCH, Input, Node, Snapshot, Turn};
 use crate::scenario::{Faults, Scenario, Timing};
+use crate::sides::{self, Sides};
 use crate::words;
 
 /// A frame under way.
@@ -33,13 +34,16 @@ pub struct Ring<M> {
     pub nodes: Vec<Arc<Node<M>>>,
     /// What is under way, in no order but that of sorting.
     pub frames: Vec<Flying>,
+    /// The side of the segment that each node is on. What has left reaches its end all the same.
+    pub sides: Sides,
     /// What may still go wrong.
     pub left: Faults,
     /// The tenures so far, without those that are weaker than every node's last.
     pub tenures: Vec<Token>,
     /// The rule that the last step has broken.
     pub breach: Option<Breach>,
-    timing: Timing,
+    /// Which orders of events are possible.
+    pub timing: Timing,
 }
 
 impl<M: Snapshot> Ring<M> {
@@ -50,6 +54,7 @@ impl<M: Snapshot> Ring<M> {
         Self {
             nodes: vec![node; scenario.nodes],
             frames: Vec::new(),
+            sides: vec![0; scenario.nodes],
             left: scenario.faults,
             tenures: Vec::new(),
             breach: None,
@@ -62,6 +67,16 @@ impl<M: Snapshot> Ring<M> {
     pub fn time(&self) -> Instant {
         let running = self.nodes.iter().filter(|node| node.running);
         running.map(|node| node.clock).max().unwrap_or(EPOCH)
+    }
+
+    /// What time it is at a node to which something happens from outside.
+    #[must_use]
+    pub fn present(&self, at: usize) -> Instant {
+        let own = self.nodes[at].clock;
+        match self.timing {
+            Timing::Free => own,
+            Timing::Bounded { skew, .. } => own.max(self.time().before(skew)),
+        }
     }
 
     /// Gives a node an input and judges what follows; returns what it has said, to whom it goes.
@@ -94,7 +109,7 @@ impl<M: Snapshot> Ring<M> {
         let again = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
             .or_else(|| judge::between(scenario, &self.nodes, at))
-            .or_else(|| judge::quorums(scenario, &self.nodes, self.time()))
+            .or_else(|| judge::quorums(self))
             .or(again);
         let mut flying = Vec::new();
         for (bytes, _) in said {
@@ -130,7 +145,8 @@ impl<M: Snapshot> Ring<M> {
         let bytes: Arc<[u8]> = bytes.into();
         for (to, node) in self.nodes.iter().enumerate() {
             let meant = destination == MacAddr::BROADCAST || destination == words::mac(to);
-            if to != from && meant && node.hears() {
+            let reached = self.sides[to] == self.sides[from];
+            if to != from && meant && reached && node.hears() {
                 let bytes = Arc::clone(&bytes);
                 flying.push(Flying { to, bytes, sent });
             }
@@ -169,7 +185,8 @@ impl<M: Snapshot> Hash for Ring<M> {
         for frame in &self.frames {
             (frame.to, &frame.bytes).hash(state);
         }
-        (&self.left, &self.tenures, &self.breach, self.ages()).hash(state);
+        (&self.sides, &self.left, &self.tenures).hash(state);
+        (&self.breach, self.ages()).hash(state);
     }
 }
 
@@ -186,8 +203,9 @@ impl<M: Snapshot> PartialEq for Ring<M> {
         };
         keys(self) == keys(other)
             && frames(self) == frames(other)
-            && (&self.left, &self.tenures, &self.breach)
-                == (&other.left, &other.tenures, &other.breach)
+            && (&self.sides, &self.left, &self.tenures)
+                == (&other.sides, &other.left, &other.tenures)
+            && self.breach == other.breach
             && self.ages() == other.ages()
     }
 }
@@ -210,8 +228,20 @@ impl<M: Snapshot> fmt::Debug for Ring<M> {
                 }
                 (true, None) => write!(f, "{name} {} knows {known}", node.machine.state().name())?,
             }
+            if let Some((token, until)) = node.quorum {
+                let token = words::token(token);
+                write!(
+                    f,
+                    " (quorum for {token} for {:?})",
+                    until.since(self.present(at))
+                )?;
+            }
             write!(f, ", ")?;
         }
-        write!(f, "{} frames under way", self.frames.len())
+        write!(f, "{} frames under way", self.frames.len())?;
+        if self.sides.iter().any(|&side| side > 0) {
+            write!(f, ", parted: {}", sides::show(&self.sides))?;
+        }
+        Ok(())
     }
 }

@@ -56,6 +56,7 @@ const FAULTS: Faults = Faults {
     stalls: 1,
     misled: 1,
     cuts: 1,
+    regroups: 1,
     wants: 1,
 };
 

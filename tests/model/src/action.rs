@@ -1,0 +1,131 @@
+//! What may happen next in a ring.
+
+use crate::node::Snapshot;
+use crate::sides;
+use crate::state::{Flying, Ring};
+use crate::words;
+
+/// Something that may happen. Nodes and frames are told by their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// A frame arrives; the link may refuse what is said then.
+    Deliver {
+        /// Which.
+        frame: usize,
+        /// The link takes nothing.
+        refused: bool,
+    },
+    /// A node that was stopped for long reads a frame.
+    Late {
+        /// Which.
+        frame: usize,
+        /// It has been there all that time.
+        waited: bool,
+    },
+    /// An offer arrives under the broadcast address at every node.
+    Mislead {
+        /// Which.
+        frame: usize,
+    },
+    /// A frame is lost.
+    Lose {
+        /// Which.
+        frame: usize,
+    },
+    /// A frame is doubled.
+    Double {
+        /// Which.
+        frame: usize,
+    },
+    /// A node's next time-out is due; the link may refuse what is said then.
+    TimeOut {
+        /// Whose.
+        node: usize,
+        /// The link takes nothing.
+        refused: bool,
+    },
+    /// A process dies.
+    Crash {
+        /// Where.
+        node: usize,
+    },
+    /// A process starts.
+    Begin {
+        /// Where.
+        node: usize,
+    },
+    /// A link goes down.
+    Cut {
+        /// Whose.
+        node: usize,
+    },
+    /// A link comes up again.
+    Heal {
+        /// Whose.
+        node: usize,
+    },
+    /// An application wants the token.
+    Want {
+        /// Where.
+        node: usize,
+    },
+    /// An application that has the token has done its work.
+    Done {
+        /// Where.
+        node: usize,
+    },
+    /// The segment falls apart in another way, or becomes one.
+    Regroup {
+        /// In the list of [`sides::all`].
+        into: usize,
+    },
+}
+
+impl Action {
+    /// The action in words, in the state that it happens in.
+    #[must_use]
+    pub fn tell<M: Snapshot>(self, ring: &Ring<M>) -> String {
+        let frame = |at: usize| {
+            let flying: &Flying = &ring.frames[at];
+            let to = words::name(words::mac(flying.to));
+            format!("{} (at {to})", words::frame(&flying.bytes))
+        };
+        let name = |at: usize| words::name(words::mac(at));
+        let unless = |refused: bool| {
+            if refused {
+                ", its link takes nothing"
+            } else {
+                ""
+            }
+        };
+        match self {
+            Self::Deliver { frame: at, refused } => {
+                format!("arrives: {}{}", frame(at), unless(refused))
+            }
+            Self::Late { frame: at, waited } => {
+                let when = if waited {
+                    "that has waited"
+                } else {
+                    "that came just now"
+                };
+                format!("stopped for long, then reads a frame {when}: {}", frame(at))
+            }
+            Self::Mislead { frame: at } => format!("is handed to all: {}", frame(at)),
+            Self::Lose { frame: at } => format!("is lost: {}", frame(at)),
+            Self::Double { frame: at } => format!("is doubled: {}", frame(at)),
+            Self::TimeOut { node, refused } => {
+                format!("time-out of {}{}", name(node), unless(refused))
+            }
+            Self::Crash { node } => format!("{} crashes", name(node)),
+            Self::Begin { node } => format!("{} starts", name(node)),
+            Self::Cut { node } => format!("the link of {} goes down", name(node)),
+            Self::Heal { node } => format!("the link of {} comes up", name(node)),
+            Self::Want { node } => format!("{} wants the token", name(node)),
+            Self::Done { node } => format!("{} has done its work", name(node)),
+            Self::Regroup { into } => {
+                let sides = &sides::all(ring.nodes.len())[into];
+                format!("the segment becomes {}", sides::show(sides))
+            }
+        }
+    }
+}

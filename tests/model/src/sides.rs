@@ -1,0 +1,55 @@
+//! The sides of a segment that has fallen apart.
+
+use crate::words;
+
+/// The side that each node is on. Sides are counted in the order of their first nodes, so that
+/// equal partitions are equal lists.
+pub type Sides = Vec<u8>;
+
+/// All ways in which so many nodes can be parted; the first is one side.
+#[must_use]
+pub fn all(nodes: usize) -> Vec<Sides> {
+    let mut all = vec![Sides::new()];
+    for _ in 0..nodes {
+        let longer = all.iter().flat_map(|sides| {
+            let next = sides.iter().max().map_or(0, |last| last + 1);
+            (0..=next).map(|side| [&sides[..], &[side]].concat())
+        });
+        all = longer.collect();
+    }
+    all
+}
+
+/// `n1 n2 | n3`.
+#[must_use]
+pub fn show(sides: &[u8]) -> String {
+    let count = sides.iter().max().map_or(0, |last| last + 1);
+    let members = (0..count).map(|side| {
+        let on = |&at: &usize| sides[at] == side;
+        let names = (0..sides.len()).filter(on);
+        let names: Vec<String> = names.map(|at| words::name(words::mac(at))).collect();
+        names.join(" ")
+    });
+    members.collect::<Vec<_>>().join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_nodes_can_be_parted_in_five_ways() {
+        let all = all(3);
+        let shown: Vec<String> = all.iter().map(|sides| show(sides)).collect();
+        assert_eq!(
+            shown,
+            [
+                "n1 n2 n3",
+                "n1 n2 | n3",
+                "n1 n3 | n2",
+                "n1 | n2 n3",
+                "n1 | n2 | n3"
+            ]
+        );
+    }
+}
