@@ -32,7 +32,8 @@ impl Client {
     /// The next line, whatever it is; an error if there is none any more.
     pub fn hear(&mut self) -> Result<Value> {
         let mut line = String::new();
-        self.reader.read_line(&mut line)?;
+        let read = self.reader.read_line(&mut line);
+        read.context("it says nothing")?;
         ensure!(!line.is_empty(), "it hung up");
         Ok(serde_json::from_str(&line)?)
     }
