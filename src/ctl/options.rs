@@ -51,9 +51,10 @@ the command waits for that, and has lost the token when it is gone.
 
 When the token is lost, the command and all that it has started get SIGTERM,
 and SIGKILL before another node can be granted the token. The same happens to
-what a command leaves behind when it ends, and if ringctl is killed. A command
-that leaves its process group is found where a control group (version 2) can
-be made.
+what a command leaves behind when it ends, and if ringctl is killed. What leaves
+its process group (setsid) is found by its control group (version 2), where one
+can be made, and what leaves that (systemd-run --scope, su -) by its process
+group. What leaves both is not found.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and

@@ -3,6 +3,7 @@
 
 mod fake;
 mod guarding;
+mod leaving;
 mod limit;
 mod locking;
 mod loss;

@@ -183,4 +183,11 @@ impl Witness {
         let read = self.pipe.read(&mut [0]).expect("it is open");
         assert_eq!(read, 0, "nothing is written to it");
     }
+
+    /// Nothing of the command, which had it open, is left already.
+    pub fn has_ended(&mut self) {
+        let has_ended = is_readable(&self.pipe, Instant::now());
+        assert!(has_ended, "something of the command is left");
+        self.wait_for_end();
+    }
 }

@@ -8,8 +8,9 @@ use nix::unistd::{Pid, getpgid};
 use super::cgroup::Cgroup;
 use crate::sys::group;
 
-/// A command's processes: those of its control group where one can be made, else those of its
-/// process group.
+/// A command's processes: those of its control group, where one can be made, and those of its process
+/// group. A process may leave either (`setsid`; `systemd-run --scope`, and `su -` where each session
+/// has a control group of its own): what has left both is not found.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct Tree {
     cgroup: Option<Cgroup>,
@@ -53,51 +54,46 @@ impl Tree {
     /// Tells all processes to end. Those that are stopped are woken up to hear it.
     pub(super) fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
-            match (&self.cgroup, self.leader) {
-                (Some(cgroup), leader) => tell(&cgroup.processes(), leader, signal),
+            for pid in self.outside_group() {
                 // One that is gone already needs no signal.
-                (None, Some(leader)) => {
-                    let _ = killpg(leader, signal);
-                }
-                (None, None) => {}
+                let _ = kill(pid, signal);
             }
+            self.signal_group(signal);
         }
     }
 
     /// Ends all processes.
     pub(in crate::ctl) fn kill(&self) {
-        if self
-            .cgroup
-            .as_ref()
-            .is_some_and(|cgroup| cgroup.kill().is_ok())
-        {
-            return;
+        if let Some(cgroup) = &self.cgroup {
+            // What cannot be ended so is still in its process group, as a rule.
+            let _ = cgroup.kill();
         }
-        if let Some(leader) = self.leader {
-            let _ = killpg(leader, Signal::SIGKILL);
-        }
+        self.signal_group(Signal::SIGKILL);
     }
 
     /// Whether no process is left, zombies aside.
     pub(super) fn is_empty(&self) -> bool {
-        match (&self.cgroup, self.leader) {
-            (_, None) => true,
-            (Some(cgroup), _) => cgroup.is_empty(),
-            (None, Some(leader)) => group::is_empty(leader),
-        }
+        let Some(leader) = self.leader else {
+            return true;
+        };
+        self.cgroup.as_ref().is_none_or(Cgroup::is_empty) && group::is_empty(leader)
     }
-}
 
-/// Signals the process group of the leader as one, since only so is none missed that one of it is
-/// just making, and those that have left it each.
-fn tell(processes: &[Pid], leader: Option<Pid>, signal: Signal) {
-    let is_in_group = |&pid: &Pid| leader.is_some() && getpgid(Some(pid)).ok() == leader;
-    let (grouped, left): (Vec<_>, Vec<_>) = processes.iter().copied().partition(is_in_group);
-    // One that is gone already needs no signal.
-    if let Some(leader) = leader.filter(|_| !grouped.is_empty()) {
-        let _ = killpg(leader, signal);
+    /// The processes that have left the process group, but not the control group.
+    fn outside_group(&self) -> Vec<Pid> {
+        let mut processes = self
+            .cgroup
+            .as_ref()
+            .map_or_else(Vec::new, Cgroup::processes);
+        processes.retain(|&pid| getpgid(Some(pid)).ok() != self.leader);
+        processes
     }
-    for pid in left {
-        let _ = kill(pid, signal);
+
+    /// Signals the process group as one, since only so is none missed that one of it is just making.
+    fn signal_group(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            // One that is gone already needs no signal.
+            let _ = killpg(leader, signal);
+        }
     }
 }
