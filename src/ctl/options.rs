@@ -56,11 +56,16 @@ its process group (setsid) is found by its control group (version 2), where one
 can be made, and what leaves that (systemd-run --scope, su -) by its process
 group. What leaves both is not found.
 
+What has become another user cannot be ended by an ordinary user, unless a
+control group can be made: run sudo ringctl run -- CMD, not ringctl run -- sudo
+CMD. ringctl then says what works on, and holds the token until that has ended,
+or the token is lost.
+
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
   1    the token was not to be had (-E sets another)
   3    no ringd runs here, or it has ended
-  75   the token was lost
+  75   the token was lost; the message says whether all was ended in time
   126  the command cannot be run
   127  there is no such command
 

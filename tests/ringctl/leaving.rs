@@ -11,7 +11,7 @@ use crate::program::{Running, SLEEP, Witness};
 const LEASE: Duration = Duration::from_secs(4);
 
 /// The control group (version 2) of this process, in which `ringctl` makes those of commands.
-fn own_group() -> PathBuf {
+pub fn own_group() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "));
     let mounted = mounted.expect("control groups are mounted");

@@ -11,4 +11,5 @@ mod program;
 mod requests;
 mod running;
 mod signals;
+mod sudo;
 mod terminal;

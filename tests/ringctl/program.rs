@@ -118,6 +118,12 @@ impl Running {
         self.output.take_rest()
     }
 
+    /// Waits until it has complained of something.
+    pub fn complains(&mut self, of: &str) {
+        let said = self.errors.take_to(of);
+        assert!(said.ends_with(of), "it has said {said:?}");
+    }
+
     /// How it ended, and what it said then.
     pub fn end(&mut self) -> (ExitStatus, String) {
         let pid = rustix::process::Pid::from_child(&self.child);

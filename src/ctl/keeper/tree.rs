@@ -1,7 +1,9 @@
 //! A command and all that it has started.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
@@ -62,13 +64,20 @@ impl Tree {
         }
     }
 
-    /// Ends all processes.
-    pub(in crate::ctl) fn kill(&self) {
-        if let Some(cgroup) = &self.cgroup {
-            // What cannot be ended so is still in its process group, as a rule.
-            let _ = cgroup.kill();
-        }
+    /// Ends all processes; one that it may not end, if there is one: it has become another user, root
+    /// as a rule, and is in no control group of this user's, which would not ask for that.
+    pub(in crate::ctl) fn kill(&self) -> Option<Pid> {
+        // Those that die of it are in their process group a little longer.
+        let killed = self.cgroup.as_ref().and_then(|cgroup| {
+            let processes = cgroup.processes();
+            cgroup.kill().is_ok().then_some(processes)
+        });
+        let killed = killed.unwrap_or_default();
         self.signal_group(Signal::SIGKILL);
+        // The group as one refuses only if none of it may be signalled.
+        let refuses = |&pid: &Pid| kill(pid, None) == Err(Errno::EPERM);
+        let mut left = group::members(self.leader?).filter(|pid| !killed.contains(pid));
+        left.find(refuses)
     }
 
     /// Whether no process is left, zombies aside.
@@ -96,4 +105,14 @@ impl Tree {
             let _ = killpg(leader, signal);
         }
     }
+}
+
+/// What is to be said of a process that [`Tree::kill`] may not end.
+pub(in crate::ctl) fn out_of_reach(pid: Pid) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!(
+        "process {pid} ({}) cannot be ended, since it runs as another user: it works on. Let ringctl be \
+         that user too: sudo ringctl run -- CMD, not ringctl run -- sudo CMD",
+        name.trim_end().escape_debug()
+    )
 }

@@ -16,7 +16,7 @@ use super::bond::Bound;
 use super::ending::Ending;
 use super::fuse::Fuse;
 use super::lease::{Lease, OVERDUE};
-use super::{Bond, NAME, Note, Order, Task, Tree, Why};
+use super::{Bond, NAME, Note, Order, Task, Tree, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
@@ -104,6 +104,8 @@ struct Work {
     fuse: Option<Fuse>,
     /// The command has ended by itself, while the lock was held.
     has_ended: bool,
+    /// The caller was told that something works on all the same.
+    is_outlived: bool,
 }
 
 /// Whether there is more to do.
@@ -143,6 +145,7 @@ impl Work {
             ending: None,
             fuse,
             has_ended: false,
+            is_outlived: false,
         })
     }
 
@@ -197,6 +200,11 @@ impl Work {
         let is_over = ending.go_on(&self.tree, &lease, self.grace, now);
         if is_over || ending.is_dead() {
             self.fuse = None;
+        }
+        let outlived_by = ending.outlived_by().filter(|_| !self.is_outlived);
+        if let Some(pid) = outlived_by {
+            self.is_outlived = true;
+            self.note(&Note::Outlived(out_of_reach(pid)));
         }
         if is_over { Next::Done } else { Next::GoOn }
     }
@@ -257,7 +265,7 @@ impl Work {
                     self.tree.adopt(Pid::from_raw(pid));
                     if self.ending.is_some() {
                         // It has not begun: there is nothing that it should be told.
-                        self.tree.kill();
+                        let _ = self.tree.kill();
                     } else {
                         self.note(&Note::Go);
                     }
@@ -343,7 +351,7 @@ impl Work {
         if let Some(bound) = self.bound.as_ref().filter(|_| self.ending.is_none()) {
             bound.lose();
         }
-        if !self.has_ended {
+        if !self.has_ended || self.is_outlived {
             self.note(&Note::Lost(text));
         }
         self.end();
