@@ -64,7 +64,7 @@ or the token is lost.
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
   1    the token was not to be had (-E sets another)
-  3    no ringd runs here, or it has ended
+  3    no ringd runs here, it has ended, or it does not answer
   75   the token was lost; the message says whether all was ended in time
   126  the command cannot be run
   127  there is no such command
@@ -82,7 +82,7 @@ lock is lost, and what has come of the script is left alone.
 Exit codes:
   0   the lock is held
   1   the token was not to be had (-E sets another); --check: it is not held
-  3   no ringd runs here, or it has ended
+  3   no ringd runs here, it has ended, or it does not answer
   75  the token was lost; only with --pipe, or right after it was acquired
 
 In a script, bound to its process:
@@ -224,11 +224,11 @@ pub enum Command {
 /// How the token is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct Acquire {
-    /// Do not wait if anybody works with the token.
+    /// Do not wait if anybody works with the token. A ringd that does not answer has 5 seconds.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Wait for so many seconds at the most; fractions are fine.
+    /// Wait for so many seconds at the most; fractions are fine. A ringd that does not answer has 5 more.
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 

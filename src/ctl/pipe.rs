@@ -26,6 +26,8 @@ pub(super) fn while_read(
     options: &LockOptions,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let lock = options.acquire.request(LABEL);
+    let answers_by = client::answers_by(&lock);
     let mut daemon = client::endless(socket)?;
     let mut poller = Poller::new()?;
     let mut alarm = Alarm::new()?;
@@ -37,7 +39,7 @@ pub(super) fn while_read(
         .add(stdout.as_fd(), READER, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
     // A daemon that has no room for one more client says so and hangs up without reading.
-    let _ = daemon.send(&Request::Lock(options.acquire.request(LABEL)));
+    let _ = daemon.send(&Request::Lock(lock));
     let mut pipe = Pipe {
         options,
         output,
@@ -49,7 +51,7 @@ pub(super) fn while_read(
         if warn_at.is_some_and(|at| at <= clock::now().monotonic) {
             return Err(Error::Lost(OVERDUE.to_owned()).into());
         }
-        alarm.by(warn_at)?;
+        alarm.by(warn_at.or(answers_by))?;
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {
@@ -64,6 +66,10 @@ pub(super) fn while_read(
         }
         while let Some(reply) = daemon.next() {
             pipe.hear(reply)?;
+        }
+        let is_late = answers_by.is_some_and(|by| by <= clock::now().monotonic);
+        if pipe.lease.is_none() && is_late {
+            return Err(Error::Gone(client::silent()).into());
         }
         if daemon.has_ended() {
             return Err(Error::Gone("ringd has ended, and the lock with it".to_owned()).into());

@@ -34,6 +34,7 @@
 //! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
 //! woken up.
 
+mod begin;
 mod bond;
 mod cgroup;
 mod door;
@@ -45,13 +46,13 @@ mod tree;
 mod words;
 mod work;
 
+pub use begin::keep;
 pub(super) use door::knock;
 pub(super) use fuse::Fuse;
 pub(super) use lease::{Lease, OVERDUE};
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Tree, out_of_reach};
 pub(super) use words::{Bond, Note, Order, Task, Why};
-pub use work::keep;
 
 /// The name that a keeper goes by.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

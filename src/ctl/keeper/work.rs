@@ -1,92 +1,37 @@
 //! What the keeper does.
 
-use std::fs;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{Pid, chdir, close, setsid};
+use nix::unistd::Pid;
 
-use super::super::{Error, client, lines::Lines};
+use super::super::{client, lines::Lines};
+use super::begin::Daemon;
 use super::bond::Bound;
 use super::ending::Ending;
 use super::fuse::Fuse;
 use super::lease::{Lease, OVERDUE};
-use super::{Bond, NAME, Note, Order, Task, Tree, Why, out_of_reach};
+use super::{Bond, Note, Order, Task, Tree, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
 
+// In the order in which they are heard.
 const DAEMON: u64 = 0;
 const CALLER: u64 = 1;
-const ALARM: u64 = 2;
-const BOUND: u64 = 3;
-const DOOR: u64 = 4;
+const BOUND: u64 = 2;
+const DOOR: u64 = 3;
+const ALARM: u64 = 4;
 
 /// How long the daemon may take to confirm that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Holds a lock for who has started this process and speaks to it over standard input.
-///
-/// # Errors
-/// The process lacks what every process has.
-pub fn keep() -> io::Result<()> {
-    detach()?;
-    let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut caller = Lines::new(caller);
-    let Some(Order::Begin(task)) = caller.wait() else {
-        return Ok(());
-    };
-    let bound = match task.bond {
-        Bond::Command => None,
-        Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
-            Ok(bound) => Some(bound),
-            Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
-        },
-    };
-    let connected = connect(&task);
-    // No file system is to be kept busy by a keeper.
-    chdir("/")?;
-    match connected {
-        Ok(daemon) => Work::new(&task, caller, daemon, bound)?.run(),
-        Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
-    }
-}
-
-/// Leaves the terminal, and all that the caller had open.
-fn detach() -> io::Result<()> {
-    prctl::set_name(NAME)?;
-    // Who ends a service signals all of its processes. This one ends when its work is done.
-    let mut deaf = SigSet::all();
-    deaf.remove(Signal::SIGCHLD);
-    deaf.thread_block()?;
-    setsid()?;
-    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    // The directory that was just listed is among them, and closed already.
-    for fd in open.into_iter().filter(|&fd| fd > 2) {
-        let _ = close(fd);
-    }
-    Ok(())
-}
-
-fn connect(task: &Task) -> Result<Lines, Error> {
-    let mut daemon = client::endless(&task.socket)?;
-    // A daemon that has no room for one more client says so and hangs up without reading.
-    let _ = daemon.send(&Request::Lock(task.lock.clone()));
-    Ok(daemon)
-}
 
 /// How long ending the command may take where there is no time left.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
 
 /// A keeper at work.
-struct Work {
+pub(super) struct Work {
     grace: Duration,
     caller: Lines,
     daemon: Lines,
@@ -99,6 +44,8 @@ struct Work {
     visitor: Option<Lines>,
     token: String,
     lease: Option<Lease>,
+    /// By when the daemon has answered, if it is to answer by any time.
+    answers_by: Option<Instant>,
     ending: Option<Ending>,
     /// Burns while there is a command that must have ended with the lease.
     fuse: Option<Fuse>,
@@ -116,7 +63,20 @@ enum Next {
 }
 
 impl Work {
-    fn new(task: &Task, caller: Lines, daemon: Lines, bound: Option<Bound>) -> io::Result<Self> {
+    /// For this task, with all that it speaks to. The daemon was asked for the lock already.
+    ///
+    /// # Errors
+    /// The process has too many files open.
+    pub(super) fn new(
+        task: &Task,
+        caller: Lines,
+        daemon: Daemon,
+        bound: Option<Bound>,
+    ) -> io::Result<Self> {
+        let Daemon {
+            lines: daemon,
+            answers_by,
+        } = daemon;
         let poller = Poller::new()?;
         let alarm = Alarm::new()?;
         poller.add(&daemon, DAEMON, Interest::Read)?;
@@ -142,6 +102,7 @@ impl Work {
             visitor: None,
             token: String::new(),
             lease: None,
+            answers_by,
             ending: None,
             fuse,
             has_ended: false,
@@ -149,7 +110,11 @@ impl Work {
         })
     }
 
-    fn run(mut self) -> io::Result<()> {
+    /// Does it all.
+    ///
+    /// # Errors
+    /// The system refuses what every process may do.
+    pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             let now = clock::now().monotonic;
             if self.on_time(now) == Next::Done {
@@ -157,7 +122,9 @@ impl Work {
             }
             self.alarm.by(self.deadline(now))?;
             self.poller.wait(None)?;
-            let ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            let mut ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            // What was said in time counts, be it heard late.
+            ready.sort_unstable();
             for key in ready {
                 let next = match key {
                     DAEMON => self.hear_daemon(),
@@ -167,10 +134,7 @@ impl Work {
                         self.hear_visitor();
                         Next::GoOn
                     }
-                    _ => {
-                        self.alarm.went_off();
-                        Next::GoOn
-                    }
+                    _ => self.alarm_went_off(),
                 };
                 if next == Next::Done {
                     return Ok(());
@@ -183,8 +147,20 @@ impl Work {
         match (&self.ending, &self.lease) {
             (Some(ending), _) => Some(ending.next(now)),
             (None, Some(lease)) => Some(lease.warn_at()),
-            (None, None) => None,
+            (None, None) => self.answers_by,
         }
+    }
+
+    fn alarm_went_off(&mut self) -> Next {
+        self.alarm.went_off();
+        let is_late = self
+            .answers_by
+            .is_some_and(|by| clock::now().monotonic >= by);
+        if self.lease.is_some() || !is_late {
+            return Next::GoOn;
+        }
+        self.note(&Note::NotAcquired(Why::NoDaemon(client::silent())));
+        Next::Done
     }
 
     fn on_time(&mut self, now: Instant) -> Next {
