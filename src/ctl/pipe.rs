@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use super::keeper::{Fuse, Lease, OVERDUE};
 use super::lines::Lines;
@@ -12,6 +13,9 @@ use super::{Error, client, not_acquired};
 use crate::control::{Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
+
+/// How long the daemon may take to confirm that the lock is given back.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;
@@ -55,7 +59,8 @@ pub(super) fn while_read(
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {
-            give_back(&mut daemon);
+            drop(pipe);
+            give_back(&mut daemon)?;
             return Ok(());
         }
         if ready.contains(&ALARM) {
@@ -77,13 +82,16 @@ pub(super) fn while_read(
     }
 }
 
-/// Nobody is told that it is given back; the answer is waited for all the same.
-fn give_back(daemon: &mut Lines) {
+/// Nobody is told that it is given back; the answer is waited for all the same, if it comes soon:
+/// nobody works any more, so there is nothing that a silent daemon could spoil.
+fn give_back(daemon: &mut Lines) -> io::Result<()> {
+    daemon.stream().set_read_timeout(Some(PATIENCE))?;
     let _ = daemon.send(&Request::Unlock);
     while daemon
         .wait::<Reply>()
         .is_some_and(|reply| reply != Reply::Unlocked {})
     {}
+    Ok(())
 }
 
 /// What is known of the lock.

@@ -171,6 +171,19 @@ fn a_pipe_ends_when_the_lock_is_lost() {
 }
 
 #[test]
+fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
+    let fake = Fake::new();
+    let mut lock = start(&fake, &["lock", "--pipe"]);
+    let mut client = fake.client();
+    client.request();
+    client.grant(Duration::from_secs(4));
+    assert_eq!(lock.line(), TOKEN);
+    lock.close_output();
+    assert_eq!(client.request(), json!({"request": "unlock"}));
+    assert_eq!(lock.code(), Some(0));
+}
+
+#[test]
 fn a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped() {
     const LEASE: Duration = Duration::from_secs(2);
     for stopped in [false, true] {
