@@ -22,7 +22,8 @@ const DAEMON: u64 = 0;
 const CALLER: u64 = 1;
 const BOUND: u64 = 2;
 const DOOR: u64 = 3;
-const ALARM: u64 = 4;
+const VISITOR: u64 = 4;
+const ALARM: u64 = 5;
 
 /// How long the daemon may take to confirm that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -131,7 +132,11 @@ impl Work {
                     CALLER => self.hear_caller()?,
                     BOUND => self.bound_has_gone()?,
                     DOOR => {
-                        self.hear_visitor();
+                        self.admit_visitor();
+                        Next::GoOn
+                    }
+                    VISITOR => {
+                        self.hear_visitors();
                         Next::GoOn
                     }
                     _ => self.alarm_went_off(),
@@ -289,22 +294,28 @@ impl Work {
         Ok(Next::GoOn)
     }
 
-    fn hear_visitor(&mut self) {
-        let visitor = self.bound.as_ref().and_then(|bound| bound.door.visitor());
-        let Some(mut visitor) = visitor else {
-            return;
-        };
-        let is_held = self.lease.is_some() && self.ending.is_none();
-        match visitor.wait() {
-            Some(Order::Check) if is_held => {
-                // One who does not wait for the answer needs none.
-                let _ = visitor.send(&Note::Held(self.token.clone()));
+    fn admit_visitor(&mut self) {
+        if let Some(bound) = &mut self.bound {
+            bound.door.admit(&self.poller, VISITOR);
+        }
+    }
+
+    fn hear_visitors(&mut self) {
+        while let Some((order, mut visitor)) =
+            self.bound.as_mut().and_then(|bound| bound.door.hear())
+        {
+            let is_held = self.lease.is_some() && self.ending.is_none();
+            match order {
+                Order::Check if is_held => {
+                    // One who does not wait for the answer needs none.
+                    let _ = visitor.send(&Note::Held(self.token.clone()));
+                }
+                Order::Ended if is_held => {
+                    self.visitor = Some(visitor);
+                    self.end();
+                }
+                _ => {}
             }
-            Some(Order::Ended) if is_held => {
-                self.visitor = Some(visitor);
-                self.end();
-            }
-            _ => {}
         }
     }
 
