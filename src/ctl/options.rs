@@ -63,7 +63,8 @@ or the token is lost.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
-  1    the token was not to be had (-E sets another)
+  1    the token was not to be had (-E sets another); ringd answered with an
+       error, as too many clients, or the system refused (-E does not matter)
   3    no ringd runs here, it has ended, or it does not answer
   75   the token was lost; the message says whether all was ended in time
   126  the command cannot be run
@@ -81,7 +82,8 @@ lock is lost, and what has come of the script is left alone.
 
 Exit codes:
   0   the lock is held
-  1   the token was not to be had (-E sets another); --check: it is not held
+  1   the token was not to be had (-E sets another); --check: it is not held;
+      ringd answered with an error, or the system refused (-E does not matter)
   3   no ringd runs here, it has ended, or it does not answer
   75  the token was lost; only with --pipe, or right after it was acquired
 

@@ -129,7 +129,7 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     assert_eq!(reasons, 1, "once: {said}");
 
     let fake = Fake::new();
-    let mut run = Running::run(&fake, &["true"]);
+    let mut run = Running::run(&fake, &["-E", "9", "true"]);
     let mut client = fake.client();
     client.request();
     client.say(&json!({"error": "too many clients"}));
