@@ -12,8 +12,9 @@ use crate::proto::time::Instant;
 const LOOK: Duration = Duration::from_millis(10);
 /// The same for what may last.
 const LONG_LOOK: Duration = Duration::from_millis(100);
-/// How long after SIGKILL a process may still be on its way out. One that hangs in the kernel
-/// stays, but touches nothing any more.
+/// How long after SIGKILL a process may still be on its way out. One that hangs in the kernel runs no
+/// instruction of its own any more, but a write that it had begun (on NFS) may still take effect, after
+/// the lock was given back: only the resource can refuse it (`docs/fencing.md`).
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
 /// A tree of processes that is being ended.
