@@ -74,8 +74,8 @@ pub(super) fn silent() -> String {
 }
 
 /// By when the daemon has answered a request that needs no wait.
-pub(super) fn answers_soon() -> Option<Instant> {
-    Some(clock::now().monotonic + PATIENCE)
+pub(super) fn answers_soon() -> Instant {
+    clock::now().monotonic + PATIENCE
 }
 
 /// The same without its framing.

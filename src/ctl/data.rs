@@ -80,13 +80,13 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
     let set = Request::DataSet { hex, token };
-    match exchange(&mut daemon, &set, client::answers_soon())? {
+    match exchange(&mut daemon, &set, Some(client::answers_soon()))? {
         Reply::Done {} => {}
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
     // What the next one does must not find the lock still held.
-    exchange(&mut daemon, &Request::Unlock, client::answers_soon()).map(drop)
+    exchange(&mut daemon, &Request::Unlock, Some(client::answers_soon())).map(drop)
 }
 
 /// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
