@@ -13,7 +13,8 @@ const WRITE: &str = "RINGD_WRITE_MAN";
 /// The pages of a program, the first for itself and one for each of its commands, by file name.
 fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
     // Clap's own `help` command needs no page.
-    let mut program = program.disable_help_subcommand(true);
+    let program = program.disable_help_subcommand(true);
+    let mut program = with_aliases(program);
     program.build();
     let shown = program
         .get_subcommands()
@@ -29,6 +30,24 @@ fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
         let page = String::from_utf8(page).expect("help is text");
         (man.get_filename(), with_lists(&page))
     })
+}
+
+/// The program with the other names of its options in their help, where `--help` shows them, too: the
+/// manual's maker leaves them out.
+fn with_aliases(program: Command) -> Command {
+    let program = program.mut_args(|option| {
+        let aliases = option.get_visible_aliases().unwrap_or_default();
+        if aliases.is_empty() {
+            return option;
+        }
+        let aliases = aliases.join(", --");
+        let help = option.get_help().map(ToString::to_string);
+        option.help(format!(
+            "{} [aliases: --{aliases}]",
+            help.unwrap_or_default()
+        ))
+    });
+    program.mut_subcommands(with_aliases)
 }
 
 /// The page with the indented lines of its last words kept as they stand: they are lists, which
@@ -67,6 +86,8 @@ fn manual_pages_say_what_help_says() {
     let made: BTreeMap<_, _> = pages(ringd::cli::command())
         .chain(pages(ringd::ctl::Options::command()))
         .collect();
+    let names_aliases = made["ringctl-run.8"].contains(r"\-\-wait]");
+    assert!(names_aliases, "--timeout has another name");
     if env::var_os(WRITE).is_some() {
         for (name, page) in &made {
             fs::write(directory.join(name), page).expect("a manual page can be written");

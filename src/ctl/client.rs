@@ -12,9 +12,12 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 use super::Error;
 use super::lines::Lines;
-use crate::control::{Reply, Request, to_line};
+use crate::control::{LockRequest, Reply, Request, to_line};
+use crate::proto::time::Instant;
+use crate::sys::clock;
 
-/// How long the daemon may take for each step.
+/// How long the daemon may take for each step. One that waits for the token is granted the time of the
+/// wait besides.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends the request to the daemon at `path` and waits for its reply.
@@ -54,6 +57,25 @@ pub(super) fn done(path: &Path, request: &Request) -> Result<(), Error> {
 /// The daemon is not reached.
 pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
     Ok(Lines::new(endless_stream(path)?))
+}
+
+/// By when the daemon has answered a request for the token, be it that it is not to be had; `None`: it
+/// may take as long as it likes. The daemon counts the time, but one that is stopped does not.
+pub(super) fn answers_by(lock: &LockRequest) -> Option<Instant> {
+    let wait = lock.wait_ms.map(Duration::from_millis);
+    wait.map(|wait| clock::now().monotonic + wait + PATIENCE)
+}
+
+/// What is to be said of a daemon that has not answered by then.
+pub(super) fn silent() -> String {
+    format!(
+        "ringd has not answered in time, {PATIENCE:?} after the end of the wait at the latest: it is stopped, or hangs"
+    )
+}
+
+/// By when the daemon has answered a request that needs no wait.
+pub(super) fn answers_soon() -> Instant {
+    clock::now().monotonic + PATIENCE
 }
 
 /// The same without its framing.

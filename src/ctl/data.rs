@@ -8,6 +8,7 @@ use super::options::{Acquire, DataCommand};
 use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
+use crate::proto::time::Instant;
 
 /// The most bytes that travel with a token.
 const MOST: usize = 1024;
@@ -69,33 +70,42 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     if token.is_some() {
         return client::done(socket, &Request::DataSet { hex, token });
     }
+    let lock = acquire.request("data set");
+    let by = client::answers_by(&lock);
     let mut daemon = client::endless(socket)?;
-    let lock = Request::Lock(acquire.request("data set"));
-    match exchange(&mut daemon, &lock)? {
+    match exchange(&mut daemon, &Request::Lock(lock), by)? {
         Reply::Granted(_) => {}
         Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
-    match exchange(&mut daemon, &Request::DataSet { hex, token })? {
+    let set = Request::DataSet { hex, token };
+    match exchange(&mut daemon, &set, Some(client::answers_soon()))? {
         Reply::Done {} => {}
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
     // What the next one does must not find the lock still held.
-    exchange(&mut daemon, &Request::Unlock).map(drop)
+    exchange(&mut daemon, &Request::Unlock, Some(client::answers_soon())).map(drop)
 }
 
-/// The answer to a request; what the daemon says of itself in between is no answer.
-fn exchange(daemon: &mut Lines, request: &Request) -> Result<Reply, Error> {
-    let gone = || Error::Gone("ringd has hung up; has it ended?".to_owned());
+/// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
+/// answer.
+fn exchange(daemon: &mut Lines, request: &Request, by: Option<Instant>) -> Result<Reply, Error> {
     // A daemon that has no room for one more client says so and hangs up without reading.
     let _ = daemon.send(request);
     loop {
-        match daemon.wait().ok_or_else(gone)? {
-            Reply::Renewed(_) => {}
-            Reply::Lost(loss) => return Err(Error::Lost(loss.text)),
-            reply => return Ok(reply),
+        match daemon.next() {
+            Some(Reply::Renewed(_)) => {}
+            Some(Reply::Lost(loss)) => return Err(Error::Lost(loss.text)),
+            Some(reply) => return Ok(reply),
+            None if daemon.has_ended() => {
+                return Err(Error::Gone("ringd has hung up; has it ended?".to_owned()));
+            }
+            None if !daemon.fill_by(by).map_err(Error::System)? => {
+                return Err(Error::Gone(client::silent()));
+            }
+            None => {}
         }
     }
 }

@@ -96,6 +96,9 @@ pub enum Error {
     /// The lock was lost while it was held.
     #[error("the token is lost, and what ran under it was ended: {0}")]
     Lost(String),
+    /// The lock was lost, and something that ran under it works on.
+    #[error("the token is lost, but not all that ran under it could be ended: {0}")]
+    Outlived(String),
     /// What is to be fenced has no token.
     #[error("no token: run this under ringctl run, or give one with --token")]
     NoToken,
@@ -119,7 +122,7 @@ impl Error {
             Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
             Self::NotAcquired { code, .. } => *code,
-            Self::Lost(_) => LOST,
+            Self::Lost(_) | Self::Outlived(_) => LOST,
             Self::Exchange { .. }
             | Self::Reply { .. }
             | Self::Unexpected(_)

@@ -17,6 +17,7 @@ use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::{Pid, close};
 
 use super::keeper::THIS_PROGRAM;
+use crate::sys::broken_pipe;
 
 /// A shell's exit code for a command that is there but cannot be run.
 const CANNOT_RUN: u8 = 126;
@@ -38,7 +39,9 @@ impl Gate {
         let (opener, gate) = UnixStream::pair()?;
         // This one alone is for the new process; it closes it before the command runs.
         fcntl(&gate, FcntlArg::F_SETFD(FdFlag::empty()))?;
-        let child = Command::new(THIS_PROGRAM)
+        let mut program = Command::new(THIS_PROGRAM);
+        broken_pipe::pass_on(&mut program);
+        let child = program
             .arg0("ringctl")
             .args(["become", "--gate", &gate.as_raw_fd().to_string(), "--"])
             .args(command)
@@ -96,5 +99,7 @@ pub(super) fn become_command(
     program: &OsStr,
     arguments: &[OsString],
 ) -> Result<Infallible, io::Error> {
-    Err(Command::new(program).args(arguments).exec())
+    let mut command = Command::new(program);
+    broken_pipe::pass_on(&mut command);
+    Err(command.args(arguments).exec())
 }

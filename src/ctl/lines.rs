@@ -4,10 +4,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::control::{LineBuffer, to_line};
+use crate::proto::time::Instant;
+use crate::sys::clock;
 
 /// A stream of lines, both ways. Lines that are not understood are passed over: a later version
 /// may say more.
@@ -44,6 +48,27 @@ impl Lines {
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted) => {}
             Err(_) => self.ended = true,
         }
+    }
+
+    /// The same, but waits until `by` at the most, if that is said. False: nothing came by then.
+    ///
+    /// # Errors
+    /// The system cannot wait.
+    pub(super) fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
+        if let Some(by) = by {
+            let left = by.since(clock::now().monotonic);
+            // In whole milliseconds, and those that have begun.
+            let left = left.as_millis().saturating_add(1);
+            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut readable = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut readable, left) {
+                Ok(0) => return Ok(clock::now().monotonic < by),
+                Err(Errno::EINTR) => return Ok(true),
+                other => other?,
+            };
+        }
+        self.fill();
+        Ok(true)
     }
 
     /// The next message of those taken in.

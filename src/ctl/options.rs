@@ -51,15 +51,22 @@ the command waits for that, and has lost the token when it is gone.
 
 When the token is lost, the command and all that it has started get SIGTERM,
 and SIGKILL before another node can be granted the token. The same happens to
-what a command leaves behind when it ends, and if ringctl is killed. A command
-that leaves its process group is found where a control group (version 2) can
-be made.
+what a command leaves behind when it ends, and if ringctl is killed. What leaves
+its process group (setsid) is found by its control group (version 2), where one
+can be made, and what leaves that (systemd-run --scope, su -) by its process
+group. What leaves both is not found.
+
+What has become another user cannot be ended by an ordinary user, unless a
+control group can be made: run sudo ringctl run -- CMD, not ringctl run -- sudo
+CMD. ringctl then says what works on, and holds the token until that has ended,
+or the token is lost.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
-  1    the token was not to be had (-E sets another)
-  3    no ringd runs here, or it has ended
-  75   the token was lost
+  1    the token was not to be had (-E sets another); ringd answered with an
+       error, as too many clients, or the system refused (-E does not matter)
+  3    no ringd runs here, it has ended, or it does not answer
+  75   the token was lost; the message says whether all was ended in time
   126  the command cannot be run
   127  there is no such command
 
@@ -75,8 +82,9 @@ lock is lost, and what has come of the script is left alone.
 
 Exit codes:
   0   the lock is held
-  1   the token was not to be had (-E sets another); --check: it is not held
-  3   no ringd runs here, or it has ended
+  1   the token was not to be had (-E sets another); --check: it is not held;
+      ringd answered with an error, or the system refused (-E does not matter)
+  3   no ringd runs here, it has ended, or it does not answer
   75  the token was lost; only with --pipe, or right after it was acquired
 
 In a script, bound to its process:
@@ -218,11 +226,11 @@ pub enum Command {
 /// How the token is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct Acquire {
-    /// Do not wait if anybody works with the token.
+    /// Do not wait if anybody works with the token. A ringd that does not answer has 5 seconds.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Wait for so many seconds at the most; fractions are fine.
+    /// Wait for so many seconds at the most; fractions are fine. A ringd that does not answer has 5 more.
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use super::keeper::{Fuse, Lease, OVERDUE};
 use super::lines::Lines;
@@ -12,6 +13,9 @@ use super::{Error, client, not_acquired};
 use crate::control::{Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
+
+/// How long the daemon may take to confirm that the lock is given back.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;
@@ -26,6 +30,8 @@ pub(super) fn while_read(
     options: &LockOptions,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let lock = options.acquire.request(LABEL);
+    let answers_by = client::answers_by(&lock);
     let mut daemon = client::endless(socket)?;
     let mut poller = Poller::new()?;
     let mut alarm = Alarm::new()?;
@@ -37,7 +43,7 @@ pub(super) fn while_read(
         .add(stdout.as_fd(), READER, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
     // A daemon that has no room for one more client says so and hangs up without reading.
-    let _ = daemon.send(&Request::Lock(options.acquire.request(LABEL)));
+    let _ = daemon.send(&Request::Lock(lock));
     let mut pipe = Pipe {
         options,
         output,
@@ -49,11 +55,12 @@ pub(super) fn while_read(
         if warn_at.is_some_and(|at| at <= clock::now().monotonic) {
             return Err(Error::Lost(OVERDUE.to_owned()).into());
         }
-        alarm.by(warn_at)?;
+        alarm.by(warn_at.or(answers_by))?;
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {
-            give_back(&mut daemon);
+            drop(pipe);
+            give_back(&mut daemon)?;
             return Ok(());
         }
         if ready.contains(&ALARM) {
@@ -65,19 +72,26 @@ pub(super) fn while_read(
         while let Some(reply) = daemon.next() {
             pipe.hear(reply)?;
         }
+        let is_late = answers_by.is_some_and(|by| by <= clock::now().monotonic);
+        if pipe.lease.is_none() && is_late {
+            return Err(Error::Gone(client::silent()).into());
+        }
         if daemon.has_ended() {
             return Err(Error::Gone("ringd has ended, and the lock with it".to_owned()).into());
         }
     }
 }
 
-/// Nobody is told that it is given back; the answer is waited for all the same.
-fn give_back(daemon: &mut Lines) {
+/// Nobody is told that it is given back; the answer is waited for all the same, if it comes soon:
+/// nobody works any more, so there is nothing that a silent daemon could spoil.
+fn give_back(daemon: &mut Lines) -> io::Result<()> {
+    daemon.stream().set_read_timeout(Some(PATIENCE))?;
     let _ = daemon.send(&Request::Unlock);
     while daemon
         .wait::<Reply>()
         .is_some_and(|reply| reply != Reply::Unlocked {})
     {}
+    Ok(())
 }
 
 /// What is known of the lock.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::options::Target;
+use super::render::harmless;
 use super::{Error, client};
 use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus, to_line};
 
@@ -151,7 +152,7 @@ fn show_event(event: &EventMessage, output: &mut impl Write) -> io::Result<()> {
     ];
     for (name, value) in details {
         if let Some(value) = value {
-            write!(output, " {name} {value}")?;
+            write!(output, " {name} {}", harmless(value))?;
         }
     }
     writeln!(output)

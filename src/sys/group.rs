@@ -9,12 +9,18 @@ use nix::unistd::Pid;
 /// Whether a process group has no member but zombies.
 #[must_use]
 pub fn is_empty(group: Pid) -> bool {
-    if killpg(group, None) == Err(Errno::ESRCH) {
-        return true;
-    }
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut states = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-    !states.any(|stat| lives_in(&stat, group))
+    members(group).next().is_none()
+}
+
+/// The members of a process group, zombies aside.
+pub fn members(group: Pid) -> impl Iterator<Item = Pid> {
+    let is_there = killpg(group, None) != Err(Errno::ESRCH);
+    let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());
+    entries.into_iter().flatten().filter_map(move |entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        lives_in(&stat, group).then(|| Pid::from_raw(pid))
+    })
 }
 
 /// Whether a process lives, and in that group, from its `/proc/PID/stat`.

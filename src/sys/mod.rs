@@ -5,6 +5,7 @@
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
 
 mod alarm;
+pub mod broken_pipe;
 pub mod child;
 pub mod clock;
 mod filter;

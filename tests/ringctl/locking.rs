@@ -1,8 +1,11 @@
 //! `ringctl lock` and `ringctl unlock`: locks that last as long as a process, or an open pipe.
 
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -80,6 +83,36 @@ fn a_lock_is_given_back_by_unlock_once() {
         let mut again = start(&fake, &[again, &["--pid", &pid]].concat());
         assert_eq!(again.code(), Some(1));
     }
+}
+
+/// Somebody at the door of the keeper of this script's lock.
+fn visitor(fake: &Fake, script: &Script) -> UnixStream {
+    let doors = std::fs::read_to_string("/proc/net/unix").unwrap();
+    let space = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let start = format!("@ringctl/{space}/{}/", script.pid());
+    let door = doors
+        .lines()
+        .find_map(|line| Some(&line[line.find(&start)? + 1..]));
+    let door = SocketAddr::from_abstract_name(door.expect("it has one"));
+    assert!(
+        fake.path().exists(),
+        "its daemon's socket is part of the name"
+    );
+    UnixStream::connect_addr(&door.unwrap()).unwrap()
+}
+
+#[test]
+fn visitors_who_say_nothing_do_not_hold_up_the_keeper() {
+    let fake = Fake::new();
+    let script = Script::start();
+    let _client = lock(&fake, &script, &[]);
+    // Together they would hold up whatever is done about one of them for a while.
+    let visitors: Vec<_> = (0..40).map(|_| visitor(&fake, &script)).collect();
+    let asked = Instant::now();
+    let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
+    assert_eq!(check.line(), TOKEN);
+    assert!(asked.elapsed() < Duration::from_secs(15), "it was held up");
+    drop(visitors);
 }
 
 #[test]
@@ -168,6 +201,19 @@ fn a_pipe_ends_when_the_lock_is_lost() {
     client.lose(Duration::from_secs(60));
     assert_eq!(lock.rest(), "");
     assert_eq!(lock.code(), Some(75));
+}
+
+#[test]
+fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
+    let fake = Fake::new();
+    let mut lock = start(&fake, &["lock", "--pipe"]);
+    let mut client = fake.client();
+    client.request();
+    client.grant(Duration::from_secs(4));
+    assert_eq!(lock.line(), TOKEN);
+    lock.close_output();
+    assert_eq!(client.request(), json!({"request": "unlock"}));
+    assert_eq!(lock.code(), Some(0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod fake;
 mod guarding;
+mod leaving;
 mod limit;
 mod locking;
 mod loss;
@@ -10,4 +11,5 @@ mod program;
 mod requests;
 mod running;
 mod signals;
+mod sudo;
 mod terminal;

@@ -59,7 +59,7 @@ pub fn ringctl(fake: &Fake) -> Command {
 /// A `ringctl` that runs. It is killed at the end of the test, which ends all else.
 pub struct Running {
     child: Child,
-    output: Text<ChildStdout>,
+    output: Option<Text<ChildStdout>>,
     errors: Text<ChildStderr>,
 }
 
@@ -72,7 +72,7 @@ impl Running {
         let errors = child.stderr.take().expect("it is piped");
         Self {
             child,
-            output: Text::new(output),
+            output: Some(Text::new(output)),
             errors: Text::new(errors),
         }
     }
@@ -110,12 +110,27 @@ impl Running {
 
     /// The next line of its output; empty at the end.
     pub fn line(&mut self) -> String {
-        self.output.take_to("\n").trim_end().to_owned()
+        self.output().take_to("\n").trim_end().to_owned()
     }
 
     /// The rest of its output. When this returns nothing that it has started is left.
     pub fn rest(&mut self) -> String {
-        self.output.take_rest()
+        self.output().take_rest()
+    }
+
+    fn output(&mut self) -> &mut Text<ChildStdout> {
+        self.output.as_mut().expect("it is open")
+    }
+
+    /// Nobody reads its output any more.
+    pub fn close_output(&mut self) {
+        self.output = None;
+    }
+
+    /// Waits until it has complained of something.
+    pub fn complains(&mut self, of: &str) {
+        let said = self.errors.take_to(of);
+        assert!(said.ends_with(of), "it has said {said:?}");
     }
 
     /// How it ended, and what it said then.
@@ -145,7 +160,7 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            let (output, errors) = (self.output.so_far(), self.errors.so_far());
+            let (output, errors) = (self.output.as_mut().map(Text::so_far), self.errors.so_far());
             eprintln!("not asked for any more: output {output:?}, errors {errors:?}");
         }
     }
@@ -182,5 +197,12 @@ impl Witness {
         assert!(ends, "something of the command is left");
         let read = self.pipe.read(&mut [0]).expect("it is open");
         assert_eq!(read, 0, "nothing is written to it");
+    }
+
+    /// Nothing of the command, which had it open, is left already.
+    pub fn has_ended(&mut self) {
+        let has_ended = is_readable(&self.pipe, Instant::now());
+        assert!(has_ended, "something of the command is left");
+        self.wait_for_end();
     }
 }

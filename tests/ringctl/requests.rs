@@ -137,6 +137,20 @@ fn what_happens_is_shown_and_where_to_go_on() {
 }
 
 #[test]
+fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
+    let fake = Fake::new();
+    let mut watch = start(&fake, &["watch"]);
+    let mut client = fake.client();
+    client.request();
+    let mut said = event(1, "WAITER", "OWNER");
+    said["event"]["label"] = json!("Bob's \u{1b}[2J\u{202e}x\nnightly report: größer");
+    client.say(&said);
+    let line = watch.line();
+    let label = r"label Bob's \u{1b}[2J\u{202e}x\nnightly report: größer";
+    assert!(line.ends_with(label), "{line}");
+}
+
+#[test]
 fn programs_get_what_happens_as_it_came() {
     let fake = Fake::new();
     let mut watch = start(&fake, &["watch", "--json"]);

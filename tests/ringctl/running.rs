@@ -129,7 +129,7 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     assert_eq!(reasons, 1, "once: {said}");
 
     let fake = Fake::new();
-    let mut run = Running::run(&fake, &["true"]);
+    let mut run = Running::run(&fake, &["-E", "9", "true"]);
     let mut client = fake.client();
     client.request();
     client.say(&json!({"error": "too many clients"}));
@@ -145,6 +145,41 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
         Some(3),
         "the daemon ends while it is waited for"
     );
+}
+
+#[test]
+fn a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished() {
+    let waits: [&[&str]; 5] = [
+        &["run", "-n", "true"],
+        &["run", "-w", "0.1", "true"],
+        &["lock", "-w", "0.1"],
+        &["lock", "-w", "0.1", "--pipe"],
+        &["data", "set", "-w", "0.1", "x"],
+    ];
+    for accepts in [true, false] {
+        let silent = waits.map(|arguments| {
+            let fake = Fake::new();
+            let run = Running::start(ringctl(&fake).args(arguments).stdin(Stdio::null()));
+            let client = accepts.then(|| fake.client());
+            (arguments, fake, client, run)
+        });
+        for (arguments, _fake, _client, mut run) in silent {
+            let (status, said) = run.end();
+            assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
+            assert!(said.contains("stopped, or hangs"), "{arguments:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn data_that_are_set_under_a_lock_are_not_waited_for_without_end() {
+    let fake = Fake::new();
+    let mut set = ringctl(&fake);
+    let mut set = Running::start(set.args(["data", "set", "x"]).stdin(Stdio::null()));
+    let mut client = fake.grant(LONG);
+    assert_eq!(client.request()["request"], "data_set");
+    let (status, said) = set.end();
+    assert_eq!(status.code(), Some(3), "{said}");
 }
 
 #[test]

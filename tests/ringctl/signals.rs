@@ -104,6 +104,38 @@ fn a_signal_right_after_the_grant_ends_it_all() {
 }
 
 #[test]
+fn a_closed_pipe_ends_the_command_if_it_would_without_ringctl() {
+    for (trap, ends) in [("trap '' PIPE", "1"), ("trap - PIPE", "0")] {
+        for guarded in [false, true] {
+            let fake = Fake::new();
+            let ringctl = ringctl(&fake);
+            let mut command = std::process::Command::new("sh");
+            command
+                .args(["-c", &format!("{trap}; exec \"$@\""), "sh"])
+                .arg(ringctl.get_program())
+                .args(ringctl.get_args())
+                .stdin(Stdio::null());
+            if guarded {
+                let record = fake.file("record");
+                command.args(["guard", "--token", "1795-02:00:00:00:00:01-7"]);
+                command.arg(record).arg("--");
+            } else {
+                command.args(["run", "--"]);
+            }
+            let mut run = Running::start(command.args(["grep", "SigIgn", "/proc/self/status"]));
+            if !guarded {
+                fake.grant(LONG).unlocked();
+            }
+            let ignored = run.line();
+            let digits = ignored.trim_start_matches("SigIgn:").trim();
+            let bits = u64::from_str_radix(digits, 16).expect("digits");
+            let pipe = bits >> (Signal::SIGPIPE as i32 - 1) & 1;
+            assert_eq!(pipe.to_string(), ends, "after {trap}");
+        }
+    }
+}
+
+#[test]
 fn what_was_ignored_before_stays_ignored() {
     let fake = Fake::new();
     let mut command = std::process::Command::new("sh");

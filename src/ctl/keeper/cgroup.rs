@@ -2,10 +2,16 @@
 //! leaving its process group or its parent.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::sys::signal::kill;
 use nix::unistd::Pid;
+
+/// The most groups that processes of one number can leave behind before there are no more names.
+const NAMES: u32 = 100;
 
 /// A control group for a command and all that it starts.
 #[derive(Debug)]
@@ -19,12 +25,23 @@ impl Cgroup {
     pub(super) fn make() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = own_path(&mounts, &own)?.join(format!("ringctl-{}", std::process::id()));
-        // One of that name is of a process that had this one's number before.
-        let _ = fs::remove_dir(&path);
-        fs::create_dir(&path).ok()?;
-        let made = Self { path };
-        made.path.join("cgroup.kill").exists().then_some(made)
+        Self::make_in(&own_path(&mounts, &own)?)
+    }
+
+    fn make_in(parent: &Path) -> Option<Self> {
+        // Containers may see the same groups, and have processes of the same number.
+        let space = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+        let family = format!("ringctl-{space}-");
+        sweep(parent, &family);
+        let names = (0..NAMES).map(|n| format!("{family}{}-{n}", std::process::id()));
+        // One that is there is of a process that had this one's number before, and left something.
+        let made = names.map(|name| parent.join(name)).find_map(|path| {
+            let made = fs::create_dir(&path).map(|()| Self { path });
+            let is_taken = |error: &io::Error| error.kind() == ErrorKind::AlreadyExists;
+            (!made.as_ref().is_err_and(is_taken)).then(|| made.ok())
+        });
+        made.flatten()
+            .filter(|made| made.path.join("cgroup.kill").exists())
     }
 
     /// The one at `path`, which another process made.
@@ -76,6 +93,20 @@ impl Drop for Cgroup {
     }
 }
 
+/// Takes away what keepers of this family, which were killed, have left empty. A keeper that lives
+/// may be about to put its command into its group.
+fn sweep(parent: &Path, family: &str) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let keeper = name.to_str().and_then(|name| name.strip_prefix(family));
+        let keeper = keeper.and_then(|rest| rest.split('-').next()?.parse().ok());
+        if keeper.is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)) {
+            // The kernel keeps one that is not empty.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
 /// The group and all below, each after the one above it.
 fn groups(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
@@ -106,9 +137,12 @@ fn own_path(mounts: &str, own: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
     use std::path::PathBuf;
+    use std::process::{self, Command};
 
-    use super::own_path;
+    use super::{Cgroup, own_path, sweep};
 
     const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
     const HYBRID: &str = "\
@@ -121,6 +155,44 @@ mod tests {
         assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/user.slice/a")));
         let found = own_path(HYBRID, "8:pids:/x\n0::/box/b\n");
         assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/unified/b")));
+    }
+
+    #[test]
+    fn the_group_of_a_namesake_is_left_alone() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let space = fs::metadata("/proc/self/ns/pid")
+            .expect("Linux has it")
+            .ino();
+        let first = format!("ringctl-{space}-{}-0", process::id());
+        fs::create_dir(parent.path().join(&first)).expect("made");
+        // What was made here has no files in it, as that of an old kernel.
+        assert!(Cgroup::make_in(parent.path()).is_none());
+        assert!(parent.path().join(&first).exists());
+    }
+
+    #[test]
+    fn what_dead_keepers_of_the_own_family_left_is_swept_away_if_it_is_empty() {
+        let mut dead = Command::new("true").spawn().expect("a process");
+        dead.wait().expect("it is our child");
+        let (dead, own) = (dead.id(), process::id());
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = |name: String| parent.path().join(name);
+        let left = path(format!("ringctl-7-{dead}-0"));
+        let kept = [
+            path(format!("ringctl-7-{own}-0")),
+            path(format!("ringctl-8-{dead}-0")),
+            path(format!("ringctl-7-{dead}-1")),
+            path("another".to_owned()),
+        ];
+        for made in kept.iter().chain([&left]) {
+            fs::create_dir(made).expect("made");
+        }
+        fs::create_dir(kept[2].join("full")).expect("made");
+        sweep(parent.path(), "ringctl-7-");
+        assert!(!left.exists());
+        for kept in kept {
+            assert!(kept.exists(), "{}", kept.display());
+        }
     }
 
     #[test]

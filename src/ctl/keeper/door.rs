@@ -3,6 +3,7 @@
 //! The name says which process the lock is bound to, so there is one keeper for it at a time.
 //! Such names go with the process that has them: nothing stale is left behind.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,21 +11,24 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::lines::Lines;
+use super::Order;
+use crate::sys::{Interest, Poller};
 
-/// How long a visitor may take to say what it wants. The work of the keeper waits for it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The most visitors that have not said yet what they want. One more, and the first has to go.
+const VISITORS: usize = 16;
 
-/// A keeper's door.
+/// A keeper's door. Nobody waits at it for a visitor to speak.
 pub(super) struct Door {
     listener: UnixListener,
+    visitors: VecDeque<Lines>,
 }
 
 impl Door {
@@ -34,18 +38,52 @@ impl Door {
     /// The system refuses.
     pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
         match UnixListener::bind_addr(&address(pid, daemon)?) {
-            Ok(listener) => Ok(Some(Self { listener })),
+            Ok(listener) => Ok(Some(Self {
+                listener,
+                visitors: VecDeque::new(),
+            })),
             Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Who is at it, if that is somebody who may come in: the own user, or root.
-    pub(super) fn visitor(&self) -> Option<Lines> {
-        let (stream, _) = self.listener.accept().ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        is_trusted(&stream).then(|| Lines::new(stream))
+    /// Lets in who is at it, if that is somebody who may come in: the own user, or root. What it says
+    /// makes `poller` report `key`.
+    pub(super) fn admit(&mut self, poller: &Poller, key: u64) {
+        let Ok((stream, _)) = self.listener.accept() else {
+            return;
+        };
+        if !is_trusted(&stream) || poller.add(&stream, key, Interest::Read).is_err() {
+            return;
+        }
+        if self.visitors.len() == VISITORS {
+            self.visitors.pop_front();
+        }
+        self.visitors.push_back(Lines::new(stream));
     }
+
+    /// What a visitor wants who has said it, and who that is.
+    pub(super) fn hear(&mut self) -> Option<(Order, Lines)> {
+        let mut at = 0;
+        while let Some(visitor) = self.visitors.get_mut(at) {
+            if is_readable(visitor) {
+                visitor.fill();
+            }
+            let order = visitor.next();
+            let has_ended = visitor.has_ended();
+            match order {
+                Some(order) => return self.visitors.remove(at).map(|visitor| (order, visitor)),
+                None if has_ended => drop(self.visitors.remove(at)),
+                None => at += 1,
+            }
+        }
+        None
+    }
+}
+
+fn is_readable(visitor: &Lines) -> bool {
+    let mut readable = [PollFd::new(visitor.as_fd(), PollFlags::POLLIN)];
+    poll(&mut readable, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
 impl AsFd for Door {

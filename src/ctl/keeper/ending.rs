@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use nix::unistd::Pid;
+
 use super::lease::Lease;
 use super::tree::Tree;
 use crate::proto::time::Instant;
 
 /// How often is looked whether it is over.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long after SIGKILL a process may still be on its way out. One that hangs in the kernel
-/// stays, but touches nothing any more.
+/// The same for what may last.
+const LONG_LOOK: Duration = Duration::from_millis(100);
+/// How long after SIGKILL a process may still be on its way out. One that hangs in the kernel runs no
+/// instruction of its own any more, but a write that it had begun (on NFS) may still take effect, after
+/// the lock was given back: only the resource can refuse it (`docs/fencing.md`).
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
 /// A tree of processes that is being ended.
@@ -17,7 +22,10 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 pub(super) struct Ending {
     told: Instant,
     kill_at: Option<Instant>,
+    /// When all was killed.
     killed: Option<Instant>,
+    /// A process that may not be.
+    outlived_by: Option<Pid>,
 }
 
 impl Ending {
@@ -28,6 +36,7 @@ impl Ending {
             told: now,
             kill_at: None,
             killed: None,
+            outlived_by: None,
         }
     }
 
@@ -42,11 +51,24 @@ impl Ending {
         let kill_at = lease.kill_at(self.told, grace);
         self.kill_at = Some(kill_at);
         if now >= kill_at {
-            tree.kill();
-            self.killed.get_or_insert(now);
+            self.note_kill(tree.kill(), now);
         }
         let is_given_up = |killed| now.since(killed) >= LAST_BREATH;
         tree.is_empty() || self.killed.is_some_and(is_given_up)
+    }
+
+    /// A process that may not be killed holds all up until it ends by itself. Once all were, those that
+    /// seem to be out of reach are on their way out.
+    fn note_kill(&mut self, outlived_by: Option<Pid>, now: Instant) {
+        self.outlived_by = outlived_by.filter(|_| self.killed.is_none());
+        if self.outlived_by.is_none() {
+            self.killed.get_or_insert(now);
+        }
+    }
+
+    /// The process that goes on because it may not be killed.
+    pub(super) const fn outlived_by(&self) -> Option<Pid> {
+        self.outlived_by
     }
 
     /// Whether nothing of the tree runs any more, or will.
@@ -56,10 +78,51 @@ impl Ending {
 
     /// When to go on.
     pub(super) fn next(&self, now: Instant) -> Instant {
+        if self.outlived_by.is_some() {
+            return now + LONG_LOOK;
+        }
         let look = now + LOOK;
         match (self.killed, self.kill_at) {
             (None, Some(kill_at)) => look.min(kill_at),
             _ => look,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::Pid;
+
+    use super::{Ending, LAST_BREATH};
+    use crate::ctl::keeper::Tree;
+    use crate::proto::time::Instant;
+
+    const START: Instant = Instant::from_nanos(0);
+    const SUDO: Pid = Pid::from_raw(42);
+
+    fn ending() -> Ending {
+        Ending::begin(&Tree::default(), START)
+    }
+
+    #[test]
+    fn what_may_not_be_killed_is_not_dead_and_is_looked_at_again() {
+        let mut ending = ending();
+        ending.note_kill(Some(SUDO), START);
+        assert!(!ending.is_dead());
+        assert_eq!(ending.outlived_by(), Some(SUDO));
+        let later = START + LAST_BREATH * 2;
+        assert!(ending.next(later) > later);
+        ending.note_kill(None, later);
+        assert!(ending.is_dead());
+        assert_eq!(ending.outlived_by(), None);
+    }
+
+    #[test]
+    fn what_dies_of_a_kill_counts_as_dead() {
+        let mut ending = ending();
+        ending.note_kill(None, START);
+        ending.note_kill(Some(SUDO), START + LAST_BREATH / 2);
+        assert!(ending.is_dead());
+        assert_eq!(ending.outlived_by(), None);
     }
 }

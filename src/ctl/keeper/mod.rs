@@ -26,11 +26,15 @@
 //! [`Order::Ended`]. If the keeper is gone, so is the lock: the kernel kills the command at once, and
 //! `ringctl` all that has come of it.
 //!
+//! What has become another user, by `sudo` as a rule, cannot be ended without a control group. The keeper
+//! says so and holds the lock until that is gone, or the lease is over: then its fuse ends it.
+//!
 //! Where all of them are stopped, and perhaps the whole machine, the keeper cannot end the command in
 //! time. The kernel can: it kills the keeper at the end of the lease (`fuse`), and the command's
 //! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
 //! woken up.
 
+mod begin;
 mod bond;
 mod cgroup;
 mod door;
@@ -42,13 +46,13 @@ mod tree;
 mod words;
 mod work;
 
+pub use begin::keep;
 pub(super) use door::knock;
 pub(super) use fuse::Fuse;
 pub(super) use lease::{Lease, OVERDUE};
 pub(super) use start::{Keeper, THIS_PROGRAM};
-pub(super) use tree::Tree;
+pub(super) use tree::{Tree, out_of_reach};
 pub(super) use words::{Bond, Note, Order, Task, Why};
-pub use work::keep;
 
 /// The name that a keeper goes by.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

@@ -78,6 +78,10 @@ impl Keeper {
     /// Takes in what it has said; to be called when there is something to read.
     pub(in crate::ctl) fn listen(&mut self) {
         self.lines.fill();
+        if self.is_gone() {
+            // The command may go on for long.
+            let _ = self.child.wait();
+        }
     }
 
     /// What it has said.

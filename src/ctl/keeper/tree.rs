@@ -1,15 +1,18 @@
 //! A command and all that it has started.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
 use super::cgroup::Cgroup;
 use crate::sys::group;
 
-/// A command's processes: those of its control group where one can be made, else those of its
-/// process group.
+/// A command's processes: those of its control group, where one can be made, and those of its process
+/// group. A process may leave either (`setsid`; `systemd-run --scope`, and `su -` where each session
+/// has a control group of its own): what has left both is not found.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct Tree {
     cgroup: Option<Cgroup>,
@@ -53,51 +56,63 @@ impl Tree {
     /// Tells all processes to end. Those that are stopped are woken up to hear it.
     pub(super) fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
-            match (&self.cgroup, self.leader) {
-                (Some(cgroup), leader) => tell(&cgroup.processes(), leader, signal),
+            for pid in self.outside_group() {
                 // One that is gone already needs no signal.
-                (None, Some(leader)) => {
-                    let _ = killpg(leader, signal);
-                }
-                (None, None) => {}
+                let _ = kill(pid, signal);
             }
+            self.signal_group(signal);
         }
     }
 
-    /// Ends all processes.
-    pub(in crate::ctl) fn kill(&self) {
-        if self
-            .cgroup
-            .as_ref()
-            .is_some_and(|cgroup| cgroup.kill().is_ok())
-        {
-            return;
-        }
-        if let Some(leader) = self.leader {
-            let _ = killpg(leader, Signal::SIGKILL);
-        }
+    /// Ends all processes; one that it may not end, if there is one: it has become another user, root
+    /// as a rule, and is in no control group of this user's, which would not ask for that.
+    pub(in crate::ctl) fn kill(&self) -> Option<Pid> {
+        // Those that die of it are in their process group a little longer.
+        let killed = self.cgroup.as_ref().and_then(|cgroup| {
+            let processes = cgroup.processes();
+            cgroup.kill().is_ok().then_some(processes)
+        });
+        let killed = killed.unwrap_or_default();
+        self.signal_group(Signal::SIGKILL);
+        // The group as one refuses only if none of it may be signalled.
+        let refuses = |&pid: &Pid| kill(pid, None) == Err(Errno::EPERM);
+        let mut left = group::members(self.leader?).filter(|pid| !killed.contains(pid));
+        left.find(refuses)
     }
 
     /// Whether no process is left, zombies aside.
     pub(super) fn is_empty(&self) -> bool {
-        match (&self.cgroup, self.leader) {
-            (_, None) => true,
-            (Some(cgroup), _) => cgroup.is_empty(),
-            (None, Some(leader)) => group::is_empty(leader),
+        let Some(leader) = self.leader else {
+            return true;
+        };
+        self.cgroup.as_ref().is_none_or(Cgroup::is_empty) && group::is_empty(leader)
+    }
+
+    /// The processes that have left the process group, but not the control group.
+    fn outside_group(&self) -> Vec<Pid> {
+        let mut processes = self
+            .cgroup
+            .as_ref()
+            .map_or_else(Vec::new, Cgroup::processes);
+        processes.retain(|&pid| getpgid(Some(pid)).ok() != self.leader);
+        processes
+    }
+
+    /// Signals the process group as one, since only so is none missed that one of it is just making.
+    fn signal_group(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            // One that is gone already needs no signal.
+            let _ = killpg(leader, signal);
         }
     }
 }
 
-/// Signals the process group of the leader as one, since only so is none missed that one of it is
-/// just making, and those that have left it each.
-fn tell(processes: &[Pid], leader: Option<Pid>, signal: Signal) {
-    let is_in_group = |&pid: &Pid| leader.is_some() && getpgid(Some(pid)).ok() == leader;
-    let (grouped, left): (Vec<_>, Vec<_>) = processes.iter().copied().partition(is_in_group);
-    // One that is gone already needs no signal.
-    if let Some(leader) = leader.filter(|_| !grouped.is_empty()) {
-        let _ = killpg(leader, signal);
-    }
-    for pid in left {
-        let _ = kill(pid, signal);
-    }
+/// What is to be said of a process that [`Tree::kill`] may not end.
+pub(in crate::ctl) fn out_of_reach(pid: Pid) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!(
+        "process {pid} ({}) cannot be ended, since it runs as another user: it works on. Let ringctl be \
+         that user too: sudo ringctl run -- CMD, not ringctl run -- sudo CMD",
+        name.trim_end().escape_debug()
+    )
 }

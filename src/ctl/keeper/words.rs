@@ -69,6 +69,8 @@ pub(in crate::ctl) enum Note {
     Held(String),
     /// The lock is lost, the command is being ended.
     Lost(String),
+    /// Something of the command cannot be ended, and works on: what, and why, as a sentence.
+    Outlived(String),
     /// Nothing of the command is left, and the lock is given back: the last note.
     Released,
 }

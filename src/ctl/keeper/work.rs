@@ -1,92 +1,38 @@
 //! What the keeper does.
 
-use std::fs;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{Pid, chdir, close, setsid};
+use nix::unistd::Pid;
 
-use super::super::{Error, client, lines::Lines};
+use super::super::{client, lines::Lines};
+use super::begin::Daemon;
 use super::bond::Bound;
 use super::ending::Ending;
 use super::fuse::Fuse;
 use super::lease::{Lease, OVERDUE};
-use super::{Bond, NAME, Note, Order, Task, Tree, Why};
+use super::{Bond, Note, Order, Task, Tree, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
 
+// In the order in which they are heard.
 const DAEMON: u64 = 0;
 const CALLER: u64 = 1;
-const ALARM: u64 = 2;
-const BOUND: u64 = 3;
-const DOOR: u64 = 4;
+const BOUND: u64 = 2;
+const DOOR: u64 = 3;
+const VISITOR: u64 = 4;
+const ALARM: u64 = 5;
 
 /// How long the daemon may take to confirm that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Holds a lock for who has started this process and speaks to it over standard input.
-///
-/// # Errors
-/// The process lacks what every process has.
-pub fn keep() -> io::Result<()> {
-    detach()?;
-    let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut caller = Lines::new(caller);
-    let Some(Order::Begin(task)) = caller.wait() else {
-        return Ok(());
-    };
-    let bound = match task.bond {
-        Bond::Command => None,
-        Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
-            Ok(bound) => Some(bound),
-            Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
-        },
-    };
-    let connected = connect(&task);
-    // No file system is to be kept busy by a keeper.
-    chdir("/")?;
-    match connected {
-        Ok(daemon) => Work::new(&task, caller, daemon, bound)?.run(),
-        Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
-    }
-}
-
-/// Leaves the terminal, and all that the caller had open.
-fn detach() -> io::Result<()> {
-    prctl::set_name(NAME)?;
-    // Who ends a service signals all of its processes. This one ends when its work is done.
-    let mut deaf = SigSet::all();
-    deaf.remove(Signal::SIGCHLD);
-    deaf.thread_block()?;
-    setsid()?;
-    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    // The directory that was just listed is among them, and closed already.
-    for fd in open.into_iter().filter(|&fd| fd > 2) {
-        let _ = close(fd);
-    }
-    Ok(())
-}
-
-fn connect(task: &Task) -> Result<Lines, Error> {
-    let mut daemon = client::endless(&task.socket)?;
-    // A daemon that has no room for one more client says so and hangs up without reading.
-    let _ = daemon.send(&Request::Lock(task.lock.clone()));
-    Ok(daemon)
-}
 
 /// How long ending the command may take where there is no time left.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
 
 /// A keeper at work.
-struct Work {
+pub(super) struct Work {
     grace: Duration,
     caller: Lines,
     daemon: Lines,
@@ -99,11 +45,15 @@ struct Work {
     visitor: Option<Lines>,
     token: String,
     lease: Option<Lease>,
+    /// By when the daemon has answered, if it is to answer by any time.
+    answers_by: Option<Instant>,
     ending: Option<Ending>,
     /// Burns while there is a command that must have ended with the lease.
     fuse: Option<Fuse>,
     /// The command has ended by itself, while the lock was held.
     has_ended: bool,
+    /// The caller was told that something works on all the same.
+    is_outlived: bool,
 }
 
 /// Whether there is more to do.
@@ -114,7 +64,20 @@ enum Next {
 }
 
 impl Work {
-    fn new(task: &Task, caller: Lines, daemon: Lines, bound: Option<Bound>) -> io::Result<Self> {
+    /// For this task, with all that it speaks to. The daemon was asked for the lock already.
+    ///
+    /// # Errors
+    /// The process has too many files open.
+    pub(super) fn new(
+        task: &Task,
+        caller: Lines,
+        daemon: Daemon,
+        bound: Option<Bound>,
+    ) -> io::Result<Self> {
+        let Daemon {
+            lines: daemon,
+            answers_by,
+        } = daemon;
         let poller = Poller::new()?;
         let alarm = Alarm::new()?;
         poller.add(&daemon, DAEMON, Interest::Read)?;
@@ -140,13 +103,19 @@ impl Work {
             visitor: None,
             token: String::new(),
             lease: None,
+            answers_by,
             ending: None,
             fuse,
             has_ended: false,
+            is_outlived: false,
         })
     }
 
-    fn run(mut self) -> io::Result<()> {
+    /// Does it all.
+    ///
+    /// # Errors
+    /// The system refuses what every process may do.
+    pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             let now = clock::now().monotonic;
             if self.on_time(now) == Next::Done {
@@ -154,20 +123,23 @@ impl Work {
             }
             self.alarm.by(self.deadline(now))?;
             self.poller.wait(None)?;
-            let ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            let mut ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            // What was said in time counts, be it heard late.
+            ready.sort_unstable();
             for key in ready {
                 let next = match key {
                     DAEMON => self.hear_daemon(),
                     CALLER => self.hear_caller()?,
                     BOUND => self.bound_has_gone()?,
                     DOOR => {
-                        self.hear_visitor();
+                        self.admit_visitor();
                         Next::GoOn
                     }
-                    _ => {
-                        self.alarm.went_off();
+                    VISITOR => {
+                        self.hear_visitors();
                         Next::GoOn
                     }
+                    _ => self.alarm_went_off(),
                 };
                 if next == Next::Done {
                     return Ok(());
@@ -180,8 +152,20 @@ impl Work {
         match (&self.ending, &self.lease) {
             (Some(ending), _) => Some(ending.next(now)),
             (None, Some(lease)) => Some(lease.warn_at()),
-            (None, None) => None,
+            (None, None) => self.answers_by,
         }
+    }
+
+    fn alarm_went_off(&mut self) -> Next {
+        self.alarm.went_off();
+        let is_late = self
+            .answers_by
+            .is_some_and(|by| clock::now().monotonic >= by);
+        if self.lease.is_some() || !is_late {
+            return Next::GoOn;
+        }
+        self.note(&Note::NotAcquired(Why::NoDaemon(client::silent())));
+        Next::Done
     }
 
     fn on_time(&mut self, now: Instant) -> Next {
@@ -197,6 +181,11 @@ impl Work {
         let is_over = ending.go_on(&self.tree, &lease, self.grace, now);
         if is_over || ending.is_dead() {
             self.fuse = None;
+        }
+        let outlived_by = ending.outlived_by().filter(|_| !self.is_outlived);
+        if let Some(pid) = outlived_by {
+            self.is_outlived = true;
+            self.note(&Note::Outlived(out_of_reach(pid)));
         }
         if is_over { Next::Done } else { Next::GoOn }
     }
@@ -257,7 +246,7 @@ impl Work {
                     self.tree.adopt(Pid::from_raw(pid));
                     if self.ending.is_some() {
                         // It has not begun: there is nothing that it should be told.
-                        self.tree.kill();
+                        let _ = self.tree.kill();
                     } else {
                         self.note(&Note::Go);
                     }
@@ -305,22 +294,28 @@ impl Work {
         Ok(Next::GoOn)
     }
 
-    fn hear_visitor(&mut self) {
-        let visitor = self.bound.as_ref().and_then(|bound| bound.door.visitor());
-        let Some(mut visitor) = visitor else {
-            return;
-        };
-        let is_held = self.lease.is_some() && self.ending.is_none();
-        match visitor.wait() {
-            Some(Order::Check) if is_held => {
-                // One who does not wait for the answer needs none.
-                let _ = visitor.send(&Note::Held(self.token.clone()));
+    fn admit_visitor(&mut self) {
+        if let Some(bound) = &mut self.bound {
+            bound.door.admit(&self.poller, VISITOR);
+        }
+    }
+
+    fn hear_visitors(&mut self) {
+        while let Some((order, mut visitor)) =
+            self.bound.as_mut().and_then(|bound| bound.door.hear())
+        {
+            let is_held = self.lease.is_some() && self.ending.is_none();
+            match order {
+                Order::Check if is_held => {
+                    // One who does not wait for the answer needs none.
+                    let _ = visitor.send(&Note::Held(self.token.clone()));
+                }
+                Order::Ended if is_held => {
+                    self.visitor = Some(visitor);
+                    self.end();
+                }
+                _ => {}
             }
-            Some(Order::Ended) if is_held => {
-                self.visitor = Some(visitor);
-                self.end();
-            }
-            _ => {}
         }
     }
 
@@ -343,7 +338,7 @@ impl Work {
         if let Some(bound) = self.bound.as_ref().filter(|_| self.ending.is_none()) {
             bound.lose();
         }
-        if !self.has_ended {
+        if !self.has_ended || self.is_outlived {
             self.note(&Note::Lost(text));
         }
         self.end();

@@ -14,6 +14,15 @@ use crate::control::{ConstantsStatus, Counters, Grade, HandOverLatency, MemberSt
 /// The most members that are listed; a larger ring is for programs (`--json`).
 const LISTED: usize = 100;
 
+/// A text that somebody else has chosen, for a terminal: what is not to be seen would be obeyed there.
+pub(super) fn harmless(text: &str) -> String {
+    let shown = |char| match char {
+        '\'' | '"' => String::from(char),
+        _ => char::escape_debug(char).to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
 /// Writes the status.
 ///
 /// # Errors
@@ -99,7 +108,7 @@ fn clients(status: &Status, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
             "  {does} for {since}, process {pid} {}{require}",
-            client.label
+            harmless(&client.label)
         )?;
     }
     Ok(())

@@ -77,6 +77,14 @@ fn who_holds_the_token_here_and_who_waits_for_it_is_listed_in_order() {
     assert!(!self::text(&nobody).contains("Clients"));
 }
 
+#[test]
+fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
+    let mut shown = example();
+    shown.clients = vec![client("it's\u{1b}[2J\n", true)];
+    let text = text(&shown);
+    assert!(text.contains(r"it's\u{1b}[2J\n"), "{text}");
+}
+
 fn text(shown: &Status) -> String {
     let mut out = Vec::new();
     status(shown, &mut out).unwrap();

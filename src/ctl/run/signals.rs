@@ -70,6 +70,17 @@ impl Signals {
         Ok(())
     }
 
+    /// Has a signal do to this process what it does to every program.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn give_way(signal: Signal) -> io::Result<()> {
+        if FATAL.contains(&signal) {
+            emulate_default_handler(signal as i32)?;
+        }
+        Ok(())
+    }
+
     fn catch(&self, signals: &[Signal]) -> io::Result<()> {
         for &signal in signals {
             let bit = 1_u64 << (signal as i32 - 1);

@@ -1,16 +1,17 @@
 //! Standing for the command: what is done to `ringctl` is done to it, and the other way round.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::super::Error;
 use super::super::gate::Gate;
-use super::super::keeper::{Keeper, Note, Order, Tree};
+use super::super::keeper::{Keeper, Note, Order, Tree, out_of_reach};
 use super::signals::Signals;
 use super::terminal::Terminal;
 use crate::sys::{Interest, Poller};
@@ -34,6 +35,8 @@ pub(super) struct Supervisor {
     tree: Option<Tree>,
     /// Why the lock is lost, as a sentence.
     lost: Option<String>,
+    /// Something of the command could not be ended.
+    is_outlived: bool,
 }
 
 impl Supervisor {
@@ -71,6 +74,7 @@ impl Supervisor {
             told_to_stop: false,
             tree: None,
             lost: None,
+            is_outlived: false,
         })
     }
 
@@ -81,18 +85,36 @@ impl Supervisor {
             terminal.take_back(self.gate.pid());
         }
         self.keeper.tell(&Order::Ended);
-        while let Some(note) = self.keeper.wait() {
-            match note {
-                Note::Lost(why) => {
-                    self.lost.get_or_insert(why);
-                }
-                Note::Released => break,
-                _ => {}
-            }
-        }
+        self.until_released().map_err(Error::System)?;
         match self.lost {
+            Some(why) if self.is_outlived => Err(Error::Outlived(why)),
             Some(why) => Err(Error::Lost(why)),
             None => Ok(code),
+        }
+    }
+
+    /// Waits until nothing of the command is left. What cannot be ended may take its time, so a signal
+    /// ends this then; the keeper goes on.
+    fn until_released(&mut self) -> io::Result<()> {
+        loop {
+            while let Some(note) = self.keeper.next() {
+                if matches!(note, Note::Released) {
+                    return Ok(());
+                }
+                self.hear(note);
+            }
+            if self.keeper.is_gone() {
+                return Ok(());
+            }
+            self.poller.wait(None)?;
+            if self.poller.ready().any(|ready| ready.key == KEEPER) {
+                self.keeper.listen();
+            }
+            while let Some(signal) = self.signals.next() {
+                if self.is_outlived {
+                    Signals::give_way(signal)?;
+                }
+            }
         }
     }
 
@@ -128,22 +150,38 @@ impl Supervisor {
             self.keeper.listen();
         }
         while let Some(note) = self.keeper.next() {
-            match note {
-                Note::Go => self.gate.open(),
-                Note::Lost(why) => {
-                    self.lost.get_or_insert(why);
-                }
-                _ => {}
-            }
+            self.hear(note);
         }
         if self.keeper.is_gone() && self.tree.is_none() {
             self.poller.remove(&self.keeper)?;
             let tree = Tree::of(self.gate.pid(), self.cgroup.take());
-            self.tree.insert(tree).kill();
+            if let Some(pid) = self.tree.insert(tree).kill() {
+                self.outlived(&out_of_reach(pid));
+            }
             self.lost
                 .get_or_insert_with(|| "the process that held it was killed".to_owned());
         }
         Ok(())
+    }
+
+    fn hear(&mut self, note: Note) {
+        match note {
+            Note::Go => self.gate.open(),
+            Note::Lost(why) => {
+                self.lost.get_or_insert(why);
+            }
+            Note::Outlived(text) => self.outlived(&text),
+            _ => {}
+        }
+    }
+
+    /// Says at once that something works on, since its end may be far.
+    fn outlived(&mut self, text: &str) {
+        if !self.is_outlived {
+            // Where nobody can be told, the exit code still says it.
+            let _ = writeln!(io::stderr(), "ringctl: {text}");
+        }
+        self.is_outlived = true;
     }
 
     /// Whether the command has ended, and how; stops with it if it has stopped.
@@ -213,6 +251,9 @@ impl Supervisor {
 
     fn pass_on(&self, signal: Signal) {
         // That the command has just ended is found out without this.
-        let _ = killpg(self.gate.pid(), signal);
+        if killpg(self.gate.pid(), signal) == Err(Errno::EPERM) {
+            let text = format_args!("{signal} does not reach the command: it runs as another user");
+            let _ = writeln!(io::stderr(), "ringctl: {text}");
+        }
     }
 }

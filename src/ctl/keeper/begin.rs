@@ -1,0 +1,79 @@
+//! Becoming a keeper.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{chdir, close, setsid};
+
+use super::super::{Error, client, lines::Lines};
+use super::bond::Bound;
+use super::work::Work;
+use super::{Bond, NAME, Note, Order, Task, Why};
+use crate::control::Request;
+use crate::proto::time::Instant;
+
+/// A daemon that was asked for the lock.
+pub(super) struct Daemon {
+    pub(super) lines: Lines,
+    /// By when it has answered, if it is to answer by any time.
+    pub(super) answers_by: Option<Instant>,
+}
+
+impl Daemon {
+    fn ask(task: &Task) -> Result<Self, Error> {
+        let answers_by = client::answers_by(&task.lock);
+        let mut lines = client::endless(&task.socket)?;
+        // A daemon that has no room for one more client says so and hangs up without reading.
+        let _ = lines.send(&Request::Lock(task.lock.clone()));
+        Ok(Self { lines, answers_by })
+    }
+}
+
+/// Holds a lock for who has started this process and speaks to it over standard input.
+///
+/// # Errors
+/// The process lacks what every process has.
+pub fn keep() -> io::Result<()> {
+    detach()?;
+    let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut caller = Lines::new(caller);
+    let Some(Order::Begin(task)) = caller.wait() else {
+        return Ok(());
+    };
+    let bound = match task.bond {
+        Bond::Command => None,
+        Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
+            Ok(bound) => Some(bound),
+            Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
+        },
+    };
+    let connected = Daemon::ask(&task);
+    // No file system is to be kept busy by a keeper.
+    chdir("/")?;
+    match connected {
+        Ok(daemon) => Work::new(&task, caller, daemon, bound)?.run(),
+        Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
+    }
+}
+
+/// Leaves the terminal, and all that the caller had open.
+fn detach() -> io::Result<()> {
+    prctl::set_name(NAME)?;
+    // Who ends a service signals all of its processes. This one ends when its work is done.
+    let mut deaf = SigSet::all();
+    deaf.remove(Signal::SIGCHLD);
+    deaf.thread_block()?;
+    setsid()?;
+    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    // The directory that was just listed is among them, and closed already.
+    for fd in open.into_iter().filter(|&fd| fd > 2) {
+        let _ = close(fd);
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Commands that leave the place where they were started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::fake::{Fake, LONG, boot_time};
+use crate::program::{Running, SLEEP, Witness};
+
+/// Time enough for SIGTERM to be heard on a busy machine.
+const LEASE: Duration = Duration::from_secs(4);
+
+/// The control group (version 2) of this process, in which `ringctl` makes those of commands.
+pub fn own_group() -> PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
+    let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "));
+    let mounted = mounted.expect("control groups are mounted");
+    let at = mounted.split(' ').nth(4).expect("it says where");
+    let own = fs::read_to_string("/proc/self/cgroup").expect("Linux has it");
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
+    Path::new(at).join(own.expect("each process is in one"))
+}
+
+/// A shell that leaves its control group, as a session of its own does (`su -`, `systemd-run
+/// --scope`), if it is in one that was made for it: where none can be made there is none to leave.
+fn moving(line: &str) -> String {
+    let out = own_group().join("cgroup.procs");
+    let out = out.display();
+    format!("if grep -q /ringctl- /proc/$$/cgroup; then echo $$ > {out} || exit 9; fi; {line}")
+}
+
+#[test]
+fn a_command_that_leaves_its_control_group_is_told_of_the_loss_and_may_end_before_the_lock_is_free()
+{
+    let fake = Fake::new();
+    let mut witness = Witness::new(&fake);
+    let line = format!("trap 'echo told; read go; exit 0' TERM; {SLEEP}; echo ready; wait");
+    let mut command = crate::program::ringctl(&fake);
+    command.args(["run", "-c", &witness.seeing(&moving(&line))]);
+    let mut run = Running::start(command.stdin(std::process::Stdio::piped()));
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LONG);
+    assert_eq!(run.line(), "told");
+    run.types(b"go\n");
+    client.unlocked();
+    witness.has_ended();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn a_command_that_leaves_its_control_group_and_does_not_end_is_killed_in_time() {
+    let fake = Fake::new();
+    let mut witness = Witness::new(&fake);
+    let line = format!("trap '' TERM; {SLEEP}; echo ready; wait");
+    let mut run = Running::shell(&fake, &witness.seeing(&moving(&line)));
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    let until = client.lose(LEASE);
+    client.unlocked();
+    witness.has_ended();
+    assert!(boot_time() < until, "its last process ended too late");
+    assert_eq!(run.code(), Some(75));
+}

@@ -1,0 +1,146 @@
+//! Commands that become another user, root, whom an ordinary `ringctl` may not signal.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::geteuid;
+use serde_json::Value;
+
+use crate::fake::{Fake, LONG};
+use crate::leaving::own_group;
+use crate::program::{RINGCTL, Running};
+
+/// A user without rights.
+const NOBODY: u32 = 65534;
+const LEASE: Duration = Duration::from_secs(2);
+
+/// A place where somebody else can become root.
+struct Stage {
+    fake: Fake,
+    ringctl: PathBuf,
+    sudo: PathBuf,
+}
+
+impl Stage {
+    /// `None`: only root can set it up.
+    fn new() -> Option<Self> {
+        if !geteuid().is_root() {
+            eprintln!("not tested: only root can make a program that others become root by");
+            return None;
+        }
+        let fake = Fake::new();
+        let copy = |program: &str, name: &str, mode| {
+            let path = fake.file(name);
+            fs::copy(program, &path).expect("it can be copied");
+            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("set");
+            path
+        };
+        let ringctl = copy(RINGCTL, "ringctl", 0o755);
+        let sudo = copy("/usr/bin/setpriv", "sudo", 0o4755);
+        let open = Permissions::from_mode(0o777);
+        let directory = fake.path().parent().expect("it is in one");
+        for path in [directory, fake.path()] {
+            fs::set_permissions(path, open.clone()).expect("set");
+        }
+        Some(Self {
+            fake,
+            ringctl,
+            sudo,
+        })
+    }
+
+    /// `line` as root.
+    fn as_root(&self, line: &str) -> String {
+        format!("{} --reuid 0 sh -c '{line}'", self.sudo.display())
+    }
+
+    /// A shell that ends as soon as something is there that it leaves behind as root.
+    fn leaving_behind(&self) -> String {
+        let is_there = self.fake.file("is-there");
+        let is_there = is_there.display();
+        let left = self.as_root(&format!("touch {is_there}; read end"));
+        let wait = format!("until [ -e {is_there} ]; do :; done");
+        format!("exec 9<&0; {left} <&9 2>/dev/null & {wait}; exit 5")
+    }
+
+    /// `ringctl run` as a user without rights, in that control group.
+    fn run(&self, cgroup: &Path, line: &str) -> Running {
+        let (cgroup, sudo) = (cgroup.display(), self.sudo.display());
+        let enter = format!("echo $$ > {cgroup}/cgroup.procs && exec {sudo} \"$@\"");
+        let mut command = Command::new("sh");
+        let user = NOBODY.to_string();
+        command.args(["-c", &enter, "sh", "--reuid", &user, "--clear-groups"]);
+        command
+            .arg(&self.ringctl)
+            .arg("--socket")
+            .arg(self.fake.path());
+        command.args(["run", "--grace", "10ms", "-c", line]);
+        Running::start(command.stdin(Stdio::piped()))
+    }
+}
+
+#[test]
+fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
+    let Some(stage) = Stage::new() else { return };
+    let mut run = stage.run(
+        &own_group(),
+        &stage.as_root("echo ready; read end; echo over"),
+    );
+    let mut client = stage.fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LEASE);
+    run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
+    assert_eq!(client.request(), Value::Null, "its fuse ends the keeper");
+    run.types(b"end\n");
+    assert_eq!(run.line(), "over", "it goes on");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("not all that ran under it"), "{said}");
+}
+
+#[test]
+fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
+    let Some(stage) = Stage::new() else { return };
+    let mut run = stage.run(&own_group(), &stage.leaving_behind());
+    let mut client = stage.fake.grant(LONG);
+    run.complains("it works on");
+    run.types(b"end\n");
+    client.unlocked();
+    assert_eq!(run.code(), Some(5));
+}
+
+#[test]
+fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
+    let Some(stage) = Stage::new() else { return };
+    let mut run = stage.run(&own_group(), &stage.leaving_behind());
+    let mut client = stage.fake.grant(LONG);
+    run.complains("it works on");
+    run.signal(Signal::SIGINT);
+    assert_eq!(run.killed_by(), Some(Signal::SIGINT));
+    run.types(b"end\n");
+    client.unlocked();
+    assert_eq!(client.request(), Value::Null, "the keeper ends");
+}
+
+#[test]
+fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
+    let Some(stage) = Stage::new() else { return };
+    let own = own_group().join(format!("delegated-{}", std::process::id()));
+    fs::create_dir(&own).expect("root may");
+    for path in [own.clone(), own.join("cgroup.procs")] {
+        chown(path, Some(NOBODY), None).expect("root may");
+    }
+    let mut run = stage.run(&own, &stage.as_root("echo ready; read end"));
+    let mut client = stage.fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LEASE);
+    client.unlocked();
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("what ran under it was ended"), "{said}");
+    crate::limit::until("its control groups go", || fs::remove_dir(&own).is_ok());
+}
