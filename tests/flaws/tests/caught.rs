@@ -144,6 +144,11 @@ caught! {
     number_not_stored caught_by_checker(two_cold(), "before it is stored");
     own_vote_freed caught_by_both(
         (quorums_of_three().bounds(3, 4, 15), cut_ring(3, &[])), "have a quorum");
+    past_promises_forgotten caught_by_checker(
+        quorums_of_three()
+            .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })
+            .bounds(3, 4, 12),
+        "have a quorum");
     penalty_for_ever caught_by_simulator(
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
