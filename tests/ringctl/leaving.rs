@@ -21,6 +21,12 @@ pub fn own_group() -> PathBuf {
     Path::new(at).join(own.expect("each process is in one"))
 }
 
+/// Whether control groups can be made there.
+pub fn can_make_groups() -> bool {
+    let probe = own_group().join(format!("probe-{}", std::process::id()));
+    fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
+}
+
 /// A shell that leaves its control group, as a session of its own does (`su -`, `systemd-run
 /// --scope`), if it is in one that was made for it: where none can be made there is none to leave.
 fn moving(line: &str) -> String {
