@@ -229,7 +229,7 @@ impl Service {
         history: &mut History,
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
-            self.locks.release(client);
+            self.locks.leave_behind(now.monotonic, client);
             self.watchers.retain(|watcher| watcher.client != client);
         }
         for (client, lasting) in self.changed.drain(..) {

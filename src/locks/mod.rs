@@ -167,7 +167,20 @@ impl Locks {
         holder.map(|holder| holder.token)
     }
 
-    /// A client wants the token no more, or is gone. Whether it had it or waited for it.
+    /// A client is gone. If it had the token and did not say that its work has ended, that may go on
+    /// for as long as it was told: the kernel, or who looks after it, is just ending it.
+    pub fn leave_behind(&mut self, now: Instant, client: ClientId) {
+        match &mut self.holder {
+            Some(holder) if holder.asked.client == client => {
+                holder.ends_by.get_or_insert(now);
+            }
+            _ => {
+                self.release(client);
+            }
+        }
+    }
+
+    /// A client wants the token no more. Whether it had it or waited for it.
     pub fn release(&mut self, client: ClientId) -> bool {
         if self.holds(client) {
             self.holder = None;

@@ -14,7 +14,7 @@ const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000"
 pub fn tests() -> Vec<Trial> {
     trials![
         the_death_of_ringctl_ends_its_work_before_another_begins,
-        the_death_of_the_keeper_ends_its_work_and_gives_the_token_back,
+        the_death_of_the_keeper_ends_its_work_before_another_begins,
         the_death_of_the_command_gives_the_token_back_at_once,
     ]
 }
@@ -28,16 +28,15 @@ fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
     next.begins_alone()
 }
 
-/// It is the one that the daemon knows. With it goes the lock, while the kernel and `ringctl` end the
-/// work: whoever is granted the token next may be quicker than that.
-fn the_death_of_the_keeper_ends_its_work_and_gives_the_token_back() -> Result<()> {
+/// It is the one that the daemon knows. The kernel and `ringctl` end the work then.
+fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], STUBBORN)?;
     let next = scene.next()?;
     let keeper = holder(scene.first())?;
     ensure!(keeper != run.pid(), "it is a process of its own");
     kill(keeper, Signal::SIGKILL)?;
-    next.will_be_alone()?;
+    next.begins_alone()?;
     run.ends_with(LOST)
 }
 

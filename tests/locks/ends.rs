@@ -184,7 +184,11 @@ fn python(program: &str, daemon: &Daemon) -> Result<Child> {
 fn busy_python(daemon: &Daemon) -> Result<Child> {
     let program = manual_client()?.replace("time.sleep(1)", "time.sleep(1000)");
     let child = python(&program, daemon)?;
-    wait_until_held(daemon)?;
+    let works = |status: &Value| {
+        let first = &status["clients"][0];
+        first["holds"] == true && first["pid"] == child.id()
+    };
+    daemon.wait_for_status(PATIENCE, works)?;
     Ok(child)
 }
 

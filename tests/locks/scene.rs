@@ -11,7 +11,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::limit::until;
 use crate::program::Running;
 use crate::{PATIENCE, connect, form, ringctl};
 
@@ -89,13 +88,6 @@ impl Next {
     pub fn begins_alone(mut self) -> Result<()> {
         self.client.hears("granted")?;
         ensure!(self.is_alone(), "something of the work is left");
-        self.client.unlock()
-    }
-
-    /// It is granted the token, and of the work nothing is left soon.
-    pub fn will_be_alone(mut self) -> Result<()> {
-        self.client.hears("granted")?;
-        until("nothing of the work is left", || self.is_alone());
         self.client.unlock()
     }
 

@@ -172,6 +172,25 @@ fn one_that_goes_away_gives_up_its_place() {
     assert_eq!(rig.release(1), rig.granted(3));
 }
 
+/// Its work may be there for a moment longer: the lease that it was promised says how long.
+#[test]
+fn a_holder_that_is_gone_without_a_word_has_the_time_that_it_was_promised() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.locks.leave_behind(rig.now, 1);
+    assert_eq!(
+        rig.locks.held(),
+        None,
+        "nothing is done in its name any more"
+    );
+    assert_eq!(rig.live_through(LEASE - Duration::from_millis(1)), []);
+    assert_eq!(rig.live_through(Duration::from_millis(1)), rig.granted(2));
+    rig.wants(3);
+    rig.locks.leave_behind(rig.now, 3);
+    assert!(!rig.locks.concerns(3), "who waits has no work");
+}
+
 #[test]
 fn while_others_want_it_a_node_has_one_grant_a_turn() {
     let mut rig = Rig::has_token(5);
