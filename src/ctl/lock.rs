@@ -11,9 +11,6 @@ use super::options::LockOptions;
 use super::pipe::while_read;
 use super::run::granted;
 
-/// What a lock is called that nobody has named.
-pub(super) const LABEL: &str = "lock";
-
 /// Acquires the lock, prints its fencing token, and leaves a keeper behind that holds it.
 ///
 /// # Errors
@@ -31,7 +28,7 @@ pub(super) fn lock(
     }
     let task = Task {
         socket,
-        lock: options.acquire.request(LABEL),
+        lock: options.request(),
         grace_ms: 0,
         bond: Bond::Process {
             pid: pid(options.pid),

@@ -264,6 +264,13 @@ impl Acquire {
     }
 }
 
+impl LockOptions {
+    /// The request to the daemon.
+    pub(super) fn request(&self) -> LockRequest {
+        self.acquire.request("lock")
+    }
+}
+
 /// What is done with the token's data.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DataCommand {

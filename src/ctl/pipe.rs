@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::keeper::{Fuse, Lease, OVERDUE};
 use super::lines::Lines;
-use super::lock::LABEL;
 use super::options::LockOptions;
 use super::{Error, client, not_acquired};
 use crate::control::{Reply, Request};
@@ -30,7 +29,7 @@ pub(super) fn while_read(
     options: &LockOptions,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let lock = options.acquire.request(LABEL);
+    let lock = options.request();
     let answers_by = client::answers_by(&lock);
     let mut daemon = client::endless(socket)?;
     let mut poller = Poller::new()?;
