@@ -41,7 +41,8 @@ fn a_terminated_ringctl_leaves_no_command_running() -> Result<()> {
     run.ends_with(128 + Signal::SIGTERM as i32)
 }
 
-/// consul#3754: only the shell was told, and what it had started went on.
+/// consul#3754: SIGTERM did not stop the child. Through a shell, by which consul runs it, that is a
+/// grandchild.
 fn a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started() -> Result<()> {
     let scene = Scene::new()?;
     // The shell waits for the end of the second, which does not take its place.
@@ -55,7 +56,7 @@ fn a_terminated_ringctl_leaves_nothing_running_that_a_shell_has_started() -> Res
     Ok(())
 }
 
-/// consul#4643: the child was not told in time to end well, and its exit code was lost.
+/// consul#4643: SIGTERM was not passed on, so that the child could not end well.
 fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> Result<()> {
     let scene = Scene::new()?;
     let (begin, go) = (scene.file("begin"), scene.file("go"));
@@ -76,8 +77,8 @@ fn a_terminated_command_tidies_up_in_peace_and_its_exit_code_is_handed_on() -> R
     run.ends_with(7)
 }
 
-/// consul#2489: only SIGTERM was passed on; SIGHUP and others left orphans. What a shell starts in
-/// the background does not hear SIGINT at all.
+/// consul#2489: of the signals that ended `consul lock` only SIGTERM was passed on; SIGHUP and others
+/// left orphans. What a shell starts in the background does not hear SIGINT at all.
 fn a_hang_up_or_an_interrupt_leaves_no_orphans() -> Result<()> {
     let scene = Scene::new()?;
     for signal in [Signal::SIGHUP, Signal::SIGINT] {
@@ -131,7 +132,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
     Ok(())
 }
 
-/// consul#9788, etcd#19261: the child was stopped late when the lock was lost, or not at all.
+/// consul#9788: the child was stopped a minute and a half after another one had the lock.
 fn what_ignores_the_loss_of_the_token_is_killed_before_another_has_it() -> Result<()> {
     let scene = Scene::new()?;
     let mut run = scene.work(&[], &format!("trap '' TERM; {TREE}; sleep 1000"))?;
