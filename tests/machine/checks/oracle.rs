@@ -244,7 +244,13 @@ impl Oracle {
             return;
         };
         assert!(machine.may_use_token(), "{grade:?} of what it may not use");
-        let roster = machine.members().len().max(self.expect.unwrap_or(0));
+        let heard = machine
+            .members()
+            .filter(|it| it.last_seen.is_some() || machine.is_own(it.mac));
+        let roster = match self.expect {
+            Some(expected) => expected.max(heard.count()),
+            None => machine.members().len(),
+        };
         if roster == 1 {
             assert_eq!(Some(until), machine.lease_until());
             return;
