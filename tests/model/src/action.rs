@@ -76,7 +76,7 @@ pub enum Action {
     },
     /// The segment falls apart in another way, or becomes one.
     Regroup {
-        /// In the list of [`sides::all`].
+        /// In the list of `sides::all`.
         into: usize,
     },
 }
