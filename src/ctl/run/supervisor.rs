@@ -104,6 +104,11 @@ impl Supervisor {
                 self.hear(note);
             }
             if self.keeper.is_gone() {
+                // It has not given the token back: something may be left that it was waiting for.
+                self.end_tree();
+                if self.is_outlived {
+                    self.lose_keeper();
+                }
                 return Ok(());
             }
             self.poller.wait(None)?;
@@ -137,6 +142,10 @@ impl Supervisor {
                     Signal::SIGCHLD => {}
                     Signal::SIGCONT => self.go_on(),
                     other => {
+                        if self.tree.is_some() && self.is_outlived {
+                            // Nobody is left who could end the command.
+                            Signals::give_way(other)?;
+                        }
                         self.told_to_stop |= other == Signal::SIGTSTP;
                         self.pass_on(other);
                     }
@@ -154,14 +163,23 @@ impl Supervisor {
         }
         if self.keeper.is_gone() && self.tree.is_none() {
             self.poller.remove(&self.keeper)?;
-            let tree = Tree::of(self.gate.pid(), self.cgroup.take());
-            if let Some(pid) = self.tree.insert(tree).kill() {
-                self.outlived(&out_of_reach(pid));
-            }
-            self.lost
-                .get_or_insert_with(|| "the process that held it was killed".to_owned());
+            self.end_tree();
+            self.lose_keeper();
         }
         Ok(())
+    }
+
+    /// Ends what the keeper would have ended.
+    fn end_tree(&mut self) {
+        let tree = Tree::of(self.gate.pid(), self.cgroup.take());
+        if let Some(pid) = self.tree.insert(tree).kill() {
+            self.outlived(&out_of_reach(pid));
+        }
+    }
+
+    fn lose_keeper(&mut self) {
+        self.lost
+            .get_or_insert_with(|| "the process that held it was killed".to_owned());
     }
 
     fn hear(&mut self, note: Note) {

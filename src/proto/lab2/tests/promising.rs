@@ -21,7 +21,7 @@ fn hear_from(rig: &mut Rig, from: MacAddr, to: MacAddr, message: Message<'_>) {
 
 #[test]
 fn a_heartbeat_is_answered_by_64_members_at_the_most() {
-    let mut rig = member();
+    let mut rig = Rig::waiter();
     for n in 0..=255 {
         let from = MacAddr([2, 0, 0, 0, 1, n]);
         rig.hear_bytes(
@@ -86,6 +86,22 @@ fn where_members_are_expected_who_was_only_heard_of_does_not_make_them_more() {
     assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
 }
 
+/// Tables keep who is gone: what they have is told of in every heartbeat.
+#[test]
+fn where_members_are_expected_each_heartbeat_is_answered_whatever_the_tables_keep() {
+    let mut rig = member();
+    for _ in 0..4 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_all(3, here(token(10)));
+    }
+    for number in 0..8 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_bytes(&sized(number, 300), Duration::ZERO);
+        let promise = promise(&rig).expect("three are expected");
+        assert_eq!(promise.lasts, nanos(WAITER_TIMEOUT), "heartbeat {number}");
+    }
+}
+
 /// A ring of 140, of which this one is told once a heartbeat that all confirm it.
 #[test]
 fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
@@ -136,8 +152,8 @@ fn sized(beat: u32, size: u32) -> Vec<u8> {
 
 #[test]
 fn a_promise_is_kept_though_an_earlier_heartbeat_comes_after_it_that_asks_for_less() {
-    let mut rig = member();
-    for _ in 0..4 {
+    let mut rig = Rig::waiter();
+    for _ in 0..8 {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
     }
@@ -157,7 +173,7 @@ fn a_promise_is_kept_though_an_earlier_heartbeat_comes_after_it_that_asks_for_le
 
 #[test]
 fn a_heartbeat_of_a_ring_beyond_belief_does_not_bind_for_as_long() {
-    let mut rig = member();
+    let mut rig = Rig::waiter();
     for _ in 0..40 {
         rig.pass_time(HEARTBEAT);
         rig.hear_all(3, here(token(10)));
