@@ -172,6 +172,29 @@ fn the_death_of_the_keeper_ends_the_command() {
 }
 
 #[test]
+fn what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it() {
+    if !can_make_groups() {
+        eprintln!("not tested: no control group can be made here");
+        return;
+    }
+    let fake = Fake::new();
+    let mut witness = Witness::new(&fake);
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let ready = ready.display();
+    let line = format!(
+        "setsid sh -c 'trap \"echo told\" TERM; : > {ready}; while :; do sleep 0.1; done' & \
+         until [ -e {ready} ]; do sleep 0.01; done; exit 5"
+    );
+    let mut run = Running::shell(&fake, &witness.seeing(&line));
+    let client = fake.grant(LONG);
+    assert_eq!(run.line(), "told");
+    kill(client.pid(), Signal::SIGKILL).unwrap();
+    witness.wait_for_end();
+    assert_eq!(run.code(), Some(5));
+}
+
+#[test]
 fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
     if !can_make_groups() {
         eprintln!("not tested: no control group can be made here");
