@@ -104,8 +104,11 @@ impl Supervisor {
                 self.hear(note);
             }
             if self.keeper.is_gone() {
-                // It has not given the token back: something may be left that it was waiting for.
-                self.end_tree();
+                // It has not given the token back: something may be left that it was waiting for. Where
+                // that was ended before, another's processes may have its numbers by now.
+                if self.tree.is_none() {
+                    self.end_tree();
+                }
                 if self.is_outlived {
                     self.lose_keeper();
                 }
