@@ -90,7 +90,7 @@ pub struct Options {
     pub take_attempts: u32,
 
     /// How long an owner without work keeps the token; 0ms rotates at full speed
-    /// [default: a tenth of the heartbeat]
+    /// [default: as long as the heartbeat]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub idle_hold: Option<Duration>,
 
@@ -242,7 +242,7 @@ mod tests {
     fn take_timeout_and_idle_hold_follow_the_heartbeat() {
         let constants = parse(&["eth0", "--heartbeat", "1ms"]).unwrap().constants();
         assert_eq!(constants.take_timeout, Duration::from_micros(50));
-        assert_eq!(constants.idle_hold, Duration::from_micros(100));
+        assert_eq!(constants.idle_hold, Duration::from_millis(1));
         assert_eq!(constants.check(), Ok(()));
     }
 
@@ -332,7 +332,7 @@ mod tests {
         for word in [
             "100ms",
             "a twentieth of the heartbeat",
-            "a tenth of the heartbeat",
+            "as long as the heartbeat",
             "0x88b5",
             "4096",
             "/var/lib/ringd",

@@ -71,13 +71,14 @@ struct Maker {
 }
 
 impl Maker {
-    /// Mostly the default. A fast rotation costs a hundred times as many frames.
+    /// Mostly the default, or a tenth of it for more hand-overs in the same time. A fast rotation costs
+    /// a thousand times as many frames.
     fn idle_hold(&mut self) -> u64 {
         match self.rng.below(100) {
             0..2 => 0,
             2..6 => MS,
-            6..20 => 50 * MS,
-            _ => 10 * MS,
+            6..50 => 10 * MS,
+            _ => 100 * MS,
         }
     }
 

@@ -123,7 +123,7 @@ const MAX_COUNT: u32 = 10_000;
 
 impl Constants {
     /// The defaults that follow from a heartbeat period: TAKE_TIMEOUT a twentieth of it,
-    /// IDLE_HOLD a tenth, all else as section 4 of `docs/protocol.md` has it.
+    /// IDLE_HOLD the same as it, all else as section 4 of `docs/protocol.md` has it.
     #[must_use]
     pub fn for_heartbeat(heartbeat: Duration) -> Self {
         Self {
@@ -132,7 +132,7 @@ impl Constants {
             answer_intervals: 1,
             take_timeout: heartbeat / 20,
             take_attempts: 3,
-            idle_hold: heartbeat / 10,
+            idle_hold: heartbeat,
             ethertype: ETHERTYPE,
             max_members: 4096,
             expect: None,

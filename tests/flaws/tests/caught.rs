@@ -84,11 +84,12 @@ fn world(kinds: &[FaultKind]) -> Settings {
     }
 }
 
-/// The same for quorums, in a ring of so many.
+/// The same for quorums, in a ring of so many, whose token moves on soon: many tenures to confirm.
 fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     let kinds = [&[FaultKind::Partition, FaultKind::Work], more].concat();
     Settings {
         nodes,
+        idle_hold: Some(Duration::from_millis(10)),
         ..world(&kinds)
     }
 }

@@ -54,10 +54,10 @@ fn nodes_that_start_one_after_the_other_form_one_ring() {
 fn an_idle_ring_gives_every_member_its_turn() {
     let mut world = ring(5);
     let before: Vec<_> = world.nodes.iter().map(|node| node.tenures).collect();
-    world.run(ms(2_000));
+    world.run(ms(10_000));
     for (node, before) in world.nodes.iter().zip(before) {
         let turns = node.tenures - before;
-        assert!((35..=42).contains(&turns), "n{}: {turns}", node.number);
+        assert!((18..=21).contains(&turns), "n{}: {turns}", node.number);
     }
 }
 

@@ -6,8 +6,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{
-    BLANK, ME, Rig, SAME, TAKE_TIMEOUT, frame, generating, here, mac, member, ms, ping, take,
-    token, was_here,
+    BLANK, ME, Rig, SAME, TAKE_TIMEOUT, constants, frame, generating, here, mac, member, ms, ping,
+    take, token, was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Constants, DropReason, Event, State};
@@ -191,7 +191,7 @@ fn ring_members_with_a_mac_of_no_station_is_dropped_whole() {
 fn past_the_bound_of_the_table_new_authors_are_counted_not_stored() {
     let constants = Constants {
         max_members: 3,
-        ..Constants::default()
+        ..constants()
     };
     let (mut rig, _) = Rig::start(constants, BLANK);
     for n in 10..200 {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP, Promise, Token};
 
 use super::rig::{
-    BLANK, HEARTBEAT, Rig, SAME, WAITER_TIMEOUT, decode, here, ms, ping, take, token, token_of,
+    BLANK, HEARTBEAT, Rig, SAME, WAITER_TIMEOUT, constants, decode, here, ms, ping, take, token,
+    token_of,
 };
 use crate::proto::lab2::{Command, Constants, Event, Grade, State};
 
@@ -13,7 +14,7 @@ use crate::proto::lab2::{Command, Constants, Event, Grade, State};
 pub fn of_three() -> Constants {
     Constants {
         expect: Some(3),
-        ..Constants::default()
+        ..constants()
     }
 }
 
@@ -207,7 +208,7 @@ fn a_quorum_is_over_once_so_many_are_known_that_it_is_none() {
 fn without_a_majority_all_that_were_heard_lately_make_a_view() {
     let mut rig = owner(Constants {
         expect: Some(9),
-        ..Constants::default()
+        ..constants()
     });
     let number = beat(&rig);
     rig.hear(7, ping(NO_IP));
@@ -240,7 +241,7 @@ fn a_node_by_itself_is_alone_unless_it_is_all_that_is_expected() {
     ] {
         let constants = Constants {
             expect,
-            ..Constants::default()
+            ..constants()
         };
         let (mut rig, _) = Rig::start(constants, BLANK);
         rig.pass_time(2 * WAITER_TIMEOUT);

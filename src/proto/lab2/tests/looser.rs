@@ -3,8 +3,8 @@
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, generating, here, mac, ms, take,
-    token, token_of, was_here,
+    ANSWER_TIMEOUT, BLANK, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, constants, generating, here, mac,
+    ms, take, token, token_of, was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Constants, Event, Reason, State};
@@ -13,7 +13,7 @@ const QUESTION: &str = "WHERE_IS_TOKEN to all";
 
 #[test]
 fn a_node_starts_as_looser_and_asks_on_entry() {
-    let (rig, said) = Rig::start(Constants::default(), BLANK);
+    let (rig, said) = Rig::start(constants(), BLANK);
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(said, [QUESTION]);
 }
@@ -208,7 +208,7 @@ fn a_looser_that_was_beaten_leaves_weaker_candidates_to_its_better_until_it_asks
 fn a_looser_that_stands_for_election_asks_no_more_be_the_next_question_due_as_well() {
     let constants = Constants {
         answer_intervals: 2,
-        ..Constants::default()
+        ..constants()
     };
     assert_eq!(
         constants.looser_answer_timeout(),

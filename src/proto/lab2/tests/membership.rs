@@ -7,8 +7,8 @@ use ring_codec::lab2::{Digest, Member, Message, NO_IP};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::rig::{
-    BLANK, ME, Rig, SAME, WAITER_TIMEOUT, decode, frame, generating, here, ip, mac, member, ms,
-    ping, take, token, was_here,
+    BLANK, ME, Rig, SAME, WAITER_TIMEOUT, constants, decode, frame, generating, here, ip, mac,
+    member, ms, ping, take, token, was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Constants, Event, State};
@@ -260,7 +260,7 @@ fn a_changed_own_ip_is_broadcast() {
 fn the_own_member_always_has_room() {
     let constants = Constants {
         max_members: 2,
-        ..Constants::default()
+        ..constants()
     };
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(8, Message::WantToken);

@@ -1,9 +1,10 @@
 //! Section 2: the order of tokens, their identity, minting, and what survives a restart.
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, IDLE_HOLD, Rig, TAKE_TIMEOUT, here, ms, take, token, token_of, was_here,
+    ANSWER_TIMEOUT, BLANK, IDLE_HOLD, Rig, TAKE_TIMEOUT, constants, here, ms, take, token,
+    token_of, was_here,
 };
-use crate::proto::lab2::{Command, Constants, Event, State};
+use crate::proto::lab2::{Command, Event, State};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
@@ -129,7 +130,7 @@ fn the_token_number_and_the_highest_progress_survive_a_restart() {
     assert_eq!(rig.durable.my_token_number, 1);
     assert_eq!(rig.durable.known, Some(token_of(14, 5, 1)));
 
-    let (mut rig, _) = Rig::start(Constants::default(), rig.durable);
+    let (mut rig, _) = Rig::start(constants(), rig.durable);
     let said = rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(said, ["GENERATING_TOKEN 15:n5#2 to all"]);
 }
@@ -137,10 +138,7 @@ fn the_token_number_and_the_highest_progress_survive_a_restart() {
 #[test]
 fn after_a_restart_an_offer_from_before_it_is_not_taken_again() {
     let mut rig = Rig::owner();
-    let (mut rig, _) = Rig::start(
-        Constants::default(),
-        std::mem::replace(&mut rig.durable, BLANK),
-    );
+    let (mut rig, _) = Rig::start(constants(), std::mem::replace(&mut rig.durable, BLANK));
     rig.hear(3, take(token(11)));
     assert_eq!(rig.state(), State::Looser);
     rig.hear(3, take(token(12)));
@@ -161,10 +159,10 @@ fn every_strengthening_of_known_is_stored() {
 #[test]
 fn a_lost_state_file_is_survived_by_the_clock_floor() {
     let wall = 1_700_000_000_000_000_000;
-    let (mut before, _) = Rig::start(Constants::default(), BLANK);
+    let (mut before, _) = Rig::start(constants(), BLANK);
     before.now.wall = wall;
     before.pass_time(2 * ANSWER_TIMEOUT);
-    let (mut after, _) = Rig::start(Constants::default(), BLANK);
+    let (mut after, _) = Rig::start(constants(), BLANK);
     after.now.wall = wall + 1_000_000_000;
     after.pass_time(2 * ANSWER_TIMEOUT);
     let (before, after) = (before.machine.token(), after.machine.token());

@@ -3,7 +3,8 @@
 use ring_codec::lab2::MAX_PROGRESS;
 
 use super::rig::{
-    BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, here, mac, ms, ping, take, token, token_of, was_here,
+    BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, constants, here, mac, ms, ping, take, token, token_of,
+    was_here,
 };
 use crate::proto::lab2::{Command, Constants, Durable, Event, Reason, State};
 
@@ -83,7 +84,7 @@ fn an_overtaken_heartbeat_of_the_same_chain_is_not_answered() {
 fn a_looser_that_hears_a_weaker_token_tells_its_holder_as_it_becomes_waiter() {
     let known = Some(token(10));
     let durable = Durable { known, ..BLANK };
-    let (mut rig, _) = Rig::start(Constants::default(), durable);
+    let (mut rig, _) = Rig::start(constants(), durable);
     rig.hear(7, ping(super::rig::ip(7)));
     assert_eq!(
         rig.hear_all(7, here(WEAKER)),
@@ -169,7 +170,7 @@ fn a_giver_that_gives_way_does_not_object() {
     let constants = Constants {
         take_timeout: ms(60),
         take_attempts: 5,
-        ..Constants::default()
+        ..constants()
     };
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.hear(3, take(token(11)));

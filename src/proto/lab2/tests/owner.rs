@@ -5,7 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    HEARTBEAT, Rig, SAME, TAKE_TIMEOUT, decode, generating, here, ms, take, token, token_of,
+    HEARTBEAT, Rig, SAME, TAKE_TIMEOUT, constants, decode, generating, here, ms, take, token,
+    token_of,
 };
 use crate::proto::lab2::{Command, Constants, Event, Reason, State};
 
@@ -19,7 +20,7 @@ fn working() -> Rig {
 fn no_idle_hold() -> Constants {
     Constants {
         idle_hold: Duration::ZERO,
-        ..Constants::default()
+        ..constants()
     }
 }
 

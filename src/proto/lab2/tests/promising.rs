@@ -7,8 +7,8 @@ use ring_codec::lab2::{Digest, Message, NO_IP};
 
 use super::grade::{beat, beating, member, of_three, owner, promise, promising, promising_for};
 use super::rig::{
-    BLANK, HEARTBEAT, ME, Rig, SAME, WAITER_TIMEOUT, frame, here, ip, mac, member as table_member,
-    ms, ping, take, token, token_of, with_digest,
+    BLANK, HEARTBEAT, ME, Rig, SAME, WAITER_TIMEOUT, constants, frame, here, ip, mac,
+    member as table_member, ms, ping, take, token, token_of, with_digest,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Command, Constants, Grade, State};
@@ -107,7 +107,7 @@ fn where_members_are_expected_each_heartbeat_is_answered_whatever_the_tables_kee
 fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
     const OTHERS: u8 = 139;
     let other = |n| MacAddr([2, 0, 0, 0, 1, n]);
-    let (mut rig, _) = Rig::start(Constants::default(), BLANK);
+    let (mut rig, _) = Rig::start(constants(), BLANK);
     for n in 0..OTHERS {
         hear_from(&mut rig, other(n), mac(ME), ping(NO_IP));
     }
@@ -193,7 +193,7 @@ fn a_heartbeat_of_a_ring_beyond_belief_does_not_bind_for_as_long() {
 fn an_owner_that_is_a_quorum_by_itself_keeps_its_vote_when_it_loses_the_token() {
     let constants = Constants {
         expect: Some(1),
-        ..Constants::default()
+        ..constants()
     };
     let (mut rig, _) = Rig::start(constants, BLANK);
     rig.pass_time(2 * WAITER_TIMEOUT);

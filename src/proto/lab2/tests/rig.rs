@@ -27,7 +27,7 @@ pub struct Rig {
 impl Rig {
     /// A LOOSER that has asked just now, with default constants and no memory.
     pub fn looser() -> Self {
-        Self::start(Constants::default(), BLANK).0
+        Self::start(constants(), BLANK).0
     }
 
     /// A node at the moment that its link comes up, and what it says.
@@ -50,7 +50,7 @@ impl Rig {
 
     /// A WAITER that has heard of 10:n3#1 at n3 just now; n3 is known.
     pub fn waiter() -> Self {
-        Self::waiter_with(Constants::default())
+        Self::waiter_with(constants())
     }
 
     pub fn waiter_with(constants: Constants) -> Self {
@@ -64,7 +64,7 @@ impl Rig {
 
     /// An OWNER that has taken 11:n3#1 from n3 just now; n3 and n7 are known.
     pub fn owner() -> Self {
-        Self::owner_with(Constants::default())
+        Self::owner_with(constants())
     }
 
     pub fn owner_with(constants: Constants) -> Self {

@@ -3,10 +3,10 @@
 use ring_codec::lab2::NO_IP;
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, generating, here, ms,
-    ping, token, token_of,
+    ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants,
+    generating, here, ms, ping, token, token_of,
 };
-use crate::proto::lab2::{Command, Constants, Event, State};
+use crate::proto::lab2::{Command, Event, State};
 
 fn everything(_: &str) -> bool {
     true
@@ -79,7 +79,7 @@ fn a_question_that_could_not_be_sent_is_asked_again_after_take_timeout() {
 
 #[test]
 fn silence_after_a_question_that_was_not_sent_means_nothing() {
-    let (mut rig, _) = Rig::start(Constants::default(), super::rig::BLANK);
+    let (mut rig, _) = Rig::start(constants(), BLANK);
     rig.link(crate::proto::LinkState::Down);
     rig.refuse = everything;
     rig.link_up();

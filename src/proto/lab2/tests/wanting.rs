@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, here, ms, ping, take,
-    token, token_of, was_here,
+    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, ms,
+    ping, take, token, token_of, was_here,
 };
 use crate::proto::lab2::{Command, Constants, State};
 
@@ -211,7 +211,7 @@ fn an_owner_with_work_that_takes_a_stronger_token_has_it_and_does_not_ask_for_it
 fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
     let constants = Constants {
         idle_hold: Duration::ZERO,
-        ..Constants::default()
+        ..constants()
     };
     let mut rig = Rig::waiter_with(constants);
     rig.hear(7, ping(NO_IP));
@@ -225,7 +225,7 @@ fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
 fn an_owner_that_has_not_acknowledged_yet_does_so_before_its_work() {
     let constants = Constants {
         idle_hold: ms(1),
-        ..Constants::default()
+        ..constants()
     };
     let mut rig = Rig::waiter_with(constants);
     assert_eq!(rig.hear(3, take(token(11))), [""; 0]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, Token};
 
-use crate::proto::lab2::Durable;
+use crate::proto::lab2::{Constants, Durable};
 
 /// The machine under test.
 pub const ME: u8 = 5;
@@ -30,7 +30,7 @@ pub const BLANK: Durable = Durable {
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
 /// TAKE_TIMEOUT of the default constants.
 pub const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
-/// IDLE_HOLD of the default constants.
+/// IDLE_HOLD of [`constants`].
 pub const IDLE_HOLD: Duration = Duration::from_millis(10);
 /// WAITER_TIMEOUT of the default constants.
 pub const WAITER_TIMEOUT: Duration = Duration::from_millis(400);
@@ -38,6 +38,15 @@ pub const WAITER_TIMEOUT: Duration = Duration::from_millis(400);
 pub const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
 /// LOOSER_ANSWER_TIMEOUT of the default constants.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// The default constants, but for IDLE_HOLD: as long as HEART_BEAT_PERIOD the one could not be told
+/// from the other.
+pub fn constants() -> Constants {
+    Constants {
+        idle_hold: IDLE_HOLD,
+        ..Constants::default()
+    }
+}
 
 pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
