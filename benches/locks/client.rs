@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use ringd::sys::{Interest, Poller};
 
 use super::contest::Lock;
 
@@ -12,13 +13,20 @@ use super::contest::Lock;
 #[derive(Debug)]
 pub struct Client {
     reader: BufReader<UnixStream>,
+    /// Waits for it as `ringctl` does. A read that blocks is also woken up when the daemon has read what
+    /// was asked, for nothing.
+    poller: Poller,
     line: String,
 }
 
 impl Client {
     pub fn connect(socket: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        let poller = Poller::new()?;
+        poller.add(&stream, 0, Interest::Read)?;
         Ok(Self {
-            reader: BufReader::new(UnixStream::connect(socket)?),
+            reader: BufReader::new(stream),
+            poller,
             line: String::new(),
         })
     }
@@ -48,6 +56,9 @@ impl Client {
     fn hears(&mut self, what: &str) -> Result<()> {
         loop {
             self.line.clear();
+            if self.reader.buffer().is_empty() {
+                self.poller.wait(None)?;
+            }
             self.reader.read_line(&mut self.line)?;
             if self.line.starts_with(what) {
                 return Ok(());
