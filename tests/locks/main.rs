@@ -4,10 +4,6 @@ mod client;
 mod crashes;
 mod data;
 mod ends;
-// It was written for `ringctl` and a daemon that is none; not all of it is of use here.
-#[expect(dead_code, reason = "shared with the tests of ringctl alone")]
-#[path = "../ringctl/limit.rs"]
-mod limit;
 mod nuisances;
 mod program;
 mod scene;

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use crate::limit::{self, Text, is_readable};
+use ring_segment::limit::{self, Text, is_readable};
 
 /// A process that was started. It is killed at the end of the test.
 pub struct Running {

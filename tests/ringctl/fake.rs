@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::limit::PATIENCE;
+use ring_segment::limit::PATIENCE;
 
 /// A lease that lasts longer than any test.
 pub const LONG: Duration = Duration::from_secs(3600);

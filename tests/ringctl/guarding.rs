@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fake::{Fake, LONG};
-use crate::limit::until;
 use crate::program::{RINGCTL, Running};
+use ring_segment::limit::until;
 
 const OLDER: &str = "1795-02:00:00:00:00:01-7";
 const NEWER: &str = "1796-02:00:00:00:00:02-3";

@@ -11,8 +11,8 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::fake::{Client, Fake, LONG, boot_time};
-use crate::limit::until;
 use crate::program::{RINGCTL, Running, ringctl};
+use ring_segment::limit::until;
 
 const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 

@@ -4,7 +4,6 @@
 mod fake;
 mod guarding;
 mod leaving;
-mod limit;
 mod locking;
 mod loss;
 mod program;

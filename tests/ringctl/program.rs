@@ -19,7 +19,7 @@ use nix::unistd::{Pid, mkfifo};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::fake::Fake;
-use crate::limit::{PATIENCE, Text, is_readable};
+use ring_segment::limit::{PATIENCE, Text, is_readable};
 
 pub const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 

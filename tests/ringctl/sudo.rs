@@ -142,5 +142,5 @@ fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
     let (status, said) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(said.contains("what ran under it was ended"), "{said}");
-    crate::limit::until("its control groups go", || fs::remove_dir(&own).is_ok());
+    ring_segment::limit::until("its control groups go", || fs::remove_dir(&own).is_ok());
 }

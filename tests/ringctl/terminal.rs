@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use nix::pty::openpty;
 
 use crate::fake::{Fake, LONG};
-use crate::limit::{Text, until};
 use crate::program::{RINGCTL, SLEEP, let_children_hear};
+use ring_segment::limit::{Text, until};
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";

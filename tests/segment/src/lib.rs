@@ -53,6 +53,7 @@ mod exhibits;
 mod filter;
 pub mod invariants;
 mod ip;
+pub mod limit;
 mod lines;
 mod netns;
 mod node;

@@ -10,6 +10,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits until `fd` has something to read, or is at its end; false: not by then.
+///
+/// # Panics
+/// `fd` is closed, or `by` is more than weeks away.
 pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     loop {
         let left = by.saturating_duration_since(Instant::now());
@@ -23,6 +26,9 @@ pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
 }
 
 /// Looks again and again whether something is so that nothing tells of.
+///
+/// # Panics
+/// It is not within [`PATIENCE`].
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + PATIENCE;
     while !is_so() {
@@ -32,6 +38,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A text that comes bit by bit.
+#[derive(Debug)]
 pub struct Text<R> {
     source: R,
     /// What came and nobody has taken yet.
@@ -40,6 +47,7 @@ pub struct Text<R> {
 }
 
 impl<R: Read + AsFd> Text<R> {
+    /// Nothing of it has come yet.
     pub const fn new(source: R) -> Self {
         Self {
             source,
@@ -48,11 +56,15 @@ impl<R: Read + AsFd> Text<R> {
         }
     }
 
+    /// Where it comes from.
     pub const fn source(&mut self) -> &mut R {
         &mut self.source
     }
 
-    /// Takes all up to the end of `mark`, once that has come; without it all, if it never comes.
+    /// Takes all up to the end of `mark`, once that has come; without it all, if the text ends.
+    ///
+    /// # Panics
+    /// Neither comes within [`PATIENCE`].
     pub fn take_to(&mut self, mark: &str) -> String {
         let by = Instant::now() + PATIENCE;
         loop {
@@ -69,6 +81,9 @@ impl<R: Read + AsFd> Text<R> {
     }
 
     /// Takes the rest, once its end has come.
+    ///
+    /// # Panics
+    /// It does not within [`PATIENCE`].
     pub fn take_rest(&mut self) -> String {
         let by = Instant::now() + PATIENCE;
         while !self.has_ended {
