@@ -133,12 +133,20 @@ impl Running {
         assert!(said.ends_with(of), "it has said {said:?}");
     }
 
-    /// How it ended, and what it said then.
-    pub fn end(&mut self) -> (ExitStatus, String) {
+    /// Whether it has ended so far.
+    pub fn has_ended(&self) -> bool {
+        self.ends_by(Instant::now())
+    }
+
+    fn ends_by(&self, by: Instant) -> bool {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty()).expect("it is our child");
-        let ends = is_readable(&process, Instant::now() + PATIENCE);
-        assert!(ends, "it does not end");
+        is_readable(&process, by)
+    }
+
+    /// How it ended, and what it said then.
+    pub fn end(&mut self) -> (ExitStatus, String) {
+        assert!(self.ends_by(Instant::now() + PATIENCE), "it does not end");
         // To wait in the usual way would close its input.
         let status = self.child.try_wait().expect("it is our child");
         let status = status.expect("it has ended");

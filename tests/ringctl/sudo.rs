@@ -127,6 +127,36 @@ fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
 }
 
 #[test]
+fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
+    let Some(stage) = Stage::new() else { return };
+    let line = format!("exec {}", stage.as_root("echo ready; read end"));
+    let mut run = stage.run(&own_group(), &line);
+    let mut client = stage.fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LEASE);
+    run.complains("sudo ringctl run -- CMD");
+    assert_eq!(client.request(), Value::Null, "its fuse ends the keeper");
+    ring_segment::limit::until("a signal ends it", || {
+        run.signal(Signal::SIGINT);
+        run.has_ended()
+    });
+    // It has its errors open.
+    run.types(b"end\n");
+    assert_eq!(run.killed_by(), Some(Signal::SIGINT));
+}
+
+#[test]
+fn what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease() {
+    let Some(stage) = Stage::new() else { return };
+    let mut run = stage.run(&own_group(), &stage.leaving_behind());
+    let _client = stage.fake.grant(LEASE);
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("not all that ran under it"), "{said}");
+    run.types(b"end\n");
+}
+
+#[test]
 fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
     let Some(stage) = Stage::new() else { return };
     let own = own_group().join(format!("delegated-{}", std::process::id()));
