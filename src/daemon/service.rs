@@ -104,8 +104,8 @@ impl Service {
                 if self.locks.concerns(client) {
                     return error("this connection has a lock, or waits for one, already");
                 }
-                let heartbeat = machine.constants().heartbeat;
-                match self.locks.request(now.monotonic, peer, request, heartbeat) {
+                let way = machine.constants().request_timeout();
+                match self.locks.request(now.monotonic, peer, request, way) {
                     Ok(()) => {
                         self.changed.push((client, true));
                         Answer::Later

@@ -26,16 +26,10 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Who does not want to wait for others' work still waits for the token's way here: an idle
-    /// owner passes it on at once, so one that has not in a HEART_BEAT_PERIOD has work.
-    pub(super) fn new(
-        now: Instant,
-        client: Client,
-        request: LockRequest,
-        heartbeat: Duration,
-    ) -> Self {
+    /// Who does not want to wait for others' work still waits for `way`, the token's way here.
+    pub(super) fn new(now: Instant, client: Client, request: LockRequest, way: Duration) -> Self {
         let patience = request.wait_ms.map(|ms| match ms {
-            0 => heartbeat,
+            0 => way,
             ms => Duration::from_millis(ms),
         });
         Self {

@@ -103,8 +103,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// A client wants the token. It is told of the outcome by [`settle`](Self::settle), unless it
-    /// is refused at once.
+    /// A client wants the token, whose way here takes so long at most if nobody works with it. It is
+    /// told of the outcome by [`settle`](Self::settle), unless it is refused at once.
     ///
     /// # Errors
     /// Why it does not get it.
@@ -113,7 +113,7 @@ impl Locks {
         now: Instant,
         client: Client,
         request: LockRequest,
-        heartbeat: Duration,
+        way: Duration,
     ) -> Result<(), RefusalReason> {
         if self.standing == Standing::Leaving {
             return Err(RefusalReason::Leaving);
@@ -129,7 +129,7 @@ impl Locks {
             return Err(RefusalReason::Crowded);
         }
         self.waiting
-            .push_back(Waiter::new(now, client, request, heartbeat));
+            .push_back(Waiter::new(now, client, request, way));
         Ok(())
     }
 

@@ -53,7 +53,8 @@ fn form(count: usize) -> Result<Ring> {
 
 fn form_with(count: usize, heartbeat: Duration) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, Timing::patient(heartbeat), BINARIES)?;
+    let timing = Timing::patient(heartbeat).idle_hold(heartbeat);
+    let ring = Ring::start(segment, count, timing, BINARIES)?;
     ring.wait_until_formed()?;
     Ok(ring)
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Trial, trials};
+use ring_segment::{Daemon, Layout, Message, Ring, Timing, Trial, trials};
 
 use crate::program::Running;
 use crate::scene::{Scene, wait_until_queued};
@@ -14,6 +14,7 @@ pub fn tests() -> Vec<Trial> {
     trials![
         a_line_for_the_shell_runs_under_the_token,
         who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works,
+        a_lost_request_is_repeated_for_who_does_not_want_to_wait,
         who_waits_for_some_seconds_is_told_when_they_are_over,
         who_waits_for_some_seconds_works_when_the_other_one_has_ended,
         a_longest_time_ends_the_command_and_the_next_one_has_its_turn,
@@ -54,6 +55,32 @@ fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Re
         ensure!(Instant::now() < deadline, "nobody works any more");
     }
     Ok(())
+}
+
+fn a_lost_request_is_repeated_for_who_does_not_want_to_wait() -> Result<()> {
+    const HEARTBEAT: Duration = Duration::from_millis(500);
+    let timing = Timing::patient(HEARTBEAT).idle_hold(100 * HEARTBEAT);
+    let segment = Layout::new(2).addresses().switch(1)?;
+    let ring = Ring::start(segment, 2, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let waiter = |daemon: &Daemon| Ok::<_, anyhow::Error>(daemon.status()?["state"] == "WAITER");
+    let at = usize::from(!waiter(&ring.daemons[0])?);
+    let silence = |is_silent: bool| {
+        ring.segment.rules().set(|rules| {
+            rules.blocked.clear();
+            rules.blocked.extend(is_silent.then_some((at, 1 - at)));
+        });
+    };
+    silence(true);
+    let mut run = run(&ring.daemons[at], &["-n", "true"])?;
+    ring.segment.capture().wait_until(PATIENCE, |seen| {
+        let mut kinds = seen.iter().map(|frame| &frame.message);
+        kinds
+            .any(|message| *message == Message::WantToken)
+            .then_some(())
+    })?;
+    silence(false);
+    run.ends_with(0)
 }
 
 fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {

@@ -169,6 +169,13 @@ impl Constants {
         self.take_timeout * self.take_attempts
     }
 
+    /// How long a token that nobody works with may take to who asks for it, be one frame of each kind
+    /// lost: WANT_TOKEN is said again after HEART_BEAT_PERIOD, TAKE_TOKEN after TAKE_TIMEOUT.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        self.heartbeat + self.hand_over_timeout()
+    }
+
     /// Checks that the combination can work.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ fn ip(n: u8) -> [u8; 16] {
 impl Station {
     /// A machine whose link is down.
     pub fn new(nature: &Nature) -> Self {
-        let idle_hold = [0, 1, 10][usize::from(nature.idle_hold) % 3];
+        let idle_hold = [0, 1, 100][usize::from(nature.idle_hold) % 3];
         let constants = Constants {
             idle_hold: Duration::from_millis(idle_hold),
             take_attempts: 1 + u32::from(nature.attempts % 3),

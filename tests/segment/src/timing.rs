@@ -20,8 +20,8 @@ pub struct Timing {
 
 impl Timing {
     /// Hand-overs that a busy machine does not break off: TAKE_TIMEOUT is a quarter of the
-    /// heartbeat and not a twentieth. IDLE_HOLD is a tenth and
-    /// not the same: the token is soon seen everywhere.
+    /// heartbeat and not a twentieth. The token is soon seen everywhere: IDLE_HOLD is a tenth of the
+    /// heartbeat and not all of it.
     #[must_use]
     pub fn patient(heartbeat: Duration) -> Self {
         Self {
