@@ -90,8 +90,8 @@ fn main() -> Result<()> {
     println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
     let what: [(&str, usize, Measure); 4] = [
-        ("acquire, idle ring of 4, rested", 4, acquire_rested),
         ("acquire, idle ring of 4, again and again", 4, acquire_again),
+        ("acquire, idle ring of 4, rested", 4, acquire_rested),
         ("hand-over, 3 nodes contend", 3, contend),
         ("grant to the next program of one machine", 2, local),
     ];
@@ -146,7 +146,7 @@ fn acquire_rested(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, REST)
 }
 
-/// Nobody holds the token or wants it, but all are awake, as the stations of the floor are.
+/// Nobody holds a lock or waits for one, but all are awake, as the stations of the floor are.
 fn acquire_again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, Duration::ZERO)
 }

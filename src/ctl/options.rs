@@ -167,7 +167,7 @@ pub enum Command {
     /// Hand the token over now.
     ///
     /// What runs under the token here is told to end first, as on a loss. An error if the token is not
-    /// here: where nobody works with it, it moves on every few milliseconds.
+    /// here: where nobody works with it, it moves on ten times a second.
     Yield {
         /// To the member of this address; without it to the next.
         #[arg(value_name = "MAC")]

@@ -61,13 +61,14 @@ impl Bounds {
         let waiter = constants.waiter_timeout();
         let looser = constants.looser_timeout();
         let answer = constants.looser_answer_timeout();
-        let hop = constants.idle_hold + constants.hand_over_timeout() + 2 * latency;
+        let hop = constants.hand_over_timeout() + 2 * latency;
         // No clock is off by more than a hundredth.
         let drift = |bound: Duration| bound + bound / 50 + 10 * latency;
-        let round = drift(hop * members);
+        let in_flight = drift(hop * members);
+        let round = drift((constants.idle_hold + hop) * members);
         let heartbeats = 20 + members / 50;
         Self {
-            one_owner: drift(waiter + 2 * looser + 2 * answer) + round,
+            one_owner: drift(waiter + 2 * looser + 2 * answer) + in_flight,
             replaced: drift(waiter + looser + 2 * answer),
             equal_tables: drift(3 * waiter + constants.heartbeat * heartbeats) + round,
             round,

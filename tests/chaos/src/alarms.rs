@@ -133,6 +133,7 @@ fn start(
             let ringd = node.ringd(candidate.binaries);
             ringd
                 .option("--heartbeat", format!("{heartbeat}ms"))
+                .option("--idle-hold", format!("{}us", heartbeat * 100))
                 .spawn()
         })
         .collect()

@@ -39,6 +39,9 @@ enum Command {
         /// TAKE_TIMEOUT in milliseconds [default: a quarter of the heartbeat]
         #[arg(long, value_name = "MS")]
         take_timeout: Option<u64>,
+        /// IDLE_HOLD in milliseconds [default: a tenth of the heartbeat]
+        #[arg(long, value_name = "MS")]
+        idle_hold: Option<u64>,
         /// The folder with ringd and ringctl.
         #[arg(long, value_name = "DIR", default_value = "target/release")]
         bin: PathBuf,
@@ -84,11 +87,15 @@ fn obey(command: Command) -> Result<bool> {
             out,
             heartbeat,
             take_timeout,
+            idle_hold,
             bin,
         } => {
             let mut timing = Timing::patient(Duration::from_millis(heartbeat));
             if let Some(take_timeout) = take_timeout {
                 timing.take_timeout = Duration::from_millis(take_timeout);
+            }
+            if let Some(idle_hold) = idle_hold {
+                timing.idle_hold = Duration::from_millis(idle_hold);
             }
             let binaries = binaries(&bin)?;
             ring_segment::enter()?;

@@ -61,6 +61,10 @@ pub fn small() -> Vec<Scenario> {
             .faults(USUAL)
             .bounds(3, 3, 18)
             .recovers(64),
+        rested(Scenario::formed("a token that rests by one clock", 2))
+            .faults(USUAL)
+            .bounds(4, 3, 18)
+            .recovers(64),
         quorums_of_three().bounds(3, 4, 18).recovers(64),
         quorums_of_four().bounds(3, 6, 12).recovers(64),
         one_clock(Scenario::formed("three by one clock", 3))
@@ -116,6 +120,13 @@ pub fn quorums_of_four() -> Scenario {
         regroups: 1,
         ..Faults::default()
     })
+}
+
+/// A token that nobody wants stays for as long as the heartbeat, by default: hops and heartbeats are due
+/// at the same time.
+fn rested(mut scenario: Scenario) -> Scenario {
+    scenario.constants.idle_hold = scenario.constants.heartbeat;
+    one_clock(scenario)
 }
 
 /// A token that nobody wants stays where it is for as long as the run lasts.

@@ -35,6 +35,7 @@ scenarios! {
     refusals_and_stalls("links that refuse, processes that stop", 10_000);
     cuts_and_stray_offers("links that go down, offers that go astray", 10_000);
     one_clock_from_the_start("a ring forms by one clock", 10_000);
+    rested("a token that rests by one clock", 10_000);
     quorums_of_three("quorums of three, by clocks that drift", 10_000);
     quorums_of_four("quorums of four, by one clock", 10_000);
     one_clock_of_three("three by one clock", 10_000);

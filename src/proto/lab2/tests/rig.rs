@@ -25,7 +25,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// A LOOSER that has asked just now, with default constants and no memory.
+    /// A LOOSER that has asked just now, with the usual constants and no memory.
     pub fn looser() -> Self {
         Self::start(constants(), BLANK).0
     }
