@@ -219,7 +219,7 @@ impl Lab2 {
             Timer::Grade => self.review_grade(),
             Timer::Acknowledge => self.acknowledge(),
             Timer::Take => self.on_take_timeout(),
-            Timer::Pass => self.pass(),
+            Timer::Pass => self.on_rested(),
             Timer::Heartbeat => self.on_heartbeat_due(),
             Timer::Waiter => self.become_looser(Reason::WaiterTimeout),
             Timer::Answer => self.on_no_answer(),

@@ -7,6 +7,7 @@ use super::input::Envelope;
 use super::role::{Role, Tenure};
 use super::timer::Timer;
 use super::{Event, Lab2, Reason};
+use crate::proto::time::Instant;
 
 impl Lab2 {
     /// Accepts a TAKE_TOKEN. A node that is shutting down does not: it would have to hand the
@@ -26,7 +27,7 @@ impl Lab2 {
         self.begin_tenure(token, known_before, Reason::TokenTaken);
         self.unacknowledged = Some(envelope.from);
         self.acknowledge_in_time();
-        if self.broadcast_is_due() {
+        if self.broadcast_is_due() || self.may_speak() {
             self.on_heartbeat_due();
         }
         self.settle_down();
@@ -72,8 +73,39 @@ impl Lab2 {
         if hold.is_zero() || self.is_urged() {
             self.pass();
         } else if self.may_pass() {
-            self.timer_in(Timer::Pass, hold);
+            let over = self.now.monotonic + hold;
+            let at = self.heartbeat_about(over).unwrap_or(over);
+            self.timers.set(Timer::Pass, at);
         }
+    }
+
+    /// The token has rested. A heartbeat that is due as well would be overtaken: it is the successor's,
+    /// and comes from here only if nobody takes the token.
+    pub(super) fn on_rested(&mut self) {
+        let speaks = self.timers.take_due(Timer::Heartbeat, self.now.monotonic);
+        let goes_on = self.pass();
+        if speaks && goes_on {
+            self.timer_in(Timer::Heartbeat, self.constants.take_timeout);
+        } else if speaks {
+            self.on_heartbeat_due();
+        }
+    }
+
+    /// When the next heartbeat is due, if that is about `then`. A hop and a heartbeat at one time wake
+    /// the members up once.
+    fn heartbeat_about(&self, then: Instant) -> Option<Instant> {
+        let at = self.timers.due(Timer::Heartbeat)?;
+        // One that is about to leave counts as due again until it has.
+        let is_leaving = at == self.now.monotonic + self.constants.take_timeout;
+        let apart = at.since(then).max(then.since(at));
+        let most = self.constants.idle_hold.min(self.constants.heartbeat) / 2;
+        (apart <= most && !is_leaving).then_some(at)
+    }
+
+    /// Whether the next heartbeat may as well come with the token, which rests.
+    fn may_speak(&mut self) -> bool {
+        let rests = !self.want && !self.is_urged();
+        rests && self.heartbeat_about(self.now.monotonic).is_some()
     }
 
     /// Whether the token is to go on without waiting for IDLE_HOLD.

@@ -22,11 +22,9 @@ impl Lab2 {
         self.paused || self.is_shutting_down()
     }
 
-    /// Offers the token to the member whose turn it is.
-    pub(super) fn pass(&mut self) {
-        if self.may_pass() {
-            self.offer_after(self.me(), false);
-        }
+    /// Offers the token to the member whose turn it is; whether there is one.
+    pub(super) fn pass(&mut self) -> bool {
+        self.may_pass() && self.offer_after(self.me(), false)
     }
 
     /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
@@ -35,7 +33,9 @@ impl Lab2 {
             return;
         };
         match to {
-            None => self.offer_after(self.me(), false),
+            None => {
+                self.offer_after(self.me(), false);
+            }
             Some(to) if to == self.me() || self.table.find(to).is_none() => {}
             Some(_) if tenure.token.progress >= MAX_PROGRESS => {
                 self.event(Event::ProgressExhausted);
@@ -53,10 +53,10 @@ impl Lab2 {
     }
 
     /// Offers the token to the next member in ring order after `last`; when the round is over
-    /// this node stays OWNER.
-    fn offer_after(&mut self, last: MacAddr, minted: bool) {
+    /// this node stays OWNER. Whether it is offered.
+    fn offer_after(&mut self, last: MacAddr, minted: bool) -> bool {
         let Role::Owner(tenure) = self.role else {
-            return;
+            return false;
         };
         self.timers.stop(Timer::Pass);
         let me = self.me();
@@ -72,9 +72,10 @@ impl Lab2 {
                     ..tenure.token
                 },
             );
-            return;
+            return true;
         }
         self.stay(minted);
+        false
     }
 
     /// What the token's progress is once it is handed over. Decided once: an offer that could not

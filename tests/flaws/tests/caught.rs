@@ -32,7 +32,7 @@ fn caught_by_checker<M: Snapshot>(name: &str, scenario: &Scenario, says: &str) {
 
 /// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
 fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::Rule) {
-    for seed in 1..=100 {
+    for seed in 1..=400 {
         let settings = Settings {
             seed,
             ..settings.clone()
@@ -49,7 +49,7 @@ fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::R
             return;
         }
     }
-    panic!("{name} is not found in 100 seeds");
+    panic!("{name} is not found in 400 seeds");
 }
 
 /// Either of them finds two quorums at one time.
@@ -159,7 +159,7 @@ caught! {
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
-    stronger_ignored caught_by_checker(two_formed(), "against the stronger");
+    stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(
         two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(1), "no end");

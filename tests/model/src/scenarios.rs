@@ -79,7 +79,7 @@ pub fn small() -> Vec<Scenario> {
                 lost: 1,
                 ..Faults::default()
             })
-            .bounds(8, 9, 1_000)
+            .bounds(24, 9, 1_000)
             .recovers(16),
         Scenario {
             calm: true,

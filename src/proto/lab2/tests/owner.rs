@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    HEARTBEAT, Rig, SAME, TAKE_TIMEOUT, constants, decode, generating, here, ms, take, token,
-    token_of,
+    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, decode, generating, here, ms, take,
+    token, token_of,
 };
 use crate::proto::lab2::{Command, Constants, Event, Reason, State};
 
@@ -73,7 +73,7 @@ fn an_owner_by_take_token_acknowledges_to_the_previous_holder_by_unicast() {
 #[test]
 fn it_broadcasts_as_well_if_no_broadcast_heartbeat_was_heard_within_the_last_period() {
     let mut rig = Rig::waiter();
-    rig.sleep_through(HEARTBEAT - ms(1));
+    rig.sleep_through(HEARTBEAT - IDLE_HOLD / 2 - ms(1));
     assert_eq!(rig.hear(3, take(token(11))).len(), 1);
 
     let mut rig = Rig::waiter();

@@ -6,7 +6,7 @@ use super::rig::{
     HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, here, mac, ms, ping, take, token,
     token_of, was_here,
 };
-use crate::proto::lab2::{Command, Event, Reason, State};
+use crate::proto::lab2::{Command, Constants, Event, Reason, State};
 
 const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
 const WANT: &str = "WANT_TOKEN to all";
@@ -276,14 +276,43 @@ fn with_idle_hold_0_a_row_of_members_that_do_not_answer_is_no_busy_loop() {
 }
 
 #[test]
-fn a_heartbeat_that_is_due_with_the_hand_over_goes_before_it() {
-    let constants = crate::proto::lab2::Constants {
-        idle_hold: HEARTBEAT,
-        ..Default::default()
-    };
-    let mut rig = Rig::owner_with(constants);
-    let said = rig.pass_time(HEARTBEAT);
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to all", OFFER]);
+fn a_heartbeat_that_is_due_with_the_hand_over_is_the_successors() {
+    let mut rig = Rig::owner_with(Constants::default());
+    assert_eq!(rig.pass_time(HEARTBEAT), [OFFER]);
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".to_owned()),
+        "nobody took it: {said:?}"
+    );
+}
+
+#[test]
+fn the_token_goes_on_with_the_heartbeat_that_is_due_about_then() {
+    for (heard, goes_on_after) in [(0, 100), (10, 90), (49, 51), (50, 100)] {
+        let mut rig = Rig::waiter_with(Constants::default());
+        rig.sleep_through(ms(heard));
+        let said = rig.hear(3, take(token(11)));
+        assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n3");
+        let offers = rig.timeline(HEARTBEAT);
+        let offer = offers
+            .iter()
+            .find(|(_, said)| said.starts_with("TAKE_TOKEN"));
+        assert_eq!(
+            offer.map(|(at, _)| *at),
+            Some(ms(goes_on_after)),
+            "{offers:?}"
+        );
+    }
+}
+
+#[test]
+fn a_token_that_comes_to_rest_brings_a_heartbeat_that_would_be_due_meanwhile() {
+    for (heard, speaks) in [(49, 1), (50, 2), (99, 2), (100, 2)] {
+        let mut rig = Rig::waiter_with(Constants::default());
+        rig.sleep_through(ms(heard));
+        let said = rig.hear(3, take(token(11)));
+        assert_eq!(said.len(), speaks, "after {heard} ms: {said:?}");
+    }
 }
 
 /// Found by the simulator: two tokens crossed in a ring of two for ever, each giver taking the other's.
