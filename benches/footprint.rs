@@ -26,7 +26,7 @@ use real::start::Start;
 const RINGS: [(Kind, usize); 3] = [(Kind::Pair, 2), (Kind::Bridge, 4), (Kind::Bridge, 8)];
 /// Until memory and caches are as they will be.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// How long the token is used: no multiple of a heartbeat.
+/// How long the token is used: so that it goes on between two heartbeats.
 const USE: Duration = Duration::from_millis(130);
 
 /// How often, and for how long, the bare program sleeps: about as a daemon does.
@@ -94,8 +94,8 @@ fn measure(kind: Kind, members: usize, time: Duration) -> Result<String> {
     Ok(line(&before, &after, took))
 }
 
-/// Takes the token and gives it back. In a ring that was never used hops and heartbeats are due together,
-/// and cost less; from then on they are not.
+/// Takes the token and gives it back. In a ring that was never used hops and heartbeats are due together
+/// by chance; afterwards they have to come together again.
 fn use_once(daemon: &Daemon) -> Result<()> {
     let mut stream = UnixStream::connect(daemon.control())?;
     stream.write_all(b"{\"request\":\"lock\"}\n")?;

@@ -80,13 +80,16 @@ impl Lab2 {
     }
 
     /// The token has rested. A heartbeat that is due as well would be overtaken: it is the successor's,
-    /// and comes from here only if nobody takes the token.
+    /// and comes from here only if nobody takes the token, or the first offer could not be sent.
     pub(super) fn on_rested(&mut self) {
+        let Role::Owner(Tenure { next_progress, .. }) = self.role else {
+            return;
+        };
         let speaks = self.timers.take_due(Timer::Heartbeat, self.now.monotonic);
-        let goes_on = self.pass();
+        let goes_on = self.pass() && next_progress.is_none();
         if speaks && goes_on {
             self.timer_in(Timer::Heartbeat, self.constants.take_timeout);
-        } else if speaks {
+        } else if speaks && !self.has_left() {
             self.on_heartbeat_due();
         }
     }

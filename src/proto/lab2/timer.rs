@@ -11,13 +11,13 @@ pub(super) enum Timer {
     Grade,
     /// When to tell the previous holder that its TAKE_TOKEN was accepted.
     Acknowledge,
-    /// When to repeat TAKE_TOKEN, or to give the member up.
-    Take,
     /// When an OWNER without work is to pass the token on: before a heartbeat, which would be overtaken,
     /// and is the successor's then.
     Pass,
     /// When an OWNER is to broadcast TOKEN_IS_HERE.
     Heartbeat,
+    /// When to repeat TAKE_TOKEN, or to give the member up: after a heartbeat, which it would overtake.
+    Take,
     /// When a WAITER loses its patience.
     Waiter,
     /// When a LOOSER or a candidate has waited long enough for an answer.
@@ -38,9 +38,9 @@ impl TimerKind for Timer {
         Self::Lease,
         Self::Grade,
         Self::Acknowledge,
-        Self::Take,
         Self::Pass,
         Self::Heartbeat,
+        Self::Take,
         Self::Waiter,
         Self::Answer,
         Self::Ask,

@@ -287,6 +287,16 @@ fn a_heartbeat_that_is_due_with_the_hand_over_is_the_successors() {
 }
 
 #[test]
+fn an_owner_whose_offers_are_refused_goes_on_saying_so() {
+    let mut rig = Rig::owner_with(Constants::default());
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    let said = rig.pass_time(4 * HEARTBEAT);
+    let heartbeats = said.iter().filter(|line| line.ends_with("to all"));
+    assert!(heartbeats.count() >= 3, "{said:?}");
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
 fn the_token_goes_on_with_the_heartbeat_that_is_due_about_then() {
     for (heard, goes_on_after) in [(0, 100), (10, 90), (49, 51), (50, 100)] {
         let mut rig = Rig::waiter_with(Constants::default());

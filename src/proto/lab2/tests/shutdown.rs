@@ -6,7 +6,7 @@ use super::rig::{
     ANSWER_TIMEOUT, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token, token_of,
     was_here,
 };
-use crate::proto::lab2::{Command, DropReason, Event, State};
+use crate::proto::lab2::{Command, Constants, DropReason, Event, State};
 use crate::proto::{LinkState, Machine};
 
 const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
@@ -152,6 +152,22 @@ fn a_giver_that_waits_no_longer_says_leaving() {
     assert_eq!(rig.command(Command::Leave), [LEAVING]);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+}
+
+#[test]
+fn leaving_is_the_last_word_though_a_heartbeat_is_due() {
+    let mut rig = Rig::owner_with(Constants::default());
+    rig.pass_time(HEARTBEAT - TAKE_TIMEOUT);
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    rig.command(Command::ShutDown);
+    rig.hear_all(3, Message::Leaving);
+    rig.hear_all(7, Message::Leaving);
+    let said = rig.pass_time(HEARTBEAT);
+    assert_eq!(
+        said.last().map(String::as_str),
+        Some("LEAVING to all"),
+        "{said:?}"
+    );
 }
 
 #[test]
