@@ -1,23 +1,22 @@
 //! What a daemon costs while nothing happens: its memory, and its share of a core, in rings of two on a
-//! cable, of four and of eight on a bridge, at default settings, after the token was used once. Real processes, in network namespaces,
-//! watched through /proc.
+//! cable, of four and of eight on a bridge, at default settings, after the token was used once. Real
+//! processes, in network namespaces, watched through /proc.
 //!
 //! `cargo bench --bench footprint [-- --time 60s]`
 
 mod real;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Parser;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 
+use real::client::Client;
 use real::daemon::Daemon;
 use real::fabric::{Fabric, Kind};
 use real::start::Start;
@@ -97,19 +96,12 @@ fn measure(kind: Kind, members: usize, time: Duration) -> Result<String> {
 /// Takes the token and gives it back. In a ring that was never used hops and heartbeats are due together
 /// by chance; afterwards they have to come together again.
 fn use_once(daemon: &Daemon) -> Result<()> {
-    let mut stream = UnixStream::connect(daemon.control())?;
-    stream.write_all(b"{\"request\":\"lock\"}\n")?;
-    let mut said = String::new();
-    let mut lines = BufReader::new(stream.try_clone()?);
-    lines.read_line(&mut said)?;
-    ensure!(said.starts_with("{\"granted\""), "{said:?} is no grant");
+    let mut client = Client::connect(&daemon.control())?;
+    client.ask()?;
+    client.granted()?;
     thread::sleep(USE);
-    stream.write_all(b"{\"request\":\"unlock\"}\n")?;
-    while !said.starts_with("{\"unlocked\"") {
-        said.clear();
-        ensure!(lines.read_line(&mut said)? > 0, "ringd has hung up");
-    }
-    Ok(())
+    client.release()?;
+    client.unlocked()
 }
 
 /// What the kernel knows of a process.

@@ -11,7 +11,6 @@
 //! cargo bench --bench locks -- --rivals
 //! ```
 
-mod client;
 mod contest;
 #[path = "../token_pass/figures.rs"]
 #[expect(dead_code, reason = "the other bench's table")]
@@ -29,8 +28,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Parser;
 
-use client::Client;
 use contest::{Lock, median, micros, percentile};
+use real::client::Client;
 use real::daemon::Daemon;
 use real::fabric::{Fabric, Kind, Place};
 use real::start::{Placement, Start};
@@ -162,9 +161,7 @@ fn acquire(daemons: &[Daemon], time: Duration, rest: Duration) -> Result<Sample>
             let elsewhere = (at + 1) % clients.len();
             clients[elsewhere].lock()?;
             clients[elsewhere].unlock()?;
-            if !rest.is_zero() {
-                thread::sleep(rest);
-            }
+            thread::sleep(rest);
             let asked = Instant::now();
             clients[at].lock()?;
             took.push(asked.elapsed());
@@ -200,6 +197,18 @@ fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
         holder = next;
     }
     sample(took, 0.0, (1.0, 1.0))
+}
+
+impl Lock for Client {
+    fn lock(&mut self) -> Result<()> {
+        self.ask()?;
+        self.granted()
+    }
+
+    fn unlock(&mut self) -> Result<()> {
+        self.release()?;
+        self.unlocked()
+    }
 }
 
 fn connect<T: std::borrow::Borrow<Daemon>>(daemons: &[T]) -> Result<Vec<Client>> {

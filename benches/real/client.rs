@@ -7,8 +7,6 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ringd::sys::{Interest, Poller};
 
-use super::contest::Lock;
-
 /// A connection to a daemon.
 #[derive(Debug)]
 pub struct Client {
@@ -67,17 +65,5 @@ impl Client {
                 bail!("{:?} instead of {what}", self.line);
             }
         }
-    }
-}
-
-impl Lock for Client {
-    fn lock(&mut self) -> Result<()> {
-        self.ask()?;
-        self.granted()
-    }
-
-    fn unlock(&mut self) -> Result<()> {
-        self.release()?;
-        self.unlocked()
     }
 }
