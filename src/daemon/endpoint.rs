@@ -121,9 +121,10 @@ fn is_listened_at(path: &Path) -> io::Result<bool> {
 mod tests {
     use super::Endpoint;
     use crate::daemon::Error;
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
     use std::fs;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::net::UnixListener;
 
     #[test]
     fn the_socket_is_for_owner_and_group_and_goes_with_its_owner() {
@@ -140,7 +141,12 @@ mod tests {
     fn a_stale_socket_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
-        drop(UnixListener::bind(&path).unwrap());
+        // It has never listened: one that had would go on to, for a moment, in a process that
+        // another test starts just now and that has a copy of it.
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let stale = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
+        bind(stale.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+        drop(stale);
         assert!(path.exists());
         Endpoint::bind(&path).unwrap();
     }

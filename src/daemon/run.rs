@@ -291,7 +291,8 @@ impl Daemon {
             service,
             ..
         } = self;
-        server.serve(now.monotonic, ready, |peer, request| {
+        let clock = || clock::now().monotonic;
+        server.serve(now.monotonic, ready, clock, |peer, request| {
             let history = &around.audience.history;
             match service.answer(now, peer, request, driver.machine(), history) {
                 Answer::Reply(reply) => Some(reply),

@@ -19,7 +19,7 @@ use super::share::Share;
 use crate::control::{FramingError, Reply, Request, to_line};
 use crate::locks::{Client as Peer, ClientId};
 use crate::proto::time::Instant;
-use crate::sys::{Interest, Poller, clock};
+use crate::sys::{Interest, Poller};
 
 /// The most clients at a time; a further one is told so and closed.
 const MAX_CLIENTS: usize = 512;
@@ -85,17 +85,19 @@ impl Server {
     /// Serves every client that is ready, a bounded step each, if the poller is `ready` and the
     /// share of time is not used up. `answer` gives the reply to a client's request, unless that
     /// comes later, through [`tell`](Self::tell). All who ask for the status in one round share it.
+    /// What the round costs is read off `clock`, of which `now` is an earlier reading.
     pub fn serve(
         &mut self,
         now: Instant,
         ready: bool,
+        clock: impl Fn() -> Instant,
         mut answer: impl FnMut(Peer, Request) -> Option<Reply>,
     ) {
         let expired = self.expiry.is_some_and(|expiry| expiry <= now);
         if !self.share.is_due(now) || !(ready || expired) {
             return;
         }
-        let start = clock::now().monotonic;
+        let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
         let mut reply = |peer, request: Result<Request, FramingError>| match request {
             Ok(request @ Request::Status) => {
@@ -121,7 +123,7 @@ impl Server {
             }
         }
         self.expire(now);
-        self.share.charge(start, clock::now().monotonic);
+        self.share.charge(start, clock());
     }
 
     /// Tells a client something unasked, or the answer that comes late. Nothing if it is gone.
