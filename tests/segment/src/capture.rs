@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::net::if_::if_nametoindex;
 
+use crate::clock;
 use crate::netns::NetNs;
 use crate::raw::{RawSocket, Received};
 use crate::wire::Seen;
@@ -47,24 +48,36 @@ impl Film {
         Self::lock(&self.frames).clone()
     }
 
-    fn record(&self, received: Received) {
-        self.lost.store(received.lost, Ordering::Relaxed);
-        let Some(port) = Self::lock(&self.ports).get(&received.interface).copied() else {
-            return;
-        };
-        if let Some(seen) = Seen::read(received.at, port, received.bytes) {
-            Self::lock(&self.frames).push(seen);
-            self.grown.notify_all();
+    fn seen(&self, received: Received) -> Option<Seen> {
+        let port = *Self::lock(&self.ports).get(&received.interface)?;
+        Seen::read(received.at, port, received.bytes)
+    }
+
+    /// Records what has come by now. Whoever looks at the frames does so first: what they see is
+    /// then what the kernel has, however far behind the thread is.
+    fn catch_up(&self, socket: &RawSocket, frames: &mut Vec<Seen>) -> Result<()> {
+        let began = clock::now();
+        while let Some(received) = socket.try_receive()? {
+            self.lost.store(received.lost, Ordering::Relaxed);
+            // A storm has no end to wait for.
+            let is_later = received.at > began;
+            if let Some(seen) = self.seen(received) {
+                frames.push(seen);
+                self.grown.notify_all();
+            }
+            if is_later {
+                break;
+            }
         }
+        Ok(())
     }
 
     fn run(&self, socket: &RawSocket) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
-            if let Some(received) = socket.receive(TURN)? {
-                self.record(received);
-            }
+            socket.wait(TURN)?;
+            self.catch_up(socket, &mut Self::lock(&self.frames))?;
         }
-        Ok(())
+        self.catch_up(socket, &mut Self::lock(&self.frames))
     }
 }
 
@@ -127,6 +140,14 @@ impl Capture {
         self.socket.accept(Some(self.ethertype), &interfaces)
     }
 
+    /// The film, up to now.
+    fn develop(&self) -> MutexGuard<'_, Vec<Seen>> {
+        let mut frames = Film::lock(&self.film.frames);
+        let developed = self.film.catch_up(&self.socket, &mut frames);
+        developed.expect("the kernel gives what the socket has");
+        frames
+    }
+
     /// Everything so far.
     ///
     /// # Panics
@@ -146,13 +167,13 @@ impl Capture {
     /// recordings that last longer than memory.
     #[must_use]
     pub fn drain(&self) -> Vec<Seen> {
-        std::mem::take(&mut *Film::lock(&self.film.frames))
+        std::mem::take(&mut *self.develop())
     }
 
     /// How many frames so far: where [`Capture::wait_from`] begins to look.
     #[must_use]
     pub fn mark(&self) -> usize {
-        Film::lock(&self.film.frames).len()
+        self.develop().len()
     }
 
     /// Everything since a mark.
@@ -161,9 +182,10 @@ impl Capture {
     /// As [`Capture::frames`].
     #[must_use]
     pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
+        let frames = self.develop();
         let lost = self.lost();
         assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
-        Film::lock(&self.film.frames)[mark..].to_vec()
+        frames[mark..].to_vec()
     }
 
     /// Waits for the first frame since a mark that is as `wanted`.
@@ -204,6 +226,7 @@ impl Capture {
         let deadline = Instant::now() + timeout;
         let mut frames = Film::lock(&self.film.frames);
         loop {
+            self.film.catch_up(&self.socket, &mut frames)?;
             if let Some(found) = wanted(&frames) {
                 return Ok(found);
             }

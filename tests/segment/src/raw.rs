@@ -132,21 +132,31 @@ impl RawSocket {
             if left.is_zero() {
                 return Ok(None);
             }
-            wait_for(self.fd.as_fd(), PollFlags::POLLIN, left)?;
+            self.wait(left)?;
         }
     }
 
-    fn try_receive(&self) -> Result<Option<Received>> {
+    /// Waits for a frame and leaves it where it is.
+    pub(crate) fn wait(&self, timeout: Duration) -> Result<()> {
+        wait_for(self.fd.as_fd(), PollFlags::POLLIN, timeout)
+    }
+
+    /// The next frame, if one is there.
+    pub(crate) fn try_receive(&self) -> Result<Option<Received>> {
         let mut bytes = vec![0; LONGEST_FRAME];
         let mut control = cmsg_space!(TimeSpec, u32);
         let mut parts = [IoSliceMut::new(&mut bytes)];
         let fd = self.fd.as_raw_fd();
         let flags = MsgFlags::empty();
-        let message = match recvmsg::<LinkAddr>(fd, &mut parts, Some(&mut control), flags) {
-            Ok(message) => message,
-            // An interface that goes down tells every socket on it so, once.
-            Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => return Ok(None),
-            Err(errno) => return Err(anyhow!("cannot receive frames: {errno}")),
+        let message = loop {
+            match recvmsg::<LinkAddr>(fd, &mut parts, Some(&mut control), flags) {
+                Ok(message) => break message,
+                Err(Errno::EAGAIN) => return Ok(None),
+                // An interface that goes down tells every socket on it so, once: there may be
+                // frames behind.
+                Err(Errno::EINTR | Errno::ENETDOWN) => {}
+                Err(errno) => return Err(anyhow!("cannot receive frames: {errno}")),
+            }
         };
         let (mut at, mut lost) = (clock::now(), 0);
         for item in message

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         the_world_is_cut_off_from_the_machine,
         nodes_hear_each_other_over_a_bridge,
         the_capture_sees_every_frame_once_and_in_order,
+        the_capture_is_not_behind_the_nodes,
         the_capture_tells_the_node_that_really_sent,
         a_cut_node_keeps_its_carrier_and_hears_nothing,
         a_pulled_cable_is_noticed_and_put_back,
@@ -115,6 +116,20 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
             .iter()
             .all(|seen| before <= seen.at && seen.at <= after + SOON)
     );
+    Ok(())
+}
+
+/// What a node has heard was recorded before.
+fn the_capture_is_not_behind_the_nodes() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    let (a, b) = (segment.node(0).peer()?, segment.node(1).peer()?);
+    for number in 0..500 {
+        let mark = segment.capture().mark();
+        a.broadcast(&ping(number))?;
+        b.expect(SOON, |seen| seen.message == ping(number))?;
+        let frames = segment.capture().frames_from(mark);
+        ensure!(hashes(&frames) == [number], "{number}: {frames:?}");
+    }
     Ok(())
 }
 
