@@ -157,10 +157,9 @@ fn a_candidate_that_hears_the_token_waits() -> Result<()> {
 
 fn takes(stand: &Stand) -> Result<()> {
     let token = stand.token_of(&stand.high, 50);
-    stand.high.send(stand.mac(), &offers(token))?;
-    let ack = stand
-        .high
-        .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
+    let ack = stand.offer_until(&stand.high, &offers(token), |seen| {
+        seen.dst == stand.high.mac() && is_claim(seen)
+    })?;
     ensure!(ack.message.token() == Some(token), "{ack:?}");
     stand.wait_for_state("OWNER")
 }

@@ -10,7 +10,8 @@ use ring_segment::{
 };
 
 const BINARIES: Binaries = binaries!();
-const HEARTBEAT: Duration = Duration::from_millis(200);
+/// A peer has as long to give the daemon a token before that elects itself, twice over.
+const HEARTBEAT: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {
     ring_segment::main(trials![
@@ -182,10 +183,9 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
     let offered = stand.token_of(&stand.high, token.progress + 1);
-    stand.high.send(stand.mac(), &offers(offered))?;
-    let answer = stand
-        .high
-        .expect(SLACK, |seen| seen.message.token() == Some(offered))?;
+    let answer = stand.offer_until(&stand.high, &offers(offered), |seen| {
+        seen.message.token() == Some(offered)
+    })?;
     ensure!(
         matches!(answer.message, Message::TokenIsHere { .. }),
         "{answer:?}"
@@ -199,13 +199,10 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
 fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
-    stand.high.send(
-        stand.mac(),
-        &offers(stand.token_of(&stand.high, token.progress - 1)),
-    )?;
-    let answer = stand
-        .high
-        .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
+    let weaker = offers(stand.token_of(&stand.high, token.progress - 1));
+    let answer = stand.offer_until(&stand.high, &weaker, |seen| {
+        seen.dst == stand.high.mac() && is_claim(seen)
+    })?;
     ensure!(answer.message.token() == Some(token), "{answer:?}");
     Ok(())
 }
@@ -214,11 +211,9 @@ fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
     let stand = stand()?;
     let token = stand.give()?;
     for _ in 0..3 {
-        stand.low.forget()?;
-        stand.low.send(stand.mac(), &offers(token))?;
-        let ack = stand
-            .low
-            .expect(SLACK, |seen| seen.dst == stand.low.mac() && is_claim(seen))?;
+        let ack = stand.offer_until(&stand.low, &offers(token), |seen| {
+            seen.dst == stand.low.mac() && is_claim(seen)
+        })?;
         ensure!(ack.message.token() == Some(token), "{ack:?}");
     }
     Ok(())
@@ -241,8 +236,9 @@ fn at_the_largest_progress_the_token_stays() -> Result<()> {
     let stand = Stand::new(BINARIES, Timing::patient(HEARTBEAT))?;
     let last = stand.token_of(&stand.low, (1 << 63) - 1);
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-    stand.low.send(stand.mac(), &offers(last))?;
-    stand.wait_for_state("OWNER")?;
+    stand.offer_until(&stand.low, &offers(last), |seen| {
+        seen.message.token() == Some(last)
+    })?;
     let sent = stand.watch(4 * HEARTBEAT);
     let offer = sent
         .iter()
@@ -266,15 +262,12 @@ fn a_token_taken_keeps_its_data() -> Result<()> {
         .collect();
     let token = stand.token_of(&stand.low, 1000);
     let digest = ring_segment::ALIEN;
-    stand.low.send(
-        stand.mac(),
-        &Message::TakeToken {
-            token,
-            digest,
-            data: data.clone(),
-        },
-    )?;
-    let beat = stand.wait_from(0, is_heartbeat)?;
+    let offer = Message::TakeToken {
+        token,
+        digest,
+        data: data.clone(),
+    };
+    let beat = stand.offer_until(&stand.low, &offer, is_heartbeat)?;
     let Message::TokenIsHere { data: held, .. } = beat.message else {
         anyhow::bail!("no heartbeat: {beat:?}");
     };

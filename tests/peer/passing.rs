@@ -11,7 +11,8 @@ use ring_segment::{
 };
 
 const BINARIES: Binaries = binaries!();
-const HEARTBEAT: Duration = Duration::from_millis(200);
+/// A peer has as long to give the daemon a token before that elects itself, twice over.
+const HEARTBEAT: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {
     ring_segment::main(trials![
@@ -36,13 +37,22 @@ fn main() -> ExitCode {
     ])
 }
 
-fn stand(idle_hold: Duration) -> Result<Stand> {
-    Stand::new(BINARIES, Timing::patient(HEARTBEAT).idle_hold(idle_hold))
+/// Attempts that together last longer than a peer may be held up before it acknowledges one, and
+/// are still within the waiters' patience.
+fn timing(idle_hold: Duration) -> Timing {
+    Timing {
+        take_timeout: HEARTBEAT,
+        ..Timing::patient(HEARTBEAT).idle_hold(idle_hold)
+    }
 }
 
 /// A stand whose daemon holds a token and knows both peers, in that order.
 fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
-    let stand = stand(idle_hold)?;
+    with_members_at(timing(idle_hold))
+}
+
+fn with_members_at(timing: Timing) -> Result<(Stand, Token)> {
+    let stand = Stand::new(BINARIES, timing)?;
     stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
     // Any valid frame makes its author a member.
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
@@ -147,12 +157,7 @@ fn no_chain_is_offered_to_two_members() -> Result<()> {
 }
 
 fn heartbeats_go_on_while_passing() -> Result<()> {
-    // Attempts that together last longer than a heartbeat, within the waiters' patience.
-    let timing = Timing {
-        take_timeout: HEARTBEAT,
-        ..Timing::patient(HEARTBEAT).idle_hold(Duration::ZERO)
-    };
-    let stand = Stand::new(BINARIES, timing)?;
+    let stand = Stand::new(BINARIES, timing(Duration::ZERO))?;
     stand.high.broadcast(&Message::WhereIsToken)?;
     let token = stand.elect()?;
     stand.high.send(stand.mac(), &Message::WhereIsToken)?;
@@ -199,8 +204,9 @@ fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand, &stand.high)?;
     let returned = next(offered);
-    stand.high.send(stand.mac(), &offers(returned))?;
-    let claim = stand.wait_from(0, |seen| seen.message.token() == Some(returned))?;
+    let claim = stand.offer_until(&stand.high, &offers(returned), |seen| {
+        seen.message.token() == Some(returned)
+    })?;
     ensure!(
         matches!(claim.message, Message::TokenIsHere { .. }),
         "{claim:?}"
@@ -227,7 +233,10 @@ fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
 fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand, &stand.high)?;
-    stand.high.send(stand.mac(), &offers(offered))?;
+    stand.offer_until(&stand.high, &offers(offered), |seen| {
+        let word = matches!(seen.message, Message::TokenWasHereRecently { .. });
+        word && seen.dst == stand.high.mac()
+    })?;
     stand.wait_for_state("WAITER")?;
     let frames = stand.sent_from(0);
     let claim = frames.iter().find(
@@ -247,12 +256,20 @@ fn tried(
     mut each: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<MacAddr>> {
     let mark = stand.mark();
+    let mut returned: Option<Token> = None;
     for turn in 0..turns {
-        let (_, offered) = expect_offer(stand, &stand.low)?;
+        // One that was repeated before it was answered is over.
+        let is_new = |token: Token| returned.is_none_or(|last| token.beats(&last));
+        let offer = stand.low.expect(stand.patience(), |seen| {
+            is_offer(seen) && seen.message.token().is_some_and(is_new)
+        })?;
+        let offered = offer.message.token().context("an offer has a token")?;
         each(turn)?;
-        stand.low.forget()?;
-        stand.low.send(stand.mac(), &offers(next(offered)))?;
-        stand.wait_from(mark, |seen| seen.message.token() == Some(next(offered)))?;
+        let back = next(offered);
+        stand.offer_until(&stand.low, &offers(back), |seen| {
+            seen.message.token() == Some(back)
+        })?;
+        returned = Some(back);
     }
     let mut offers: Vec<Seen> = stand.sent_from(mark).into_iter().filter(is_offer).collect();
     offers.dedup_by_key(|seen| seen.message.token());
@@ -291,7 +308,8 @@ fn a_sign_of_life_makes_a_failed_member_eligible() -> Result<()> {
 }
 
 fn a_member_that_left_is_passed_over() -> Result<()> {
-    let (stand, _) = with_members(HEARTBEAT)?;
+    // Long enough for the daemon to hear of it first.
+    let (stand, _) = with_members(5 * HEARTBEAT)?;
     stand.high.broadcast(&Message::Leaving)?;
     expect_offer(&stand, &stand.low)?;
     let frames = stand.sent_from(0);
@@ -332,7 +350,9 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
         author: stand.low.mac(),
         number: 2,
     };
-    stand.low.send(stand.mac(), &offers(token))?;
+    stand.offer_until(&stand.low, &offers(token), |seen| {
+        seen.message.token() == Some(token)
+    })?;
     // `low` had it just now: its wish is fulfilled, and `high` is the one left.
     let (_, offered) = expect_offer(&stand, &stand.high)?;
     ensure!(offered == next(token), "{offered:?}");
@@ -347,7 +367,10 @@ fn a_waiter_that_wants_gets_the_token_from_the_one_who_heard() -> Result<()> {
     acknowledge(&stand, &stand.high, offered)?;
     stand.wait_for_state("WAITER")?;
     // The wish is fulfilled: the token that comes back stays.
-    stand.high.send(stand.mac(), &offers(next(offered)))?;
+    let back = next(offered);
+    stand.offer_until(&stand.high, &offers(back), |seen| {
+        seen.message.token() == Some(back)
+    })?;
     stand.wait_for_state("OWNER")?;
     let sent = stand.watch(2 * HEARTBEAT);
     let offer = sent.iter().find(|seen| is_offer(seen));
@@ -380,8 +403,13 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
     Ok(())
 }
 
+/// An ending owner has a limited time for its attempts.
+fn quick_to_end() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+}
+
 fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
-    let (mut stand, _) = with_members(FOR_GOOD)?;
+    let (mut stand, _) = with_members_at(quick_to_end())?;
     stand.daemon.signal(Signal::SIGINT)?;
     let status = stand.daemon.wait_exit(stand.patience())?;
     ensure!(status.code() == Some(0), "it ended with {status}");
@@ -406,7 +434,7 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
 }
 
 fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()> {
-    let (mut stand, _) = with_members(FOR_GOOD)?;
+    let (mut stand, _) = with_members_at(quick_to_end())?;
     let dead = |last| Member {
         mac: MacAddr::new(6, 0, 0, 0, 0, last),
         ip: [0; 16],

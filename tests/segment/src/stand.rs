@@ -1,6 +1,6 @@
 //! A daemon between two peers: the place to see how one node behaves on the wire.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use pnet::util::MacAddr;
@@ -113,9 +113,38 @@ impl Stand {
     pub fn give(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-        self.low.send(self.mac(), &offers(token))?;
+        self.offer_until(&self.low, &offers(token), |seen| {
+            matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
+        })?;
         self.wait_for_state("OWNER")?;
         Ok(token)
+    }
+
+    /// Offers the daemon a token and waits for a frame of its that is as `answered`. As from any
+    /// giver the offer comes again after TAKE_TIMEOUT: a daemon that was held up drops an offer
+    /// that is older.
+    ///
+    /// # Errors
+    /// If no such frame comes in time.
+    pub fn offer_until(
+        &self,
+        giver: &Peer,
+        offer: &Message,
+        answered: impl Fn(&Seen) -> bool,
+    ) -> Result<Seen> {
+        let mark = self.mark();
+        let deadline = Instant::now() + self.patience();
+        loop {
+            giver.send(self.mac(), offer)?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let wait = self.timing.take_timeout.min(left);
+            let capture = self.segment.capture();
+            let answer =
+                capture.wait_from(mark, wait, |seen| seen.port == DAEMON && answered(seen));
+            if answer.is_ok() || Instant::now() >= deadline {
+                return answer.context("the offer was not answered");
+            }
+        }
     }
 
     /// Waits until the daemon's status tells a state.
