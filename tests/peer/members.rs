@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
@@ -169,26 +169,28 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
 }
 
 fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    // Were every other ping left out, it would cost more than a busy machine adds to all of them.
+    let heartbeat = Duration::from_millis(400);
+    let timing = Timing::patient(heartbeat).idle_hold(FOR_GOOD);
     let stand = Stand::new(BINARIES, timing)?;
     let token = stand.follow()?;
-    thread::sleep(HEARTBEAT);
+    thread::sleep(heartbeat);
     let mark = stand.mark();
-    let rounds: u32 = 5;
-    for _ in 0..rounds * 10 {
-        stand.low.broadcast(&holds(token))?;
-        thread::sleep(HEARTBEAT / 10);
+    let to_low = |seen: &Seen| is_ping(seen) && seen.dst == stand.low.mac();
+    let rounds = 5;
+    let end = Instant::now() + rounds * heartbeat + SLACK;
+    let mut sent = stand.sent_from(mark);
+    while sent.iter().filter(|seen| to_low(seen)).count() < 5 {
+        ensure!(
+            Instant::now() < end,
+            "too few pings in {rounds} heartbeats: {sent:?}"
+        );
+        for _ in 0..10 {
+            stand.low.broadcast(&holds(token))?;
+            thread::sleep(heartbeat / 10);
+        }
+        sent = stand.sent_from(mark);
     }
-    let sent = stand.sent_from(mark);
-    let pings = sent
-        .iter()
-        .filter(|seen| is_ping(seen) && seen.dst == stand.low.mac());
-    let pings = u32::try_from(pings.count())?;
-    // A busy machine makes the rounds longer, never shorter.
-    ensure!(
-        (rounds..=3 * rounds).contains(&pings),
-        "{pings} pings in {rounds} heartbeats"
-    );
     let times: Vec<Duration> = sent
         .iter()
         .filter(|seen| is_ping(seen))
@@ -198,7 +200,7 @@ fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> 
         .windows(2)
         .map(|pair| pair[1].saturating_sub(pair[0]))
         .min();
-    let least = HEARTBEAT.saturating_sub(Duration::from_millis(20));
+    let least = heartbeat.saturating_sub(Duration::from_millis(20));
     ensure!(
         apart.is_none_or(|apart| apart >= least),
         "two pings came {apart:?} apart"
@@ -284,6 +286,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
                 ip: NONE,
             },
         )?;
+        stand.wait_from(mark, is_table)?;
         stand.high.collect(HEARTBEAT / 2)?;
         let sent = stand.sent_from(mark);
         let tables: Vec<&Seen> = sent.iter().filter(|seen| is_table(seen)).collect();
