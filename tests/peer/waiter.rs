@@ -244,7 +244,9 @@ fn does_not_take_again(stand: &Stand, offered: Token) -> Result<()> {
     stand.low.send(stand.mac(), &offers(offered))?;
     // A holder acknowledges at once.
     stand.low.collect(HEARTBEAT / 2)?;
-    let claim = stand.sent_from(mark).into_iter().find(is_claim);
+    let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(offered);
+    // One of its own, after an election, is no such claim.
+    let claim = stand.sent_from(mark).into_iter().find(claims);
     ensure!(
         claim.is_none(),
         "it took the token that it had lost: {claim:?}"
