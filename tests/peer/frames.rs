@@ -38,6 +38,17 @@ fn counter(stand: &Stand, reason: &str) -> Result<u64> {
         .with_context(|| format!("{reason}: {status:#}"))
 }
 
+/// How many frames the daemon has heard: those that it dropped, too.
+fn heard(status: &serde_json::Value) -> u64 {
+    let counters = [
+        &status["counters"]["received"],
+        &status["counters"]["dropped"],
+    ];
+    let kinds = counters.into_iter().filter_map(|kinds| kinds.as_object());
+    let counts = kinds.flat_map(|kinds| kinds.values());
+    counts.filter_map(serde_json::Value::as_u64).sum()
+}
+
 /// Frames that section 1 forbids, and the reason under which each is counted.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
     let valid = holds(Token {
@@ -220,7 +231,11 @@ fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()
     let author = MacAddr::new(2, 0, 0, 0, 0x40 + group, kind);
     let message = &every_kind(author)[usize::from(kind)];
     let mark = stand.mark();
+    let before = heard(&stand.daemon.status()?);
     stand.high.send_as(author, dst, message)?;
+    // A late answer would be counted as one to the next frame.
+    let has_heard = |status: &serde_json::Value| heard(status) > before;
+    stand.daemon.wait_for_status(stand.patience(), has_heard)?;
     stand.high.collect(ANSWER)?;
     let sent = stand.sent_from(mark);
     ensure!(

@@ -145,6 +145,9 @@ fn is_told(message: &Message, broadcast: bool) -> Result<()> {
         .high
         .expect(SLACK, |seen| seen.dst == stand.high.mac() && is_claim(seen))?;
     ensure!(answer.message.token() == Some(token), "{answer:?}");
+    if broadcast {
+        stand.wait_from(mark, is_heartbeat)?;
+    }
     stand.high.collect(Duration::from_millis(100))?;
     let beats: Vec<Seen> = stand
         .sent_from(mark)
