@@ -21,6 +21,9 @@ const TURN: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 pub(crate) struct Film {
     frames: Mutex<Vec<Seen>>,
+    /// Those that follow them. Long looks at the frames do not keep the thread from reading.
+    /// Locked after them.
+    inbox: Mutex<Vec<Seen>>,
     grown: Condvar,
     ports: Mutex<HashMap<usize, usize>>,
     lost: AtomicU32,
@@ -45,7 +48,9 @@ impl Film {
     }
 
     pub(crate) fn frames(&self) -> Vec<Seen> {
-        Self::lock(&self.frames).clone()
+        let mut frames = Self::lock(&self.frames);
+        frames.append(&mut Self::lock(&self.inbox));
+        frames.clone()
     }
 
     fn seen(&self, received: Received) -> Option<Seen> {
@@ -55,14 +60,14 @@ impl Film {
 
     /// Records what has come by now. Whoever looks at the frames does so first: what they see is
     /// then what the kernel has, however far behind the thread is.
-    fn catch_up(&self, socket: &RawSocket, frames: &mut Vec<Seen>) -> Result<()> {
+    fn catch_up(&self, socket: &RawSocket, inbox: &mut Vec<Seen>) -> Result<()> {
         let began = clock::now();
         while let Some(received) = socket.try_receive()? {
             self.lost.store(received.lost, Ordering::Relaxed);
             // A storm has no end to wait for.
             let is_later = received.at > began;
             if let Some(seen) = self.seen(received) {
-                frames.push(seen);
+                inbox.push(seen);
                 self.grown.notify_all();
             }
             if is_later {
@@ -72,12 +77,21 @@ impl Film {
         Ok(())
     }
 
+    /// Everything up to now.
+    fn develop(&self, socket: &RawSocket) -> Result<MutexGuard<'_, Vec<Seen>>> {
+        let mut frames = Self::lock(&self.frames);
+        let mut inbox = Self::lock(&self.inbox);
+        self.catch_up(socket, &mut inbox)?;
+        frames.append(&mut inbox);
+        Ok(frames)
+    }
+
     fn run(&self, socket: &RawSocket) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             socket.wait(TURN)?;
-            self.catch_up(socket, &mut Self::lock(&self.frames))?;
+            self.catch_up(socket, &mut Self::lock(&self.inbox))?;
         }
-        self.catch_up(socket, &mut Self::lock(&self.frames))
+        self.catch_up(socket, &mut Self::lock(&self.inbox))
     }
 }
 
@@ -142,10 +156,8 @@ impl Capture {
 
     /// The film, up to now.
     fn develop(&self) -> MutexGuard<'_, Vec<Seen>> {
-        let mut frames = Film::lock(&self.film.frames);
-        let developed = self.film.catch_up(&self.socket, &mut frames);
-        developed.expect("the kernel gives what the socket has");
-        frames
+        let developed = self.film.develop(&self.socket);
+        developed.expect("the kernel gives what the socket has")
     }
 
     /// Everything so far.
@@ -224,9 +236,8 @@ impl Capture {
         mut wanted: impl FnMut(&[Seen]) -> Option<T>,
     ) -> Result<T> {
         let deadline = Instant::now() + timeout;
-        let mut frames = Film::lock(&self.film.frames);
         loop {
-            self.film.catch_up(&self.socket, &mut frames)?;
+            let frames = self.film.develop(&self.socket)?;
             if let Some(found) = wanted(&frames) {
                 return Ok(found);
             }
@@ -244,8 +255,11 @@ impl Capture {
                     tail.join("\n")
                 );
             }
-            let woken = self.film.grown.wait_timeout(frames, left);
-            frames = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let inbox = Film::lock(&self.film.inbox);
+            drop(frames);
+            if inbox.is_empty() {
+                drop(self.film.grown.wait_timeout(inbox, left));
+            }
         }
     }
 
