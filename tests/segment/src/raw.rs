@@ -143,7 +143,7 @@ impl RawSocket {
 
     /// The next frame, if one is there.
     pub(crate) fn try_receive(&self) -> Result<Option<Received>> {
-        let mut bytes = vec![0; LONGEST_FRAME];
+        let mut bytes = [0; LONGEST_FRAME];
         let mut control = cmsg_space!(TimeSpec, u32);
         let mut parts = [IoSliceMut::new(&mut bytes)];
         let fd = self.fd.as_raw_fd();
@@ -170,11 +170,11 @@ impl RawSocket {
             }
         }
         let (length, from) = (message.bytes, message.address);
-        bytes.truncate(length);
         Ok(Some(Received {
             at,
             interface: from.map_or(0, |from| from.ifindex()),
-            bytes,
+            // A recording keeps it: no more room than it needs.
+            bytes: bytes[..length.min(LONGEST_FRAME)].to_vec(),
             lost,
         }))
     }
