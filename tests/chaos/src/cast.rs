@@ -116,9 +116,9 @@ impl From<Timing> for Constants {
 impl From<Constants> for Timing {
     fn from(constants: Constants) -> Self {
         Self {
-            heartbeat: Duration::from_nanos(constants.heartbeat_ns),
             take_timeout: Duration::from_nanos(constants.take_timeout_ns),
             idle_hold: Duration::from_nanos(constants.idle_hold_ns),
+            ..Timing::patient(Duration::from_nanos(constants.heartbeat_ns))
         }
     }
 }

@@ -221,6 +221,7 @@ impl Ringd {
         self.option("--heartbeat", in_ns(timing.heartbeat))
             .option("--take-timeout", in_ns(timing.take_timeout))
             .option("--idle-hold", in_ns(timing.idle_hold))
+            .option("--waiter-intervals", timing.waiter_intervals.to_string())
     }
 }
 

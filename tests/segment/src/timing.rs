@@ -16,6 +16,8 @@ pub struct Timing {
     pub take_timeout: Duration,
     /// IDLE_HOLD.
     pub idle_hold: Duration,
+    /// WAITER_SLEEP_INTERVALS.
+    pub waiter_intervals: u32,
 }
 
 impl Timing {
@@ -28,6 +30,19 @@ impl Timing {
             heartbeat,
             take_timeout: heartbeat / 4,
             idle_hold: heartbeat / 10,
+            waiter_intervals: 4,
+        }
+    }
+
+    /// The same where nobody may be given up whom a busy machine has but stalled, for half a second
+    /// at a heartbeat of 100 ms: an owner is trusted for twelve heartbeats, and each offer of the
+    /// token waits for one.
+    #[must_use]
+    pub fn forbearing(heartbeat: Duration) -> Self {
+        Self {
+            take_timeout: heartbeat,
+            waiter_intervals: 12,
+            ..Self::patient(heartbeat)
         }
     }
 
@@ -40,13 +55,13 @@ impl Timing {
     /// WAITER_TIMEOUT.
     #[must_use]
     pub fn waiter_timeout(&self) -> Duration {
-        self.heartbeat * 4
+        self.heartbeat * self.waiter_intervals
     }
 
     /// LOOSER_TIMEOUT.
     #[must_use]
     pub fn looser_timeout(&self) -> Duration {
-        self.heartbeat * 2
+        self.heartbeat * (self.waiter_intervals / 2)
     }
 
     /// LOOSER_ANSWER_TIMEOUT.
