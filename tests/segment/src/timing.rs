@@ -35,12 +35,12 @@ impl Timing {
     }
 
     /// The same where nobody may be given up whom a busy machine has but stalled, for half a second
-    /// at a heartbeat of 100 ms: an owner is trusted for twelve heartbeats, and each offer of the
-    /// token waits for one.
+    /// at a heartbeat of 100 ms: an owner is trusted for twelve heartbeats, and a member has six of
+    /// them to take the token.
     #[must_use]
     pub fn forbearing(heartbeat: Duration) -> Self {
         Self {
-            take_timeout: heartbeat,
+            take_timeout: 2 * heartbeat,
             waiter_intervals: 12,
             ..Self::patient(heartbeat)
         }
