@@ -31,7 +31,7 @@ impl Machines {
     /// With programs from another folder than those of PATH.
     pub fn with(tools: PathBuf) -> Result<Self> {
         let segment = Layout::new(2).addresses().bridge()?;
-        let timing = Timing::patient(Duration::from_millis(100));
+        let timing = Timing::forbearing(Duration::from_millis(100));
         for node in segment.nodes() {
             // By which a machine talks to itself.
             node.ns().ip("link set lo up\n")?;

@@ -7,9 +7,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Layout, SLACK, Segment, Trial, trials};
 
 use super::holder::boottime;
-use super::{
-    Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, form_with, no_quorum, says, timing,
-};
+use super::{Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, no_quorum, says, timing};
 
 pub fn tests() -> Vec<Trial> {
     trials![
@@ -155,12 +153,8 @@ fn a_holder_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()
 /// while the third, which has not heard the holder for long, is elected.
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
-    let mut ring = form_with(segment, 3, |ringd| {
-        // Promises that last for longer than an election takes.
-        ringd
-            .option("--expect", "3")
-            .option("--waiter-intervals", "12")
-    })?;
+    // Its promises last for longer than an election takes.
+    let mut ring = form::<3>(segment)?;
     let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
     let rules = ring.segment.rules();
     rules.set(|rules| rules.blocked.extend([(0, 2), (2, 0)]));

@@ -58,4 +58,19 @@ impl Client {
         self.say(&json!({"request": "unlock"}))?;
         self.hears("unlocked").map(drop)
     }
+
+    /// Gives the lock back, unless the ring has taken it first.
+    pub fn unlock_or_lose(&mut self) -> Result<()> {
+        self.say(&json!({"request": "unlock"}))?;
+        loop {
+            let said = self.hear()?;
+            if said.get("unlocked").is_some() {
+                return Ok(());
+            }
+            let why = said["lost"]["why"].as_str();
+            let may_be = said.get("renewed").is_some()
+                || why.is_some_and(|why| ["lease", "stronger_token"].contains(&why));
+            ensure!(may_be, "{said}");
+        }
+    }
 }

@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 use crate::{
-    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, wait_for,
-    wait_until_held,
+    LOST, PATIENCE, clients, connect, form, form_with, ringctl, timing, wait_for, wait_until_held,
 };
 
 pub fn tests() -> Vec<Trial> {
@@ -77,7 +76,8 @@ fn a_planned_stop_waits_for_the_holder() -> Result<()> {
 /// its lease is over.
 fn a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised() -> Result<()> {
     // A lease far longer than the second that a holder has to make way.
-    let ring = form_with(2, Duration::from_secs(1))?;
+    let heartbeat = Duration::from_secs(1);
+    let ring = form_with(2, Timing::patient(heartbeat).idle_hold(heartbeat))?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("does not listen")?;
     let mut until = promised(&holder.hears("granted")?)?;
@@ -136,7 +136,7 @@ fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
     client.lock("early")?;
     client.hears("granted")?;
     let waited = boottime()?.saturating_sub(begun);
-    let lease = Timing::patient(HEARTBEAT).waiter_timeout();
+    let lease = timing().waiter_timeout();
     ensure!(waited >= lease, "granted after {waited:?}");
     Ok(())
 }

@@ -47,13 +47,17 @@ fn main() -> ExitCode {
     ring_segment::main(tests)
 }
 
-fn form(count: usize) -> Result<Ring> {
-    form_with(count, HEARTBEAT)
+/// A holder keeps its lock even if its daemon is stalled for half a second.
+fn timing() -> Timing {
+    Timing::forbearing(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-fn form_with(count: usize, heartbeat: Duration) -> Result<Ring> {
+fn form(count: usize) -> Result<Ring> {
+    form_with(count, timing())
+}
+
+fn form_with(count: usize, timing: Timing) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let timing = Timing::patient(heartbeat).idle_hold(heartbeat);
     let ring = Ring::start(segment, count, timing, BINARIES)?;
     ring.wait_until_formed()?;
     Ok(ring)
