@@ -5,13 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{FOR_GOOD, Message, Segment, Timing, invariants};
+use ring_segment::{Message, Segment, Timing, invariants};
 
-use crate::place::{HEARTBEAT, PATIENCE, Place, lives, wait_until};
-
-fn at_rest() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
-}
+use crate::place::{HEARTBEAT, PATIENCE, Place, at_rest, lives, wait_until};
 
 pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
@@ -44,7 +40,7 @@ pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
 pub fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
     place.hook("hangs", "echo $$ >>$R; exec sleep 1000")?;
-    let timing = Timing::patient(HEARTBEAT);
+    let timing = Timing::forbearing(HEARTBEAT);
     let start = |n| {
         let ringd = place.ringd(segment.node(n), &timing);
         ringd.option("--hook-timeout", "1h").spawn()
@@ -61,7 +57,7 @@ pub fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
         })?;
     }
     let from = ring_segment::now();
-    let frames = segment.capture().watch(10 * HEARTBEAT);
+    let frames = segment.capture().watch(2 * timing.waiter_timeout());
     let elects =
         |seen: &&ring_segment::Seen| matches!(seen.message, Message::GeneratingToken { .. });
     ensure!(

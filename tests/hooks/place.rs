@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use ring_segment::{Binaries, Daemon, Node, Ringd, Timing, binaries};
+use anyhow::{Context, Result, bail, ensure};
+use ring_segment::{Binaries, Daemon, FOR_GOOD, Node, Ringd, Timing, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -16,6 +16,12 @@ pub const BINARIES: Binaries = binaries!();
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Far longer than anything here takes.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A token that stays where it is, and takes its time until it does: an owner that a busy machine
+/// stalls keeps it, and a member that it stalls gets it.
+pub fn at_rest() -> Timing {
+    Timing::patient(Duration::from_secs(1)).idle_hold(FOR_GOOD)
+}
 
 /// A directory of hooks, and the record that they write.
 pub struct Place {
@@ -101,34 +107,50 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// A hook must write down the number that it is told: that of the start is the one before the
+    /// first event's.
     pub fn start(daemon: &Daemon, place: &Place) -> Result<Self> {
-        daemon.wait_for_status(PATIENCE, |_| true)?;
+        let start = place.wait_for_line(|line| line.contains(" old=none "))?;
+        let first = value(&start, "number")?.parse::<u64>()? + 1;
         let path = place.path("watched");
         let mut command = Command::new(BINARIES.ringctl);
         command.arg("--socket").arg(daemon.control());
-        command.args(["watch", "--json", "--from", "1"]);
+        command.args(["watch", "--json", "--from", &first.to_string()]);
         command.stdout(File::create(&path)?).stderr(Stdio::null());
         let child = command.spawn()?;
         Ok(Self { child, path })
     }
 
-    /// The changes of state that it has seen so far.
-    pub fn changes(&self) -> Result<Vec<Value>> {
-        let mut changes = self.told()?;
-        changes.retain(|event| event["event"] == "state_changed");
-        Ok(changes)
+    /// All that it sees up to an event of which a hook has written this, and that hooks are told of.
+    pub fn told_until(&self, line: &str) -> Result<Vec<Value>> {
+        let last: u64 = value(line, "number")?.parse()?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut told = self.told()?;
+            if let Some(at) = told.iter().position(|event| event["number"] == last) {
+                told.truncate(at + 1);
+                return Ok(told);
+            }
+            ensure!(Instant::now() < deadline, "it is not in {told:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// All that it has seen so far and that hooks are told of.
     pub fn told(&self) -> Result<Vec<Value>> {
         let text = fs::read_to_string(&self.path)?;
-        let whole = text.lines().filter(|line| line.ends_with('}'));
-        let all = whole.map(|line| Ok(serde_json::from_str::<Value>(line)?["event"].take()));
-        let all = all.collect::<Result<Vec<_>>>()?;
-        let changes = all.into_iter();
-        Ok(changes
-            .filter(|event| event["event"] == "state_changed" || event["event"] == "grade_changed")
-            .collect())
+        let mut told = Vec::new();
+        for line in text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+        {
+            let event = serde_json::from_str::<Value>(line)?["event"].take();
+            ensure!(event.is_object(), "it begins in the middle: {line}");
+            if event["event"] == "state_changed" || event["event"] == "grade_changed" {
+                told.push(event);
+            }
+        }
+        Ok(told)
     }
 }
 

@@ -6,13 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{FOR_GOOD, Segment, Timing};
+use ring_segment::{Segment, Timing};
 
-use crate::place::{HEARTBEAT, PATIENCE, Place, value};
-
-fn at_rest() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
-}
+use crate::place::{HEARTBEAT, PATIENCE, Place, at_rest, value};
 
 pub fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()> {
     let (segment, place) = (Segment::bridge(2)?, Place::new()?);
