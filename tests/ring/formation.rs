@@ -40,8 +40,12 @@ fn main() -> ExitCode {
 }
 
 fn form(count: usize) -> Result<Ring> {
+    form_with(count, Timing::patient(HEARTBEAT))
+}
+
+fn form_with(count: usize, timing: Timing) -> Result<Ring> {
     let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, Timing::patient(HEARTBEAT), BINARIES)?;
+    let ring = Ring::start(segment, count, timing, BINARIES)?;
     ring.wait_until_formed()?;
     Ok(ring)
 }
@@ -149,9 +153,7 @@ fn undisturbed(
 
 fn rotates_fairly(count: usize) -> Result<()> {
     let timing = Timing::forbearing(HEARTBEAT);
-    let segment = Layout::new(count).addresses().bridge()?;
-    let ring = Ring::start(segment, count, timing, BINARIES)?;
-    ring.wait_until_formed()?;
+    let ring = form_with(count, timing)?;
     let rounds = 10;
     let turns = (rounds + 2) * count;
     let patience = (timing.idle_hold + timing.take_timeout) * u32::try_from(turns)? + SLACK;
@@ -221,7 +223,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
 
 fn a_node_joins_in_mid_rotation() -> Result<()> {
     let segment = Layout::new(4).addresses().bridge()?;
-    let mut ring = Ring::start(segment, 3, Timing::patient(HEARTBEAT), BINARIES)?;
+    let mut ring = Ring::start(segment, 3, Timing::forbearing(HEARTBEAT), BINARIES)?;
     ring.wait_until_formed()?;
     let joined = now();
     ring.join()?;
@@ -263,7 +265,7 @@ fn all_restart_at_once() -> Result<()> {
 }
 
 fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD);
+    let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
     let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
     ring.wait_until_formed()?;
     let (owner, left) = (ring.owner()?, now());
@@ -289,12 +291,13 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
 }
 
 fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
-    let mut ring = form(3)?;
+    let timing = Timing::forbearing(HEARTBEAT);
+    let mut ring = form_with(3, timing)?;
     for _ in 0..2 {
         let left = now();
         let mut daemon = ring.daemons.pop().context("there is one")?;
         daemon.signal(Signal::SIGINT)?;
-        let status = daemon.wait_exit(SLACK)?;
+        let status = daemon.wait_exit(timing.hand_over_timeout() + SLACK)?;
         ensure!(status.code() == Some(0), "it ended with {status}");
         leaves_no_gap(&ring, left)?;
     }
@@ -303,7 +306,7 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
 
 /// The token went on: one owner, nobody has missed it, and no hand-over to the one that left.
 fn leaves_no_gap(ring: &Ring, left: Duration) -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT);
+    let timing = Timing::forbearing(HEARTBEAT);
     let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());
     let missed = frames.iter().find(|seen| {
         matches!(

@@ -121,7 +121,7 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
 }
 
 fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
-    let timing = timing().idle_hold(FOR_GOOD);
+    let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
     let ring = Ring::start(Segment::bridge(2)?, 2, timing, BINARIES)?;
     ring.wait_until_formed()?;
     let owner = ring.owner()?;
