@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 use crate::{
-    LOST, PATIENCE, clients, connect, form, form_with, ringctl, timing, wait_for, wait_until_held,
+    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, wait_for,
+    wait_until_held,
 };
 
 pub fn tests() -> Vec<Trial> {
@@ -111,9 +112,15 @@ fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
+/// A ring in which a newcomer would be granted the token long before it may be: it hears of the
+/// token sooner than WAITER_TIMEOUT is over.
+fn brisk() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(HEARTBEAT)
+}
+
 /// A daemon that has just started may have missed an owner that still relies on its token.
 fn nothing_is_granted_before_an_earlier_owners_lease_is_over() -> Result<()> {
-    let mut ring = form(3)?;
+    let mut ring = form_with(3, brisk())?;
     ring.daemons[0].kill()?;
     let begun = boottime()?;
     ring.daemons[0].start()?;
@@ -122,7 +129,7 @@ fn nothing_is_granted_before_an_earlier_owners_lease_is_over() -> Result<()> {
 }
 
 fn nothing_is_granted_so_soon_after_the_link_came_up() -> Result<()> {
-    let ring = form(3)?;
+    let ring = form_with(3, brisk())?;
     ring.segment.lose_carrier(0)?;
     ring.daemons[0].wait_for_status(PATIENCE, |status| status["link"] != "up")?;
     let begun = boottime()?;
@@ -136,7 +143,7 @@ fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
     client.lock("early")?;
     client.hears("granted")?;
     let waited = boottime()?.saturating_sub(begun);
-    let lease = timing().waiter_timeout();
+    let lease = brisk().waiter_timeout();
     ensure!(waited >= lease, "granted after {waited:?}");
     Ok(())
 }
