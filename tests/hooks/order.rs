@@ -117,11 +117,12 @@ pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Re
     let in_all: u64 = counts.filter_map(Value::as_u64).sum();
     let (told, changes) = place.wait_for(|lines| {
         let changes = watch.told().ok()?;
-        let states = changes.iter();
-        let states = states.filter(|event| event["event"] == "state_changed");
+        let of_state = changes
+            .iter()
+            .filter(|event| event["event"] == "state_changed");
         let end = format!("end number={}", changes.last()?["number"]);
-        let is_all = states.count() as u64 == in_all && lines.last() == Some(&end);
-        is_all.then(|| (lines.to_vec(), changes))
+        let is_over = of_state.count() as u64 == in_all && lines.last() == Some(&end);
+        is_over.then(|| (lines.to_vec(), changes))
     })?;
     let (mut number, mut state, mut all) = (0, "none".to_owned(), 0);
     for pair in told.chunks(2) {
