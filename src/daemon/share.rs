@@ -8,6 +8,9 @@ use crate::proto::time::Instant;
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// One part of the time in so many is for that work.
 const ONE_IN: u32 = 10;
+/// What is done at once takes less: a process that seems to have worked longer was stopped, or its
+/// machine was, and for that nobody is to wait ten times as long.
+const LONGEST: Duration = Duration::from_millis(20);
 
 /// Work in short bursts is done at once; what goes on gets a tenth of the time.
 #[derive(Debug, Default)]
@@ -20,7 +23,8 @@ pub struct Share {
 impl Share {
     /// Work was done from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
-        self.even = self.even.max(start) + end.since(start) * ONE_IN;
+        let took = end.since(start).min(LONGEST);
+        self.even = self.even.max(start) + took * ONE_IN;
         let resume = self.even.before(AT_ONCE * ONE_IN);
         self.resume = (resume > end).then_some(resume);
     }
@@ -74,5 +78,21 @@ mod tests {
                 .max(now + MS);
         }
         assert!((900 * MS..1_100 * MS).contains(&used), "{used}");
+    }
+
+    #[test]
+    fn a_machine_that_slept_meanwhile_is_not_paid_for() {
+        let at = Instant::from_nanos;
+        let mut share = Share::default();
+        share.charge(at(100 * MS), at(3_600_000 * MS));
+        assert_eq!(share.resume(), None);
+        share.charge(at(3_600_000 * MS), at(3_600_050 * MS));
+        let pause = share
+            .resume()
+            .map(|resume| resume.since(at(3_600_050 * MS)));
+        assert!(
+            pause.is_some_and(|pause| pause.as_millis() <= 200),
+            "{pause:?}"
+        );
     }
 }
