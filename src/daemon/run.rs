@@ -194,7 +194,7 @@ impl Daemon {
             let heard = self.around.attachment.heard();
             heard.map_err(Error::system("hear of changes to the interfaces"))?;
         }
-        self.look_at_interface(now)?;
+        let now = self.look_at_interface(now)?;
         if ready.signals {
             self.heed_signals(now)?;
         }
@@ -239,14 +239,17 @@ impl Daemon {
         self.take_step(now, step)
     }
 
-    fn look_at_interface(&mut self, now: Now) -> Result<(), Error> {
+    /// Does what there is to do about the interface; the time after it.
+    fn look_at_interface(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..STEPS {
             let Some(step) = self.around.attachment.look(now.monotonic) else {
                 break;
             };
+            // Opening the socket took a while, in which nobody could have answered.
+            now = clock::now();
             self.take_step(now, step)?;
         }
-        Ok(())
+        Ok(now)
     }
 
     fn take_step(&mut self, now: Now, step: Step) -> Result<(), Error> {
