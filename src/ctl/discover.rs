@@ -57,7 +57,10 @@ mod tests {
     use super::only_socket;
     use crate::ctl::Error;
     use std::fs;
+    use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixListener;
+
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
 
     #[test]
     fn no_directory_and_no_socket_are_no_daemon() {
@@ -84,7 +87,13 @@ mod tests {
     fn what_a_killed_daemon_left_does_not_count() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
-        drop(UnixListener::bind(directory.path().join("eth1.sock")).unwrap());
+        // It has never listened: one that had would go on to, for a moment, in a process that
+        // another test starts just now and that has a copy of it.
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let left = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
+        let address = UnixAddr::new(&directory.path().join("eth1.sock")).unwrap();
+        bind(left.as_raw_fd(), &address).unwrap();
+        drop(left);
         let _daemon = UnixListener::bind(&path).unwrap();
         assert_eq!(only_socket(directory.path()).unwrap(), path);
     }

@@ -23,7 +23,8 @@ pub fn own_group() -> PathBuf {
 
 /// Whether control groups can be made there.
 pub fn can_make_groups() -> bool {
-    let probe = own_group().join(format!("probe-{}", std::process::id()));
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let probe = own_group().join(format!("probe-{process}-{thread:?}"));
     fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
 }
 

@@ -33,14 +33,17 @@ impl Stage {
             return None;
         }
         let fake = Fake::new();
-        let copy = |program: &str, name: &str, mode| {
+        // By another process: what another test starts meanwhile would have the copy open for
+        // writing, and nothing that is can be run.
+        let copy = |program: &str, name: &str, mode: &str| {
             let path = fake.file(name);
-            fs::copy(program, &path).expect("it can be copied");
-            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("set");
+            let mut install = Command::new("install");
+            install.args(["-m", mode, program]).arg(&path);
+            assert!(install.status().expect("it is there").success());
             path
         };
-        let ringctl = copy(RINGCTL, "ringctl", 0o755);
-        let sudo = copy("/usr/bin/setpriv", "sudo", 0o4755);
+        let ringctl = copy(RINGCTL, "ringctl", "755");
+        let sudo = copy("/usr/bin/setpriv", "sudo", "4755");
         let open = Permissions::from_mode(0o777);
         let directory = fake.path().parent().expect("it is in one");
         for path in [directory, fake.path()] {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 
 use crate::fake::{Fake, LONG};
@@ -24,6 +25,10 @@ impl Shell {
     fn start(fake: &Fake) -> Self {
         let_children_hear();
         let pty = openpty(None, None).expect("a terminal");
+        for side in [&pty.master, &pty.slave] {
+            // Other tests count what their commands inherit.
+            fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("set");
+        }
         let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
         let child = Command::new("setsid")
             .args(["-c", "bash", "--norc", "--noprofile", "-i"])
