@@ -125,9 +125,10 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
     check_all(&segment.capture().frames())
 }
 
-/// Lets the ring run for one window after another, until in two of them no token was given up, and
-/// gives all frames and how many came before the second. Who is stalled for longer than the token is offered to it misses
-/// this turn, and the next one as a penalty; the giver goes on with a chain of another number.
+/// Lets the ring run for one window after another, until in two that follow each other no token was
+/// given up, and gives all frames and how many came before the second. Who is stalled for longer
+/// than the token is offered to it misses this turn, and the next one as a penalty; the giver goes
+/// on with a chain of another number.
 fn undisturbed(
     ring: &Ring,
     pass_window: impl Fn(usize) -> Result<()>,
