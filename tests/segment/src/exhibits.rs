@@ -52,7 +52,7 @@ pub(crate) fn describe(test: &str) -> String {
 
 fn save(film: &Film, test: &str, index: usize) -> String {
     let frames = film.frames();
-    let path = folder().join(format!("{test}-{index}.pcap"));
+    let path = folder().join(format!("{}-{index}.pcap", test.replace("::", ".")));
     let written = fs::create_dir_all(folder()).map_err(Into::into);
     match written.and_then(|()| pcap::write(&path, &frames)) {
         Ok(()) => format!("{} frames are in {}", frames.len(), path.display()),

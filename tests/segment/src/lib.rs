@@ -30,7 +30,7 @@
 //! }
 //!
 //! fn main() -> ExitCode {
-//!     ring_segment::main(ring_segment::trials![two_daemons_agree])
+//!     ring_segment::main(ring_segment::tests![two_daemons_agree])
 //! }
 //! ```
 //!
@@ -73,13 +73,12 @@ pub use capture::Capture;
 pub use clock::{now, start as epoch};
 pub use daemon::{Binaries, Daemon, Ringd};
 pub use fastrand::Rng;
-pub use libtest_mimic::Trial;
 pub use netns::NetNs;
 pub use node::Node;
 pub use peer::Peer;
 pub use pnet::util::MacAddr;
 pub use ring::Ring;
-pub use runner::{main, trial};
+pub use runner::{Test, main};
 pub use segment::{Layout, Segment};
 pub use stand::{ALIEN, Stand, holds, is_claim, is_heartbeat, offers};
 pub use switch::{Rules, Switch};

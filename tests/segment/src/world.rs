@@ -2,15 +2,14 @@
 //! of it outlives it.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, Stdio, exit};
+use std::process::{Command, ExitCode, Stdio, exit};
 
 use anyhow::{Context, Result, anyhow, bail};
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -19,6 +18,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{getegid, geteuid};
 
 use crate::ip;
+use crate::runner::Turn;
 
 /// Set in the environment of the process that is inside.
 pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
@@ -26,8 +26,8 @@ pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
 /// Moves the process into network, mount and process-id namespaces of its own, and a user
 /// namespace where it is not root.
 ///
-/// Worlds of the same build take turns, since what runs in them measures time: a second process
-/// waits here until the first has ended.
+/// It is alone there and here: what measures time waits until all tests and other worlds of the same
+/// build have ended, and keeps new ones waiting.
 ///
 /// Call it first in `main`: the process must have one thread. It starts the same program again
 /// as process 1 of the new world and ends with that one's exit code, so it returns only inside.
@@ -37,21 +37,39 @@ pub(crate) const INSIDE: &str = "RING_SEGMENT_INSIDE";
 /// # Errors
 /// Says which permission or kernel feature is missing, and how to get it.
 pub fn enter() -> Result<()> {
-    if env::var_os(INSIDE).is_none() {
-        let _turn = wait_for_turn();
-        leave_the_machine()?;
-        exit(run_inside()?);
+    if is_inside() {
+        return settle_in();
     }
-    die_with_the_parent()?;
-    furnish()
+    let _turn = Turn::alone();
+    leave_the_machine()?;
+    // Only the pipe's hang-up is of use: it tells the child that its parent is gone.
+    exit(run_inside(Stdio::piped())?);
 }
 
-/// Keeps other worlds of the same build waiting until the process ends: what runs in them
-/// measures time. A build folder that cannot be written is not shared with anybody.
-fn wait_for_turn() -> Option<Flock<File>> {
-    let program = env::current_exe().ok()?;
-    let lock = File::create(program.parent()?.join("segment.lock")).ok()?;
-    Flock::lock(lock, FlockArg::LockExclusive).ok()
+/// Whether this process is inside.
+pub(crate) fn is_inside() -> bool {
+    env::var_os(INSIDE).is_some()
+}
+
+/// What a process does that is to make a world for a runner: runs the same program inside, which
+/// has this one's standard input.
+pub(crate) fn cross_over() -> ExitCode {
+    let code = die_with_the_parent()
+        .and_then(|()| leave_the_machine())
+        .and_then(|()| run_inside(Stdio::inherit()));
+    match code {
+        Ok(code) => exit(code),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes a home of the world that this process is the first of.
+pub(crate) fn settle_in() -> Result<()> {
+    die_with_the_parent()?;
+    furnish()
 }
 
 fn leave_the_machine() -> Result<()> {
@@ -95,8 +113,9 @@ fn explain(errno: Errno) -> anyhow::Error {
     anyhow!("cannot make namespaces for the tests ({errno}): {remedy}")
 }
 
-/// Runs this program inside, and gives its exit code.
-fn run_inside() -> Result<i32> {
+/// Runs this program inside, and gives its exit code. Its standard input must be of a kind that hangs
+/// up when this process, or who holds the other end, is gone.
+fn run_inside(stdin: Stdio) -> Result<i32> {
     let program = env::current_exe().context("cannot find the running program")?;
     let mut arguments = env::args_os();
     let name = arguments.next().unwrap_or_default();
@@ -106,8 +125,7 @@ fn run_inside() -> Result<i32> {
         .env(INSIDE, "1")
         // A failed test names its line by the error's backtrace.
         .env("RUST_LIB_BACKTRACE", "1")
-        // Only its hang-up is of use: it tells the child that its parent is gone.
-        .stdin(Stdio::piped())
+        .stdin(stdin)
         .spawn()
         .with_context(|| format!("cannot start {} in its own world", program.display()))?;
     let tie = child.stdin.take();

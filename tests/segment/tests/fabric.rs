@@ -4,13 +4,13 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Digest, Layout, MacAddr, Message, NetNs, Peer, Segment, Token, trials};
+use ring_segment::{Digest, Layout, MacAddr, Message, NetNs, Peer, Segment, Token, tests};
 
 const SOON: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    ring_segment::main(trials![
+    ring_segment::main(tests![
         the_world_is_cut_off_from_the_machine,
         nodes_hear_each_other_over_a_bridge,
         the_capture_sees_every_frame_once_and_in_order,

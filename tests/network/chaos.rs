@@ -1,0 +1,60 @@
+//! Half a minute of `scripts/chaos`, always the same: two cycles, the second one's calm starved of
+//! CPU.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_chaos::burn;
+use ring_chaos::check::{Finding, check};
+use ring_chaos::report;
+use ring_chaos::run::{Script, run};
+use ring_segment::{Test, Timing, binaries, tests};
+
+/// A cycle lasts some fifteen seconds, and a new one begins as long as there is time.
+const LASTS: Duration = Duration::from_secs(20);
+const SEED: u64 = 7;
+
+/// Takes the CPU away from the daemons, if that is what this process is for.
+pub fn burn_if_asked() -> Option<ExitCode> {
+    if std::env::args().nth(1).as_deref() == Some(burn::COMMAND) {
+        burn::burn();
+    }
+    None
+}
+
+pub fn tests() -> Vec<Test> {
+    tests![a_ring_that_is_broken_on_purpose_keeps_its_promises]
+}
+
+fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
+    // Recordings of a failure stay until the next run.
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("chaos");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    let script = Script {
+        binaries: binaries!(),
+        lasts: LASTS,
+        seed: SEED,
+        timing: Timing::patient(Duration::from_millis(100)),
+        talks: false,
+    };
+    run(&script, &folder)?;
+    let (evidence, verdict) = check(&folder)?;
+    let page = fs::read_to_string(report::write(&folder, &evidence, &verdict)?)?;
+    let text = |it: &Finding| format!("{:?}: {}: {}\n", it.at, it.rule.words(), it.text);
+    let found: String = verdict.findings.iter().map(text).collect();
+    ensure!(found.is_empty(), "{found}see {}", folder.display());
+    // The run was as long and as rich as it was to be, and the page tells of it.
+    ensure!(evidence.complete && evidence.cycles.len() >= 2 && evidence.faults.len() >= 4);
+    ensure!(
+        verdict.services.len() >= 5,
+        "{} wants",
+        verdict.services.len()
+    );
+    ensure!(page.contains("Cycle 1") && page.contains("Fail-over"));
+    Ok(())
+}

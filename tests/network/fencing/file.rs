@@ -1,0 +1,32 @@
+//! A file that all machines see: here in a folder that two namespaces share, elsewhere on NFS.
+
+use std::fs;
+
+use anyhow::Result;
+
+use crate::fencing::machines::{Machines, check_late_writer, is_stale};
+use crate::fencing::page::block;
+
+pub fn a_file_that_all_machines_see_refuses_who_comes_too_late() -> Result<()> {
+    let machines = Machines::new()?;
+    let srv = machines.path("srv");
+    fs::create_dir(&srv)?;
+    let recipe = block("A file, on NFS too", "sh", 0)?.trim_end();
+    let recipe = recipe.replace("/srv", &srv.display().to_string());
+    let (acquire, work) = recipe.split_at(recipe.find("sh -c").unwrap_or_default());
+    let write = |machine, token: Option<&str>, text: &str| {
+        // Its own text in place of the date.
+        let text = format!("printf %s {text}");
+        let line = match token {
+            None => format!("{acquire}{}", work.replace("date", &text)),
+            Some(_) => work.replace("date", &text),
+        };
+        let mut shell = machines.command(machine, &["sh", "-c", &line])?;
+        machines.run(
+            machine,
+            shell.envs(token.map(|token| ("RINGD_TOKEN", token))),
+        )
+    };
+    let read = || Ok(fs::read_to_string(srv.join("report"))?);
+    check_late_writer(&machines, write, read, is_stale)
+}

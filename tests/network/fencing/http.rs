@@ -1,0 +1,84 @@
+//! An HTTP service that compares.
+
+use std::fs;
+use std::process::{Child, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stale};
+use crate::fencing::page::block;
+
+const PORT: &str = "8000";
+const PATIENCE: Duration = Duration::from_secs(20);
+const INSTALL: &str = "cannot start python3: install it, as by apt-get install python3";
+
+/// The service, on the first machine.
+struct Service(Child);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
+    let machines = Machines::new()?;
+    let there = machines.run(0, &mut machines.command(0, &["python3", "--version"])?)?;
+    ensure!(there.status.success(), INSTALL);
+    let (store, put) = (machines.path("store.py"), machines.path("put.py"));
+    fs::write(&store, block("An HTTP service", "python", 0)?)?;
+    fs::write(&put, block("An HTTP service", "python", 1)?)?;
+    let (store, put) = (store.to_string_lossy(), put.to_string_lossy());
+    let mut serve = machines.command(0, &["python3", &store, PORT])?;
+    serve.stderr(Stdio::null());
+    let _service = Service(machines.spawn(0, &mut serve)?);
+
+    let root = format!("http://{}:{PORT}", machines.address(0)?);
+    let write = |machine, token: Option<&str>, object: &str, text: &str| -> Result<Output> {
+        let url = format!("{root}/{object}");
+        let mut line = vec!["python3", &put, &url, text];
+        if token.is_none() {
+            line.splice(0..0, ["ringctl", "run", "--"]);
+        }
+        let mut command = machines.command(machine, &line)?;
+        machines.run(
+            machine,
+            command.envs(token.map(|token| ("RINGD_TOKEN", token))),
+        )
+    };
+    let get =
+        "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode(), end='')";
+    let url = format!("{root}/report");
+    let read = || -> Result<String> {
+        let output = machines.run(1, &mut machines.command(1, &["python3", "-c", get, &url])?)?;
+        ensure!(output.status.success(), "{output:?}");
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while !write(1, None, "first", "try")?.status.success() {
+        ensure!(Instant::now() < deadline, "nobody serves");
+        thread::sleep(Duration::from_millis(20));
+    }
+    check_late_writer(
+        &machines,
+        |machine, token, text| write(machine, token, "report", text),
+        read,
+        is_stale,
+    )?;
+    check_order(|object, token| {
+        let output = write(1, Some(token), &format!("object{object}"), "text")?;
+        ensure!(output.status.success() || is_stale(&output), "{output:?}");
+        Ok(output.status.success())
+    })?;
+    let without = "import sys, urllib.request as r; \
+         r.urlopen(r.Request(sys.argv[1], b'none', method='PUT'))";
+    let output = machines.run(
+        1,
+        &mut machines.command(1, &["python3", "-c", without, &url])?,
+    )?;
+    let said = String::from_utf8(output.stderr)?;
+    said.contains("428").then_some(()).context(said)
+}

@@ -1,0 +1,134 @@
+//! Tables that compare, in a PostgreSQL of the test's own.
+
+mod server;
+
+use std::cell::Cell;
+use std::process::{Command, Output};
+
+use anyhow::{Result, ensure};
+
+use crate::fencing::machines::{Machines, check_late_writer, check_order, script};
+use crate::fencing::page::block;
+use server::Server;
+
+/// What psql exits with when a statement has failed.
+const FAILED: i32 = 3;
+
+/// Two machines and a server that both can ask.
+struct Place {
+    server: Server,
+    machines: Machines,
+}
+
+impl Place {
+    fn new() -> Result<Self> {
+        let server = Server::start()?;
+        let machines = Machines::with(server.programs().to_owned())?;
+        Ok(Self { server, machines })
+    }
+
+    /// Runs a command line, under a token that is granted to the machine for it, or under this one.
+    fn run(&self, machine: usize, token: Option<&str>, line: &[&str]) -> Result<Output> {
+        let mut line = line.to_vec();
+        if token.is_none() {
+            line.splice(0..0, ["ringctl", "run", "--"]);
+        }
+        let mut command = self.machines.command(machine, &line)?;
+        command.envs(token.map(|token| ("RINGD_TOKEN", token)));
+        self.machines.run(machine, self.ask(&mut command))
+    }
+
+    fn ask<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.envs(self.server.environment())
+    }
+
+    /// What statements print, without a token.
+    fn sql(&self, statements: &str) -> Result<Output> {
+        let line = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statements];
+        let mut command = self.machines.command(0, &line)?;
+        self.machines.run(0, self.ask(&mut command))
+    }
+
+    fn done(&self, statements: &str) -> Result<String> {
+        let output = self.sql(statements)?;
+        ensure!(output.status.success(), "{statements}: {output:?}");
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+}
+
+fn says_stale(output: &Output) -> bool {
+    let said = String::from_utf8_lossy(&output.stderr);
+    output.status.code() == Some(FAILED) && said.contains("FE076") && said.contains("is stale")
+}
+
+pub fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() -> Result<()> {
+    let place = Place::new()?;
+    place.done(block("PostgreSQL", "sql", 0)?)?;
+    let program = place.machines.path("write-report");
+    script(&program, block("PostgreSQL", "sh", 0)?)?;
+    let program = program.to_string_lossy();
+    let write =
+        |machine, token: Option<&str>, text: &str| place.run(machine, token, &[&program, text]);
+    let read = || place.done("SELECT text FROM report WHERE line = 1");
+    check_late_writer(&place.machines, write, read, says_stale)?;
+    let last = Cell::new(usize::MAX);
+    check_order(|object, token| {
+        if last.replace(object) != object {
+            place.done("DELETE FROM fence")?;
+        }
+        let output = write(0, Some(token), "text")?;
+        ensure!(output.status.success() || says_stale(&output), "{output:?}");
+        Ok(output.status.success())
+    })?;
+    for statement in [
+        "INSERT INTO report VALUES (2, 'none')",
+        "UPDATE report SET text = 'none'",
+        "DELETE FROM report",
+        "TRUNCATE report",
+    ] {
+        let output = place.sql(statement)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            !output.status.success() && said.contains("ringd.token"),
+            "{output:?}"
+        );
+    }
+    ensure!(read()? == "text");
+    Ok(())
+}
+
+pub fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Result<()> {
+    let place = Place::new()?;
+    place.done(
+        "CREATE TABLE document (id int PRIMARY KEY, text text,
+            progress bigint NOT NULL, author macaddr NOT NULL, number bigint NOT NULL);
+         INSERT INTO document VALUES (1, '', 0, 'ff:ff:ff:ff:ff:ff', 4294967295)",
+    )?;
+    // The parts of the token, as a client takes them out of it.
+    let program = place.machines.path("update");
+    let client = format!(
+        "#!/bin/sh\nIFS=-\nset -- \"$1\" $RINGD_TOKEN\n\
+         said=$(psql -XqAt -v text=\"$1\" -v progress=\"$2\" -v author=\"$3\" -v number=\"$4\" <<'END'\n\
+         {}END\n)\n[ \"$said\" = written ] || exit 76\n",
+        block("PostgreSQL", "sql", 1)?
+    );
+    script(&program, &client)?;
+    let program = program.to_string_lossy();
+    let write =
+        |machine, token: Option<&str>, text: &str| place.run(machine, token, &[&program, text]);
+    let read = || place.done("SELECT text FROM document");
+    check_late_writer(
+        &place.machines,
+        write,
+        read,
+        crate::fencing::machines::is_stale,
+    )?;
+    let last = Cell::new(usize::MAX);
+    check_order(|object, token| {
+        if last.replace(object) != object {
+            let reset = "progress = 0, author = 'ff:ff:ff:ff:ff:ff', number = 4294967295";
+            place.done(&format!("UPDATE document SET {reset}"))?;
+        }
+        Ok(write(0, Some(token), "text")?.status.success())
+    })
+}

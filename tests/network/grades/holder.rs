@@ -1,0 +1,143 @@
+//! A command under `ringctl run` that leaves signs of life, as late as its very last moment.
+
+use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::SigSet;
+use nix::time::{ClockId, clock_gettime};
+use ring_segment::Daemon;
+use tempfile::TempDir;
+
+use crate::grades::{BINARIES, PATIENCE};
+
+/// In the environment of the command: the file for its signs of life.
+const FILE: &str = "GRADES_SIGNS";
+const TURN: Duration = Duration::from_millis(1);
+
+/// The machine's CLOCK_BOOTTIME, by which holders are told how long they may go on.
+pub fn boottime() -> Result<Duration> {
+    Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
+}
+
+/// If this process is the command of a [`Holder`]: does its work, and gives its exit code.
+pub fn work_if_asked() -> Option<ExitCode> {
+    let file = env::var_os(FILE)?;
+    let worked = work(Path::new(&file));
+    Some(worked.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+}
+
+/// Writes when it began and when it was there last, until the file is taken away. SIGTERM does not
+/// impress it.
+fn work(path: &Path) -> Result<()> {
+    SigSet::all().thread_block()?;
+    let file = File::options().write(true).open(path)?;
+    let sign = |at| -> Result<()> {
+        let now = u64::try_from(boottime()?.as_nanos())?;
+        Ok(file.write_all_at(&now.to_ne_bytes(), at)?)
+    };
+    sign(0)?;
+    while path.exists() {
+        sign(8)?;
+        thread::sleep(TURN);
+    }
+    Ok(())
+}
+
+/// `ringctl run` with such a command.
+pub struct Holder {
+    ringctl: Child,
+    file: PathBuf,
+    _folder: TempDir,
+}
+
+impl Holder {
+    /// Has it run with these options.
+    pub fn start(daemon: &Daemon, options: &[&str]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("signs");
+        File::create(&file)?;
+        let mut command = Command::new(BINARIES.ringctl);
+        command.arg("--socket").arg(daemon.control());
+        command.arg("run").args(options).arg("--");
+        command.arg(env::current_exe()?).env(FILE, &file);
+        let ringctl = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        Ok(Self {
+            ringctl,
+            file,
+            _folder: folder,
+        })
+    }
+
+    /// One that works already.
+    pub fn at_work(daemon: &Daemon, options: &[&str]) -> Result<Self> {
+        let holder = Self::start(daemon, options)?;
+        holder.wait_for_sign(Duration::ZERO)?;
+        Ok(holder)
+    }
+
+    fn sign(&self, at: u64) -> Result<Option<Duration>> {
+        let mut bytes = [0; 8];
+        match File::open(&self.file)?.read_exact_at(&mut bytes, at) {
+            Ok(()) => Ok(Some(Duration::from_nanos(u64::from_ne_bytes(bytes)))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// When it began, if it has.
+    pub fn first(&self) -> Result<Option<Duration>> {
+        self.sign(0)
+    }
+
+    /// When it was there last.
+    pub fn last(&self) -> Result<Duration> {
+        self.sign(8)?.context("it has never worked")
+    }
+
+    /// Waits until it has worked later than at `time`.
+    pub fn wait_for_sign(&self, time: Duration) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.sign(8)?.is_none_or(|last| last <= time) {
+            ensure!(Instant::now() < deadline, "it does not work");
+            thread::sleep(TURN);
+        }
+        Ok(())
+    }
+
+    /// Waits for `ringctl`'s end: its exit code.
+    pub fn wait_exit(&mut self) -> Result<Option<i32>> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.ringctl.try_wait()? {
+                return Ok(status.code());
+            }
+            if Instant::now() > deadline {
+                bail!("ringctl does not end");
+            }
+            thread::sleep(TURN);
+        }
+    }
+
+    /// Lets the command end by itself: it has not lost anything until then.
+    pub fn finish(mut self) -> Result<()> {
+        fs::remove_file(&self.file)?;
+        let code = self.wait_exit()?;
+        ensure!(code == Some(0), "it ended with {code:?}");
+        Ok(())
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // The keeper ends the command then.
+        let _ = self.ringctl.kill();
+        let _ = self.ringctl.wait();
+    }
+}

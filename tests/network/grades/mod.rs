@@ -1,0 +1,89 @@
+//! Grades and pauses on real daemons: what a user of `ringctl` gets, and when it is taken away.
+
+mod holder;
+mod pausing;
+mod quorum;
+mod shown;
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Binaries, Daemon, Layout, Ring, Ringd, Segment, Test, Timing, binaries};
+
+use holder::Holder;
+pub use holder::work_if_asked;
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// `ringctl run` has lost the token.
+const LOST: i32 = 75;
+/// `ringctl run` shall end so if the token is not to be had.
+const REFUSED: i32 = 9;
+/// A command that needs a quorum, and does not wait for ever.
+const QUORUM: &[&str] = &["--require", "quorum", "-w", "20"];
+
+pub fn tests() -> Vec<Test> {
+    let mut tests = shown::tests();
+    tests.extend(quorum::tests());
+    tests.extend(pausing::tests());
+    tests
+}
+
+/// A command goes on even if its daemon is stalled for half a second.
+fn timing() -> Timing {
+    Timing::forbearing(HEARTBEAT)
+}
+
+/// A ring of daemons that were told how many they are to be.
+fn form<const N: usize>(segment: Segment) -> Result<Ring> {
+    form_with(segment, N, |ringd| ringd.option("--expect", N.to_string()))
+}
+
+fn form_with(segment: Segment, count: usize, options: fn(Ringd) -> Ringd) -> Result<Ring> {
+    let ring = Ring::start_with(segment, count, timing(), BINARIES, options)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+fn bridge(count: usize) -> Result<Segment> {
+    Layout::new(count).addresses().bridge()
+}
+
+/// `ringctl` with its arguments, for a daemon.
+fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
+    let mut command = Command::new(BINARIES.ringctl);
+    command.arg("--socket").arg(daemon.control());
+    command.args(arguments).stdin(Stdio::null());
+    Ok(command.output()?)
+}
+
+/// What a command under `ringctl run` with these options says.
+fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
+    let arguments = [&["run"], options, &["-c", script]].concat();
+    let output = ringctl(daemon, &arguments)?;
+    ensure!(output.status.success(), "{options:?}: {output:?}");
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Nobody here gets a quorum, and is told so.
+fn no_quorum(daemon: &Daemon) -> Result<()> {
+    let refused = ["run", "-r", "quorum", "-w", "4", "-E", "9", "true"];
+    let output = ringctl(daemon, &refused)?;
+    ensure!(output.status.code() == Some(REFUSED), "{output:?}");
+    let why = String::from_utf8_lossy(&output.stderr);
+    ensure!(why.contains("too few members confirmed it"), "{why}");
+    Ok(())
+}
+
+/// Of two commands the first must have ended before the second began.
+fn check_apart(first: &Holder, second: &Holder) -> Result<()> {
+    let (ended, begun) = (first.last()?, second.first()?.context("it never began")?);
+    ensure!(
+        ended < begun,
+        "one until {ended:?}, the next from {begun:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! A quorum is never had twice: cuts, stops and deaths.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Layout, SLACK, Segment, Test, tests};
+
+use super::holder::boottime;
+use super::{Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, no_quorum, says, timing};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_holder_that_is_cut_off_ends_before_the_majority_has_the_next,
+        a_holder_without_carrier_ends_before_the_majority_has_the_next,
+        two_halves_have_a_view_each_and_no_quorum,
+        three_of_five_are_a_quorum_and_two_are_none,
+        a_member_that_stands_still_is_not_missed,
+        a_holder_whose_daemon_stands_still_ends_before_the_next_begins,
+        a_member_that_was_started_again_does_not_help_two_holders,
+    ]
+}
+
+fn a_holder_that_is_cut_off_ends_before_the_majority_has_the_next() -> Result<()> {
+    a_lost_holder_ends_in_time(Segment::cut, Segment::heal)
+}
+
+fn a_holder_without_carrier_ends_before_the_majority_has_the_next() -> Result<()> {
+    a_lost_holder_ends_in_time(Segment::lose_carrier, Segment::regain_carrier)
+}
+
+type Wire = fn(&Segment, usize) -> Result<()>;
+
+fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
+    let ring = form::<3>(bridge(3)?)?;
+    let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    let second = Holder::start(&ring.daemons[1], QUORUM)?;
+    let at = boottime()?;
+    cut(&ring.segment, 0)?;
+    let code = first.wait_exit()?;
+    ensure!(code == Some(LOST), "{code:?}");
+    second.wait_for_sign(at)?;
+    check_apart(&first, &second)?;
+    wait_was_short(at, &second)?;
+    heal(&ring.segment, 0)?;
+    second.finish()?;
+    for daemon in &ring.daemons {
+        says(daemon, QUORUM, "true")?;
+    }
+    Ok(())
+}
+
+/// An election takes its time, and so do promises that end no sooner.
+fn wait_was_short(from: Duration, next: &Holder) -> Result<()> {
+    let waited = next
+        .first()?
+        .context("it never began")?
+        .saturating_sub(from);
+    let bound = timing().one_owner_bound() + timing().waiter_timeout() + SLACK;
+    ensure!(waited < bound, "it took {waited:?}");
+    Ok(())
+}
+
+fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
+    let ring = form::<4>(Layout::new(4).addresses().switch(4)?)?;
+    let mut before = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    ring.segment
+        .rules()
+        .set(|rules| rules.side = vec![0, 0, 1, 1]);
+    let code = before.wait_exit()?;
+    ensure!(code == Some(LOST), "{code:?}");
+    std::thread::scope(|scope| {
+        let sides = [0, 2].map(|at| {
+            let daemon = &ring.daemons[at];
+            scope.spawn(move || no_quorum(daemon))
+        });
+        sides
+            .into_iter()
+            .try_for_each(|side| side.join().expect("it does not panic"))
+    })?;
+    let view = &["--require", "view", "-w", "20"];
+    let mut halves = Vec::new();
+    for at in [1, 3] {
+        halves.push(Holder::at_work(&ring.daemons[at], view)?);
+        ensure!(ring.daemons[at].status()?["grade"] == "view");
+    }
+    let both = boottime()?;
+    for half in halves {
+        half.wait_for_sign(both)?;
+        half.finish()?;
+    }
+    ring.segment.rules().set(|rules| rules.side = vec![0; 4]);
+    let healed = boottime()?;
+    let after = Holder::at_work(&ring.daemons[2], QUORUM)?;
+    wait_was_short(healed, &after)?;
+    after.finish()
+}
+
+/// Works on for so long that everything that was promised before has run out.
+fn works_on(holder: &Holder) -> Result<()> {
+    holder.wait_for_sign(boottime()? + 3 * timing().waiter_timeout())
+}
+
+fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
+    let mut ring = form::<5>(bridge(5)?)?;
+    let mut holder = Holder::at_work(&ring.daemons[1], QUORUM)?;
+    for at in [0, 4] {
+        ring.daemons[at].kill()?;
+    }
+    works_on(&holder)?;
+    ensure!(ring.daemons[1].status()?["grade"] == "quorum");
+    ring.daemons[2].kill()?;
+    let code = holder.wait_exit()?;
+    ensure!(code == Some(LOST), "{code:?}");
+    for at in [1, 3] {
+        no_quorum(&ring.daemons[at])?;
+    }
+    ring.daemons[2].start()?;
+    let grade = says(&ring.daemons[3], QUORUM, "echo $RINGD_GRADE")?;
+    ensure!(grade == "quorum", "{grade}");
+    Ok(())
+}
+
+fn a_member_that_stands_still_is_not_missed() -> Result<()> {
+    let ring = form::<3>(bridge(3)?)?;
+    let holder = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    ring.daemons[1].signal(Signal::SIGSTOP)?;
+    works_on(&holder)?;
+    ensure!(ring.daemons[0].status()?["grade"] == "quorum");
+    ring.daemons[1].signal(Signal::SIGCONT)?;
+    works_on(&holder)?;
+    holder.finish()
+}
+
+/// Nobody tells the command: its keeper knows by when it must have ended.
+fn a_holder_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()> {
+    let ring = form::<3>(bridge(3)?)?;
+    let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    let second = Holder::start(&ring.daemons[1], QUORUM)?;
+    let at = boottime()?;
+    ring.daemons[0].signal(Signal::SIGSTOP)?;
+    second.wait_for_sign(at)?;
+    let code = first.wait_exit()?;
+    ensure!(code == Some(LOST), "{code:?}");
+    check_apart(&first, &second)?;
+    wait_was_short(at, &second)?;
+    ring.daemons[0].signal(Signal::SIGCONT)?;
+    works_on(&second)?;
+    second.finish()
+}
+
+/// The holder relies on the promise of a member that dies and comes back without a memory of it,
+/// while the third, which has not heard the holder for long, is elected.
+fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
+    let segment = Layout::new(3).addresses().switch(3)?;
+    // Its promises last for longer than an election takes.
+    let mut ring = form::<3>(segment)?;
+    let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    let rules = ring.segment.rules();
+    rules.set(|rules| rules.blocked.extend([(0, 2), (2, 0)]));
+    ring.daemons[2].wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
+    let second = Holder::start(&ring.daemons[2], QUORUM)?;
+    works_on(&first)?;
+    ring.daemons[1].kill()?;
+    ring.segment.cut(0)?;
+    let at = boottime()?;
+    ring.daemons[1].start()?;
+    second.wait_for_sign(at)?;
+    let code = first.wait_exit()?;
+    ensure!(code == Some(LOST), "{code:?}");
+    check_apart(&first, &second)?;
+    second.finish()
+}

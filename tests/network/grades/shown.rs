@@ -1,0 +1,115 @@
+//! What a grade is shown as, and what a ring must know to have one.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Daemon, Test, tests};
+use serde_json::Value;
+
+use super::{
+    BINARIES, Holder, PATIENCE, QUORUM, bridge, form, form_with, no_quorum, ringctl, says,
+};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_command_can_require_a_quorum_and_reads_that_it_has_it,
+        status_and_watch_tell_the_grade,
+        who_was_not_told_that_it_is_all_there_is_has_no_quorum,
+        those_that_never_came_count_if_they_are_expected,
+    ]
+}
+
+fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
+    let ring = form::<3>(bridge(3)?)?;
+    for daemon in &ring.daemons {
+        let grade = says(daemon, QUORUM, "echo $RINGD_GRADE")?;
+        ensure!(grade == "quorum", "{grade}");
+    }
+    // One that does not mind gets the token as it is.
+    for daemon in &ring.daemons {
+        let grade = says(daemon, &["-w", "20"], "echo $RINGD_GRADE")?;
+        ensure!(["alone", "quorum"].contains(&grade.as_str()), "{grade}");
+    }
+    Ok(())
+}
+
+/// `ringctl watch --json`.
+struct Watch(Child, BufReader<std::process::ChildStdout>);
+
+impl Watch {
+    /// From the snapshot on.
+    fn start(daemon: &Daemon) -> Result<Self> {
+        let mut command = Command::new(BINARIES.ringctl);
+        command.arg("--socket").arg(daemon.control());
+        command.args(["watch", "--json"]).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let reader = BufReader::new(child.stdout.take().context("a pipe")?);
+        let mut watch = Self(child, reader);
+        let snapshot = watch.next()?;
+        ensure!(snapshot.get("snapshot").is_some(), "{snapshot}");
+        Ok(watch)
+    }
+
+    fn next(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        self.1.read_line(&mut line)?;
+        serde_json::from_str(&line).with_context(|| format!("'{line}'"))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn status_and_watch_tell_the_grade() -> Result<()> {
+    let ring = form::<3>(bridge(3)?)?;
+    let mut watch = Watch::start(&ring.daemons[2])?;
+    let holder = Holder::at_work(&ring.daemons[2], QUORUM)?;
+    loop {
+        let said = watch.next()?;
+        let event = &said["event"];
+        if event["event"] == "grade_changed" && event["grade"] == "quorum" {
+            break;
+        }
+        let granted = event["event"] == "lock_granted";
+        ensure!(!granted, "it is granted before it is safe: {said}");
+    }
+    let status = ring.daemons[2].status()?;
+    ensure!(status["grade"] == "quorum", "{status:#}");
+    ensure!(status["constants"]["expect"] == 3, "{status:#}");
+    let text = ringctl(&ring.daemons[2], &["status"])?.stdout;
+    let text = String::from_utf8(text)?;
+    ensure!(text.contains("OWNER, grade quorum"), "{text}");
+    let other = ring.daemons[0].status()?;
+    ensure!(other["grade"] == "alone", "it holds nothing: {other:#}");
+    holder.finish()
+}
+
+fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
+    let ring = form_with(bridge(1)?, 1, |ringd| ringd)?;
+    let daemon = &ring.daemons[0];
+    let grade = says(daemon, &["-w", "20"], "echo $RINGD_GRADE")?;
+    ensure!(grade == "alone", "{grade}");
+    no_quorum(daemon)?;
+    drop(ring);
+    let ring = form::<1>(bridge(1)?)?;
+    let daemon = &ring.daemons[0];
+    let grade = says(daemon, QUORUM, "echo $RINGD_GRADE")?;
+    ensure!(grade == "quorum", "{grade}");
+    daemon.wait_for_status(PATIENCE, |status| status["grade"] == "quorum")?;
+    Ok(())
+}
+
+fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
+    let ring = form_with(bridge(2)?, 2, |ringd| ringd.option("--expect", "4"))?;
+    for daemon in &ring.daemons {
+        no_quorum(daemon)?;
+        let grade = says(daemon, &["-r", "view", "-w", "20"], "echo $RINGD_GRADE")?;
+        ensure!(grade == "view", "{grade}");
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Hooks that do not end, or not alone, and daemons that do.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Message, Segment, Timing, invariants};
+
+use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, lives, wait_until};
+
+pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    // It and its child ignore SIGTERM; another child says that it has heard it.
+    let script = format!(
+        "echo $RINGD_STATE >>$R; [ $RINGD_STATE = LOOSER ] || exit 0; \
+         (trap 'echo told >>$R; exit' TERM; sleep 1000 & wait) & \
+         trap '' TERM; sleep 1000 & echo $! $$ >{}; wait; sleep 1000",
+        place.path("pids").display()
+    );
+    place.hook("hangs", &script)?;
+    let ringd = place.ringd(segment.node(0), &at_rest());
+    let daemon = ringd.option("--hook-timeout", "700ms").spawn()?;
+    daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("hooks.d/hangs") && line.contains("700ms")
+    })?;
+    place.wait_for_line(|line| line == "OWNER")?;
+    for pid in fs::read_to_string(place.path("pids"))?.split_whitespace() {
+        ensure!(!lives(pid), "process {pid} is still there");
+    }
+    let told = place.lines();
+    ensure!(
+        told == ["LOOSER", "told", "GENERATING", "OWNER"],
+        "{told:?}"
+    );
+    daemon.wait_for_line(PATIENCE, |line| line.contains("works again"))?;
+    Ok(())
+}
+
+pub fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+    place.hook("hangs", "echo $$ >>$R; exec sleep 1000")?;
+    let timing = Timing::forbearing(HEARTBEAT);
+    let start = |n| {
+        let ringd = place.ringd(segment.node(n), &timing);
+        ringd.option("--hook-timeout", "1h").spawn()
+    };
+    let daemons = [start(0)?, start(1)?];
+    place.wait_for(|lines| (lines.len() == 2).then_some(()))?;
+    for daemon in &daemons {
+        daemon.wait_for_status(PATIENCE, |status| {
+            let members = status["members"].as_array();
+            let in_ring = ["OWNER", "WAITER"]
+                .map(Into::into)
+                .contains(&status["state"]);
+            in_ring && members.is_some_and(|all| all.len() == 2)
+        })?;
+    }
+    let from = ring_segment::now();
+    let frames = segment.capture().watch(2 * timing.waiter_timeout());
+    let elects =
+        |seen: &&ring_segment::Seen| matches!(seen.message, Message::GeneratingToken { .. });
+    ensure!(
+        frames.iter().find(elects).is_none(),
+        "there was an election"
+    );
+    invariants::check_one_owner(&segment.capture().frames(), from)?;
+    let turns = invariants::tenures(&frames).len();
+    ensure!(turns > 20, "the token stands still: {turns} turns");
+    ensure!(place.lines().iter().all(|pid| lives(pid)), "they hang");
+    Ok(())
+}
+
+pub fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    // Both hold the hook's output open.
+    let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
+         setsid sh -c 'echo left $$ $RINGD_STATE >>$R; exec sleep 1000' & \
+         until grep -q \"^left .* $RINGD_STATE\" $R; do sleep 0.01; done";
+    place.hook("leaves", script)?;
+    let mut daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
+    place.wait_for_line(|line| line.starts_with("left ") && line.ends_with(" OWNER"))?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("setsid"))?;
+    let pids = |word: &str| -> Vec<String> {
+        let lines = place.lines();
+        let pids = lines.iter().filter_map(|line| line.strip_prefix(word));
+        pids.filter_map(|rest| rest.split(' ').next().map(str::to_owned))
+            .collect()
+    };
+    let (stays, left) = (pids("stays "), pids("left "));
+    ensure!(stays.len() == 3 && left.len() == 3, "{stays:?} {left:?}");
+    // Each before the next hook began.
+    let earlier = stays.iter().take(2).find(|pid| lives(pid));
+    ensure!(earlier.is_none(), "{earlier:?} runs beside a later hook");
+    wait_until("the last one ends", || !lives(&stays[2]))?;
+    let survive = left.iter().all(|pid| lives(pid));
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    for pid in pids("left ") {
+        let pid = nix::unistd::Pid::from_raw(pid.parse()?);
+        nix::sys::signal::kill(pid, Signal::SIGKILL)?;
+    }
+    ensure!(survive, "what has left is no business of the daemon's");
+    Ok(())
+}
+
+pub fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    let script = "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE $RINGD_MERGED >>$R; \
+         [ $RINGD_STATE != LOOSER ] || { trap '' TERM; echo $$ >>$R; while :; do sleep 1; done; }";
+    place.hook("hangs", script)?;
+    let ringd = place.ringd(segment.node(0), &at_rest());
+    let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let pid = place.wait_for(|lines| lines.get(1).cloned())?;
+    daemon.signal(Signal::SIGTERM)?;
+    let asked = Instant::now();
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    let took = asked.elapsed();
+    ensure!(took < Duration::from_secs(9), "it took {took:?}");
+    ensure!(!lives(&pid), "the hook is still there");
+    let told = place.lines();
+    let last = "stopped LOOSER none 2";
+    ensure!(told == ["started none LOOSER 0", &pid, last], "{told:?}");
+    Ok(())
+}
+
+pub fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    let script = "trap '' TERM; echo $RINGD_STATE $$ >>$R; while :; do sleep 1; done";
+    place.hook("hangs", script)?;
+    let ringd = place.ringd(segment.node(0), &at_rest());
+    let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let line = place.wait_for_line(|line| line.starts_with("LOOSER "))?;
+    daemon.signal(Signal::SIGTERM)?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("shutting down"))?;
+    // Together the two would count as one.
+    std::thread::sleep(Duration::from_millis(200));
+    let asked = Instant::now();
+    daemon.signal(Signal::SIGTERM)?;
+    daemon.wait_exit(PATIENCE)?;
+    let took = asked.elapsed();
+    ensure!(took < Duration::from_millis(1500), "it took {took:?}");
+    ensure!(!lives(&line["LOOSER ".len()..]), "the hook is still there");
+    let told = place.lines();
+    ensure!(told.len() == 1, "{told:?}");
+    Ok(())
+}
+
+pub fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    let script = "echo $RINGD_OLD_STATE $RINGD_STATE $$ >>$R; [ $RINGD_STATE != OWNER ] || \
+         while :; do sleep 0.1; done";
+    place.hook("hangs", script)?;
+    let mut daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
+    let line = place.wait_for_line(|line| line.contains(" OWNER "))?;
+    let pid = line.rsplit(' ').next().unwrap_or_default();
+    ensure!(lives(pid), "it hangs");
+    daemon.kill()?;
+    wait_until("the hook ends", || !lives(pid))?;
+    // Who comes after is told that it is no owner, whatever the hooks were told last.
+    daemon.start()?;
+    place.wait_for(|lines| {
+        let starts = lines.iter().filter(|line| line.starts_with("none LOOSER "));
+        (starts.count() == 2).then_some(())
+    })
+}

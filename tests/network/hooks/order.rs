@@ -1,0 +1,209 @@
+//! What hooks are told, and when.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Daemon, Segment, Timing};
+use serde_json::Value;
+
+use crate::hooks::place::{BINARIES, HEARTBEAT, PATIENCE, Place, Watch, at_rest, value};
+
+/// All that is told, in a line.
+const TELL: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
+     old=$RINGD_OLD_STATE state=$RINGD_STATE reason=$RINGD_REASON token=$RINGD_TOKEN \
+     progress=$RINGD_PROGRESS owner=$RINGD_OWNER grade=$RINGD_GRADE merged=$RINGD_MERGED \
+     interface=$RINGD_INTERFACE >>$R";
+
+/// Lets an owner hand its token over, again if the other one was stalled for too long to take it.
+fn gives_away(daemon: &Daemon) -> Result<()> {
+    let is_given = || daemon.wait_for_status(PATIENCE / 6, |status| status["state"] == "WAITER");
+    for _ in 0..5 {
+        ensure!(daemon.ringctl(&["yield"])?.status.success());
+        if is_given().is_ok() {
+            return Ok(());
+        }
+    }
+    is_given().map(drop)
+}
+
+pub fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+    place.hook("tell", TELL)?;
+    let timing = at_rest();
+    let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
+    let watch = Watch::start(&daemon, &place)?;
+    place.wait_for_line(|line| line.contains(" state=OWNER "))?;
+    let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| {
+        status["members"]
+            .as_array()
+            .is_some_and(|all| all.len() == 2)
+    })?;
+    gives_away(&daemon)?;
+    place.wait_for_line(|line| line.contains(" old=OWNER state=WAITER "))?;
+    gives_away(&other)?;
+    let last = place.wait_for_line(|line| line.contains(" old=WAITER state=OWNER "))?;
+    let mut changes = watch.told_until(&last)?;
+    changes.retain(|event| event["event"] == "state_changed");
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+
+    let told = place.lines();
+    ensure!(
+        told[0].starts_with("event=started ") && told[0].contains(" old=none state=LOOSER "),
+        "{told:?}"
+    );
+    let end = told.last().context("a line")?;
+    ensure!(
+        end.starts_with("event=stopped ") && end.contains(" state=none "),
+        "{end}"
+    );
+    ensure!(changes.len() >= 4, "{changes:?}");
+    let mut tokens = 0;
+    for event in &changes {
+        let number = format!(" number={} ", event["number"]);
+        let line = told.iter().find(|line| line.contains(&number));
+        let line = line.with_context(|| format!("{event} was not told: {told:#?}"))?;
+        let as_told = [
+            ("event", "state_changed"),
+            ("time", &event["time_ms"].to_string()),
+            ("old", event["from"].as_str().unwrap_or_default()),
+            ("state", event["state"].as_str().unwrap_or_default()),
+            ("reason", event["reason"].as_str().unwrap_or_default()),
+            ("grade", event["grade"].as_str().unwrap_or_default()),
+            ("merged", "0"),
+            ("interface", "eth0"),
+        ];
+        for (name, expected) in as_told {
+            ensure!(value(line, name)? == expected, "{name}: {line} for {event}");
+        }
+        if let Some(token) = event["token"].as_object() {
+            let text = |key: &str| token[key].to_string().replace('"', "");
+            let fencing = format!("{}-{}-{}", text("progress"), text("author"), text("number"));
+            ensure!(value(line, "token")? == fencing, "{line} for {event}");
+            ensure!(value(line, "progress")? == text("progress"), "{line}");
+            tokens += 1;
+        }
+        // Whoever owns it owns it from the change on.
+        if event["state"] == "OWNER" {
+            let own = daemon.node().mac().to_string();
+            ensure!(value(line, "owner")? == own, "{line}");
+        }
+    }
+    ensure!(tokens >= 3, "{told:?}");
+    Ok(())
+}
+
+pub fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Result<()> {
+    const SLOW: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
+         state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
+         echo end number=$RINGD_EVENT_NUMBER >>$R";
+    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+    place.hook("slow", SLOW)?;
+    // Some fifty changes a second, until the token has come to rest.
+    let timing = Timing::forbearing(HEARTBEAT);
+    let daemon = place.ringd(segment.node(0), &timing).spawn()?;
+    let watch = Watch::start(&daemon, &place)?;
+    let mut other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+    let merged = |line: &&String| line.starts_with("begin ") && !line.ends_with("merged=0");
+    place.wait_for(|lines| (lines.iter().filter(merged).count() >= 3).then_some(()))?;
+    other.signal(Signal::SIGTERM)?;
+    ensure!(other.wait_exit(PATIENCE)?.success());
+    let status = daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let counts = status["counters"]["state_changes"].as_object();
+    let counts = counts.context("counts")?.values();
+    let in_all: u64 = counts.filter_map(Value::as_u64).sum();
+    let (told, changes) = place.wait_for(|lines| {
+        let changes = watch.told().ok()?;
+        let of_state = changes
+            .iter()
+            .filter(|event| event["event"] == "state_changed");
+        let end = format!("end number={}", changes.last()?["number"]);
+        let is_over = of_state.count() as u64 == in_all && lines.last() == Some(&end);
+        is_over.then(|| (lines.to_vec(), changes))
+    })?;
+    let (mut number, mut state, mut all) = (0, "none".to_owned(), 0);
+    for pair in told.chunks(2) {
+        let [begin, end] = pair else {
+            anyhow::bail!("one has not ended: {pair:?}")
+        };
+        ensure!(
+            begin.starts_with("begin ") && end.starts_with("end "),
+            "at the same time: {told:#?}"
+        );
+        let this: u64 = value(begin, "number")?.parse()?;
+        ensure!(
+            value(end, "number")? == this.to_string(),
+            "at the same time: {told:#?}"
+        );
+        ensure!(this > number || all == 0, "{this} after {number}");
+        ensure!(value(begin, "old")? == state, "{begin} after {state}");
+        number = this;
+        value(begin, "state")?.clone_into(&mut state);
+        all += 1 + value(begin, "merged")?.parse::<usize>()?;
+    }
+    ensure!(
+        status["state"] == state.as_str(),
+        "the last told is {state}: {status}"
+    );
+    // With the start.
+    ensure!(changes.len() + 1 == all, "{all} were told, or counted");
+    Ok(())
+}
+
+pub fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    for name in ["b", "10-a.sh", "9", "a~", ".a", "a.bak"] {
+        place.hook(name, "echo $(basename $0) $RINGD_STATE >>$R")?;
+    }
+    let timing = at_rest();
+    let line = format!("echo line \"$RINGD_STATE\" >>{}", place.record().display());
+    let ringd = place.ringd(segment.node(0), &timing);
+    let _daemon = ringd.option("--on-change", line).spawn()?;
+    place.wait_for_line(|line| line == "b OWNER")?;
+    let told = place.lines();
+    let states = ["LOOSER", "GENERATING", "OWNER"];
+    let names = ["line", "10-a.sh", "9", "b"];
+    let each = |state| names.map(|name| format!("{name} {state}"));
+    ensure!(told == states.map(each).concat(), "{told:?}");
+    Ok(())
+}
+
+pub fn a_drop_in_needs_no_restart() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+    std::fs::remove_dir(place.hooks())?;
+    let timing = at_rest();
+    let daemon = place.ringd(segment.node(0), &timing).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| {
+        status["members"]
+            .as_array()
+            .is_some_and(|all| all.len() == 2)
+    })?;
+    // Neither the directory nor a hook was there until now: the very next change is told.
+    thread::sleep(Duration::from_millis(300));
+    std::fs::create_dir(place.hooks())?;
+    place.hook("first", "echo first $RINGD_STATE >>$R")?;
+    gives_away(&daemon)?;
+    place.wait_for_line(|line| line == "first WAITER")?;
+    place.hook("second", "echo second $RINGD_STATE >>$R")?;
+    gives_away(&other)?;
+    place.wait_for_line(|line| line == "second OWNER")?;
+    std::fs::remove_file(place.hooks().join("first"))?;
+    gives_away(&daemon)?;
+    place.wait_for_line(|line| line == "second WAITER")?;
+    let firsts = place.lines();
+    let firsts: Vec<_> = firsts
+        .iter()
+        .filter(|line| line.starts_with("first "))
+        .collect();
+    // Before them, perhaps, what happened within the last second.
+    ensure!(
+        firsts.ends_with(&[&"first WAITER".to_owned(), &"first OWNER".to_owned()]),
+        "{firsts:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! What hooks have around them, and what is said of them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Segment, Timing};
+
+use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, value};
+
+pub fn a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+    let plain = place.hook("1-plain", "echo plain >>$R")?;
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644))?;
+    let strange = place.hooks().join("2-strange");
+    fs::write(&strange, "#!/nowhere/interpreter\n")?;
+    fs::set_permissions(&strange, fs::Permissions::from_mode(0o755))?;
+    place.hook("3-fails", "exit 3")?;
+    place.hook("4-dies", "kill -SEGV $$")?;
+    place.hook("5-works", "echo works >>$R")?;
+    // Some fifty changes a second, none of which is told by the first ones.
+    let timing = Timing::patient(HEARTBEAT);
+    let ringd = place.ringd(segment.node(0), &timing);
+    let mut daemon = ringd.option("--on-change", "/nowhere/hook").spawn()?;
+    let other = place.ringd(segment.node(1), &timing).spawn()?;
+    place.wait_for(|lines| (lines.len() > 30).then_some(()))?;
+    place.hook("3-fails", "exit 0")?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("3-fails works again"))?;
+    drop(other);
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    let output = daemon.output();
+    for (hook, problem) in [
+        ("--on-change", "exit code 127"),
+        ("1-plain", "chmod +x"),
+        ("2-strange", "cannot be started: No such file"),
+        ("3-fails", "exit code 3"),
+        ("4-dies", "SIGSEGV"),
+    ] {
+        let is_it = |line: &&String| line.contains(hook) && line.contains("WARN");
+        let said: Vec<_> = output.iter().filter(is_it).collect();
+        ensure!(
+            said.len() == 1 && said[0].contains(problem),
+            "{hook}: {said:#?}"
+        );
+    }
+    ensure!(!place.lines().contains(&"plain".to_owned()));
+    Ok(())
+}
+
+pub fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    let script = "[ $RINGD_STATE = OWNER ] || exit 0; \
+         until [ $(cat /proc/$$/oom_score_adj) -gt $(cat /proc/$PPID/oom_score_adj) ]; do :; done; \
+         for fd in 0 1 2; do to=$(readlink /proc/$$/fd/$fd); echo $to >>$R; done; \
+         echo listed $(ls /proc/self/fd) >>$R; \
+         while read -r line; do case $line in Sig*) echo $line >>$R; esac; done </proc/$$/status; \
+         read -r all </proc/$$/stat; set -- ${all##*) }; \
+         echo here nice=${17} group=$3 pid=$$ slack=$(cat /proc/$$/timerslack_ns) \
+         notify=$NOTIFY_SOCKET end= >>$R";
+    place.hook("looks", script)?;
+    let ringd = place.ringd(segment.node(0), &at_rest());
+    // As somebody might start it who leaves a file open, under a service manager.
+    let leaves_open = "export NOTIFY_SOCKET=@nobody; exec 7</dev/null; exec \"$@\"";
+    let ringd = ringd.through(["sh", "-c", leaves_open, "sh"]);
+    let _daemon = ringd.spawn()?;
+    let line = place.wait_for_line(|line| line.starts_with("here "))?;
+    for (name, expected) in [("nice", "0"), ("slack", "50000"), ("notify", "")] {
+        ensure!(value(&line, name)? == expected, "{line}");
+    }
+    ensure!(value(&line, "group")? == value(&line, "pid")?, "{line}");
+    let told = place.lines();
+    let streams = &told[..3];
+    ensure!(streams[0] == "/dev/null", "{told:?}");
+    ensure!(
+        streams[1..].iter().all(|it| it.starts_with("pipe:")),
+        "{told:?}"
+    );
+    // What lists them has the directory itself open.
+    ensure!(told[3] == "listed 0 1 2 3", "{told:?}");
+    let signals = |name: &str| -> Result<u64> {
+        let line = told.iter().find_map(|line| line.strip_prefix(name));
+        let bits = line.with_context(|| format!("no {name}: {told:?}"))?;
+        Ok(u64::from_str_radix(bits.trim(), 16)?)
+    };
+    ensure!(signals("SigBlk:")? == 0, "{told:?}");
+    // Which this test ignores.
+    let pipe = 1 << (Signal::SIGPIPE as u64 - 1);
+    ensure!(signals("SigIgn:")? & pipe == 0, "{told:?}");
+    Ok(())
+}
+
+pub fn what_hooks_say_is_in_the_log_and_a_flood_is_not() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    place.hook(
+        "1-says",
+        "echo \"out $RINGD_STATE\"; echo \"err $RINGD_STATE\" >&2; printf rest",
+    )?;
+    place.hook("2-floods", "[ $RINGD_STATE != OWNER ] || yes flood")?;
+    let ringd = place.ringd(segment.node(0), &at_rest());
+    let daemon = ringd.option("--hook-timeout", "1s").spawn()?;
+    for word in ["out", "err"] {
+        for state in ["LOOSER", "OWNER"] {
+            daemon.wait_for_line(PATIENCE, |line| {
+                line.contains("1-says") && line.ends_with(&format!("{word} {state}"))
+            })?;
+        }
+    }
+    daemon.wait_for_line(PATIENCE, |line| line.ends_with("1-says: rest"))?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("2-floods did not end"))?;
+    let output = daemon.output();
+    let flood = output
+        .iter()
+        .filter(|line| line.contains("2-floods: flood"));
+    let flood = flood.count();
+    ensure!((10..300).contains(&flood), "{flood} lines of a flood");
+    Ok(())
+}
+
+pub fn a_restless_token_is_warned_of() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    let warns = |line: &String| line.contains("WARN") && line.contains("--idle-hold");
+    place.hook("tells", "echo $RINGD_STATE >>$R")?;
+    for (hold, warned) in [(HEARTBEAT / 10, true), (Duration::from_secs(3600), false)] {
+        let timing = Timing::patient(HEARTBEAT).idle_hold(hold);
+        let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
+        place.wait_for(|lines| lines.contains(&"OWNER".to_owned()).then_some(()))?;
+        daemon.signal(Signal::SIGTERM)?;
+        ensure!(daemon.wait_exit(PATIENCE)?.success());
+        let output = daemon.output();
+        ensure!(output.iter().any(warns) == warned, "{hold:?}: {output:?}");
+        fs::remove_file(place.record())?;
+    }
+    // Nobody to run, nobody to warn.
+    fs::remove_file(place.hooks().join("tells"))?;
+    let mut daemon = place
+        .ringd(segment.node(0), &Timing::patient(HEARTBEAT))
+        .spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(!daemon.output().iter().any(warns), "{:?}", daemon.output());
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Sudden deaths: of `ringctl`, of what holds the token for it, and of the command.
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ring_segment::{Test, tests};
+
+use crate::locks::LOST;
+use crate::locks::scene::{Scene, holder};
+
+/// Neither it nor what it has started ends when it is told to.
+const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        the_death_of_ringctl_ends_its_work_before_another_begins,
+        the_death_of_the_keeper_ends_its_work_before_another_begins,
+        the_death_of_the_command_gives_the_token_back_at_once,
+    ]
+}
+
+fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
+    let scene = Scene::new()?;
+    let mut run = scene.work(&["--grace", "200ms"], STUBBORN)?;
+    let next = scene.next()?;
+    run.signal(Signal::SIGKILL)?;
+    run.killed_by(Signal::SIGKILL)?;
+    next.begins_alone()
+}
+
+/// It is the one that the daemon knows. The kernel and `ringctl` end the work then.
+fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
+    let scene = Scene::new()?;
+    let mut run = scene.work(&[], STUBBORN)?;
+    let next = scene.next()?;
+    let keeper = holder(scene.first())?;
+    ensure!(keeper != run.pid(), "it is a process of its own");
+    kill(keeper, Signal::SIGKILL)?;
+    next.begins_alone()?;
+    run.ends_with(LOST)
+}
+
+/// What it has started is gone with it, though nobody has told that to end.
+fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
+    let scene = Scene::new()?;
+    let mut run = scene.work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
+    let next = scene.next()?;
+    let command = Pid::from_raw(run.line().parse()?);
+    kill(command, Signal::SIGKILL)?;
+    next.begins_alone()?;
+    run.ends_with(128 + Signal::SIGKILL as i32)
+}

@@ -1,0 +1,234 @@
+//! `ringctl data`, `guard` and `watch`: what goes on beside the lock.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Daemon, Test, tests};
+use serde_json::{Value, json};
+
+use crate::locks::program::Running;
+use crate::locks::scene::{Scene, path};
+use crate::locks::{PATIENCE, connect, form, ringctl};
+
+/// The most bytes that travel with a token.
+const MOST: usize = 1024;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        what_is_set_under_a_lock_is_read_on_another_node,
+        what_is_set_without_the_lock_is_refused,
+        as_many_bytes_travel_as_are_promised_and_not_one_more,
+        a_guard_refuses_the_token_of_an_earlier_holder,
+        a_watch_begins_with_all_there_is_and_goes_on_where_it_ended,
+        a_watch_ends_with_its_daemon_and_says_how_to_go_on,
+    ]
+}
+
+fn start(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
+    Running::start(&mut ringctl(daemon, arguments))
+}
+
+/// A line for the shell under the lock, in which `ringctl` is that of this daemon.
+fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
+    let (ringctl, socket) = (crate::locks::BINARIES.ringctl, daemon.control());
+    let function = format!(
+        "ringctl() {{ {ringctl} --socket {} \"$@\"; }}",
+        socket.display()
+    );
+    start(daemon, &["run", "-c", &format!("{function}; {line}")])
+}
+
+/// Waits until a node has heard of these data.
+fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut get = start(daemon, &["data", "get", "--raw"])?;
+        let heard = get.rest();
+        get.ends_with(0)?;
+        if heard == data {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "{heard:?} and not {data:?}");
+    }
+}
+
+fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
+    let ring = form(2)?;
+    let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
+    under_the_lock(here, "ringctl data set 'by run'")?.ends_with(0)?;
+    wait_for_data(there, "by run")?;
+    // It takes the lock for that itself where the caller has none.
+    start(there, &["data", "set", "by itself"])?.ends_with(0)?;
+    wait_for_data(here, "by itself")?;
+    let mut get = start(here, &["data", "get"])?;
+    get.says("627920697473656c66")?;
+    // The next holder has it, wherever.
+    let mut next = under_the_lock(here, "echo $RINGD_DATA")?;
+    next.says("627920697473656c66")
+}
+
+fn what_is_set_without_the_lock_is_refused() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    start(daemon, &["data", "set", "before"])?.ends_with(0)?;
+    let mut run = under_the_lock(daemon, "echo $RINGD_TOKEN")?;
+    let earlier = run.line();
+    run.ends_with(0)?;
+    let set_late = || {
+        let mut command = ringctl(daemon, &["data", "set", "late"]);
+        Running::start(command.env("RINGD_TOKEN", &earlier))
+    };
+    let mut late = set_late()?;
+    let said = late.errors();
+    ensure!(
+        said.contains("nobody on this machine holds the token"),
+        "{said}"
+    );
+    late.ends_with(1)?;
+    let mut holder = connect(daemon)?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    let mut late = set_late()?;
+    let said = late.errors();
+    ensure!(said.contains("is not held here any more"), "{said}");
+    late.ends_with(1)?;
+    let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;
+    let said = impatient.errors();
+    ensure!(said.contains("the token is not to be had"), "{said}");
+    impatient.ends_with(1)?;
+    wait_for_data(daemon, "before")
+}
+
+fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
+    let ring = form(2)?;
+    let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
+    let most = "m".repeat(MOST);
+    start(here, &["data", "set", &most])?.ends_with(0)?;
+    wait_for_data(there, &most)?;
+    let over = "o".repeat(MOST + 1);
+    for value in [over.as_str(), "-"] {
+        let mut command = ringctl(here, &["data", "set", value]);
+        let mut set = Running::start(command.stdin(Stdio::piped()))?;
+        // It may have ended before it reads anything.
+        let _ = set.types(&over);
+        set.close_input();
+        let said = set.errors();
+        ensure!(
+            said.contains("at most 1024 bytes travel with the token"),
+            "{said}"
+        );
+        set.ends_with(1)?;
+    }
+    // Who speaks for itself is refused by the daemon.
+    let mut client = connect(here)?;
+    client.lock("greedy")?;
+    client.hears("granted")?;
+    let hex = "6f".repeat(MOST + 1);
+    client.say(&json!({"request": "data_set", "hex": hex}))?;
+    let said = client.hears("error")?;
+    ensure!(
+        said == "a token carries 1,024 bytes of data at the most",
+        "{said}"
+    );
+    client.unlock()?;
+    wait_for_data(here, &most)
+}
+
+fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
+    let scene = Scene::new()?;
+    let (record, report) = (scene.file("record"), scene.file("report"));
+    let write = |text: &str| -> Result<String> {
+        let (record, report) = (path(&record)?, path(&report)?);
+        let write = format!("'echo {text} > {report}'");
+        Ok(format!("ringctl guard {record} -- sh -c {write}"))
+    };
+    let mut earlier = under_the_lock(
+        scene.first(),
+        &format!("echo $RINGD_TOKEN; {}", write("one")?),
+    )?;
+    let token = earlier.line();
+    earlier.ends_with(0)?;
+    under_the_lock(scene.second(), &write("two")?)?.ends_with(0)?;
+    let guard = ["guard", path(&record)?, "--", "rm", path(&report)?];
+    let mut late = Running::start(ringctl(scene.first(), &guard).env("RINGD_TOKEN", &token))?;
+    let said = late.errors();
+    ensure!(
+        said.contains(&format!("the token {token} is stale")),
+        "{said}"
+    );
+    late.ends_with(76)?;
+    ensure!(fs::read_to_string(&report)? == "two\n");
+    Ok(())
+}
+
+/// The next thing that a watch says.
+fn hear(watch: &mut Running) -> Result<Value> {
+    let line = watch.line();
+    serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))
+}
+
+fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let mut watch = start(daemon, &["watch", "--json"])?;
+    let mut said = hear(&mut watch)?;
+    let snapshot = said["snapshot"].take();
+    ensure!(snapshot["status"]["interface"] == "eth0", "{said}");
+    let mut number = snapshot["number"].as_u64().context("a number")?;
+    start(daemon, &["run", "--label", "seen", "true"])?.ends_with(0)?;
+    let mut lock = Value::Null;
+    while lock.is_null() {
+        let event = hear(&mut watch)?["event"].take();
+        number += 1;
+        ensure!(event["number"] == number, "{event}, and not {number}");
+        if event["label"] == "seen" {
+            lock = event;
+        }
+    }
+    ensure!(lock["event"] == "lock_granted", "{lock}");
+    watch.signal(Signal::SIGINT)?;
+    watch.killed_by(Signal::SIGINT)?;
+    // What happened meanwhile is told afterwards.
+    start(daemon, &["run", "--label", "missed", "true"])?.ends_with(0)?;
+    let from = (number + 1).to_string();
+    let mut again = start(daemon, &["watch", "--json", "--from", &from])?;
+    loop {
+        let event = hear(&mut again)?["event"].take();
+        number += 1;
+        ensure!(event["number"] == number, "{event}, and not {number}");
+        if event["label"] == "missed" {
+            return Ok(());
+        }
+    }
+}
+
+fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
+    let mut ring = form(2)?;
+    let mut watch = start(&ring.daemons[0], &["watch", "--json"])?;
+    let mut last = hear(&mut watch)?["snapshot"]["number"].clone();
+    ring.daemons[0].kill()?;
+    for line in watch.rest().lines() {
+        let said: Value = serde_json::from_str(line)?;
+        last = said["event"]["number"].clone();
+    }
+    let next = last.as_u64().context("a number")? + 1;
+    let said = watch.errors();
+    ensure!(
+        said.contains(&format!("ringctl watch --from {next}")),
+        "{said}"
+    );
+    watch.ends_with(3)?;
+    // The daemon that was started anew knows nothing of these numbers: all there is comes first, under
+    // a number that the other has not given to anything.
+    ring.daemons[0].start()?;
+    ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
+    let from = next.to_string();
+    let mut again = start(&ring.daemons[0], &["watch", "--json", "--from", &from])?;
+    let said = hear(&mut again)?;
+    let number = said["snapshot"]["number"].as_u64();
+    ensure!(number > Some(next), "{said} after {next}");
+    Ok(())
+}

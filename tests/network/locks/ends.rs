@@ -1,0 +1,232 @@
+//! How a lock ends that its holder has not given up, and when the next one begins.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use nix::time::{ClockId, clock_gettime};
+use ring_segment::{Daemon, Ring, Test, Timing, tests};
+use serde_json::{Value, json};
+
+use crate::locks::scene::Scene;
+use crate::locks::{
+    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, wait_for,
+    wait_until_held,
+};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards,
+        a_stopped_daemon_ends_its_holders_work_before_another_begins,
+        a_planned_stop_waits_for_the_holder,
+        a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised,
+        nothing_is_granted_before_an_earlier_owners_lease_is_over,
+        nothing_is_granted_so_soon_after_the_link_came_up,
+        the_token_can_be_sent_to_a_member,
+        the_client_in_the_manual_works_and_ends_with_its_lock,
+        the_client_in_the_manual_ends_before_another_begins,
+    ]
+}
+
+fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Result<()> {
+    let mut ring = form(2)?;
+    let mut run = ringctl(&ring.daemons[0], &["run", "--", "sleep", "1000"]).spawn()?;
+    wait_until_held(&ring.daemons[0])?;
+    ring.daemons[0].kill()?;
+    ensure!(wait_for(&mut run)? == Some(LOST));
+    ring.daemons[0].start()?;
+    ring.daemons[0].wait_for_status(PATIENCE, |status| {
+        status["state"] == "WAITER" || status["state"] == "OWNER"
+    })?;
+    ensure!(clients(&ring.daemons[0])?.is_empty(), "nobody holds it");
+    let mut next = connect(&ring.daemons[0])?;
+    next.lock("next")?;
+    next.hears("granted").map(drop)
+}
+
+/// The daemon of the holder is stopped: nobody renews the lease, and nobody says that it is over.
+fn a_stopped_daemon_ends_its_holders_work_before_another_begins() -> Result<()> {
+    let scene = Scene::of(3)?;
+    let mut run = scene.work(&[], "sleep 1000 & echo ready; wait")?;
+    let next = scene.next()?;
+    scene.first().signal(Signal::SIGSTOP)?;
+    next.begins_alone()?;
+    run.ends_with(LOST)
+}
+
+fn a_planned_stop_waits_for_the_holder() -> Result<()> {
+    let mut ring = form(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    let mut next = connect(&ring.daemons[1])?;
+    next.lock("next")?;
+    ring.daemons[0].signal(Signal::SIGTERM)?;
+    let lost = holder.hears("lost")?;
+    ensure!(lost["why"] == "shutdown", "{lost}");
+    holder.unlock()?;
+    next.hears("granted")?;
+    let status = ring.daemons[0].wait_exit(PATIENCE)?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
+/// What runs under `ringctl run` knows nothing of a yield if `ringctl` is stopped: it is ended when
+/// its lease is over.
+fn a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised() -> Result<()> {
+    // A lease far longer than the second that a holder has to make way.
+    let heartbeat = Duration::from_secs(1);
+    let ring = form_with(2, Timing::patient(heartbeat).idle_hold(heartbeat))?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("does not listen")?;
+    let mut until = promised(&holder.hears("granted")?)?;
+    let mut next = connect(&ring.daemons[1])?;
+    next.lock("next")?;
+    let yields = ringctl(&ring.daemons[0], &["yield"]).output()?;
+    ensure!(yields.status.success(), "{yields:?}");
+    loop {
+        let said = holder.hear()?;
+        match said.get("renewed") {
+            Some(renewed) => until = promised(renewed)?,
+            None => break ensure!(said.get("lost").is_some(), "{said}"),
+        }
+    }
+    next.hears("granted")?;
+    let granted = boottime()?;
+    ensure!(
+        granted >= until,
+        "{until:?} was promised, and it went at {granted:?}"
+    );
+    Ok(())
+}
+
+/// Until when a holder was told to rely on its lock.
+fn promised(said: &Value) -> Result<Duration> {
+    let until = said["until_ns"].as_u64().context("a time")?;
+    Ok(Duration::from_nanos(until))
+}
+
+fn boottime() -> Result<Duration> {
+    Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
+}
+
+/// A ring in which a newcomer would be granted the token long before it may be: it hears of the
+/// token sooner than WAITER_TIMEOUT is over.
+fn brisk() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(HEARTBEAT)
+}
+
+/// A daemon that has just started may have missed an owner that still relies on its token.
+fn nothing_is_granted_before_an_earlier_owners_lease_is_over() -> Result<()> {
+    let mut ring = form_with(3, brisk())?;
+    ring.daemons[0].kill()?;
+    let begun = boottime()?;
+    ring.daemons[0].start()?;
+    ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
+    is_granted_late(&ring, begun)
+}
+
+fn nothing_is_granted_so_soon_after_the_link_came_up() -> Result<()> {
+    let ring = form_with(3, brisk())?;
+    ring.segment.lose_carrier(0)?;
+    ring.daemons[0].wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    let begun = boottime()?;
+    ring.segment.regain_carrier(0)?;
+    is_granted_late(&ring, begun)
+}
+
+/// The first node has the token no sooner than WAITER_TIMEOUT after that time.
+fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
+    let mut client = connect(&ring.daemons[0])?;
+    client.lock("early")?;
+    client.hears("granted")?;
+    let waited = boottime()?.saturating_sub(begun);
+    let lease = brisk().waiter_timeout();
+    ensure!(waited >= lease, "granted after {waited:?}");
+    Ok(())
+}
+
+fn the_token_can_be_sent_to_a_member() -> Result<()> {
+    let ring = form(4)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    let mac = ring.daemons[2].node().mac().to_string();
+    let mut watcher = connect(&ring.daemons[2])?;
+    watcher.say(&json!({"request": "watch"}))?;
+    watcher.hears("snapshot")?;
+    let stranger = ringctl(&ring.daemons[0], &["yield", "02:00:00:00:77:77"]).output()?;
+    ensure!(!stranger.status.success(), "{stranger:?}");
+    let output = ringctl(&ring.daemons[0], &["yield", &mac]).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    let lost = holder.hears("lost")?;
+    ensure!(lost["why"] == "yield", "{lost}");
+    holder.unlock()?;
+    loop {
+        let event = watcher.hears("event")?;
+        if event["from"] == "WAITER" && event["state"] == "OWNER" {
+            return Ok(());
+        }
+    }
+}
+
+/// As `docs/control.md` has it.
+fn manual_client() -> Result<&'static str> {
+    let page = include_str!("../../../docs/control.md");
+    let (_, rest) = page.split_once("```python\n").context("no client")?;
+    let (program, _) = rest.split_once("```").context("no end")?;
+    Ok(program)
+}
+
+fn python(program: &str, daemon: &Daemon) -> Result<Child> {
+    let mut python = Command::new("python3");
+    python.args(["-c", program]).arg(daemon.control());
+    let started = python.stdout(Stdio::piped()).spawn();
+    started.context("cannot start python3: install it")
+}
+
+/// One that works for longer than any test takes.
+fn busy_python(daemon: &Daemon) -> Result<Child> {
+    let program = manual_client()?.replace("time.sleep(1)", "time.sleep(1000)");
+    let child = python(&program, daemon)?;
+    let works = |status: &Value| {
+        let first = &status["clients"][0];
+        first["holds"] == true && first["pid"] == child.id()
+    };
+    daemon.wait_for_status(PATIENCE, works)?;
+    Ok(child)
+}
+
+fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let output = python(manual_client()?, daemon)?.wait_with_output()?;
+    ensure!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout)?;
+    ensure!(said.starts_with("working under "), "{said}");
+    let mut busy = busy_python(daemon)?;
+    let output = ringctl(daemon, &["yield"]).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    ensure!(wait_for(&mut busy)? == Some(LOST));
+    Ok(())
+}
+
+/// Its daemon is stopped, so that it hears nothing more.
+fn the_client_in_the_manual_ends_before_another_begins() -> Result<()> {
+    let ring = form(3)?;
+    let mut busy = busy_python(&ring.daemons[0])?;
+    ring.daemons[0].signal(Signal::SIGSTOP)?;
+    let mut next = connect(&ring.daemons[1])?;
+    next.lock("next")?;
+    next.hears("granted")?;
+    let ended = busy.try_wait()?;
+    if ended.is_none() {
+        busy.kill()?;
+        busy.wait()?;
+    }
+    let signal = ended.context("it still works")?.signal();
+    ensure!(signal == Some(Signal::SIGALRM as i32), "{signal:?}");
+    Ok(())
+}

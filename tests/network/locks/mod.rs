@@ -1,0 +1,254 @@
+//! Locks of real daemons, as programs on the machines hold them.
+
+mod client;
+mod crashes;
+mod data;
+mod ends;
+mod nuisances;
+mod program;
+mod scene;
+mod scripts;
+mod signals;
+mod typed;
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use ring_segment::{Binaries, Daemon, Layout, Ring, Test, Timing, binaries, tests};
+use serde_json::{Value, json};
+
+use client::Client;
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The exit code of a `ringctl` that has lost the token.
+const LOST: i32 = 75;
+
+pub fn tests() -> Vec<Test> {
+    let mut tests = tests![
+        a_command_runs_under_the_token_and_its_exit_code_is_handed_on,
+        programs_on_three_machines_lose_no_update,
+        two_hundred_clients_get_it_in_the_order_in_which_they_came,
+        what_a_holder_wrote_survives_its_machine,
+        a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
+    ];
+    tests.extend(ends::tests());
+    tests.extend(signals::tests());
+    tests.extend(crashes::tests());
+    tests.extend(typed::tests());
+    tests.extend(scripts::tests());
+    tests.extend(data::tests());
+    tests.extend(nuisances::tests());
+    tests
+}
+
+/// A holder keeps its lock even if its daemon is stalled for half a second.
+fn timing() -> Timing {
+    Timing::forbearing(HEARTBEAT).idle_hold(HEARTBEAT)
+}
+
+fn form(count: usize) -> Result<Ring> {
+    form_with(count, timing())
+}
+
+fn form_with(count: usize, timing: Timing) -> Result<Ring> {
+    let segment = Layout::new(count).addresses().bridge()?;
+    let ring = Ring::start(segment, count, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+fn connect(daemon: &Daemon) -> Result<Client> {
+    Client::connect(&daemon.control())
+}
+
+/// `ringctl` with its arguments, for a daemon. It hears all signals: who starts the tests may ignore
+/// some, as shells do with those of the keyboard for what is in the background, and what is ignored
+/// is inherited.
+fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(BINARIES.ringctl);
+    command.arg("--socket").arg(daemon.control());
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn wait_for(child: &mut Child) -> Result<Option<i32>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        if Instant::now() > deadline {
+            child.kill()?;
+            bail!("it does not end");
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn clients(daemon: &Daemon) -> Result<Vec<Value>> {
+    let status = daemon.status()?;
+    Ok(status["clients"].as_array().context("a list")?.clone())
+}
+
+/// Waits until a client of this daemon has the token.
+fn wait_until_held(daemon: &Daemon) -> Result<()> {
+    let waited = ringctl(daemon, &["wait", "held", "-w", "20"]).output()?;
+    ensure!(waited.status.success(), "{waited:?}");
+    Ok(())
+}
+
+fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()> {
+    let ring = form(3)?;
+    for daemon in &ring.daemons {
+        let script = "test \"$RINGD_TOKEN\" = \"$(echo $RINGD_TOKEN | sed s/^.*$RINGD_PROGRESS-/$RINGD_PROGRESS-/)\"; \
+             echo \"$RINGD_TOKEN\"; exit 7";
+        let output = ringctl(
+            daemon,
+            &["run", "--label", "seven", "--", "sh", "-c", script],
+        );
+        let output = { output }.output()?;
+        ensure!(output.status.code() == Some(7), "{output:?}");
+        let token = String::from_utf8(output.stdout)?;
+        ensure!(token.trim().split('-').count() == 3, "{token}");
+        ensure!(clients(daemon)?.is_empty(), "it has let go");
+    }
+    Ok(())
+}
+
+/// What Jepsen asked of etcd's locks: read, wait, write, under the lock.
+fn programs_on_three_machines_lose_no_update() -> Result<()> {
+    const CLIENTS: usize = 3;
+    const ROUNDS: usize = 40;
+    let ring = form(3)?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("counter");
+    fs::write(&file, "0")?;
+    let work = |socket: &std::path::Path| -> Result<()> {
+        let mut client = Client::connect(socket)?;
+        for _ in 0..ROUNDS {
+            client.lock("counter")?;
+            client.hears("granted")?;
+            let count: usize = fs::read_to_string(&file)?.parse()?;
+            thread::yield_now();
+            fs::write(&file, (count + 1).to_string())?;
+            client.unlock()?;
+        }
+        Ok(())
+    };
+    let sockets = ring.daemons.iter().map(Daemon::control);
+    let sockets: Vec<_> = sockets.flat_map(|it| vec![it; CLIENTS]).collect();
+    thread::scope(|scope| {
+        let workers: Vec<_> = sockets
+            .iter()
+            .map(|socket| scope.spawn(|| work(socket)))
+            .collect();
+        for worker in workers {
+            worker.join().expect("it does not panic")?;
+        }
+        Ok::<(), anyhow::Error>(())
+    })?;
+    let count = fs::read_to_string(&file)?;
+    let all = 3 * CLIENTS * ROUNDS;
+    ensure!(
+        count == all.to_string(),
+        "{count} of {all} updates are left"
+    );
+    Ok(())
+}
+
+fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let mut waiting = Vec::new();
+    for n in 0..200 {
+        let mut client = connect(daemon)?;
+        client.lock(&n.to_string())?;
+        // So that the next one comes after it.
+        if n == 0 {
+            client.hears("granted")?;
+        } else if n % 16 == 0 {
+            let count = || clients(daemon).map(|clients| clients.len());
+            while count()? < n {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        waiting.push(client);
+    }
+    while clients(daemon)?.len() < 200 {
+        thread::sleep(Duration::from_millis(2));
+    }
+    let order = clients(daemon)?;
+    let label = |client: &Value| client["label"].as_str().map(str::to_owned);
+    let labels: Vec<_> = order.iter().filter_map(label).collect();
+    ensure!(order[0]["holds"] == true && order[1]["holds"] == false);
+    // One leaves the queue without a word.
+    let gone: usize = labels[100].parse()?;
+    let mut waiting: Vec<_> = waiting.into_iter().map(Some).collect();
+    waiting[gone] = None;
+    for (place, label) in labels.iter().enumerate() {
+        let Some(mut client) = waiting[label.parse::<usize>()?].take() else {
+            continue;
+        };
+        if place > 0 {
+            client.hears("granted")?;
+        }
+        client.unlock()?;
+    }
+    ensure!(clients(daemon)?.is_empty());
+    Ok(())
+}
+
+fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
+    let mut ring = form(3)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("writer")?;
+    holder.hears("granted")?;
+    let (text, hex) = ("last backup", "6c617374206261636b7570");
+    holder.say(&json!({"request": "data_set", "hex": hex}))?;
+    holder.hears("done")?;
+    holder.unlock()?;
+    // The others hear of it at once; then its machine is gone.
+    let heard = |daemon: &Daemon| -> Result<String> {
+        let output = ringctl(daemon, &["data", "get", "--raw"]).output()?;
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while heard(&ring.daemons[1])? != text {
+        ensure!(Instant::now() < deadline, "it is not heard of");
+    }
+    ring.daemons[0].kill()?;
+    let script = "echo \"$RINGD_DATA\"";
+    let output = ringctl(&ring.daemons[2], &["run", "--", "sh", "-c", script]).output()?;
+    ensure!(String::from_utf8(output.stdout)?.trim() == hex, "{hex}");
+    Ok(())
+}
+
+fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let mut watcher = connect(daemon)?;
+    watcher.say(&json!({"request": "watch"}))?;
+    let snapshot = watcher.hears("snapshot")?;
+    ensure!(snapshot["status"]["interface"] == "eth0", "{snapshot}");
+    let mut number = snapshot["number"].as_u64().context("a number")?;
+    for _ in 0..100 {
+        let event = watcher.hears("event")?;
+        number += 1;
+        ensure!(event["number"] == number, "{event} after {}", number - 1);
+    }
+    drop(watcher);
+    let mut again = connect(daemon)?;
+    again.say(&json!({"request": "watch", "from": number + 1}))?;
+    let event = again.hears("event")?;
+    ensure!(event["number"] == number + 1, "{event}");
+    let mut late = connect(daemon)?;
+    late.say(&json!({"request": "watch", "from": u64::MAX}))?;
+    late.hears("snapshot").map(drop)
+}

@@ -1,0 +1,126 @@
+//! Work under the token on one node, and on another one somebody who wants it next.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::Pid;
+use ring_segment::{Daemon, Ring};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::locks::client::Client;
+use crate::locks::program::Running;
+use crate::locks::{PATIENCE, connect, form, ringctl};
+
+/// A ring with work in it.
+pub struct Scene {
+    pub ring: Ring,
+    folder: TempDir,
+}
+
+impl Scene {
+    /// On a ring of two.
+    pub fn new() -> Result<Self> {
+        Self::of(2)
+    }
+
+    pub fn of(count: usize) -> Result<Self> {
+        let ring = form(count)?;
+        let folder = tempfile::tempdir()?;
+        let scene = Self { ring, folder };
+        File::create(scene.mark())?;
+        Ok(scene)
+    }
+
+    /// Where the work is.
+    pub fn first(&self) -> &Daemon {
+        &self.ring.daemons[0]
+    }
+
+    /// Where the next one waits.
+    pub fn second(&self) -> &Daemon {
+        &self.ring.daemons[1]
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What is locked as long as anything of the work is left: all that it starts inherits it.
+    fn mark(&self) -> PathBuf {
+        self.file("mark")
+    }
+
+    /// `ringctl run` on the first node with a line for the shell, which has said that it is ready.
+    pub fn work(&self, options: &[&str], line: &str) -> Result<Running> {
+        let mark = self.mark();
+        // It leaves no core behind, whatever ends it.
+        let line = format!(
+            "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
+            mark.display()
+        );
+        let arguments = [&["run"], options, &["--", "sh", "-c", &line]].concat();
+        let mut run = Running::start(&mut ringctl(self.first(), &arguments))?;
+        run.says("ready")?;
+        Ok(run)
+    }
+
+    /// On the second node the next one, who waits already.
+    pub fn next(&self) -> Result<Next> {
+        let mut client = connect(self.second())?;
+        client.lock("next")?;
+        wait_until_queued(self.second(), "next")?;
+        let mark = File::open(self.mark())?;
+        Ok(Next { client, mark })
+    }
+}
+
+/// Somebody who wants the token next.
+pub struct Next {
+    client: Client,
+    mark: File,
+}
+
+impl Next {
+    /// It is granted the token, and nothing of the work is left at that very moment.
+    pub fn begins_alone(mut self) -> Result<()> {
+        self.client.hears("granted")?;
+        ensure!(self.is_alone(), "something of the work is left");
+        self.client.unlock()
+    }
+
+    fn is_alone(&self) -> bool {
+        let mark = self.mark.try_clone();
+        mark.is_ok_and(|mark| Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
+    }
+}
+
+pub fn path(path: &Path) -> Result<&str> {
+    path.to_str().context("a plain path")
+}
+
+/// The client with this label, of those that hold the token or wait for it.
+pub fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
+    let mut clients = status["clients"].as_array()?.iter();
+    clients.find(|client| client["label"] == label)
+}
+
+/// Waits until a client of that label waits for the token.
+pub fn wait_until_queued(daemon: &Daemon, label: &str) -> Result<()> {
+    let waits = |status: &Value| find(status, label).is_some_and(|it| it["holds"] == false);
+    daemon.wait_for_status(PATIENCE, waits).map(drop)
+}
+
+/// The process that holds the token.
+pub fn holder(daemon: &Daemon) -> Result<Pid> {
+    let status = daemon.status()?;
+    for client in status["clients"].as_array().context("a list")? {
+        if client["holds"] == true {
+            let pid = client["pid"].as_i64().context("its process is known")?;
+            return Ok(Pid::from_raw(i32::try_from(pid)?));
+        }
+    }
+    bail!("nobody holds it: {status}");
+}

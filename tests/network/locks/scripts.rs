@@ -1,0 +1,216 @@
+//! `ringctl lock` and `ringctl unlock`, for scripts that cannot wrap a command.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Daemon, Test, tests};
+use serde_json::Value;
+
+use crate::locks::program::Running;
+use crate::locks::scene::{Scene, find, wait_until_queued};
+use crate::locks::{BINARIES, LOST, PATIENCE, clients, form, ringctl};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process,
+        a_lock_that_is_given_back_is_gone,
+        scripts_get_the_lock_in_the_order_in_which_they_came,
+        the_script_in_the_help_works_and_is_told_of_the_loss,
+        a_lock_lasts_as_long_as_a_descriptor_is_open,
+        a_descriptor_is_at_its_end_when_the_lock_is_lost,
+    ]
+}
+
+/// A script that does nothing, and ends when the test does.
+fn script() -> Result<Running> {
+    Running::start(Command::new("sleep").arg("1000").stdin(Stdio::null()))
+}
+
+/// `ringctl lock` or `unlock` for a script, with further options.
+fn on_behalf(script: &Running, daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
+    let pid = script.pid().to_string();
+    let arguments = [arguments, &["--pid", &pid]].concat();
+    Running::start(&mut ringctl(daemon, &arguments))
+}
+
+/// A lock that is held for a script: its fencing token.
+fn lock(script: &Running, daemon: &Daemon, label: &str) -> Result<String> {
+    let mut lock = on_behalf(script, daemon, &["lock", "--label", label])?;
+    let token = lock.line();
+    lock.ends_with(0)?;
+    ensure!(token.split('-').count() == 3, "{token}");
+    Ok(token)
+}
+
+/// No lock is held for the script, and the exit code says so: etcdctl's is 0 when a lease is gone
+/// (etcd#19261).
+fn check_none(script: &Running, daemon: &Daemon) -> Result<()> {
+    for arguments in [&["lock", "--check"][..], &["unlock"]] {
+        let mut without = on_behalf(script, daemon, arguments)?;
+        let said = without.errors();
+        ensure!(said.contains("no lock is held for that process"), "{said}");
+        without.ends_with(1)?;
+    }
+    Ok(())
+}
+
+fn holds(status: &Value, label: &str) -> bool {
+    find(status, label).is_some_and(|client| client["holds"] == true)
+}
+
+fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<()> {
+    let scene = Scene::new()?;
+    let daemon = scene.first();
+    let script = script()?;
+    check_none(&script, daemon)?;
+    let token = lock(&script, daemon, "backup")?;
+    let status = daemon.status()?;
+    ensure!(holds(&status, "backup"), "{status}");
+    let mut check = on_behalf(&script, daemon, &["lock", "--check"])?;
+    check.says(&token)?;
+    check.ends_with(0)?;
+    let mut second = on_behalf(&script, daemon, &["lock"])?;
+    let said = second.errors();
+    ensure!(said.contains("has a lock already"), "{said}");
+    second.ends_with(1)?;
+    let next = scene.next()?;
+    script.signal(Signal::SIGKILL)?;
+    next.begins_alone()?;
+    ensure!(clients(daemon)?.is_empty(), "it is freed");
+    check_none(&script, daemon)
+}
+
+fn a_lock_that_is_given_back_is_gone() -> Result<()> {
+    let scene = Scene::new()?;
+    let script = script()?;
+    lock(&script, scene.first(), "backup")?;
+    let next = scene.next()?;
+    on_behalf(&script, scene.first(), &["unlock"])?.ends_with(0)?;
+    next.begins_alone()?;
+    check_none(&script, scene.first())
+}
+
+fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let scripts = [script()?, script()?, script()?, script()?];
+    let labels = ["first", "second", "leaves", "last"];
+    lock(&scripts[0], daemon, labels[0])?;
+    let mut waiting = Vec::new();
+    for (script, label) in scripts.iter().zip(labels).skip(1) {
+        waiting.push(on_behalf(script, daemon, &["lock", "--label", label])?);
+        wait_until_queued(daemon, label)?;
+    }
+    let shown = |status: &Value| -> Vec<String> {
+        let clients = status["clients"].as_array().into_iter().flatten();
+        let labels = clients.filter_map(|client| client["label"].as_str());
+        labels.map(str::to_owned).collect()
+    };
+    let status = daemon.status()?;
+    ensure!(shown(&status) == labels, "{status}");
+    ensure!(holds(&status, labels[0]), "{status}");
+    // The script that it waits for dies.
+    scripts[2].signal(Signal::SIGKILL)?;
+    daemon.wait_for_status(PATIENCE, |status| shown(status).len() == 3)?;
+    for (holder, left) in [(0, &["second", "last"][..]), (1, &["last"])] {
+        scripts[holder].signal(Signal::SIGKILL)?;
+        let mut lock = waiting.remove(0);
+        lock.ends_with(0)?;
+        let status = daemon.status()?;
+        ensure!(
+            shown(&status) == left && holds(&status, left[0]),
+            "{status}"
+        );
+        if holder == 0 {
+            // The one that has left.
+            ensure!(waiting.remove(0).end()?.code() != Some(0));
+        }
+    }
+    Ok(())
+}
+
+/// `sh` with a script, in which `ringctl` is that of this daemon.
+fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
+    let (ringctl, socket) = (BINARIES.ringctl, daemon.control());
+    let function = format!(
+        "ringctl() {{ {ringctl} --socket {} \"$@\"; }}",
+        socket.display()
+    );
+    let mut command = Command::new("env");
+    command.args(["--default-signal", "sh", "-c"]);
+    command.arg(format!("{function}\n{script}"));
+    Running::start(command.stdin(Stdio::piped()))
+}
+
+fn the_script_in_the_help_works_and_is_told_of_the_loss() -> Result<()> {
+    let scene = Scene::new()?;
+    let record = scene.file("record");
+    let script = format!(
+        "token=$(ringctl lock --pid $$ --kill) || exit\n\
+         RINGD_TOKEN=$token ringctl guard {} -- echo guarded\n\
+         read go\n\
+         ringctl unlock --pid $$; echo unlocked; read go",
+        record.display()
+    );
+    let mut works = shell(scene.first(), &script)?;
+    works.says("guarded")?;
+    ensure!(clients(scene.first())?.len() == 1, "it is held");
+    works.types("go\n")?;
+    works.says("unlocked")?;
+    ensure!(clients(scene.first())?.is_empty(), "it is given back");
+    works.types("go\n")?;
+    works.ends_with(0)?;
+
+    let mut loses = shell(scene.first(), &script)?;
+    loses.says("guarded")?;
+    let next = scene.next()?;
+    ringctl(scene.first(), &["yield"]).output()?;
+    next.begins_alone()?;
+    loses.killed_by(Signal::SIGTERM)
+}
+
+/// As the help has it: the descriptor is 9.
+const PIPE: &str = "mkfifo $fifo
+ringctl lock --pipe --label pipe > $fifo & lock=$!
+exec 9< $fifo; rm $fifo
+read -r token <&9 || exit
+echo held";
+
+fn pipe(scene: &Scene, rest: &str) -> Result<Running> {
+    let fifo = scene.file("fifo");
+    let script = format!("fifo={}\n{PIPE}\n{rest}", fifo.display());
+    let mut script = shell(scene.first(), &script)?;
+    script.says("held")?;
+    let status = scene.first().status()?;
+    ensure!(holds(&status, "pipe"), "{status}");
+    Ok(script)
+}
+
+fn a_lock_lasts_as_long_as_a_descriptor_is_open() -> Result<()> {
+    let scene = Scene::new()?;
+    // What it starts inherits it.
+    let rest = "sleep 1000 & helper=$!; exec 9<&-; echo closed; \
+        read go; kill $helper; echo ended; read go";
+    let mut script = pipe(&scene, rest)?;
+    let next = scene.next()?;
+    script.says("closed")?;
+    let status = scene.first().status()?;
+    ensure!(holds(&status, "pipe"), "{status}");
+    script.types("go\n")?;
+    script.says("ended")?;
+    next.begins_alone()?;
+    script.types("go\n")?;
+    script.ends_with(0)
+}
+
+fn a_descriptor_is_at_its_end_when_the_lock_is_lost() -> Result<()> {
+    let scene = Scene::new()?;
+    let rest = "read -r more <&9 || echo over; wait $lock; exit $?";
+    let mut script = pipe(&scene, rest)?;
+    let next = scene.next()?;
+    ringctl(scene.first(), &["yield"]).output()?;
+    script.says("over")?;
+    next.begins_alone()?;
+    script.ends_with(LOST)
+}

@@ -1,0 +1,192 @@
+//! `ringctl run` as people type it who are used to `flock`.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, tests};
+
+use crate::locks::program::Running;
+use crate::locks::scene::{Scene, wait_until_queued};
+use crate::locks::{BINARIES, LOST, PATIENCE, connect, form, ringctl};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_line_for_the_shell_runs_under_the_token,
+        who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works,
+        a_lost_request_is_repeated_for_who_does_not_want_to_wait,
+        who_waits_for_some_seconds_is_told_when_they_are_over,
+        who_waits_for_some_seconds_works_when_the_other_one_has_ended,
+        a_longest_time_ends_the_command_and_the_next_one_has_its_turn,
+        the_environment_says_what_is_held,
+        input_and_output_pass_through_a_pipeline,
+    ]
+}
+
+fn run(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
+    Running::start(&mut ringctl(daemon, &[&["run"], arguments].concat()))
+}
+
+fn a_line_for_the_shell_runs_under_the_token() -> Result<()> {
+    let ring = form(2)?;
+    let mut run = run(&ring.daemons[0], &["-c", "echo one && echo two; exit 3"])?;
+    ensure!(run.rest() == "one\ntwo\n");
+    run.ends_with(3)
+}
+
+fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Result<()> {
+    let ring = form(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    for daemon in &ring.daemons {
+        for (options, code) in [(&["-n"][..], 1), (&["-n", "-E", "9"], 9)] {
+            let mut refused = run(daemon, &[options, &["-c", "echo runs"]].concat())?;
+            ensure!(refused.rest().is_empty(), "it runs");
+            let said = refused.errors();
+            ensure!(said.contains("the token is not to be had"), "{said}");
+            refused.ends_with(code)?;
+        }
+    }
+    holder.unlock()?;
+    // On a busy machine the token may take longer on its way than is waited for it.
+    let deadline = Instant::now() + PATIENCE;
+    while run(&ring.daemons[1], &["-n", "true"])?.end()?.code() != Some(0) {
+        ensure!(Instant::now() < deadline, "nobody works any more");
+    }
+    Ok(())
+}
+
+fn a_lost_request_is_repeated_for_who_does_not_want_to_wait() -> Result<()> {
+    const HEARTBEAT: Duration = Duration::from_millis(500);
+    let timing = Timing::patient(HEARTBEAT).idle_hold(100 * HEARTBEAT);
+    let segment = Layout::new(2).addresses().switch(1)?;
+    let ring = Ring::start(segment, 2, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let waiter = |daemon: &Daemon| Ok::<_, anyhow::Error>(daemon.status()?["state"] == "WAITER");
+    let at = usize::from(!waiter(&ring.daemons[0])?);
+    let silence = |is_silent: bool| {
+        ring.segment.rules().set(|rules| {
+            rules.blocked.clear();
+            rules.blocked.extend(is_silent.then_some((at, 1 - at)));
+        });
+    };
+    silence(true);
+    let mut run = run(&ring.daemons[at], &["-n", "true"])?;
+    ring.segment.capture().wait_until(PATIENCE, |seen| {
+        let mut kinds = seen.iter().map(|frame| &frame.message);
+        kinds
+            .any(|message| *message == Message::WantToken)
+            .then_some(())
+    })?;
+    silence(false);
+    run.ends_with(0)
+}
+
+fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {
+    let ring = form(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    for (options, code) in [(&["-w", "0.3"][..], 1), (&["-w", "0.3", "-E", "9"], 9)] {
+        let begun = Instant::now();
+        let mut late = run(
+            &ring.daemons[1],
+            &[options, &["--", "echo", "runs"]].concat(),
+        )?;
+        ensure!(late.rest().is_empty(), "it runs");
+        let said = late.errors();
+        ensure!(said.contains("not to be had in that time"), "{said}");
+        late.ends_with(code)?;
+        let waited = begun.elapsed();
+        ensure!(waited >= Duration::from_millis(300), "{waited:?}");
+    }
+    Ok(())
+}
+
+fn who_waits_for_some_seconds_works_when_the_other_one_has_ended() -> Result<()> {
+    let ring = form(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    let seconds = PATIENCE.as_secs().to_string();
+    let mut waits = run(&ring.daemons[1], &["-w", &seconds, "echo", "runs"])?;
+    wait_until_queued(&ring.daemons[1], "echo")?;
+    holder.unlock()?;
+    waits.says("runs")?;
+    waits.ends_with(0)
+}
+
+fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()> {
+    let scene = Scene::new()?;
+    let begun = Instant::now();
+    let mut work = scene.work(
+        &["--max-hold", "2s"],
+        "trap 'echo told; exit 0' TERM; sleep 1000 & echo ready; wait",
+    )?;
+    let next = scene.next()?;
+    work.says("told")?;
+    next.begins_alone()?;
+    let said = work.errors();
+    ensure!(said.contains("it was held for as long as"), "{said}");
+    work.ends_with(LOST)?;
+    // It is told a second before.
+    let worked = begun.elapsed();
+    ensure!(worked >= Duration::from_secs(1), "{worked:?}");
+    Ok(())
+}
+
+fn the_environment_says_what_is_held() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    run(daemon, &["-c", &format!("{} data set hello", own(daemon))])?.ends_with(0)?;
+    let line = "echo $RINGD_TOKEN; echo $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA; read end";
+    let mut command = ringctl(daemon, &["run", "-c", line]);
+    let mut work = Running::start(command.stdin(Stdio::piped()))?;
+    let (fencing, others) = (work.line(), work.line());
+    let status = daemon.status()?;
+    let token = &status["token"];
+    let author = token["author"].as_str().context("a token")?;
+    let held = format!("{}-{author}-{}", token["progress"], token["number"]);
+    ensure!(fencing == held, "{fencing} and not {held}");
+    let others: Vec<_> = others.split(' ').collect();
+    let [progress, grade, data] = others[..] else {
+        anyhow::bail!("three words, and not {others:?}");
+    };
+    ensure!(token["progress"] == progress.parse::<u64>()?, "{progress}");
+    ensure!(["alone", "view", "quorum"].contains(&grade), "{grade}");
+    ensure!(data == "68656c6c6f", "{data}");
+    work.close_input();
+    work.end().map(drop)
+}
+
+/// `ringctl` for this daemon, as a script has it.
+fn own(daemon: &Daemon) -> String {
+    let socket = daemon.control();
+    format!("{} --socket {}", BINARIES.ringctl, socket.display())
+}
+
+fn input_and_output_pass_through_a_pipeline() -> Result<()> {
+    let ring = form(2)?;
+    let ringctl = own(&ring.daemons[1]);
+    let lines = [
+        (format!("echo x | {ringctl} run cat | tr x y"), "y\n"),
+        // More than any pipe holds.
+        (
+            format!("head -c 1000000 /dev/zero | {ringctl} run -- cat | wc -c"),
+            "1000000\n",
+        ),
+        (
+            format!("{ringctl} run -c 'echo out; echo err >&2' 2>/dev/null"),
+            "out\n",
+        ),
+    ];
+    for (line, shown) in lines {
+        let mut shell = Command::new("sh");
+        let mut shell = Running::start(shell.args(["-c", &line]).stdin(Stdio::null()))?;
+        let said = shell.rest();
+        ensure!(said == shown, "{line}: {said:?}");
+        shell.ends_with(0)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+#![forbid(unsafe_code)]
+//! Everything that needs a network: real daemons, the kernel's rooms and `ringctl`, in worlds of
+//! their own, side by side.
+//!
+//! `cargo test --test network` runs all of it, `cargo test --test network locks::` one part.
+
+mod chaos;
+mod fencing;
+mod grades;
+mod hooks;
+mod locks;
+mod peer;
+mod ring;
+mod station;
+mod sys;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Tests start this program again as a process that they want something of.
+    let asked = chaos::burn_if_asked()
+        .or_else(grades::work_if_asked)
+        .or_else(sys::act_as_a_child);
+    if let Some(code) = asked {
+        return code;
+    }
+    let parts = [
+        chaos::tests(),
+        ring::tests(),
+        grades::tests(),
+        fencing::tests(),
+        locks::tests(),
+        hooks::tests(),
+        peer::tests(),
+        station::tests(),
+        sys::tests(),
+    ];
+    ring_segment::main(parts.into_iter().flatten().collect())
+}

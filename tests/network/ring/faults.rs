@@ -1,0 +1,287 @@
+//! Rings whose members die, stop, are cut off and come back.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::invariants::{check_one_owner, owner_changes, tenures};
+use ring_segment::{
+    Binaries, FOR_GOOD, Layout, Message, Ring, SLACK, Seen, Segment, Test, Timing, binaries,
+    is_claim, is_heartbeat, now, tests,
+};
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// For what takes many turns of the token, on a machine that may be busy.
+const LONG: Duration = Duration::from_secs(15);
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_killed_owner_is_replaced_in_time,
+        a_killed_owner_comes_back_as_a_member,
+        a_killed_member_is_passed_over,
+        a_stopped_owner_does_not_believe_that_it_still_owns,
+        a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token,
+        two_rings_merge_and_the_weaker_token_is_destroyed,
+        two_halves_of_a_ring_merge,
+        an_owner_without_carrier_gives_up_and_rejoins,
+        a_ring_of_four_survives_one_fault_after_another,
+    ]
+}
+
+/// Whoever is given up deserves it: none is for a stall of half a second.
+fn timing() -> Timing {
+    Timing::forbearing(HEARTBEAT)
+}
+
+/// Where somebody may be given up for a stall, since the test waits until the ring has settled.
+fn brisk() -> Timing {
+    Timing::patient(HEARTBEAT)
+}
+
+/// A ring whose token stays with its owner, and the owner's place.
+fn with_resting_token(segment: Segment) -> Result<(Ring, usize)> {
+    let count = segment.nodes().len();
+    let ring = Ring::start(segment, count, timing().idle_hold(FOR_GOOD), BINARIES)?;
+    ring.wait_until_formed()?;
+    let owner = ring.owner()?;
+    Ok((ring, owner))
+}
+
+fn with_rotating_token(count: usize, timing: Timing) -> Result<Ring> {
+    let segment = Layout::new(count).addresses().bridge()?;
+    let ring = Ring::start(segment, count, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+/// Waits for a heartbeat of a node other than `former`, and gives it.
+fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
+    let timeout = timing().new_owner_bound() + SLACK;
+    ring.segment.capture().wait_from(mark, timeout, |seen| {
+        seen.port != former && is_heartbeat(seen)
+    })
+}
+
+fn a_killed_owner_is_replaced_in_time() -> Result<()> {
+    let (mut ring, owner) = with_resting_token(Segment::bridge(3)?)?;
+    let mark = ring.segment.capture().mark();
+    let killed = now();
+    ring.daemons[owner].kill()?;
+    let heartbeat = wait_for_successor(&ring, mark, owner)?;
+    let took = heartbeat.at.saturating_sub(killed);
+    ensure!(
+        took <= timing().new_owner_bound() + SLACK,
+        "it took {took:?}"
+    );
+    // The members trusted the old owner for as long as they must.
+    let patience = timing().waiter_timeout().saturating_sub(HEARTBEAT);
+    ensure!(took >= patience, "it was given up after {took:?}");
+    ring.wait_for_one_owner(killed)?;
+    // O(n) broadcasts: each asks, stands, and the winner says so.
+    let broadcasts = ring
+        .segment
+        .capture()
+        .frames_from(mark)
+        .into_iter()
+        .filter(|seen| seen.is_broadcast() && seen.at <= heartbeat.at);
+    let broadcasts = broadcasts.count();
+    ensure!(
+        broadcasts <= 5 * 3,
+        "{broadcasts} broadcasts for an election among two"
+    );
+    ring.check()
+}
+
+fn a_killed_owner_comes_back_as_a_member() -> Result<()> {
+    let (mut ring, owner) = with_resting_token(Layout::new(3).addresses().bridge()?)?;
+    let mark = ring.segment.capture().mark();
+    ring.daemons[owner].kill()?;
+    wait_for_successor(&ring, mark, owner)?;
+    let back = now();
+    ring.daemons[owner].start()?;
+    let from = ring.wait_for_one_owner(back)?;
+    ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
+    let own = ring
+        .frames_since(from)
+        .into_iter()
+        .find(|seen| seen.port == owner && is_claim(seen));
+    ensure!(own.is_none(), "it took its old token up again: {own:?}");
+    ring.check()
+}
+
+fn a_killed_member_is_passed_over() -> Result<()> {
+    let mut ring = with_rotating_token(4, timing())?;
+    let dead = ring.daemons.pop().context("there are four")?.node().mac();
+    // It may have had the token: then a new one is elected first.
+    thread::sleep(timing().new_owner_bound());
+    let from = ring.wait_for_one_owner(now())?;
+    let mark = ring.segment.capture().mark();
+    let turns = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 40).then_some(());
+    ring.segment.capture().wait_until(LONG, turns)?;
+    // Its penalty doubles: three attempts for each of the few times that it is tried.
+    let frames = ring.segment.capture().frames_from(mark);
+    let tried = frames
+        .iter()
+        .filter(|seen| seen.dst == dead && is_claim(seen))
+        .count();
+    ensure!(
+        tried <= 3 * 6,
+        "a dead member was offered the token {tried} times in 40 turns"
+    );
+    check_one_owner(&ring.segment.capture().frames(), from)?;
+    ring.check()
+}
+
+fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
+    let (ring, owner) = with_resting_token(Segment::bridge(3)?)?;
+    let mark = ring.segment.capture().mark();
+    ring.daemons[owner].signal(Signal::SIGSTOP)?;
+    let successor = wait_for_successor(&ring, mark, owner)?;
+    let newer = successor
+        .message
+        .token()
+        .context("a heartbeat has a token")?;
+    ring.wait_for_one_owner(successor.at)?;
+    let woken = now();
+    ring.daemons[owner].signal(Signal::SIGCONT)?;
+    thread::sleep(2 * timing().waiter_timeout());
+    let claims: Vec<Seen> = ring
+        .frames_since(woken)
+        .into_iter()
+        .filter(is_claim)
+        .collect();
+    let old = claims
+        .iter()
+        .find(|seen| seen.message.token().is_some_and(|it| newer.beats(&it)));
+    ensure!(
+        old.is_none(),
+        "it woke up and went on with its old token: {old:?}"
+    );
+    check_one_owner(&ring.segment.capture().frames(), woken)?;
+    ring.daemons[owner].wait_for_status(SLACK, |status| status["state"] == "WAITER")?;
+    ring.check()
+}
+
+fn a_member_stopped_in_mid_rotation_does_not_go_on_with_an_old_token() -> Result<()> {
+    let ring = with_rotating_token(3, brisk())?;
+    for place in [0, 1, 2, 0, 1, 2] {
+        let stopped = &ring.daemons[place];
+        stopped.signal(Signal::SIGSTOP)?;
+        thread::sleep(brisk().new_owner_bound());
+        ring.wait_for_one_owner(now())?;
+        let woken = now();
+        stopped.signal(Signal::SIGCONT)?;
+        ring.wait_for_one_owner(woken)?;
+        // An offer may just be waiting for it. Whatever is older is over.
+        let limit = woken.saturating_sub(brisk().take_timeout);
+        let claims: Vec<Seen> = ring
+            .frames_since(Duration::ZERO)
+            .into_iter()
+            .filter(is_claim)
+            .collect();
+        let progress = |seen: &Seen| seen.message.token().map(|token| token.progress);
+        let before = claims
+            .iter()
+            .filter(|seen| seen.at < limit)
+            .filter_map(progress)
+            .max();
+        let after = claims
+            .iter()
+            .filter(|seen| seen.port == place && seen.at >= woken);
+        let old = after.clone().find(|seen| progress(seen) < before);
+        ensure!(
+            old.is_none(),
+            "it woke up and went on with an old token: {old:?}"
+        );
+    }
+    ring.check()
+}
+
+fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
+    let (ring, owner) = with_resting_token(Layout::new(3).addresses().bridge()?)?;
+    let mark = ring.segment.capture().mark();
+    ring.segment.cut(owner)?;
+    // Both sides have an owner now, the one cut off by his own account.
+    let elected = wait_for_successor(&ring, mark, owner)?;
+    let newer = elected.message.token().context("a heartbeat has a token")?;
+    let from = ring.segment.capture().mark();
+    let own = |seen: &Seen| seen.port == owner && is_heartbeat(seen);
+    let older = ring
+        .segment
+        .capture()
+        .wait_from(from, SLACK, own)?
+        .message
+        .token();
+    let older = older.context("a heartbeat has a token")?;
+    let healed = now();
+    ring.segment.heal(owner)?;
+    let settled = ring.wait_for_one_owner(healed)?;
+    let weaker = if newer.beats(&older) { older } else { newer };
+    let alive = ring.frames_since(settled).into_iter().find(|seen| {
+        is_claim(seen)
+            && seen
+                .message
+                .token()
+                .is_some_and(|it| it.chain() == weaker.chain())
+    });
+    ensure!(alive.is_none(), "the weaker token lives on: {alive:?}");
+    ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
+    ring.check()
+}
+
+fn two_halves_of_a_ring_merge() -> Result<()> {
+    let segment = Layout::new(4).addresses().switch(11)?;
+    let ring = Ring::start(segment, 4, brisk(), BINARIES)?;
+    ring.wait_until_formed()?;
+    ring.segment
+        .rules()
+        .set(|rules| rules.side = vec![0, 0, 1, 1]);
+    let apart = now();
+    let both = |frames: &[Seen]| {
+        let owners = owner_changes(frames, apart + brisk().new_owner_bound());
+        let claims = |mac| owners.iter().any(|(_, owner)| *owner == mac);
+        ring.macs().into_iter().all(claims).then_some(())
+    };
+    // Each half has a token that goes round in it.
+    let patience = brisk().one_owner_bound() + brisk().new_owner_bound() + SLACK;
+    ring.segment.capture().wait_until(patience, both)?;
+    ring.segment.rules().set(|rules| rules.side = vec![0; 4]);
+    ring.wait_for_one_owner(now())?;
+    ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
+    ring.check()
+}
+
+fn an_owner_without_carrier_gives_up_and_rejoins() -> Result<()> {
+    let (ring, owner) = with_resting_token(Segment::bridge(3)?)?;
+    let mark = ring.segment.capture().mark();
+    ring.segment.lose_carrier(owner)?;
+    wait_for_successor(&ring, mark, owner)?;
+    ring.daemons[owner].wait_for_status(SLACK, |status| status["state"] == "LOOSER")?;
+    let back = now();
+    ring.segment.regain_carrier(owner)?;
+    ring.segment.wait_for_link(owner)?;
+    ring.wait_for_one_owner(back)?;
+    let asks = |seen: &Seen| seen.port == owner && seen.message == Message::WhereIsToken;
+    let asked = ring.frames_since(back).into_iter().any(|seen| asks(&seen));
+    ensure!(asked, "it did not ask for the token when the link was back");
+    ring.daemons[owner].wait_for_status(SLACK, |status| status["state"] == "WAITER")?;
+    ring.check()
+}
+
+fn a_ring_of_four_survives_one_fault_after_another() -> Result<()> {
+    let mut ring = with_rotating_token(4, brisk())?;
+    for round in 0..4 {
+        ring.segment.cut(round)?;
+        ring.daemons[(round + 1) % 4].signal(Signal::SIGSTOP)?;
+        ring.daemons[(round + 2) % 4].kill()?;
+        thread::sleep(brisk().waiter_timeout());
+        ring.daemons[(round + 2) % 4].start()?;
+        ring.daemons[(round + 1) % 4].signal(Signal::SIGCONT)?;
+        ring.segment.heal(round)?;
+        ring.wait_for_one_owner(now())?;
+    }
+    ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
+    ring.check()
+}

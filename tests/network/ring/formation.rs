@@ -1,0 +1,349 @@
+//! Rings that form, grow, rotate and restart, judged by their frames.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::invariants::{
+    check_all, check_fair_rotation, check_one_owner, owner_changes, tenures,
+};
+use ring_segment::{
+    Binaries, FOR_GOOD, Layout, MacAddr, Message, Ring, SLACK, Seen, Segment, Test, Timing,
+    binaries, is_claim, is_heartbeat, now, tests,
+};
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// How often a busy machine may come between a ring and its judgement.
+const WINDOWS: usize = 6;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_ring_of_two_has_one_owner_and_equal_tables,
+        a_ring_of_three_has_one_owner_and_equal_tables,
+        a_ring_of_eight_has_one_owner_and_equal_tables,
+        a_ring_forms_with_the_defaults,
+        a_ring_forms_with_a_heartbeat_of_one_millisecond,
+        the_token_goes_round_fairly_among_three,
+        the_token_goes_round_fairly_among_eight,
+        the_token_goes_to_the_next_larger_mac,
+        a_fast_rotation_costs_one_frame_a_hop,
+        a_node_joins_in_mid_rotation,
+        all_restart_at_once,
+        a_leaving_owner_hands_over_without_a_gap,
+        a_leaving_member_of_a_rotating_ring_leaves_no_gap,
+        rings_of_two_ethertypes_share_a_segment,
+    ]
+}
+
+fn form(count: usize) -> Result<Ring> {
+    form_with(count, Timing::patient(HEARTBEAT))
+}
+
+fn form_with(count: usize, timing: Timing) -> Result<Ring> {
+    let segment = Layout::new(count).addresses().bridge()?;
+    let ring = Ring::start(segment, count, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+/// One owner and equal hashes, by the frames; and `ringctl` says the same.
+fn forms(count: usize) -> Result<()> {
+    let ring = form(count)?;
+    let macs: Vec<String> = ring.macs().iter().map(MacAddr::to_string).collect();
+    for (daemon, status) in ring.daemons.iter().zip(ring.statuses()?) {
+        ensure!(
+            status["mac"] == daemon.node().mac().to_string(),
+            "{status:#}"
+        );
+        ensure!(status["interface"] == "eth0", "{status:#}");
+        let members = status["members"].as_array().context("members is a list")?;
+        let told: Vec<_> = members
+            .iter()
+            .filter_map(|member| member["mac"].as_str())
+            .collect();
+        ensure!(told == macs, "{status:#}");
+        ensure!(
+            status["owner"]
+                .as_str()
+                .is_some_and(|mac| told.contains(&mac)),
+            "{status:#}"
+        );
+    }
+    ring.check()
+}
+
+fn a_ring_of_two_has_one_owner_and_equal_tables() -> Result<()> {
+    forms(2)
+}
+
+fn a_ring_of_three_has_one_owner_and_equal_tables() -> Result<()> {
+    forms(3)
+}
+
+fn a_ring_of_eight_has_one_owner_and_equal_tables() -> Result<()> {
+    forms(8)
+}
+
+fn a_ring_forms_with_the_defaults() -> Result<()> {
+    let segment = Segment::bridge(3)?;
+    let timing = Timing::patient(HEARTBEAT);
+    let nodes = segment.nodes().iter();
+    let daemons = nodes
+        .map(|node| node.ringd(BINARIES).spawn())
+        .collect::<Result<Vec<_>>>()?;
+    let every = |frames: &[_]| {
+        let owners = owner_changes(frames, Duration::ZERO);
+        daemons
+            .iter()
+            .all(|one| owners.iter().any(|(_, mac)| *mac == one.node().mac()))
+            .then_some(())
+    };
+    segment
+        .capture()
+        .wait_until(timing.one_owner_bound() + SLACK, every)?;
+    check_all(&segment.capture().frames())
+}
+
+/// Such a ring may lose its token whenever the machine is busy. It must be safe all the same.
+fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    let start =
+        |node: &ring_segment::Node| node.ringd(BINARIES).option("--heartbeat", "1ms").spawn();
+    let _daemons = segment
+        .nodes()
+        .iter()
+        .map(start)
+        .collect::<Result<Vec<_>>>()?;
+    let tokens = |frames: &[_]| (tenures(frames).len() > 200).then_some(());
+    segment
+        .capture()
+        .wait_until(Duration::from_secs(10), tokens)?;
+    check_all(&segment.capture().frames())
+}
+
+/// Lets the ring run for one window after another, until in two that follow each other no token was
+/// given up, and gives all frames and how many came before the second. Who is stalled for longer
+/// than the token is offered to it misses this turn, and the next one as a penalty; the giver goes
+/// on with a chain of another number.
+fn undisturbed(
+    ring: &Ring,
+    pass_window: impl Fn(usize) -> Result<()>,
+) -> Result<(Vec<Seen>, usize)> {
+    let chains = |frames: &[Seen]| -> HashSet<_> {
+        let tokens = frames.iter().filter_map(|seen| seen.message.token());
+        tokens.map(|token| token.chain()).collect()
+    };
+    let mut was_calm = false;
+    for _ in 0..WINDOWS {
+        let mark = ring.segment.capture().mark();
+        pass_window(mark)?;
+        let frames = ring.segment.capture().frames();
+        let (before, window) = frames.split_at(mark);
+        let is_calm = chains(window).is_subset(&chains(before));
+        if is_calm && was_calm {
+            return Ok((frames, mark));
+        }
+        was_calm = is_calm;
+    }
+    bail!("in {WINDOWS} windows the token was given up again and again")
+}
+
+fn rotates_fairly(count: usize) -> Result<()> {
+    let timing = Timing::forbearing(HEARTBEAT);
+    let ring = form_with(count, timing)?;
+    let rounds = 10;
+    let turns = (rounds + 2) * count;
+    let patience = (timing.idle_hold + timing.take_timeout) * u32::try_from(turns)? + SLACK;
+    let (frames, mark) = undisturbed(&ring, |mark| {
+        let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= turns).then_some(());
+        ring.segment.capture().wait_until(patience, enough)
+    })?;
+    check_fair_rotation(&tenures(&frames[mark..]), &ring.macs(), rounds, 2)?;
+    check_one_owner(&frames, frames[mark].at)?;
+    ring.check()
+}
+
+fn the_token_goes_round_fairly_among_three() -> Result<()> {
+    rotates_fairly(3)
+}
+
+fn the_token_goes_round_fairly_among_eight() -> Result<()> {
+    rotates_fairly(8)
+}
+
+fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
+    let segment = Layout::new(5).random_macs(7).bridge()?;
+    let ring = Ring::start(segment, 5, Timing::forbearing(HEARTBEAT), BINARIES)?;
+    ring.wait_until_formed()?;
+    let mut order = ring.macs();
+    order.sort_unstable();
+    let (frames, mark) = undisturbed(&ring, |_| {
+        thread::sleep(10 * HEARTBEAT);
+        Ok(())
+    })?;
+    let offers = frames[mark..]
+        .iter()
+        .filter(|seen| matches!(seen.message, Message::TakeToken { .. }));
+    let mut count = 0;
+    for offer in offers {
+        let place = order
+            .iter()
+            .position(|mac| *mac == offer.src)
+            .context("a member")?;
+        ensure!(
+            offer.dst == order[(place + 1) % order.len()],
+            "out of order: {offer:?}"
+        );
+        count += 1;
+    }
+    ensure!(count >= 5, "only {count} offers in ten heartbeats");
+    ring.check()
+}
+
+fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
+    let heartbeat = Duration::from_secs(1);
+    let timing = Timing::patient(heartbeat).idle_hold(Duration::ZERO);
+    let ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let frames = ring.segment.capture().watch(heartbeat);
+    let (hops, total) = (tenures(&frames).len(), frames.len());
+    ensure!(hops > 500, "only {hops} hops a second");
+    // One a hop, a broadcast a heartbeat, and an acknowledgement where the machine was busy.
+    ensure!(
+        total <= hops + hops / 10 + 10,
+        "{total} frames for {hops} hops"
+    );
+    let broadcasts = frames.iter().filter(|seen| is_heartbeat(seen)).count();
+    ensure!(broadcasts <= 6, "{broadcasts} broadcasts in one heartbeat");
+    ring.check()
+}
+
+fn a_node_joins_in_mid_rotation() -> Result<()> {
+    let segment = Layout::new(4).addresses().bridge()?;
+    let mut ring = Ring::start(segment, 3, Timing::forbearing(HEARTBEAT), BINARIES)?;
+    ring.wait_until_formed()?;
+    let joined = now();
+    ring.join()?;
+    ring.wait_for_equal_tables(6 * HEARTBEAT + SLACK)?;
+    let newcomer = ring.macs()[3];
+    let has_it = |seen: &Seen| seen.src == newcomer && is_claim(seen);
+    ring.segment.capture().wait_from(0, SLACK, has_it)?;
+    // A newcomer takes its turn. It does not disturb the token that is there.
+    check_one_owner(&ring.segment.capture().frames(), joined)?;
+    let elected = ring
+        .frames_since(joined)
+        .into_iter()
+        .find(|seen| matches!(seen.message, Message::GeneratingToken { .. }));
+    ensure!(
+        elected.is_none(),
+        "the newcomer called an election: {elected:?}"
+    );
+    ring.check()
+}
+
+fn all_restart_at_once() -> Result<()> {
+    let mut ring = form(3)?;
+    let progress = |frames: &[_]| tenures(frames).iter().map(|held| held.token.progress).max();
+    let before = progress(&ring.segment.capture().frames()).context("there was a token")?;
+    for daemon in &mut ring.daemons {
+        daemon.kill()?;
+    }
+    let restart = now();
+    for daemon in &mut ring.daemons {
+        daemon.start()?;
+    }
+    ring.wait_until_formed()?;
+    let first = tenures(&ring.frames_since(restart))[0].token.progress;
+    ensure!(
+        first > before,
+        "the fencing number went back from {before} to {first}"
+    );
+    ring.check()
+}
+
+fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
+    let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
+    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let (owner, left) = (ring.owner()?, now());
+    ring.daemons[owner].signal(Signal::SIGTERM)?;
+    let status = ring.daemons[owner].wait_exit(timing.hand_over_timeout() + SLACK)?;
+    ensure!(status.code() == Some(0), "it ended with {status}");
+    let frames = ring.frames_since(left);
+    let last = frames
+        .iter()
+        .rfind(|seen| seen.port == owner)
+        .context("it said nothing")?;
+    ensure!(
+        last.message == Message::Leaving && last.is_broadcast(),
+        "its last was {last:?}"
+    );
+    leaves_no_gap(&ring, left)?;
+    let owners = owner_changes(&frames, left);
+    ensure!(
+        owners.iter().any(|(_, mac)| *mac != last.src),
+        "nobody took it over: {owners:?}"
+    );
+    ring.check()
+}
+
+fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
+    let timing = Timing::forbearing(HEARTBEAT);
+    let mut ring = form_with(3, timing)?;
+    for _ in 0..2 {
+        let left = now();
+        let mut daemon = ring.daemons.pop().context("there is one")?;
+        daemon.signal(Signal::SIGINT)?;
+        let status = daemon.wait_exit(timing.hand_over_timeout() + SLACK)?;
+        ensure!(status.code() == Some(0), "it ended with {status}");
+        leaves_no_gap(&ring, left)?;
+    }
+    ring.check()
+}
+
+/// The token went on: one owner, nobody has missed it, and no hand-over to the one that left.
+fn leaves_no_gap(ring: &Ring, left: Duration) -> Result<()> {
+    let timing = Timing::forbearing(HEARTBEAT);
+    let frames = ring.segment.capture().watch(2 * timing.waiter_timeout());
+    let missed = frames.iter().find(|seen| {
+        matches!(
+            seen.message,
+            Message::WhereIsToken | Message::GeneratingToken { .. }
+        )
+    });
+    ensure!(missed.is_none(), "the token was missed: {missed:?}");
+    check_one_owner(&ring.segment.capture().frames(), left)
+}
+
+fn rings_of_two_ethertypes_share_a_segment() -> Result<()> {
+    let segment = Layout::new(4).ethertype(0x9000).bridge()?;
+    let timing = Timing::patient(HEARTBEAT);
+    let start = |node: &ring_segment::Node| {
+        let ethertype = if node.index() < 2 { "0x9000" } else { "0x88b5" };
+        node.ringd(BINARIES)
+            .timing(&timing)
+            .option("--ethertype", ethertype)
+            .spawn()
+    };
+    let daemons = segment
+        .nodes()
+        .iter()
+        .map(start)
+        .collect::<Result<Vec<_>>>()?;
+    for daemon in &daemons {
+        daemon.wait_for_status(timing.one_owner_bound() + SLACK, |status| {
+            status["members"]
+                .as_array()
+                .is_some_and(|members| members.len() == 2)
+        })?;
+    }
+    let frames = segment.capture().frames();
+    ensure!(
+        frames.iter().all(|seen| seen.port < 2),
+        "the EtherTypes are mixed up"
+    );
+    check_all(&frames)
+}

@@ -1,0 +1,156 @@
+//! Rings on a segment that loses, doubles, delays and is full of garbage.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::invariants::{check_one_owner, tenures};
+use ring_segment::{
+    Binaries, ETHERTYPE, Layout, MacAddr, Peer, Ring, Rng, Rules, SLACK, Test, Timing, binaries,
+    frame, now, tests,
+};
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+const TROUBLE: Duration = Duration::from_secs(5);
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        one_frame_in_a_hundred_is_lost,
+        one_frame_in_ten_is_lost,
+        three_frames_in_ten_are_lost,
+        every_frame_comes_twice,
+        frames_are_lost_doubled_and_overtaken,
+        garbage_at_full_speed_does_not_stop_a_ring,
+    ]
+}
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT)
+}
+
+/// A ring in trouble is safe all the time, goes on if it can, and recovers when the trouble ends.
+fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> Result<()> {
+    let segment = Layout::new(4).addresses().switch(seed)?;
+    let ring = Ring::start(segment, 4, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    let mut harmless = None;
+    ring.segment.rules().set(|rules| {
+        harmless = Some(rules.clone());
+        trouble(rules);
+    });
+    let turns = tenures(&ring.segment.capture().watch(TROUBLE)).len();
+    let harmless = harmless.context("the rules were set")?;
+    ring.segment.rules().set(|rules| *rules = harmless);
+    let end = now();
+    ensure!(
+        turns >= least_turns,
+        "only {turns} turns in {TROUBLE:?} of trouble"
+    );
+    ring.wait_for_one_owner(end)?;
+    ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
+    ring.check()
+}
+
+fn one_frame_in_a_hundred_is_lost() -> Result<()> {
+    survives(1, 50, |rules| rules.loss = 0.01)
+}
+
+fn one_frame_in_ten_is_lost() -> Result<()> {
+    survives(2, 20, |rules| rules.loss = 0.1)
+}
+
+fn three_frames_in_ten_are_lost() -> Result<()> {
+    survives(3, 5, |rules| rules.loss = 0.3)
+}
+
+fn every_frame_comes_twice() -> Result<()> {
+    survives(4, 50, |rules| rules.duplication = 1.0)
+}
+
+fn frames_are_lost_doubled_and_overtaken() -> Result<()> {
+    survives(5, 5, |rules| {
+        rules.loss = 0.1;
+        rules.duplication = 0.2;
+        rules.delay = Duration::ZERO..HEARTBEAT / 4;
+    })
+}
+
+fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
+    let segment = Layout::new(4).addresses().bridge()?;
+    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    let before = ring
+        .daemons
+        .iter()
+        .map(resident_kib)
+        .collect::<Result<Vec<_>>>()?;
+    ring.segment.capture().ignore(3)?;
+    let (peer, over) = (ring.segment.node(3).peer()?, AtomicBool::new(false));
+    let (from, sent) = thread::scope(|scope| {
+        let storm = scope.spawn(|| rave(&peer, &ring.macs(), &over));
+        let from = now();
+        thread::sleep(TROUBLE);
+        over.store(true, Ordering::Relaxed);
+        (from, storm.join())
+    });
+    let sent = sent.ok().context("the storm's thread panicked")??;
+    ensure!(sent > 10_000, "only {sent} frames were no storm");
+    let turns = tenures(&ring.frames_since(from)).len();
+    ensure!(turns > 20, "only {turns} turns during the storm");
+    let settled = ring.wait_for_one_owner(now())?;
+    check_one_owner(&ring.segment.capture().frames(), settled)?;
+    for (daemon, before) in ring.daemons.iter().zip(before) {
+        let dropped = &daemon.status()?["counters"]["dropped"];
+        let count = |reason: &str| dropped[reason].as_u64().unwrap_or(0);
+        ensure!(
+            count("truncated") > 0 && count("unknown_kind") > 0,
+            "{dropped:#}"
+        );
+        let after = resident_kib(daemon)?;
+        ensure!(
+            after < before + 2048,
+            "resident memory grew from {before} to {after} KiB"
+        );
+    }
+    ring.check()
+}
+
+/// Sends frames that are almost right, to everybody and to each, until told to stop. They are
+/// wrong in a way that no node may act on.
+fn rave(peer: &Peer, victims: &[MacAddr], over: &AtomicBool) -> Result<u64> {
+    let mut dice = Rng::with_seed(6);
+    let mut sent = 0;
+    while !over.load(Ordering::Relaxed) {
+        let dst = *dice
+            .choice(victims)
+            .filter(|_| dice.bool())
+            .unwrap_or(&MacAddr::broadcast());
+        let mut payload: Vec<u8> = (0..dice.usize(..120)).map(|_| dice.u8(..)).collect();
+        match payload.as_mut_slice() {
+            [_, reserved, rest @ ..] if dice.bool() => {
+                *reserved = 0;
+                let author = peer.mac().octets();
+                let length = author.len().min(rest.len());
+                rest[..length].copy_from_slice(&author[..length]);
+                // Right so far: only the kind is not.
+                payload[0] |= 0x10;
+            }
+            [_, reserved, ..] => *reserved |= 1,
+            _ => {}
+        }
+        peer.send_frame(&frame(dst, peer.mac(), ETHERTYPE, &payload))?;
+        sent += 1;
+    }
+    Ok(sent)
+}
+
+fn resident_kib(daemon: &ring_segment::Daemon) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .context("VmRSS in kB")?;
+    Ok(number.trim().parse()?)
+}

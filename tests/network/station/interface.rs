@@ -1,0 +1,148 @@
+//! An interface that goes away, comes back or changes under a running daemon.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_segment::{
+    Binaries, FOR_GOOD, MacAddr, Message, Ring, SLACK, Seen, Segment, Test, Timing, binaries,
+    is_claim, now, tests,
+};
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        an_interface_set_down_and_up_is_survived,
+        an_interface_that_loses_its_carrier_is_survived,
+        an_interface_that_flaps_is_survived,
+        an_interface_that_disappears_is_waited_for,
+        a_new_mac_is_a_new_member,
+        a_new_mtu_and_address_do_not_disturb,
+        a_renamed_interface_is_waited_for,
+    ]
+}
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT)
+}
+
+fn ring() -> Result<Ring> {
+    let ring = Ring::start(Segment::bridge(3)?, 3, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+/// Waits until the daemon says that it has no link, and why.
+fn says_that_the_link_is_lost(ring: &Ring, place: usize) -> Result<()> {
+    let daemon = &ring.daemons[place];
+    daemon.wait_for_line(SLACK, |line| line.contains("waiting for its return"))?;
+    let lost = daemon.wait_for_status(SLACK, |status| status["link"] != "up")?;
+    ensure!(lost["state"] == "LOOSER", "{lost:#}");
+    Ok(())
+}
+
+/// The ring has one owner again and the daemon takes its turns in it.
+fn rejoins(ring: &Ring, place: usize, back: Duration) -> Result<()> {
+    ring.segment.wait_for_link(place)?;
+    ring.daemons[place].wait_for_status(SLACK, |status| status["link"] == "up")?;
+    ring.wait_for_one_owner(back)?;
+    let takes_part = |seen: &Seen| seen.port == place && is_claim(seen);
+    ring.segment
+        .capture()
+        .wait_for(timing().one_owner_bound() + SLACK, takes_part)?;
+    ring.check()
+}
+
+fn an_interface_set_down_and_up_is_survived() -> Result<()> {
+    let ring = ring()?;
+    let ns = ring.segment.node(0).ns().clone();
+    ns.ip("link set eth0 down\n")?;
+    says_that_the_link_is_lost(&ring, 0)?;
+    let back = now();
+    ns.ip("link set eth0 up\n")?;
+    rejoins(&ring, 0, back)
+}
+
+fn an_interface_that_loses_its_carrier_is_survived() -> Result<()> {
+    let ring = ring()?;
+    ring.segment.lose_carrier(1)?;
+    says_that_the_link_is_lost(&ring, 1)?;
+    let back = now();
+    ring.segment.regain_carrier(1)?;
+    rejoins(&ring, 1, back)
+}
+
+fn an_interface_that_flaps_is_survived() -> Result<()> {
+    let ring = ring()?;
+    let ns = ring.segment.node(2).ns().clone();
+    for _ in 0..20 {
+        ns.ip("link set eth0 down\nlink set eth0 up\n")?;
+    }
+    rejoins(&ring, 2, now())
+}
+
+fn an_interface_that_disappears_is_waited_for() -> Result<()> {
+    let mut ring = ring()?;
+    for _ in 0..2 {
+        ring.segment.unplug(1)?;
+        says_that_the_link_is_lost(&ring, 1)?;
+        let back = now();
+        ring.segment.plug(1)?;
+        rejoins(&ring, 1, back)?;
+    }
+    Ok(())
+}
+
+fn a_new_mac_is_a_new_member() -> Result<()> {
+    let ring = ring()?;
+    let (old, new) = (ring.macs()[1], MacAddr::new(2, 0, 0, 0, 0, 0x77));
+    let back = now();
+    ring.segment
+        .node(1)
+        .ns()
+        .ip(&format!("link set eth0 address {new}\n"))?;
+    ring.daemons[1].wait_for_status(SLACK, |status| status["mac"] == new.to_string())?;
+    rejoins(&ring, 1, back)?;
+    let claim = ring
+        .segment
+        .capture()
+        .wait_for(timing().one_owner_bound() + SLACK, |seen| {
+            seen.port == 1 && is_claim(seen)
+        })?;
+    ensure!(claim.src == new && claim.author == new, "{claim:?}");
+    let members = ring.daemons[0].status()?["members"].to_string();
+    ensure!(
+        members.contains(&old.to_string()) && members.contains(&new.to_string()),
+        "{members}"
+    );
+    Ok(())
+}
+
+fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
+    let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
+    let ring = Ring::start(Segment::bridge(2)?, 2, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let owner = ring.owner()?;
+    let (from, mark) = (now(), ring.segment.capture().mark());
+    let ns = ring.segment.node(owner).ns().clone();
+    ns.ip("link set eth0 mtu 1400\naddr add 10.9.9.9/24 dev eth0\n")?;
+    ring.segment.capture().wait_from(mark, SLACK, |seen| {
+        seen.port == owner
+            && matches!(seen.message, Message::Ping { ip, .. } if ip[12..] == [10, 9, 9, 9])
+    })?;
+    ring.wait_for_one_owner(from)?;
+    ensure!(ring.owner()? == owner, "the owner lost its token");
+    ring_segment::invariants::check_one_owner(&ring.segment.capture().frames(), from)?;
+    ring.check()
+}
+
+fn a_renamed_interface_is_waited_for() -> Result<()> {
+    let ring = ring()?;
+    let ns = ring.segment.node(0).ns().clone();
+    ns.ip("link set eth0 down\nlink set eth0 name other0\nlink set other0 up\n")?;
+    says_that_the_link_is_lost(&ring, 0)?;
+    let back = now();
+    ns.ip("link set other0 down\nlink set other0 name eth0\nlink set eth0 up\n")?;
+    rejoins(&ring, 0, back)
+}

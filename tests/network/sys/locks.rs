@@ -1,0 +1,76 @@
+//! One daemon an interface.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::unistd::{getpid, getuid};
+use ring_segment::{NetNs, Segment};
+use ringd::sys::{InterfaceLock, LockError};
+
+use crate::sys::helpers;
+
+fn acquire(ns: &NetNs) -> Result<Result<InterfaceLock, LockError>> {
+    ns.run(|| InterfaceLock::acquire("eth0"))
+}
+
+/// That the lock is refused because process `pid` holds it.
+fn held_by(ns: &NetNs, pid: u32) -> Result<()> {
+    match acquire(ns)? {
+        Err(LockError::Held {
+            interface,
+            holder: Some(holder),
+        }) => {
+            ensure!(interface == "eth0", "{interface}");
+            ensure!(u32::try_from(holder.pid)? == pid, "{holder}, not {pid}");
+            ensure!(holder.uid == getuid().as_raw(), "{holder}");
+            Ok(())
+        }
+        other => bail!("{other:?}"),
+    }
+}
+
+pub fn a_lock_is_held_until_it_is_dropped() -> Result<()> {
+    let ns = NetNs::new()?;
+    let lock = acquire(&ns)??;
+    let own = getpid().as_raw().unsigned_abs();
+    held_by(&ns, own)?;
+    let Err(error) = acquire(&ns)? else {
+        bail!("locked twice");
+    };
+    let text = error.to_string();
+    ensure!(
+        text.contains("eth0") && text.contains(&own.to_string()),
+        "{text}"
+    );
+    drop(lock);
+    acquire(&ns)??;
+    Ok(())
+}
+
+pub fn the_same_name_in_another_network_is_another_lock() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let _left = acquire(left.ns())??;
+    acquire(right.ns())??;
+    Ok(())
+}
+
+pub fn a_killed_holder_leaves_no_lock() -> Result<()> {
+    let ns = NetNs::new()?;
+    let (name, value) = helpers::lock("eth0");
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .env(name, value)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = ns.spawn(&mut command)?;
+    let mut said = String::new();
+    let stdout = child.stdout.take().context("no standard output")?;
+    BufReader::new(stdout).read_line(&mut said)?;
+    ensure!(said == "held\n", "the child said {said:?}");
+    held_by(&ns, child.id())?;
+    child.kill()?;
+    child.wait()?;
+    acquire(&ns)??;
+    Ok(())
+}

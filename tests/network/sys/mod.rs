@@ -1,0 +1,65 @@
+//! The kernel room on a real link: what passes the filter, what wakes the process, what a lost
+//! interface looks like, and who holds a lock.
+
+mod helpers;
+mod interfaces;
+mod locks;
+mod packets;
+mod surroundings;
+
+use ring_segment::Test;
+
+pub use helpers::act_as_a_child;
+use interfaces::{
+    a_bridge_and_a_macvlan_are_ethernet, a_missing_interface_is_none_and_the_others_have_names,
+    an_interface_is_as_it_was_made, an_interface_that_cannot_send_is_down,
+    ip_addresses_are_found_in_their_order, the_watch_rings_on_addresses, the_watch_rings_on_links,
+};
+use locks::{
+    a_killed_holder_leaves_no_lock, a_lock_is_held_until_it_is_dropped,
+    the_same_name_in_another_network_is_another_lock,
+};
+use packets::{
+    a_burst_takes_few_calls_and_keeps_its_order, a_frame_in_time_is_fresh_whatever_the_wall_clock,
+    a_frame_that_came_after_the_clocks_were_read_has_its_age, a_late_frame_has_its_age,
+    frames_for_a_macvlan_are_not_ours, long_frames_are_cut, only_our_frames_wake_the_process,
+    own_frames_do_not_come_back, the_ring_goes_round, what_does_not_fit_is_counted,
+    what_is_sent_has_control_priority,
+};
+use surroundings::{
+    a_down_interface_is_an_error_and_works_again_after, a_missing_permission_is_explained,
+    a_removed_interface_is_an_error, a_socket_needs_an_interface_that_is_there,
+    a_socket_opened_on_a_down_interface_works_once_it_is_up, only_ethernet_is_opened,
+};
+
+pub fn tests() -> Vec<Test> {
+    ring_segment::tests![
+        only_our_frames_wake_the_process,
+        frames_for_a_macvlan_are_not_ours,
+        own_frames_do_not_come_back,
+        what_is_sent_has_control_priority,
+        a_burst_takes_few_calls_and_keeps_its_order,
+        the_ring_goes_round,
+        long_frames_are_cut,
+        a_frame_that_came_after_the_clocks_were_read_has_its_age,
+        a_late_frame_has_its_age,
+        a_frame_in_time_is_fresh_whatever_the_wall_clock,
+        what_does_not_fit_is_counted,
+        a_down_interface_is_an_error_and_works_again_after,
+        a_removed_interface_is_an_error,
+        a_socket_opened_on_a_down_interface_works_once_it_is_up,
+        a_socket_needs_an_interface_that_is_there,
+        only_ethernet_is_opened,
+        a_missing_permission_is_explained,
+        an_interface_is_as_it_was_made,
+        an_interface_that_cannot_send_is_down,
+        ip_addresses_are_found_in_their_order,
+        a_bridge_and_a_macvlan_are_ethernet,
+        a_missing_interface_is_none_and_the_others_have_names,
+        the_watch_rings_on_links,
+        the_watch_rings_on_addresses,
+        a_lock_is_held_until_it_is_dropped,
+        the_same_name_in_another_network_is_another_lock,
+        a_killed_holder_leaves_no_lock,
+    ]
+}

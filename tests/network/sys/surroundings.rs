@@ -1,0 +1,121 @@
+//! Interfaces that fail, and sockets that cannot be opened.
+
+use std::process::{Command, Stdio};
+use std::slice;
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::errno::Errno;
+use ring_segment::Segment;
+use ringd::driver::Link;
+use ringd::sys::{OpenError, PacketSocket};
+
+use crate::sys::helpers::{ALL, ETHERTYPE, Station, find, frame, open_only, transmit};
+
+/// That `result` is the error `wanted`.
+fn refused<T>(result: std::io::Result<T>, wanted: Errno) -> Result<()> {
+    match result {
+        Ok(_) => bail!("no error, but {wanted} was due"),
+        Err(error) => {
+            let found = error.raw_os_error().map(Errno::from_raw);
+            ensure!(found == Some(wanted), "{error}, not {wanted}");
+            Ok(())
+        }
+    }
+}
+
+/// Receives with the error still in it.
+fn receive(station: &mut Station) -> std::io::Result<()> {
+    let now = ringd::sys::clock::now();
+    station.socket.receive(now, &mut station.batch)
+}
+
+/// That frames go both ways.
+fn talk(one: &mut Station, other: &mut Station) -> Result<()> {
+    let to = frame(ALL, &one.node, b"to");
+    one.send(slice::from_ref(&to))?;
+    ensure!(other.next()? == [to]);
+    let fro = frame(ALL, &other.node, b"fro");
+    other.send(slice::from_ref(&fro))?;
+    ensure!(one.next()? == [fro]);
+    Ok(())
+}
+
+pub fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let (mut one, mut other) = (Station::new(&left)?, Station::new(&right)?);
+    talk(&mut one, &mut other)?;
+
+    right.ns().ip("link set eth0 down\n")?;
+    other.wait()?;
+    refused(receive(&mut other), Errno::ENETDOWN)?;
+    ensure!(!other.is_awake()?, "the error was told, and wakes again");
+    let batch = transmit(&[frame(ALL, &right, b"in vain")])?;
+    refused(other.socket.send(&batch), Errno::ENETDOWN)?;
+
+    right.ns().ip("link set eth0 up\n")?;
+    talk(&mut one, &mut other)
+}
+
+pub fn a_removed_interface_is_an_error() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let mut station = Station::new(&left)?;
+    right.ns().ip("link del eth0\n")?;
+    station.wait()?;
+    refused(receive(&mut station), Errno::ENETDOWN)?;
+    ensure!(!station.is_awake()?, "the error was told, and wakes again");
+    let batch = transmit(&[frame(ALL, &left, b"in vain")])?;
+    refused(station.socket.send(&batch), Errno::ENXIO)
+}
+
+pub fn a_socket_opened_on_a_down_interface_works_once_it_is_up() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    right.ns().ip("link set eth0 down\n")?;
+    let mut other = Station::new(&right)?;
+    refused(receive(&mut other), Errno::ENETDOWN)?;
+    right.ns().ip("link set eth0 up\n")?;
+    let mut one = Station::new(&left)?;
+    talk(&mut one, &mut other)
+}
+
+pub fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
+    let [left, right] = Segment::pair()?;
+    let interface = find(&left, "eth0")?;
+    right.ns().ip("link del eth0\n")?;
+    let opened = left
+        .ns()
+        .run(|| PacketSocket::open(&interface, ETHERTYPE))?;
+    ensure!(matches!(opened, Err(OpenError::Gone { .. })), "{opened:?}");
+    Ok(())
+}
+
+pub fn only_ethernet_is_opened() -> Result<()> {
+    let [left, _right] = Segment::pair()?;
+    let interface = find(&left, "lo")?;
+    let opened = left
+        .ns()
+        .run(|| PacketSocket::open(&interface, ETHERTYPE))?;
+    ensure!(
+        matches!(opened, Err(OpenError::NotEthernet { .. })),
+        "{opened:?}"
+    );
+    Ok(())
+}
+
+pub fn a_missing_permission_is_explained() -> Result<()> {
+    let [left, _right] = Segment::pair()?;
+    let (name, value) = open_only("eth0");
+    // In a user namespace of its own a process has no power over this network.
+    let mut command = Command::new("unshare");
+    command
+        .arg("--user")
+        .arg(std::env::current_exe()?)
+        .env(name, value)
+        .stdout(Stdio::piped());
+    let output = left.ns().spawn(&mut command)?.wait_with_output()?;
+    let said = String::from_utf8(output.stdout).context("no text")?;
+    ensure!(!output.status.success(), "it could open the interface");
+    for word in ["eth0", "CAP_NET_RAW", "sudo", "setcap cap_net_raw+ep"] {
+        ensure!(said.contains(word), "no {word} in: {said}");
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! The `main` of a test program: deals tests out to worlds that stand side by side.
+
+mod costs;
+mod outpost;
+mod test;
+mod turns;
+mod worker;
+
+use std::cell::RefCell;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, Result};
+use libtest_mimic::{Arguments, Failed, Trial, run};
+
+use crate::world;
+use costs::Costs;
+use outpost::Outpost;
+pub use test::Test;
+pub(crate) use turns::Turn;
+
+/// Worlds for each processor: tests on a network wait most of the time.
+const WORLDS_PER_CPU: usize = 2;
+
+thread_local! {
+    /// The world that this thread hands its tests to.
+    static OUTPOST: RefCell<Option<Outpost>> = const { RefCell::new(None) };
+}
+
+/// Runs the tests in worlds of their own, several side by side. Takes the arguments of any Rust test
+/// program; `--test-threads` is how many worlds there are, two a processor if it is not given.
+///
+/// In each world one test follows another. Those that say [`Test::exclusive`] come last, each with
+/// nothing beside it. A failed test shows what its daemons said last and where its frames were
+/// saved. At the end the tests that took longest are named.
+#[must_use]
+pub fn main(mut tests: Vec<Test>) -> ExitCode {
+    if world::is_inside() {
+        return worker::work(&tests);
+    }
+    if outpost::is_one() {
+        return world::cross_over();
+    }
+    let mut arguments = Arguments::from_args();
+    if !arguments.list
+        && let Err(error) = Outpost::start()
+    {
+        eprintln!("error: {error:#}");
+        return ExitCode::FAILURE;
+    }
+    let worlds = *arguments.test_threads.get_or_insert_with(|| {
+        thread::available_parallelism().map_or(1, usize::from) * WORLDS_PER_CPU
+    });
+    tests.sort_by_key(Test::is_exclusive);
+    let costs = Arc::new(Costs::default());
+    let deal = |test: Test| {
+        let (costs, shows_all) = (Arc::clone(&costs), arguments.nocapture);
+        Trial::test(test.name(), move || {
+            let (cost, outcome) = hand_over(test, worlds, shows_all);
+            costs.add(test.name(), cost);
+            outcome
+        })
+    };
+    let trials = tests.into_iter().map(deal).collect();
+    let conclusion = run(&arguments, trials);
+    OUTPOST.take();
+    costs.print();
+    conclusion.exit_code()
+}
+
+/// Has a test run in this thread's world, when it is its turn; how long that took, and how it went.
+fn hand_over(
+    test: Test,
+    worlds: usize,
+    shows_all: bool,
+) -> (std::time::Duration, Result<(), Failed>) {
+    let turn = if test.is_exclusive() {
+        // Rings that stand ready for others would go on beside it.
+        OUTPOST.take();
+        Turn::alone()
+    } else {
+        Turn::beside_others(worlds)
+    };
+    let began = std::time::Instant::now();
+    let outcome = OUTPOST.with_borrow_mut(|outpost| -> Result<_> {
+        let ready = match outpost.take() {
+            Some(ready) => ready,
+            None => Outpost::start()?,
+        };
+        let (verdict, said) = outpost.insert(ready).run(test.name());
+        if verdict.is_err() {
+            // What a failed test has left behind is nobody's.
+            outpost.take();
+        }
+        Ok((verdict, said))
+    });
+    drop(turn);
+    let cost = began.elapsed();
+    let (verdict, said) = match outcome.context("there is no world for it") {
+        Ok(outcome) => outcome,
+        Err(error) => return (cost, Err(Failed::from(format!("{error:#}")))),
+    };
+    if shows_all && !said.is_empty() {
+        eprintln!("{}:\n{said}", test.name());
+    }
+    let failure = verdict.map_err(|text| Failed::from(format!("{text}\n{said}")));
+    (cost, failure)
+}

@@ -1,0 +1,63 @@
+//! One test, and what the runner has to know of it.
+
+use anyhow::Result;
+
+/// A test for [`main`](crate::main); the macro [`tests!`](crate::tests) makes these.
+#[derive(Debug, Clone, Copy)]
+pub struct Test {
+    path: &'static str,
+    run: fn() -> Result<()>,
+    exclusive: bool,
+}
+
+impl Test {
+    /// A test by its path, which begins with the name of the test program.
+    #[must_use]
+    pub const fn new(path: &'static str, run: fn() -> Result<()>) -> Self {
+        Self {
+            path,
+            run,
+            exclusive: false,
+        }
+    }
+
+    /// It judges an upper bound of time: nothing runs beside it.
+    #[must_use]
+    pub const fn exclusive(self) -> Self {
+        Self {
+            exclusive: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// Its path below the test program.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path
+            .split_once("::")
+            .map_or(self.path, |(_, name)| name)
+    }
+
+    pub(crate) fn run(&self) -> Result<()> {
+        (self.run)()
+    }
+}
+
+/// Lists test functions (`fn() -> anyhow::Result<()>`) for [`main`](crate::main) under the paths of
+/// the module that lists them. `exclusive` before a name keeps everything else from running beside
+/// it: for tests that judge an upper bound of time.
+#[macro_export]
+macro_rules! tests {
+    (@one exclusive $test:ident) => {
+        $crate::tests!(@one $test).exclusive()
+    };
+    (@one $test:ident) => {
+        $crate::Test::new(concat!(module_path!(), "::", stringify!($test)), $test)
+    };
+    ($($($word:ident)+),* $(,)?) => {
+        vec![$($crate::tests!(@one $($word)+)),*]
+    };
+}

@@ -1,0 +1,79 @@
+//! Inside a world: runs the tests that it is told to, one after the other.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write, stdin};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use anyhow::{Context, Error, Result};
+use nix::unistd::dup2_stdin;
+
+use super::Test;
+use crate::{exhibits, world};
+
+/// What the worker says first.
+pub(crate) const READY: &str = "ready";
+
+/// How a test went: why it failed.
+pub(crate) type Verdict = Result<(), String>;
+
+/// Works until the runner is gone.
+pub(crate) fn work(tests: &[Test]) -> ExitCode {
+    match serve(tests) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(tests: &[Test]) -> Result<()> {
+    world::settle_in()?;
+    let channel = take_channel()?;
+    let mut answers = channel.try_clone().context("cannot duplicate a socket")?;
+    writeln!(answers, "{READY}")?;
+    for name in BufReader::new(channel).lines() {
+        let name = name?;
+        let test = tests.iter().find(|test| test.name() == name);
+        let verdict = run(test.with_context(|| format!("there is no test {name}"))?);
+        writeln!(answers, "{}", serde_json::to_string(&verdict)?)?;
+    }
+    Ok(())
+}
+
+/// The runner is at the other end of what is this process's standard input. What tests start has no
+/// business there.
+fn take_channel() -> Result<UnixStream> {
+    let channel = stdin().as_fd().try_clone_to_owned();
+    let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
+    dup2_stdin(nothing).context("cannot close the standard input")?;
+    Ok(UnixStream::from(
+        channel.context("cannot duplicate the standard input")?,
+    ))
+}
+
+fn run(test: &Test) -> Verdict {
+    exhibits::clear();
+    let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
+    let verdict = match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(format!("{error:#}\n{}", places(&error))),
+        // The panic has printed what it was about.
+        Err(_) => Err("it panicked".to_owned()),
+    };
+    let verdict = verdict.map_err(|text| text + &exhibits::describe(test.name()));
+    exhibits::clear();
+    verdict
+}
+
+/// The lines of the test programs that an error came through.
+fn places(error: &Error) -> String {
+    let trace = error.backtrace().to_string();
+    let own = trace
+        .lines()
+        .filter(|line| line.contains("/tests/") && !line.contains("/segment/src/"));
+    own.fold(String::new(), |all, line| all + line + "\n")
+}
