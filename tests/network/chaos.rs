@@ -26,7 +26,7 @@ pub fn burn_if_asked() -> Option<ExitCode> {
 }
 
 pub fn tests() -> Vec<Test> {
-    tests![a_ring_that_is_broken_on_purpose_keeps_its_promises]
+    tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises]
 }
 
 fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Layout, Ring, Timing, binaries};
+use ring_segment::{Binaries, Layout, StandingRing, Timing, binaries};
 use ringd::fencing::FencingToken;
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ const STALE: i32 = 76;
 
 /// A ring of two, and a folder that both see.
 pub struct Machines {
-    ring: Ring,
+    ring: StandingRing,
     folder: TempDir,
     tools: PathBuf,
 }
@@ -30,14 +30,12 @@ impl Machines {
 
     /// With programs from another folder than those of PATH.
     pub fn with(tools: PathBuf) -> Result<Self> {
-        let segment = Layout::new(2).addresses().bridge()?;
         let timing = Timing::forbearing(Duration::from_millis(100));
-        for node in segment.nodes() {
+        let ring = StandingRing::on(Layout::new(2).addresses(), timing, BINARIES, &[])?;
+        for node in ring.segment.nodes() {
             // By which a machine talks to itself.
             node.ns().ip("link set lo up\n")?;
         }
-        let ring = Ring::start(segment, 2, timing, BINARIES)?;
-        ring.wait_until_formed()?;
         let folder = tempfile::tempdir()?;
         // A `ringctl` that knows its machine, which in reality has but one daemon.
         for (n, daemon) in ring.daemons.iter().enumerate() {

@@ -9,7 +9,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Daemon, Layout, Ring, Ringd, Segment, Test, Timing, binaries};
+use ring_segment::{
+    Binaries, Daemon, Layout, Ring, Ringd, Segment, StandingRing, Test, Timing, binaries,
+};
 
 use holder::Holder;
 pub use holder::work_if_asked;
@@ -37,7 +39,14 @@ fn timing() -> Timing {
     Timing::forbearing(HEARTBEAT)
 }
 
-/// A ring of daemons that were told how many they are to be.
+/// A ring of daemons that were told how many they are to be, for a test that harms none of them.
+fn standing(count: usize) -> Result<StandingRing> {
+    let layout = Layout::new(count).addresses();
+    let expect = [("--expect", count.to_string())];
+    StandingRing::on(layout, timing(), BINARIES, &expect)
+}
+
+/// The same for a test of its own.
 fn form<const N: usize>(segment: Segment) -> Result<Ring> {
     form_with(segment, N, |ringd| ringd.option("--expect", N.to_string()))
 }

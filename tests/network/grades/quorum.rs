@@ -11,12 +11,12 @@ use super::{Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, no_quorum
 
 pub fn tests() -> Vec<Test> {
     tests![
-        a_holder_that_is_cut_off_ends_before_the_majority_has_the_next,
-        a_holder_without_carrier_ends_before_the_majority_has_the_next,
-        two_halves_have_a_view_each_and_no_quorum,
+        exclusive a_holder_that_is_cut_off_ends_before_the_majority_has_the_next,
+        exclusive a_holder_without_carrier_ends_before_the_majority_has_the_next,
+        exclusive two_halves_have_a_view_each_and_no_quorum,
         three_of_five_are_a_quorum_and_two_are_none,
         a_member_that_stands_still_is_not_missed,
-        a_holder_whose_daemon_stands_still_ends_before_the_next_begins,
+        exclusive a_holder_whose_daemon_stands_still_ends_before_the_next_begins,
         a_member_that_was_started_again_does_not_help_two_holders,
     ]
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::locks::scene::Scene;
 use crate::locks::{
-    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, wait_for,
+    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, standing, wait_for,
     wait_until_held,
 };
 
@@ -48,7 +48,7 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
 
 /// The daemon of the holder is stopped: nobody renews the lease, and nobody says that it is over.
 fn a_stopped_daemon_ends_its_holders_work_before_another_begins() -> Result<()> {
-    let scene = Scene::of(3)?;
+    let scene = Scene::on_its_own_ring(3)?;
     let mut run = scene.work(&[], "sleep 1000 & echo ready; wait")?;
     let next = scene.next()?;
     scene.first().signal(Signal::SIGSTOP)?;
@@ -149,7 +149,7 @@ fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
 }
 
 fn the_token_can_be_sent_to_a_member() -> Result<()> {
-    let ring = form(4)?;
+    let ring = standing(4)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
@@ -200,7 +200,7 @@ fn busy_python(daemon: &Daemon) -> Result<Child> {
 }
 
 fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
-    let ring = form(2)?;
+    let ring = standing(2)?;
     let daemon = &ring.daemons[0];
     let output = python(manual_client()?, daemon)?.wait_with_output()?;
     ensure!(output.status.success(), "{output:?}");

@@ -1,6 +1,7 @@
 //! Work under the token on one node, and on another one somebody who wants it next.
 
 use std::fs::File;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,22 +13,25 @@ use tempfile::TempDir;
 
 use crate::locks::client::Client;
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form, ringctl};
+use crate::locks::{PATIENCE, connect, form, ringctl, standing};
 
 /// A ring with work in it.
 pub struct Scene {
-    pub ring: Ring,
+    pub ring: Box<dyn Deref<Target = Ring>>,
     folder: TempDir,
 }
 
 impl Scene {
-    /// On a ring of two.
+    /// On a ring of two that others use too: no daemon comes to harm.
     pub fn new() -> Result<Self> {
-        Self::of(2)
+        Self::on(Box::new(standing(2)?))
     }
 
-    pub fn of(count: usize) -> Result<Self> {
-        let ring = form(count)?;
+    pub fn on_its_own_ring(count: usize) -> Result<Self> {
+        Self::on(Box::new(Box::new(form(count)?)))
+    }
+
+    fn on(ring: Box<dyn Deref<Target = Ring>>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let scene = Self { ring, folder };
         File::create(scene.mark())?;

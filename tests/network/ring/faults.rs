@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(15);
 
 pub fn tests() -> Vec<Test> {
     tests![
-        a_killed_owner_is_replaced_in_time,
+        exclusive a_killed_owner_is_replaced_in_time,
         a_killed_owner_comes_back_as_a_member,
         a_killed_member_is_passed_over,
         a_stopped_owner_does_not_believe_that_it_still_owns,

@@ -29,7 +29,7 @@ pub fn tests() -> Vec<Test> {
         the_token_goes_round_fairly_among_three,
         the_token_goes_round_fairly_among_eight,
         the_token_goes_to_the_next_larger_mac,
-        a_fast_rotation_costs_one_frame_a_hop,
+        exclusive a_fast_rotation_costs_one_frame_a_hop,
         a_node_joins_in_mid_rotation,
         all_restart_at_once,
         a_leaving_owner_hands_over_without_a_gap,

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::exhibits;
@@ -21,6 +23,8 @@ use crate::node::Node;
 
 /// A look at a process's end or at its status costs little: often.
 const POLL: Duration = Duration::from_millis(5);
+/// How long a daemon may take to answer one look.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Where the programs under test are. The macro [`binaries!`](crate::binaries) knows.
 #[derive(Debug, Clone, Copy)]
@@ -117,8 +121,7 @@ impl Ringd {
             lines: Arc::default(),
             child: None,
         };
-        let name = format!("node {}", daemon.options.node.index());
-        exhibits::show_log(name, Arc::clone(&daemon.lines));
+        daemon.show_log();
         daemon.start()?;
         Ok(daemon)
     }
@@ -169,6 +172,17 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    fn show_log(&self) {
+        let name = format!("node {}", self.node().index());
+        exhibits::show_log(name, Arc::clone(&self.lines));
+    }
+
+    /// Lets its output begin here, for the report of another test.
+    pub(crate) fn begin_anew(&mut self) {
+        self.lines.clear();
+        self.show_log();
+    }
+
     /// The node that it runs on.
     #[must_use]
     pub fn node(&self) -> &Node {
@@ -355,7 +369,25 @@ impl Daemon {
         serde_json::from_slice(&output.stdout).context("ringctl's status is no JSON")
     }
 
-    /// Asks for its status until it is as `wanted`.
+    /// One request to its control socket (`docs/control.md`), and the answer of this kind.
+    ///
+    /// # Errors
+    /// If there is another one, or none.
+    pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
+        let mut stream = UnixStream::connect(self.control()).context("nobody listens")?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        writeln!(stream, "{request}").context("the request is not taken")?;
+        let mut line = String::new();
+        BufReader::new(stream)
+            .read_line(&mut line)
+            .context("no answer")?;
+        let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
+        let value = answer.get_mut(kind).map(Value::take);
+        value.with_context(|| format!("{answer} instead of {kind}"))
+    }
+
+    /// Asks for its status until it is as `wanted`. It is the one that `ringctl status --json` shows,
+    /// without the process that each look would cost.
     ///
     /// # Errors
     /// If it does not become so in time: shows the last status.
@@ -366,7 +398,7 @@ impl Daemon {
     ) -> Result<Value> {
         let deadline = Instant::now() + timeout;
         loop {
-            let status = self.status();
+            let status = self.ask(&json!({"request": "status"}), "status");
             match status {
                 Ok(status) if wanted(&status) => return Ok(status),
                 _ if Instant::now() < deadline => thread::sleep(POLL),

@@ -31,6 +31,11 @@ impl Lines {
         Ok(())
     }
 
+    /// Forgets what was said so far.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
     pub(crate) fn all(&self) -> Vec<String> {
         self.lock().clone()
     }

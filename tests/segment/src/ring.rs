@@ -1,5 +1,6 @@
 //! A segment with a daemon on every node.
 
+use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,15 @@ use crate::wire::{Digest, Member, Message, Seen, digest_of};
 
 const POLL: Duration = Duration::from_millis(10);
 
+/// What daemons are started with beyond the protocol's constants.
+struct Options(Box<dyn Fn(Ringd) -> Ringd + Send + Sync>);
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Options")
+    }
+}
+
 /// Daemons on a segment, and what a test asks of them.
 #[derive(Debug)]
 pub struct Ring {
@@ -26,7 +36,7 @@ pub struct Ring {
     pub segment: Segment,
     timing: Timing,
     binaries: Binaries,
-    options: fn(Ringd) -> Ringd,
+    options: Options,
 }
 
 impl Ring {
@@ -52,8 +62,9 @@ impl Ring {
         count: usize,
         timing: Timing,
         binaries: Binaries,
-        options: fn(Ringd) -> Ringd,
+        options: impl Fn(Ringd) -> Ringd + Send + Sync + 'static,
     ) -> Result<Self> {
+        let options = Options(Box::new(options));
         let daemons = Vec::new();
         let mut ring = Self {
             daemons,
@@ -75,8 +86,14 @@ impl Ring {
     pub fn join(&mut self) -> Result<()> {
         let node = self.segment.node(self.daemons.len());
         let ringd = node.ringd(self.binaries).timing(&self.timing);
-        self.daemons.push((self.options)(ringd).spawn()?);
+        self.daemons.push((self.options.0)(ringd).spawn()?);
         Ok(())
+    }
+
+    /// Lets the recording and the logs begin here.
+    pub(crate) fn begin_anew(&mut self) {
+        self.segment.begin_anew();
+        self.daemons.iter_mut().for_each(Daemon::begin_anew);
     }
 
     /// The daemons' MACs.

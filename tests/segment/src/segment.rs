@@ -31,7 +31,7 @@ enum Fabric {
 
 /// What a segment shall be like. Start with [`Layout::new`], end with [`Layout::bridge`] or
 /// [`Layout::switch`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Layout {
     macs: Vec<MacAddr>,
@@ -177,6 +177,12 @@ impl Segment {
             wait_for_state(node.ns(), "eth0", |link| link["operstate"] == "UP")?;
         }
         Ok(nodes)
+    }
+
+    /// Lets the recording begin here, for the report of another test.
+    pub(crate) fn begin_anew(&self) {
+        drop(self.capture.drain());
+        exhibits::show_capture(self.capture.film());
     }
 
     /// The nodes in order.

@@ -8,7 +8,7 @@ pub const SLACK: Duration = Duration::from_millis(1200);
 pub const FOR_GOOD: Duration = Duration::from_secs(3600);
 
 /// The constants of a ring under test.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// HEART_BEAT_PERIOD.
     pub heartbeat: Duration,

@@ -1,0 +1,169 @@
+//! Rings that stand ready: formed once, used by one test after another that harms nobody.
+
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::daemon::{Binaries, Daemon};
+use crate::ring::Ring;
+use crate::segment::Layout;
+use crate::timing::Timing;
+
+/// How many stand ready in a world: daemons at rest cost a little, too.
+const MOST: usize = 2;
+/// How long a ring may take to be as it was formed, once a test has left it.
+const RECOVERY: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(5);
+
+/// Those that nobody uses, the latest last.
+static READY: Mutex<Vec<Standing>> = Mutex::new(Vec::new());
+
+/// What makes two rings interchangeable.
+#[derive(Debug, Clone, PartialEq)]
+struct Kind {
+    layout: Layout,
+    timing: Timing,
+    options: Vec<(&'static str, String)>,
+}
+
+/// A formed ring and its processes then.
+#[derive(Debug)]
+struct Standing {
+    kind: Kind,
+    ring: Ring,
+    processes: Vec<Pid>,
+}
+
+/// A formed ring, to be looked at and to be asked, with a daemon on every node. Its recording and
+/// its logs begin with this test. A test that stops, kills or cuts off one of the daemons forms a
+/// [`Ring`] of its own.
+#[derive(Debug)]
+pub struct StandingRing(Option<Standing>);
+
+impl StandingRing {
+    /// One that an earlier test of this world has left in order, or a new one on a bridge.
+    ///
+    /// # Errors
+    /// If a new one cannot be started or does not form.
+    pub fn on(
+        layout: Layout,
+        timing: Timing,
+        binaries: Binaries,
+        options: &[(&'static str, String)],
+    ) -> Result<Self> {
+        let kind = Kind {
+            layout,
+            timing,
+            options: options.to_vec(),
+        };
+        let standing = match take(&kind) {
+            Some(ready) => ready,
+            None => Standing::form(kind, binaries)?,
+        };
+        Ok(Self(Some(standing)))
+    }
+}
+
+impl Deref for StandingRing {
+    type Target = Ring;
+
+    fn deref(&self) -> &Ring {
+        let standing = self.0.as_ref();
+        &standing
+            .expect("it is given back when this is dropped")
+            .ring
+    }
+}
+
+impl Drop for StandingRing {
+    fn drop(&mut self) {
+        let mut ready = ready();
+        ready.extend(self.0.take());
+        if ready.len() > MOST {
+            ready.remove(0);
+        }
+    }
+}
+
+impl Standing {
+    fn form(kind: Kind, binaries: Binaries) -> Result<Self> {
+        let segment = kind.layout.clone().bridge()?;
+        let count = segment.nodes().len();
+        let options = kind.options.clone();
+        let ring = Ring::start_with(segment, count, kind.timing, binaries, move |ringd| {
+            options
+                .iter()
+                .fold(ringd, |ringd, (name, value)| ringd.option(name, value))
+        })?;
+        ring.wait_until_formed()?;
+        let processes = ring.daemons.iter().map(Daemon::pid).collect();
+        Ok(Self {
+            kind,
+            ring,
+            processes,
+        })
+    }
+
+    /// Whether it is as it was formed, or soon is: clients that have just hung up may still be
+    /// counted.
+    fn is_in_order(&mut self) -> bool {
+        let deadline = Instant::now() + RECOVERY;
+        while self.look().is_err() {
+            // Data stay with the token: waiting does not help.
+            if Instant::now() >= deadline || self.has_data() {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
+        true
+    }
+
+    fn has_data(&self) -> bool {
+        let ask = |daemon: &Daemon| daemon.ask(&json!({"request": "data_get"}), "data");
+        let mut data = self.ring.daemons.iter().map(ask);
+        data.any(|data| data.is_ok_and(|data| data["hex"] != ""))
+    }
+
+    fn look(&mut self) -> Result<()> {
+        ensure!(!self.has_data());
+        let table = format!("{:016x}", self.ring.digest().hash);
+        for (daemon, process) in self.ring.daemons.iter_mut().zip(&self.processes) {
+            ensure!(daemon.is_running()? && daemon.pid() == *process);
+            let status = daemon.ask(&json!({"request": "status"}), "status")?;
+            ensure!(status["ring_hash"] == table);
+            let nobody = |list: &Value| list.as_array().is_some_and(Vec::is_empty);
+            let takes_part = |member: &Value| member["penalty"] == 0 && member["paused"] == false;
+            let members = status["members"].as_array();
+            ensure!(members.is_some_and(|members| members.iter().all(takes_part)));
+            ensure!(["OWNER", "WAITER"].contains(&status["state"].as_str().unwrap_or_default()));
+            ensure!(
+                nobody(&status["clients"]) && status["paused"] == false && status["link"] == "up"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// One of a kind that is in order; it is then as if it had just been formed. What is not in order is
+/// ended.
+fn take(kind: &Kind) -> Option<Standing> {
+    loop {
+        let at = ready()
+            .iter()
+            .rposition(|standing| standing.kind == *kind)?;
+        let mut standing = ready().remove(at);
+        if standing.is_in_order() {
+            standing.ring.begin_anew();
+            return Some(standing);
+        }
+    }
+}
+
+fn ready() -> MutexGuard<'static, Vec<Standing>> {
+    READY.lock().unwrap_or_else(PoisonError::into_inner)
+}
