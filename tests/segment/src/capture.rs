@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use nix::net::if_::if_nametoindex;
 
 use crate::clock;
+use crate::filter::Destinations;
 use crate::netns::NetNs;
 use crate::raw::{RawSocket, Received};
 use crate::wire::Seen;
@@ -141,7 +142,7 @@ impl Capture {
         let ports = Film::lock(&self.film.ports).clone();
         let interfaces = ports.into_iter().filter(|(_, node)| *node == port);
         let ignored: Vec<usize> = interfaces.map(|(interface, _)| interface).collect();
-        self.socket.accept(Some(self.ethertype), &ignored)
+        self.accept(Destinations::All, &ignored)
     }
 
     /// Records nothing more from anybody, and costs nothing more.
@@ -151,7 +152,28 @@ impl Capture {
     pub fn stop(&self) -> Result<()> {
         let ports = Film::lock(&self.film.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
-        self.socket.accept(Some(self.ethertype), &interfaces)
+        self.accept(Destinations::All, &interfaces)
+    }
+
+    /// Records nothing but what is for everybody: of a fast ring that is little.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn record_broadcasts(&self) -> Result<()> {
+        self.accept(Destinations::Broadcast, &[])
+    }
+
+    /// Records everything again.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn record_all(&self) -> Result<()> {
+        self.accept(Destinations::All, &[])
+    }
+
+    fn accept(&self, destinations: Destinations, ignored: &[usize]) -> Result<()> {
+        let ethertype = Some(self.ethertype);
+        self.socket.accept(ethertype, destinations, ignored)
     }
 
     /// The film, up to now.
@@ -194,10 +216,19 @@ impl Capture {
     /// As [`Capture::frames`].
     #[must_use]
     pub fn frames_from(&self, mark: usize) -> Vec<Seen> {
+        self.look(|frames| frames[mark..].to_vec())
+    }
+
+    /// Looks at everything so far where it lies. Long recordings of fast rings are too much to copy
+    /// again and again.
+    ///
+    /// # Panics
+    /// As [`Capture::frames`].
+    pub fn look<T>(&self, at: impl FnOnce(&[Seen]) -> T) -> T {
         let frames = self.develop();
         let lost = self.lost();
         assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
-        frames[mark..].to_vec()
+        at(&frames)
     }
 
     /// Waits for the first frame since a mark that is as `wanted`.

@@ -2,6 +2,8 @@
 
 use socket2::SockFilter;
 
+/// `sll_pkttype` of a frame to everybody.
+const BROADCAST: u32 = 1;
 /// `sll_pkttype` of a frame that this machine itself sends.
 const OUTGOING: u32 = 4;
 /// Where a filter finds what is not in the frame (`SKF_AD_OFF` and the offsets from there).
@@ -15,11 +17,26 @@ const LOAD_HALF: u16 = 0x28;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 
-/// Passes frames of one EtherType, or of all, that come in from any interface but these.
-pub(crate) fn incoming(ethertype: Option<u16>, ignored: &[usize]) -> Vec<SockFilter> {
+/// Which destinations are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destinations {
+    All,
+    Broadcast,
+}
+
+/// Passes frames of one EtherType, or of all, to these destinations, that come in from any interface
+/// but these.
+pub(crate) fn incoming(
+    ethertype: Option<u16>,
+    destinations: Destinations,
+    ignored: &[usize],
+) -> Vec<SockFilter> {
     let refuse = || SockFilter::new(RETURN, 0, 0, 0);
     let mut program = vec![SockFilter::new(LOAD_WORD, 0, 0, PACKET_TYPE)];
     program.extend([SockFilter::new(JUMP_IF_EQUAL, 0, 1, OUTGOING), refuse()]);
+    if destinations == Destinations::Broadcast {
+        program.extend([SockFilter::new(JUMP_IF_EQUAL, 1, 0, BROADCAST), refuse()]);
+    }
     if let Some(ethertype) = ethertype {
         program.push(SockFilter::new(LOAD_HALF, 0, 0, ETHERTYPE_OFFSET));
         program.extend([

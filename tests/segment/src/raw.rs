@@ -18,7 +18,7 @@ use pnet::datalink::{self, ChannelType, NetworkInterface};
 use socket2::SockRef;
 
 use crate::clock;
-use crate::filter;
+use crate::filter::{self, Destinations};
 
 /// Room for a storm between two turns of a reading thread.
 const RECEIVE_BUFFER: usize = 32 << 20;
@@ -58,14 +58,19 @@ impl RawSocket {
             setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER).context("cannot size the buffer")?;
         }
         let this = Self { fd };
-        this.accept(ethertype, &[])?;
+        this.accept(ethertype, Destinations::All, &[])?;
         Ok(this)
     }
 
-    /// Narrows what the socket receives from now on: nothing from the `ignored` interfaces.
-    pub(crate) fn accept(&self, ethertype: Option<u16>, ignored: &[usize]) -> Result<()> {
+    /// Says what the socket receives from now on: nothing from the `ignored` interfaces.
+    pub(crate) fn accept(
+        &self,
+        ethertype: Option<u16>,
+        destinations: Destinations,
+        ignored: &[usize],
+    ) -> Result<()> {
         SockRef::from(&self.fd)
-            .attach_filter(&filter::incoming(ethertype, ignored))
+            .attach_filter(&filter::incoming(ethertype, destinations, ignored))
             .context("cannot attach a packet filter")
     }
 

@@ -34,6 +34,8 @@ pub struct Ring {
     pub daemons: Vec<Daemon>,
     /// What they run on. Dropped last.
     pub segment: Segment,
+    /// What was recorded before the recording was begun anew.
+    earlier: Vec<Seen>,
     timing: Timing,
     binaries: Binaries,
     options: Options,
@@ -69,6 +71,7 @@ impl Ring {
         let mut ring = Self {
             daemons,
             segment,
+            earlier: Vec::new(),
             timing,
             binaries,
             options,
@@ -92,7 +95,7 @@ impl Ring {
 
     /// Lets the recording and the logs begin here.
     pub(crate) fn begin_anew(&mut self) {
-        self.segment.begin_anew();
+        self.earlier.append(&mut self.segment.begin_anew());
         self.daemons.iter_mut().for_each(Daemon::begin_anew);
     }
 
@@ -121,9 +124,11 @@ impl Ring {
     /// The frames of the daemons since a time.
     #[must_use]
     pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
-        let mut frames = self.segment.capture().frames();
-        frames.retain(|seen| seen.at >= from);
-        frames
+        let since = |frames: &[Seen]| {
+            let recent = frames.iter().filter(|seen| seen.at >= from);
+            recent.cloned().collect()
+        };
+        self.segment.capture().look(since)
     }
 
     /// Waits until there was one owner for a WAITER_TIMEOUT, as section 5, rule 2 promises it for
@@ -134,11 +139,14 @@ impl Ring {
     pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
         let deadline = since + self.timing.one_owner_bound() + window + SLACK;
+        // To look through all frames costs the ring time of its own.
+        thread::sleep((since + window).saturating_sub(clock::now()));
         loop {
-            let (now, frames) = (clock::now(), self.segment.capture().frames());
+            let now = clock::now();
             let from = now.saturating_sub(window).max(since);
-            let verdict = invariants::check_one_owner(&frames, from);
-            if verdict.is_ok() && now >= since + window {
+            let capture = self.segment.capture();
+            let verdict = capture.look(|frames| invariants::check_one_owner(frames, from));
+            if verdict.is_ok() {
                 return Ok(from);
             }
             if now >= deadline {
@@ -161,8 +169,9 @@ impl Ring {
             let verdict = if rests {
                 self.statuses().map(|_| ())
             } else {
-                let frames = self.segment.capture().frames();
-                invariants::check_equal_digests(&frames, &self.macs(), self.digest())
+                let (macs, digest) = (self.macs(), self.digest());
+                let capture = self.segment.capture();
+                capture.look(|frames| invariants::check_equal_digests(frames, &macs, digest))
             };
             if verdict.is_ok() || Instant::now() >= deadline {
                 return verdict;
@@ -203,12 +212,14 @@ impl Ring {
             .try_for_each(|daemon| daemon.signal(signal))
     }
 
-    /// Checks what must hold at all times, over all frames so far.
+    /// Checks what must hold at all times, over all frames so far: those from before the recording
+    /// was begun anew, too.
     ///
     /// # Errors
     /// Shows the first violation.
     pub fn check(&self) -> Result<()> {
-        invariants::check_all(&self.segment.capture().frames())
+        let recorded = |frames: &[Seen]| invariants::check_all(&[&self.earlier, frames].concat());
+        self.segment.capture().look(recorded)
     }
 
     /// Checks that all daemons tell `ringctl` the same table, and gives their statuses.

@@ -13,7 +13,7 @@ use crate::exhibits;
 use crate::netns::NetNs;
 use crate::node::Node;
 use crate::switch::Switch;
-use crate::wire::ETHERTYPE;
+use crate::wire::{ETHERTYPE, Seen};
 
 /// How long a new link may take to carry frames.
 const LINK_PATIENCE: Duration = Duration::from_secs(10);
@@ -179,10 +179,10 @@ impl Segment {
         Ok(nodes)
     }
 
-    /// Lets the recording begin here, for the report of another test.
-    pub(crate) fn begin_anew(&self) {
-        drop(self.capture.drain());
+    /// Lets the recording begin here, for the report of another test, and gives what it was.
+    pub(crate) fn begin_anew(&self) -> Vec<Seen> {
         exhibits::show_capture(self.capture.film());
+        self.capture.drain()
     }
 
     /// The nodes in order.
