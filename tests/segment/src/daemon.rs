@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use crate::exhibits;
 use crate::lines::Lines;
 use crate::node::Node;
+use crate::stalls;
 
 /// A look at a process's end or at its status costs little: often.
 const POLL: Duration = Duration::from_millis(5);
@@ -226,6 +227,7 @@ impl Daemon {
         if let Some(stream) = child.stderr.take() {
             self.lines.follow(stream)?;
         }
+        stalls::enrol(&child)?;
         self.child = Some(child);
         Ok(())
     }
@@ -247,6 +249,12 @@ impl Daemon {
     /// # Panics
     /// If it has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
+        if matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
+            stalls::leave_alone(
+                self.pid().as_raw().unsigned_abs(),
+                signal == Signal::SIGSTOP,
+            );
+        }
         kill(self.pid(), signal).with_context(|| format!("cannot send {signal} to the daemon"))?;
         if signal == Signal::SIGSTOP {
             // The signal is only on its way: a daemon that is just running still takes a frame.
@@ -265,6 +273,7 @@ impl Daemon {
     /// If the kernel refuses.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
+            stalls::dismiss(child.id());
             child.kill().context("cannot kill the daemon")?;
             child.wait().context("cannot wait for the daemon")?;
         }
@@ -283,6 +292,7 @@ impl Daemon {
         let deadline = Instant::now() + timeout;
         loop {
             if let Some(status) = child.try_wait().context("cannot look after the daemon")? {
+                stalls::dismiss(child.id());
                 self.child = None;
                 return Ok(status);
             }

@@ -63,6 +63,7 @@ mod raw;
 mod ring;
 mod runner;
 mod segment;
+mod stalls;
 mod stand;
 mod standing;
 mod switch;

@@ -14,6 +14,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Failed, Trial, run};
 
+use crate::stalls::Plan;
 use crate::world;
 use costs::Costs;
 use outpost::Outpost;
@@ -43,11 +44,14 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         return world::cross_over();
     }
     let mut arguments = Arguments::from_args();
-    if !arguments.list
-        && let Err(error) = Outpost::start()
-    {
-        eprintln!("error: {error:#}");
-        return ExitCode::FAILURE;
+    if !arguments.list {
+        match prepare(tests) {
+            Ok(ready) => tests = ready,
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                return ExitCode::FAILURE;
+            }
+        }
     }
     let worlds = *arguments.test_threads.get_or_insert_with(|| {
         thread::available_parallelism().map_or(1, usize::from) * WORLDS_PER_CPU
@@ -67,6 +71,21 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     OUTPOST.take();
     costs.print();
     conclusion.exit_code()
+}
+
+/// Makes sure that there can be worlds, and leaves away what is not to run.
+fn prepare(mut tests: Vec<Test>) -> Result<Vec<Test>> {
+    Outpost::start()?;
+    let Some(plan) = Plan::from_environment()? else {
+        return Ok(tests);
+    };
+    // A stall is what spoils their measurements.
+    tests.retain(|test| !test.is_exclusive());
+    println!(
+        "daemons stand still now and then, by the seed {}",
+        plan.seed
+    );
+    Ok(plan.draw(tests))
 }
 
 /// Has a test run in this thread's world, when it is its turn; how long that took, and how it went.

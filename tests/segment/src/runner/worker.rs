@@ -11,6 +11,7 @@ use anyhow::{Context, Error, Result};
 use nix::unistd::dup2_stdin;
 
 use super::Test;
+use crate::stalls::{Plan, Stalls};
 use crate::{exhibits, world};
 
 /// What the worker says first.
@@ -32,13 +33,15 @@ pub(crate) fn work(tests: &[Test]) -> ExitCode {
 
 fn serve(tests: &[Test]) -> Result<()> {
     world::settle_in()?;
+    let plan = Plan::from_environment()?;
     let channel = take_channel()?;
     let mut answers = channel.try_clone().context("cannot duplicate a socket")?;
     writeln!(answers, "{READY}")?;
     for name in BufReader::new(channel).lines() {
         let name = name?;
         let test = tests.iter().find(|test| test.name() == name);
-        let verdict = run(test.with_context(|| format!("there is no test {name}"))?);
+        let test = test.with_context(|| format!("there is no test {name}"))?;
+        let verdict = run(test, plan);
         writeln!(answers, "{}", serde_json::to_string(&verdict)?)?;
     }
     Ok(())
@@ -55,9 +58,11 @@ fn take_channel() -> Result<UnixStream> {
     ))
 }
 
-fn run(test: &Test) -> Verdict {
+fn run(test: &Test, plan: Option<Plan>) -> Verdict {
     exhibits::clear();
+    let stalls = plan.map(|plan| Stalls::begin(plan, test.name()));
     let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
+    drop(stalls);
     let verdict = match outcome {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("{error:#}\n{}", places(&error))),

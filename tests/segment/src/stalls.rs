@@ -1,0 +1,168 @@
+//! Daemons that stand still for a moment, as on a machine that is short of something: a test that
+//! fails for it would fail on a busy machine.
+//!
+//! With `RING_SEGMENT_STALLS=SEED` in the environment a test program runs all its tests that are not
+//! exclusive so, with `RING_SEGMENT_STALLS=SEED:COUNT` as many of them as that, drawn by the seed.
+
+use std::env;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use fastrand::Rng;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::clock;
+
+const VARIABLE: &str = "RING_SEGMENT_STALLS";
+/// How long a daemon stands still, in milliseconds.
+const STALL: std::ops::RangeInclusive<u64> = 20..=500;
+/// How long all of them run between two stalls, in milliseconds.
+const PAUSE: std::ops::RangeInclusive<u64> = 100..=1500;
+
+/// Which tests meet stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub seed: u64,
+    /// How many tests; `None`: all.
+    pub count: Option<usize>,
+}
+
+impl Plan {
+    /// What the environment asks for.
+    ///
+    /// # Errors
+    /// If that cannot be read.
+    pub(crate) fn from_environment() -> Result<Option<Self>> {
+        let Ok(text) = env::var(VARIABLE) else {
+            return Ok(None);
+        };
+        let (seed, count) = match text.split_once(':') {
+            Some((seed, count)) => (seed, Some(count)),
+            None => (text.as_str(), None),
+        };
+        let read = || -> Result<Self> {
+            let count = count.map(str::parse).transpose()?;
+            let seed = seed.parse()?;
+            Ok(Self { seed, count })
+        };
+        let plan = read().with_context(|| format!("{VARIABLE} is to be SEED or SEED:COUNT"));
+        plan.map(Some)
+    }
+
+    /// Keeps as many of a list as meet stalls, in their order.
+    pub(crate) fn draw<T>(&self, mut all: Vec<T>) -> Vec<T> {
+        let mut dice = Rng::with_seed(self.seed);
+        while self.count.is_some_and(|count| all.len() > count) {
+            all.remove(dice.usize(..all.len()));
+        }
+        all
+    }
+}
+
+/// A daemon that may be made to stand still.
+#[derive(Debug)]
+struct Candidate {
+    id: u32,
+    process: OwnedFd,
+    /// Its test has stopped it, and will continue it.
+    is_stopped: bool,
+}
+
+static CANDIDATES: Mutex<Vec<Candidate>> = Mutex::new(Vec::new());
+
+fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
+    CANDIDATES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A daemon was started.
+pub(crate) fn enrol(child: &Child) -> Result<()> {
+    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
+    candidates().push(Candidate {
+        id: child.id(),
+        process: process.context("cannot open a process")?,
+        is_stopped: false,
+    });
+    Ok(())
+}
+
+/// A daemon has ended, or is about to.
+pub(crate) fn dismiss(id: u32) {
+    candidates().retain(|candidate| candidate.id != id);
+}
+
+/// Its test stops a daemon or continues it: that is not interfered with.
+pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
+    for candidate in candidates().iter_mut() {
+        if candidate.id == id {
+            candidate.is_stopped = is_stopped;
+        }
+    }
+}
+
+/// Stalls one daemon after another while it lives.
+#[derive(Debug)]
+pub(crate) struct Stalls {
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Stalls {
+    /// Those that a test meets: the same for the same seed and test, but for what else happens.
+    pub(crate) fn begin(plan: Plan, test: &str) -> Self {
+        let dice = Rng::with_seed(xxh3_64_with_seed(test.as_bytes(), plan.seed));
+        let (over, until) = channel();
+        let stall = move || {
+            let mut dice = dice;
+            loop {
+                let pause = Duration::from_millis(dice.u64(PAUSE));
+                if until.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                let length = Duration::from_millis(dice.u64(STALL));
+                let place = dice.usize(..);
+                let Some(id) = stop_one(place) else { continue };
+                eprintln!(
+                    "{:?}: process {id} stands still for {length:?}",
+                    clock::now()
+                );
+                let is_over = until.recv_timeout(length) != Err(RecvTimeoutError::Timeout);
+                go_on(id);
+                if is_over {
+                    return;
+                }
+            }
+        };
+        Self {
+            thread: Some((over, thread::spawn(stall))),
+        }
+    }
+}
+
+impl Drop for Stalls {
+    fn drop(&mut self) {
+        if let Some((over, thread)) = self.thread.take() {
+            drop(over);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn stop_one(place: usize) -> Option<u32> {
+    let all = candidates();
+    let free: Vec<&Candidate> = all.iter().filter(|it| !it.is_stopped).collect();
+    let chosen = *free.get(place.checked_rem(free.len())?)?;
+    pidfd_send_signal(&chosen.process, Signal::STOP).ok()?;
+    Some(chosen.id)
+}
+
+fn go_on(id: u32) {
+    let all = candidates();
+    let chosen = all.iter().find(|it| it.id == id && !it.is_stopped);
+    // One that has ended needs no more.
+    let _ = chosen.map(|it| pidfd_send_signal(&it.process, Signal::CONT));
+}
