@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,6 +18,7 @@ use crate::node::{Input, Snapshot};
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{Flying, Ring};
+use crate::turns::Turns;
 use crate::words;
 
 /// All runs of a scenario.
@@ -29,7 +29,7 @@ pub struct Exploration<M> {
     partitions: Vec<Sides>,
     recoveries: AtomicU64,
     slowest: AtomicU64,
-    machine: PhantomData<fn() -> M>,
+    turns: Turns<M>,
 }
 
 impl<M: Snapshot> Exploration<M> {
@@ -43,7 +43,7 @@ impl<M: Snapshot> Exploration<M> {
             partitions,
             recoveries: AtomicU64::new(0),
             slowest: AtomicU64::new(0),
-            machine: PhantomData,
+            turns: Turns::default(),
         };
         exploration.base = exploration.first().progress();
         exploration
@@ -82,11 +82,14 @@ impl<M: Snapshot> Exploration<M> {
         let Flying { to, bytes, .. } = ring.frames.remove(frame);
         let age = if waited { stall } else { Duration::ZERO };
         let time = ring.present(to) + stall;
-        self.tell(ring, to, &Input::Frame(&bytes, age), time, refused);
+        self.tell(ring, to, &Input::Frame(bytes, age), time, refused);
     }
 
-    fn tell(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>, time: Instant, refused: bool) {
-        let said = ring.give(&self.scenario, at, input, time, refused);
+    fn tell(&self, ring: &mut Ring<M>, at: usize, input: &Input, time: Instant, refused: bool) {
+        let node = &ring.nodes[at];
+        let how = (time, refused);
+        let outcome = self.turns.outcome(&self.scenario, at, node, input, how);
+        let said = ring.take(&self.scenario, at, &outcome);
         ring.frames.extend(said);
     }
 
@@ -223,7 +226,7 @@ impl<M: Snapshot> Exploration<M> {
         ring.frames.sort_unstable();
     }
 
-    fn outside(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>) {
+    fn outside(&self, ring: &mut Ring<M>, at: usize, input: &Input) {
         let time = ring.present(at);
         self.tell(ring, at, input, time, false);
     }

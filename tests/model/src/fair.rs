@@ -11,6 +11,7 @@ use crate::breach::Breach;
 use crate::node::{Input, Snapshot};
 use crate::scenario::Scenario;
 use crate::state::{Flying, Ring};
+use crate::turns::Outcome;
 
 /// More events at one time than any ring of this size has use for.
 const MAX_AT_ONCE: usize = 1_000;
@@ -107,7 +108,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         loop {
             while let Some(Flying { to, bytes, .. }) = self.queue.pop_front() {
                 if self.ring.nodes[to].hears() {
-                    self.give(to, &Input::Frame(&bytes, Duration::ZERO))?;
+                    self.give(to, &Input::Frame(bytes, Duration::ZERO))?;
                 }
             }
             let mut nodes = self.ring.nodes.iter();
@@ -118,13 +119,15 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         }
     }
 
-    fn give(&mut self, at: usize, input: &Input<'_>) -> Result<(), Breach> {
+    fn give(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
         self.at_once += 1;
         if self.at_once > MAX_AT_ONCE {
             return Err(Breach::Busy);
         }
         let time = self.began[at] + self.elapsed;
-        let said = self.ring.give(self.scenario, at, input, time, false);
+        let node = &self.ring.nodes[at];
+        let outcome = Outcome::of(self.scenario, at, node, input, (time, false));
+        let said = self.ring.take(self.scenario, at, &outcome);
         self.queue.extend(said);
         self.ring.breach.take().map_or(Ok(()), Err)
     }

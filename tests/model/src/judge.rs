@@ -21,7 +21,7 @@ pub struct Step<'a, M> {
     /// What it was before.
     pub before: &'a Node<M>,
     /// What it was told.
-    pub input: &'a Input<'a>,
+    pub input: &'a Input,
     /// Whether its link took nothing.
     pub refused: bool,
     /// What followed.
@@ -54,7 +54,8 @@ impl<M: Snapshot> Step<'_, M> {
     }
 
     /// The tenure that this step has begun.
-    fn begun(&self) -> Option<Token> {
+    #[must_use]
+    pub fn begun(&self) -> Option<Token> {
         self.held().filter(|_| self.held() != self.held_before())
     }
 

@@ -26,6 +26,7 @@ mod scenario;
 mod scenarios;
 mod sides;
 mod state;
+mod turns;
 mod words;
 
 pub use action::Action;

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Token};
+use ring_codec::lab2::Token;
 use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
-use crate::judge::{self, Step};
-use crate::node::{EPOCH, Input, Node, Snapshot, Turn};
+use crate::judge;
+use crate::node::{EPOCH, Node, Snapshot};
 use crate::scenario::{Faults, Scenario, Timing};
 use crate::sides::{self, Sides};
+use crate::turns::Outcome;
 use crate::words;
 
 /// A frame under way.
@@ -79,41 +80,29 @@ impl<M: Snapshot> Ring<M> {
         }
     }
 
-    /// Gives a node an input and judges what follows; returns what it has said, to whom it goes.
-    pub fn give(
-        &mut self,
-        scenario: &Scenario,
-        at: usize,
-        input: &Input<'_>,
-        time: Instant,
-        refused: bool,
-    ) -> Vec<Flying> {
-        let before = Arc::clone(&self.nodes[at]);
-        let turn = before.turn(scenario, at, input, time, refused);
-        let step = Step {
-            at,
-            before: &before,
-            input,
-            refused,
-            turn: &turn,
-        };
-        let breach = step.breach(scenario);
-        let Turn { node, said } = turn;
-        let begun = node.machine.held();
-        let begun = begun.filter(|_| begun != before.machine.held());
+    /// Lets a node have taken its turn and judges it among the others; returns what it has said, to
+    /// whom it goes.
+    pub fn take(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome<M>) -> Vec<Flying> {
+        let Outcome {
+            node,
+            said,
+            begun,
+            breach,
+        } = outcome;
         let sent = match self.timing {
             Timing::Free => EPOCH, // no matter: a frame takes as long as it likes
             Timing::Bounded { .. } => node.clock,
         };
-        self.nodes[at] = Arc::new(node);
+        self.nodes[at] = Arc::clone(node);
         let again = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
+            .clone()
             .or_else(|| judge::between(scenario, &self.nodes, at))
             .or_else(|| judge::quorums(self))
             .or(again);
         let mut flying = Vec::new();
-        for (bytes, _) in said {
-            self.address(at, bytes, sent, &mut flying);
+        for (destination, bytes) in said {
+            self.address(at, (*destination, bytes), sent, &mut flying);
         }
         flying
     }
@@ -138,16 +127,18 @@ impl<M: Snapshot> Ring<M> {
     }
 
     /// Puts a frame on its way to every node that hears it now.
-    fn address(&self, from: usize, bytes: Vec<u8>, sent: Instant, flying: &mut Vec<Flying>) {
-        let Ok(Frame { destination, .. }) = Frame::decode(&bytes) else {
-            return;
-        };
-        let bytes: Arc<[u8]> = bytes.into();
+    fn address(
+        &self,
+        from: usize,
+        (destination, bytes): (MacAddr, &Arc<[u8]>),
+        sent: Instant,
+        flying: &mut Vec<Flying>,
+    ) {
         for (to, node) in self.nodes.iter().enumerate() {
             let meant = destination == MacAddr::BROADCAST || destination == words::mac(to);
             let reached = self.sides[to] == self.sides[from];
             if to != from && meant && reached && node.hears() {
-                let bytes = Arc::clone(&bytes);
+                let bytes = Arc::clone(bytes);
                 flying.push(Flying { to, bytes, sent });
             }
         }
@@ -180,7 +171,7 @@ impl<M: Snapshot> Ring<M> {
 impl<M: Snapshot> Hash for Ring<M> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         for node in &self.nodes {
-            node.key().hash(state);
+            node.digest().hash(state);
         }
         for frame in &self.frames {
             (frame.to, &frame.bytes).hash(state);
@@ -192,9 +183,8 @@ impl<M: Snapshot> Hash for Ring<M> {
 
 impl<M: Snapshot> PartialEq for Ring<M> {
     fn eq(&self, other: &Self) -> bool {
-        let keys = |ring: &Self| -> Vec<Vec<u8>> {
-            ring.nodes.iter().map(|node| node.key().to_vec()).collect()
-        };
+        let keys =
+            |ring: &Self| -> Vec<Vec<u8>> { ring.nodes.iter().map(|node| node.key()).collect() };
         let frames = |ring: &Self| -> Vec<(usize, Arc<[u8]>)> {
             let frames = ring.frames.iter();
             frames
