@@ -8,7 +8,8 @@ use ringd::proto::lab2::{Command, State};
 use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
-use crate::node::{Input, Snapshot};
+use crate::machine::AnyMachine;
+use crate::node::Input;
 use crate::scenario::Scenario;
 use crate::state::{Flying, Ring};
 use crate::turns::Outcome;
@@ -17,9 +18,9 @@ use crate::turns::Outcome;
 const MAX_AT_ONCE: usize = 1_000;
 
 /// A run in which nothing goes wrong any more.
-pub struct Fair<'a, M> {
+pub struct Fair<'a> {
     scenario: &'a Scenario,
-    ring: Ring<M>,
+    ring: Ring,
     queue: VecDeque<Flying>,
     /// Every node's clock at the beginning: they need not agree.
     began: Vec<Instant>,
@@ -31,10 +32,10 @@ pub struct Fair<'a, M> {
     at_once: usize,
 }
 
-impl<'a, M: Snapshot> Fair<'a, M> {
+impl<'a> Fair<'a> {
     /// From a state in which much may be under way.
     #[must_use]
-    pub fn from(scenario: &'a Scenario, ring: &Ring<M>) -> Self {
+    pub fn from(scenario: &'a Scenario, ring: &Ring) -> Self {
         let mut ring = ring.clone();
         let queue = std::mem::take(&mut ring.frames).into();
         let began = ring.nodes.iter().map(|node| node.clock).collect();
@@ -54,7 +55,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
     ///
     /// # Errors
     /// The first rule that was broken.
-    pub fn form(mut self) -> Result<Ring<M>, Breach> {
+    pub fn form(mut self) -> Result<Ring, Breach> {
         for at in 0..self.ring.nodes.len() {
             self.give(at, &Input::Link(true))?;
         }
@@ -165,7 +166,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
 
     fn all_served(&self) -> Result<(), Breach> {
         let starves = |node: &_| -> bool {
-            let node: &crate::node::Node<M> = node;
+            let node: &crate::node::Node = node;
             node.hears() && node.wants
         };
         let node = self.ring.nodes.iter().position(|node| starves(node));
@@ -178,9 +179,10 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         let Some((first, reference)) = hearing.next() else {
             return Ok(());
         };
-        let table = |machine: &M| (machine.digest(), machine.members_in_order().is_some());
-        let other =
-            hearing.find(|(_, node)| table(&node.machine) != (reference.machine.digest(), true));
+        let table =
+            |machine: &dyn AnyMachine| (machine.digest(), machine.members_in_order().is_some());
+        let other = hearing
+            .find(|(_, node)| table(node.machine.as_ref()) != (reference.machine.digest(), true));
         other.map_or(Ok(()), |(other, _)| {
             let nodes = [first, other];
             Err(Breach::TablesDiffer { nodes })

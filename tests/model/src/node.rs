@@ -6,35 +6,23 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
-use ringd::proto::lab2::{Command, Durable, Lab2};
+use ringd::proto::lab2::{Command, Durable};
 use ringd::proto::time::{Instant, Now};
 use ringd::proto::{LinkState, Sent, Transmit};
-use ringd::sim::Subject;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::machine::{AnyMachine, Start};
 use crate::scenario::Scenario;
 use crate::words;
-
-/// A machine that can be explored.
-pub trait Snapshot: Subject + Clone + Send + Sync + 'static {
-    /// What its future depends on: equal bytes, equal future.
-    fn snapshot(&self) -> Vec<u8>;
-}
-
-impl Snapshot for Lab2 {
-    fn snapshot(&self) -> Vec<u8> {
-        self.snapshot()
-    }
-}
 
 /// When every clock begins: late enough that no rule looks back beyond the beginning of time.
 pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
 
 /// A machine, its clock and what it has stored.
 #[derive(Clone)]
-pub struct Node<M> {
+pub struct Node {
     /// The machine; one that has just been made while the node does not run.
-    pub machine: M,
+    pub machine: Box<dyn AnyMachine>,
     /// What was stored last.
     pub durable: Durable,
     /// This node's own time.
@@ -80,23 +68,23 @@ pub enum Input {
 }
 
 /// A node after an input, and what it has said.
-pub struct Turn<M> {
+pub struct Turn {
     /// The node.
-    pub node: Node<M>,
+    pub node: Node,
     /// The frames that have left, in order, each with what was stored by then.
     pub said: Vec<(Vec<u8>, Durable)>,
 }
 
-impl<M: Snapshot> Node<M> {
+impl Node {
     /// A node that does not run and has stored nothing.
     #[must_use]
-    pub fn new(scenario: &Scenario) -> Self {
+    pub fn new(scenario: &Scenario, start: Start) -> Self {
         let durable = Durable {
             my_token_number: 0,
             known: None,
         };
         Self {
-            machine: M::start(scenario.constants.clone(), durable),
+            machine: start(scenario.constants.clone(), durable),
             durable,
             clock: EPOCH,
             running: false,
@@ -114,7 +102,9 @@ impl<M: Snapshot> Node<M> {
     #[must_use]
     pub fn crashed(&self, scenario: &Scenario) -> Self {
         Self {
-            machine: M::start(scenario.constants.clone(), self.durable),
+            machine: self
+                .machine
+                .start_anew(scenario.constants.clone(), self.durable),
             running: false,
             connected: false,
             wants: false,
@@ -144,7 +134,7 @@ impl<M: Snapshot> Node<M> {
         input: &Input,
         time: Instant,
         refuse: bool,
-    ) -> Turn<M> {
+    ) -> Turn {
         let mut node = self.clone();
         node.clock = node.clock.max(time);
         let now = Now {
@@ -227,8 +217,7 @@ impl<M: Snapshot> Node<M> {
     }
 
     /// What tells this node from another, whatever time it is.
-    #[must_use]
-    pub fn key(&self) -> Vec<u8> {
+    fn key(&self) -> Vec<u8> {
         let mut key = Key(self.machine.snapshot());
         let Durable {
             my_token_number,

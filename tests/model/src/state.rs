@@ -11,7 +11,8 @@ use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::judge;
-use crate::node::{EPOCH, Node, Snapshot};
+use crate::machine::Start;
+use crate::node::{EPOCH, Node};
 use crate::scenario::{Faults, Scenario, Timing};
 use crate::sides::{self, Sides};
 use crate::turns::Outcome;
@@ -30,9 +31,9 @@ pub struct Flying {
 
 /// A state of the ring.
 #[derive(Clone)]
-pub struct Ring<M> {
+pub struct Ring {
     /// The nodes.
-    pub nodes: Vec<Arc<Node<M>>>,
+    pub nodes: Vec<Arc<Node>>,
     /// What is under way, in no order but that of sorting.
     pub frames: Vec<Flying>,
     /// The side of the segment that each node is on. What has left reaches its end all the same.
@@ -47,11 +48,11 @@ pub struct Ring<M> {
     pub timing: Timing,
 }
 
-impl<M: Snapshot> Ring<M> {
+impl Ring {
     /// A ring of which no node runs.
     #[must_use]
-    pub fn new(scenario: &Scenario) -> Self {
-        let node = Arc::new(Node::new(scenario));
+    pub fn new(scenario: &Scenario, start: Start) -> Self {
+        let node = Arc::new(Node::new(scenario, start));
         Self {
             nodes: vec![node; scenario.nodes],
             frames: Vec::new(),
@@ -82,7 +83,7 @@ impl<M: Snapshot> Ring<M> {
 
     /// Lets a node have taken its turn and judges it among the others; returns what it has said, to
     /// whom it goes.
-    pub fn take(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome<M>) -> Vec<Flying> {
+    pub fn take(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome) -> Vec<Flying> {
         let Outcome {
             node,
             said,
@@ -168,7 +169,7 @@ impl<M: Snapshot> Ring<M> {
     }
 }
 
-impl<M: Snapshot> Hash for Ring<M> {
+impl Hash for Ring {
     fn hash<H: Hasher>(&self, state: &mut H) {
         for node in &self.nodes {
             node.digest().hash(state);
@@ -181,17 +182,17 @@ impl<M: Snapshot> Hash for Ring<M> {
     }
 }
 
-impl<M: Snapshot> PartialEq for Ring<M> {
+impl PartialEq for Ring {
     fn eq(&self, other: &Self) -> bool {
-        let keys =
-            |ring: &Self| -> Vec<Vec<u8>> { ring.nodes.iter().map(|node| node.key()).collect() };
+        let digests =
+            |ring: &Self| -> Vec<u128> { ring.nodes.iter().map(|node| node.digest()).collect() };
         let frames = |ring: &Self| -> Vec<(usize, Arc<[u8]>)> {
             let frames = ring.frames.iter();
             frames
                 .map(|frame| (frame.to, Arc::clone(&frame.bytes)))
                 .collect()
         };
-        keys(self) == keys(other)
+        digests(self) == digests(other)
             && frames(self) == frames(other)
             && (&self.sides, &self.left, &self.tenures)
                 == (&other.sides, &other.left, &other.tenures)
@@ -200,7 +201,7 @@ impl<M: Snapshot> PartialEq for Ring<M> {
     }
 }
 
-impl<M: Snapshot> fmt::Debug for Ring<M> {
+impl fmt::Debug for Ring {
     /// `n1 OWNER 3:n1#1, n2 WAITER, 2 frames under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.nodes.iter().enumerate() {

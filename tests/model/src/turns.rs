@@ -12,16 +12,16 @@ use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::judge::Step;
-use crate::node::{Input, Node, Snapshot, Turn};
+use crate::node::{Input, Node, Turn};
 use crate::scenario::Scenario;
 
 /// Entries until all are dropped: some hundred MB in a run that goes deep.
 const MAX_KNOWN: usize = 200_000;
 
 /// What follows when a node is told something, whatever the rest of the ring is like.
-pub struct Outcome<M> {
+pub struct Outcome {
     /// The node.
-    pub node: Arc<Node<M>>,
+    pub node: Arc<Node>,
     /// The frames that have left, in order, each with whom it is for.
     pub said: Vec<(MacAddr, Arc<[u8]>)>,
     /// The tenure that the node has begun.
@@ -30,12 +30,12 @@ pub struct Outcome<M> {
     pub breach: Option<Breach>,
 }
 
-impl<M: Snapshot> Outcome<M> {
+impl Outcome {
     /// Runs the machine and judges what it does.
     pub fn of(
         scenario: &Scenario,
         at: usize,
-        before: &Node<M>,
+        before: &Node,
         input: &Input,
         (time, refused): (Instant, bool),
     ) -> Self {
@@ -63,9 +63,9 @@ impl<M: Snapshot> Outcome<M> {
 }
 
 /// All that a turn depends on besides the scenario.
-struct Asked<M> {
+struct Asked {
     at: usize,
-    node: Arc<Node<M>>,
+    node: Arc<Node>,
     input: Input,
     time: Instant,
     refused: bool,
@@ -73,7 +73,7 @@ struct Asked<M> {
 
 // Two nodes are one here only if they are the same object: no machine is taken for another that
 // merely has an equal key. The entry keeps the object alive, so nothing else gets its address.
-impl<M> PartialEq for Asked<M> {
+impl PartialEq for Asked {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.node, &other.node)
             && (self.at, self.time, self.refused) == (other.at, other.time, other.refused)
@@ -81,9 +81,9 @@ impl<M> PartialEq for Asked<M> {
     }
 }
 
-impl<M> Eq for Asked<M> {}
+impl Eq for Asked {}
 
-impl<M> Hash for Asked<M> {
+impl Hash for Asked {
     fn hash<H: Hasher>(&self, state: &mut H) {
         Arc::as_ptr(&self.node).hash(state);
         (self.at, self.time, self.refused).hash(state);
@@ -96,28 +96,21 @@ impl<M> Hash for Asked<M> {
 }
 
 /// The turns of one exploration.
-pub struct Turns<M> {
-    known: Mutex<HashMap<Asked<M>, Arc<Outcome<M>>>>,
+#[derive(Default)]
+pub struct Turns {
+    known: Mutex<HashMap<Asked, Arc<Outcome>>>,
 }
 
-impl<M> Default for Turns<M> {
-    fn default() -> Self {
-        Self {
-            known: Mutex::default(),
-        }
-    }
-}
-
-impl<M: Snapshot> Turns<M> {
+impl Turns {
     /// What follows when a node is told something.
     pub fn outcome(
         &self,
         scenario: &Scenario,
         at: usize,
-        node: &Arc<Node<M>>,
+        node: &Arc<Node>,
         input: &Input,
         (time, refused): (Instant, bool),
-    ) -> Arc<Outcome<M>> {
+    ) -> Arc<Outcome> {
         let asked = Asked {
             at,
             node: Arc::clone(node),
