@@ -4,16 +4,19 @@
 //!
 //! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
 
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ring_model::{
-    Faults, Scenario, Snapshot, explore, explore_shipping, quorums_of_four, quorums_of_three,
+    Faults, Findings, Report, Scenario, Snapshot, explore, explore_shipping, findings,
+    quorums_of_four, quorums_of_three,
 };
 use ringd::proto::lab2::Lab2;
 use ringd::sim::{self, FaultKind, Settings, Subject};
 
 /// The model checker finds the flaw, in words that begin so, and nothing in the machine that ships.
-fn caught_by_checker<M: Snapshot>(name: &str, scenario: &Scenario, says: &str) {
+fn caught_by_checker<M: Snapshot>(findings: &mut Findings, scenario: &Scenario, says: &str) {
+    let name = findings.test;
     let spoilt = explore::<M>(scenario, 1);
     let found = spoilt.found.as_deref();
     let found = found.unwrap_or_else(|| panic!("{name} is not found: {spoilt}"));
@@ -22,16 +25,33 @@ fn caught_by_checker<M: Snapshot>(name: &str, scenario: &Scenario, says: &str) {
         breach.contains(says),
         "{name} is found as something else: {spoilt}"
     );
-    let sound = explore_shipping(scenario);
+    let sound = sound(scenario);
     assert!(sound.found.is_none(), "the machine that ships: {sound}");
-    println!(
+    findings.note(format_args!(
         "{name}: checker, {} states ({} in the sound machine): {breach}",
         spoilt.unique, sound.unique
-    );
+    ));
+}
+
+/// What the machine that ships does in a scenario. Many flaws share one, and whoever wants it next
+/// waits for it.
+fn sound(scenario: &Scenario) -> Report {
+    static KNOWN: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
+    let known = {
+        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().find(|(known, _)| known == scenario);
+        let known = known.map(|(_, report)| Arc::clone(report));
+        known.unwrap_or_else(|| {
+            all.push((scenario.clone(), Arc::default()));
+            Arc::clone(&all[all.len() - 1].1)
+        })
+    };
+    known.get_or_init(|| explore_shipping(scenario)).clone()
 }
 
 /// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
-fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::Rule) {
+fn caught_by_simulator<M: Subject>(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
+    let name = findings.test;
     for seed in 1..=400 {
         let settings = Settings {
             seed,
@@ -45,7 +65,7 @@ fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::R
         );
         let spoilt = sim::run::<M>(&settings);
         if let Some(found) = spoilt.violations.iter().find(|found| found.rule == rule) {
-            println!("{name}: simulator, {seed} seeds: {found}");
+            findings.note(format_args!("{name}: simulator, {seed} seeds: {found}"));
             return;
         }
     }
@@ -54,12 +74,12 @@ fn caught_by_simulator<M: Subject>(name: &str, settings: &Settings, rule: sim::R
 
 /// Either of them finds two quorums at one time.
 fn caught_by_both<M: Snapshot>(
-    name: &str,
+    findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
     says: &str,
 ) {
-    caught_by_checker::<M>(name, scenario, says);
-    caught_by_simulator::<M>(name, settings, sim::Rule::Quorum);
+    caught_by_checker::<M>(findings, scenario, says);
+    caught_by_simulator::<M>(findings, settings, sim::Rule::Quorum);
 }
 
 fn two_formed() -> Scenario {
@@ -100,7 +120,9 @@ macro_rules! caught {
         $(
             #[test]
             fn $name() {
-                $how::<ring_flaws::$name::Lab2>(stringify!($name), &$setting, $says);
+                let mut findings = findings!(stringify!($name));
+                $how::<ring_flaws::$name::Lab2>(&mut findings, &$setting, $says);
+                findings.keep().expect("findings kept");
             }
         )*
 
@@ -170,4 +192,7 @@ caught! {
 fn every_patch_has_its_test() {
     let patches: Vec<&str> = ring_flaws::FLAWS.iter().map(|&(name, _)| name).collect();
     assert_eq!(patches, TESTED);
+    let mut findings = findings!("every_patch_has_its_test");
+    findings.note(format_args!("{} patches", patches.len()));
+    findings.keep().expect("findings kept");
 }

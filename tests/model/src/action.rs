@@ -1,6 +1,5 @@
 //! What may happen next in a ring.
 
-use crate::node::Snapshot;
 use crate::sides;
 use crate::state::{Flying, Ring};
 use crate::words;
@@ -84,7 +83,7 @@ pub enum Action {
 impl Action {
     /// The action in words, in the state that it happens in.
     #[must_use]
-    pub fn tell<M: Snapshot>(self, ring: &Ring<M>) -> String {
+    pub fn tell(self, ring: &Ring) -> String {
         let frame = |at: usize| {
             let flying: &Flying = &ring.frames[at];
             let to = words::name(words::mac(flying.to));

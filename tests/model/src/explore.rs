@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,35 +14,43 @@ use stateright::{Model, Property};
 
 use crate::action::Action;
 use crate::fair::Fair;
-use crate::node::{Input, Snapshot};
+use crate::machine::{self, Snapshot};
+use crate::node::Input;
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{Flying, Ring};
+use crate::turns::Turns;
 use crate::words;
 
 /// All runs of a scenario.
-pub struct Exploration<M> {
+pub struct Exploration {
     /// What is explored.
     pub scenario: Scenario,
+    start: machine::Start,
     base: u64,
     partitions: Vec<Sides>,
     recoveries: AtomicU64,
     slowest: AtomicU64,
-    machine: PhantomData<fn() -> M>,
+    turns: Turns,
 }
 
-impl<M: Snapshot> Exploration<M> {
-    /// All runs of `scenario`.
+impl Exploration {
+    /// All runs of `scenario` with machines of the kind `M`.
     #[must_use]
-    pub fn new(scenario: Scenario) -> Self {
+    pub fn of<M: Snapshot>(scenario: Scenario) -> Self {
+        Self::new(scenario, machine::start::<M>)
+    }
+
+    fn new(scenario: Scenario, start: machine::Start) -> Self {
         let partitions = sides::all(scenario.nodes);
         let mut exploration = Self {
             scenario,
+            start,
             base: 0,
             partitions,
             recoveries: AtomicU64::new(0),
             slowest: AtomicU64::new(0),
-            machine: PhantomData,
+            turns: Turns::default(),
         };
         exploration.base = exploration.first().progress();
         exploration
@@ -56,8 +63,8 @@ impl<M: Snapshot> Exploration<M> {
         (self.recoveries.load(Ordering::Relaxed), slowest)
     }
 
-    fn first(&self) -> Ring<M> {
-        let mut ring = Ring::new(&self.scenario);
+    fn first(&self) -> Ring {
+        let mut ring = Ring::new(&self.scenario, self.start);
         if let Start::Parted(sides) = self.scenario.start {
             ring.sides = sides.to_vec();
         }
@@ -71,27 +78,23 @@ impl<M: Snapshot> Exploration<M> {
     }
 
     /// A frame's effect on the node that it goes to.
-    fn deliver(
-        &self,
-        ring: &mut Ring<M>,
-        frame: usize,
-        stall: Duration,
-        waited: bool,
-        refused: bool,
-    ) {
+    fn deliver(&self, ring: &mut Ring, frame: usize, stall: Duration, waited: bool, refused: bool) {
         let Flying { to, bytes, .. } = ring.frames.remove(frame);
         let age = if waited { stall } else { Duration::ZERO };
         let time = ring.present(to) + stall;
-        self.tell(ring, to, &Input::Frame(&bytes, age), time, refused);
+        self.tell(ring, to, &Input::Frame(bytes, age), time, refused);
     }
 
-    fn tell(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>, time: Instant, refused: bool) {
-        let said = ring.give(&self.scenario, at, input, time, refused);
+    fn tell(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
+        let node = &ring.nodes[at];
+        let how = (time, refused);
+        let outcome = self.turns.outcome(&self.scenario, at, node, input, how);
+        let said = ring.take(&self.scenario, at, &outcome);
         ring.frames.extend(said);
     }
 
     /// Whether a node's next time-out may come before anything else.
-    fn may_fire(&self, ring: &Ring<M>, at: usize) -> bool {
+    fn may_fire(&self, ring: &Ring, at: usize) -> bool {
         let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
             return false;
         };
@@ -105,7 +108,7 @@ impl<M: Snapshot> Exploration<M> {
             && ring.frames.iter().all(|frame| due <= frame.sent + delay)
     }
 
-    fn frame_actions(&self, ring: &Ring<M>, actions: &mut Vec<Action>) {
+    fn frame_actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
         for (frame, flying) in ring.frames.iter().enumerate() {
             if frame > 0 && ring.frames[frame - 1] == *flying {
                 continue; // a double: the same as the one before
@@ -141,7 +144,7 @@ impl<M: Snapshot> Exploration<M> {
         }
     }
 
-    fn node_actions(&self, ring: &Ring<M>, at: usize, actions: &mut Vec<Action>) {
+    fn node_actions(&self, ring: &Ring, at: usize, actions: &mut Vec<Action>) {
         let (node, left) = (&ring.nodes[at], &ring.left);
         if !node.running {
             actions.push(Action::Begin { node: at });
@@ -170,7 +173,7 @@ impl<M: Snapshot> Exploration<M> {
         }
     }
 
-    fn apply(&self, ring: &mut Ring<M>, action: Action) {
+    fn apply(&self, ring: &mut Ring, action: Action) {
         let command = |command| Input::Command(command);
         match action {
             Action::Deliver { frame, refused } => {
@@ -223,13 +226,13 @@ impl<M: Snapshot> Exploration<M> {
         ring.frames.sort_unstable();
     }
 
-    fn outside(&self, ring: &mut Ring<M>, at: usize, input: &Input<'_>) {
+    fn outside(&self, ring: &mut Ring, at: usize, input: &Input) {
         let time = ring.present(at);
         self.tell(ring, at, input, time, false);
     }
 
     /// Whether the ring recovers from here; `true` from states that are not chosen.
-    fn recovers(&self, ring: &Ring<M>) -> bool {
+    fn recovers(&self, ring: &Ring) -> bool {
         let one_in = self.scenario.recover_one_in;
         if one_in == 0 || ring.breach.is_some() || !fingerprint(ring).is_multiple_of(one_in) {
             return true;
@@ -253,15 +256,15 @@ pub const SAFE: &str = "no step breaks a rule";
 /// See [`SAFE`].
 pub const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
 
-impl<M: Snapshot> Model for Exploration<M> {
-    type State = Ring<M>;
+impl Model for Exploration {
+    type State = Ring;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<Ring<M>> {
+    fn init_states(&self) -> Vec<Ring> {
         vec![self.first()]
     }
 
-    fn actions(&self, ring: &Ring<M>, actions: &mut Vec<Action>) {
+    fn actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
         if ring.breach.is_some() {
             return;
         }
@@ -276,7 +279,7 @@ impl<M: Snapshot> Model for Exploration<M> {
         }
     }
 
-    fn next_state(&self, ring: &Ring<M>, action: Action) -> Option<Ring<M>> {
+    fn next_state(&self, ring: &Ring, action: Action) -> Option<Ring> {
         let mut next = ring.clone();
         self.apply(&mut next, action);
         Some(next)
@@ -284,12 +287,12 @@ impl<M: Snapshot> Model for Exploration<M> {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(SAFE, |_, ring: &Ring<M>| ring.breach.is_none()),
+            Property::always(SAFE, |_, ring: &Ring| ring.breach.is_none()),
             Property::always(RECOVERS, |model: &Self, ring| model.recovers(ring)),
         ]
     }
 
-    fn within_boundary(&self, ring: &Ring<M>) -> bool {
+    fn within_boundary(&self, ring: &Ring) -> bool {
         let bounds = &self.scenario.bounds;
         let grown = ring.progress() - self.base;
         // Against a rival a token goes forward by 1,024 at once.
@@ -303,7 +306,7 @@ fn is_offer(bytes: &[u8]) -> bool {
 }
 
 /// The frame goes to every node but its author, under the broadcast address.
-fn mislead<M: Snapshot>(ring: &mut Ring<M>, frame: usize) {
+fn mislead(ring: &mut Ring, frame: usize) {
     let Flying { bytes, sent, .. } = ring.frames.remove(frame);
     let Ok(offer) = Frame::decode(&bytes) else {
         return;
@@ -324,7 +327,7 @@ fn mislead<M: Snapshot>(ring: &mut Ring<M>, frame: usize) {
     }
 }
 
-fn fingerprint<M: Snapshot>(ring: &Ring<M>) -> u64 {
+fn fingerprint(ring: &Ring) -> u64 {
     let mut hasher = DefaultHasher::new(); // with the same keys in every run
     ring.hash(&mut hasher);
     hasher.finish()

@@ -8,17 +8,19 @@ use ringd::proto::lab2::{Command, State};
 use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
-use crate::node::{Input, Snapshot};
+use crate::machine::AnyMachine;
+use crate::node::Input;
 use crate::scenario::Scenario;
 use crate::state::{Flying, Ring};
+use crate::turns::Outcome;
 
 /// More events at one time than any ring of this size has use for.
 const MAX_AT_ONCE: usize = 1_000;
 
 /// A run in which nothing goes wrong any more.
-pub struct Fair<'a, M> {
+pub struct Fair<'a> {
     scenario: &'a Scenario,
-    ring: Ring<M>,
+    ring: Ring,
     queue: VecDeque<Flying>,
     /// Every node's clock at the beginning: they need not agree.
     began: Vec<Instant>,
@@ -30,10 +32,10 @@ pub struct Fair<'a, M> {
     at_once: usize,
 }
 
-impl<'a, M: Snapshot> Fair<'a, M> {
+impl<'a> Fair<'a> {
     /// From a state in which much may be under way.
     #[must_use]
-    pub fn from(scenario: &'a Scenario, ring: &Ring<M>) -> Self {
+    pub fn from(scenario: &'a Scenario, ring: &Ring) -> Self {
         let mut ring = ring.clone();
         let queue = std::mem::take(&mut ring.frames).into();
         let began = ring.nodes.iter().map(|node| node.clock).collect();
@@ -53,7 +55,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
     ///
     /// # Errors
     /// The first rule that was broken.
-    pub fn form(mut self) -> Result<Ring<M>, Breach> {
+    pub fn form(mut self) -> Result<Ring, Breach> {
         for at in 0..self.ring.nodes.len() {
             self.give(at, &Input::Link(true))?;
         }
@@ -107,7 +109,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         loop {
             while let Some(Flying { to, bytes, .. }) = self.queue.pop_front() {
                 if self.ring.nodes[to].hears() {
-                    self.give(to, &Input::Frame(&bytes, Duration::ZERO))?;
+                    self.give(to, &Input::Frame(bytes, Duration::ZERO))?;
                 }
             }
             let mut nodes = self.ring.nodes.iter();
@@ -118,13 +120,15 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         }
     }
 
-    fn give(&mut self, at: usize, input: &Input<'_>) -> Result<(), Breach> {
+    fn give(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
         self.at_once += 1;
         if self.at_once > MAX_AT_ONCE {
             return Err(Breach::Busy);
         }
         let time = self.began[at] + self.elapsed;
-        let said = self.ring.give(self.scenario, at, input, time, false);
+        let node = &self.ring.nodes[at];
+        let outcome = Outcome::of(self.scenario, at, node, input, (time, false));
+        let said = self.ring.take(self.scenario, at, &outcome);
         self.queue.extend(said);
         self.ring.breach.take().map_or(Ok(()), Err)
     }
@@ -162,7 +166,7 @@ impl<'a, M: Snapshot> Fair<'a, M> {
 
     fn all_served(&self) -> Result<(), Breach> {
         let starves = |node: &_| -> bool {
-            let node: &crate::node::Node<M> = node;
+            let node: &crate::node::Node = node;
             node.hears() && node.wants
         };
         let node = self.ring.nodes.iter().position(|node| starves(node));
@@ -175,9 +179,10 @@ impl<'a, M: Snapshot> Fair<'a, M> {
         let Some((first, reference)) = hearing.next() else {
             return Ok(());
         };
-        let table = |machine: &M| (machine.digest(), machine.members_in_order().is_some());
-        let other =
-            hearing.find(|(_, node)| table(&node.machine) != (reference.machine.digest(), true));
+        let table =
+            |machine: &dyn AnyMachine| (machine.digest(), machine.members_in_order().is_some());
+        let other = hearing
+            .find(|(_, node)| table(node.machine.as_ref()) != (reference.machine.digest(), true));
         other.map_or(Ok(()), |(other, _)| {
             let nodes = [first, other];
             Err(Breach::TablesDiffer { nodes })

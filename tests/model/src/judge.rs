@@ -7,7 +7,7 @@ use ring_codec::lab2::{Frame, Kind, MAX_PROGRESS, Message, Token};
 use ringd::proto::lab2::{Durable, State};
 
 use crate::breach::Breach;
-use crate::node::{Input, Node, Snapshot, Turn};
+use crate::node::{Input, Node, Turn};
 use crate::scenario::{Scenario, Timing};
 use crate::state::Ring;
 
@@ -15,20 +15,20 @@ use crate::state::Ring;
 const MAX_REPLIES: usize = 2;
 
 /// One input of one node.
-pub struct Step<'a, M> {
+pub struct Step<'a> {
     /// The node's place.
     pub at: usize,
     /// What it was before.
-    pub before: &'a Node<M>,
+    pub before: &'a Node,
     /// What it was told.
-    pub input: &'a Input<'a>,
+    pub input: &'a Input,
     /// Whether its link took nothing.
     pub refused: bool,
     /// What followed.
-    pub turn: &'a Turn<M>,
+    pub turn: &'a Turn,
 }
 
-impl<M: Snapshot> Step<'_, M> {
+impl Step<'_> {
     /// The first rule that the step breaks.
     #[must_use]
     pub fn breach(&self, scenario: &Scenario) -> Option<Breach> {
@@ -54,7 +54,8 @@ impl<M: Snapshot> Step<'_, M> {
     }
 
     /// The tenure that this step has begun.
-    fn begun(&self) -> Option<Token> {
+    #[must_use]
+    pub fn begun(&self) -> Option<Token> {
         self.held().filter(|_| self.held() != self.held_before())
     }
 
@@ -177,7 +178,7 @@ impl<M: Snapshot> Step<'_, M> {
             Message::GeneratingToken { token } => {
                 // What a candidate stands with is what it would say of itself: one more than it
                 // has stored.
-                let stands = |node: &Node<M>| node.machine.state() == State::Generating;
+                let stands = |node: &Node| node.machine.state() == State::Generating;
                 let mine = candidate(&self.before.durable, crate::words::mac(node));
                 (stands(self.before) && stands(&self.turn.node) && token.is_stronger_than(&mine))
                     .then_some(Breach::StoodAgainst {
@@ -221,7 +222,7 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
 /// Whether two nodes rely on a quorum at one time: each until it must know by its own clock that
 /// the time is over. Where clocks go as they like nobody knows.
 #[must_use]
-pub fn quorums<M: Snapshot>(ring: &Ring<M>) -> Option<Breach> {
+pub fn quorums(ring: &Ring) -> Option<Breach> {
     if ring.timing == Timing::Free {
         return None;
     }
@@ -236,11 +237,7 @@ pub fn quorums<M: Snapshot>(ring: &Ring<M>) -> Option<Breach> {
 
 /// The first rule that is broken between the node at `at` and the others.
 #[must_use]
-pub fn between<M: Snapshot>(
-    scenario: &Scenario,
-    nodes: &[Arc<Node<M>>],
-    at: usize,
-) -> Option<Breach> {
+pub fn between(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;
     nodes.iter().enumerate().find_map(|(other, node)| {

@@ -1,38 +1,28 @@
 //! One node: a machine and what surrounds it.
 
 use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
-use ringd::proto::lab2::{Command, Durable, Lab2};
+use ringd::proto::lab2::{Command, Durable};
 use ringd::proto::time::{Instant, Now};
 use ringd::proto::{LinkState, Sent, Transmit};
-use ringd::sim::Subject;
+use xxhash_rust::xxh3::xxh3_128;
 
+use crate::machine::{AnyMachine, Start};
 use crate::scenario::Scenario;
 use crate::words;
-
-/// A machine that can be explored.
-pub trait Snapshot: Subject + Clone + Send + Sync + 'static {
-    /// What its future depends on: equal bytes, equal future.
-    fn snapshot(&self) -> Vec<u8>;
-}
-
-impl Snapshot for Lab2 {
-    fn snapshot(&self) -> Vec<u8> {
-        self.snapshot()
-    }
-}
 
 /// When every clock begins: late enough that no rule looks back beyond the beginning of time.
 pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
 
 /// A machine, its clock and what it has stored.
 #[derive(Clone)]
-pub struct Node<M> {
+pub struct Node {
     /// The machine; one that has just been made while the node does not run.
-    pub machine: M,
+    pub machine: Box<dyn AnyMachine>,
     /// What was stored last.
     pub durable: Durable,
     /// This node's own time.
@@ -50,14 +40,25 @@ pub struct Node<M> {
     pub quorum: Option<(Token, Instant)>,
     /// When the node last told all that it holds the token, or began to hold it.
     pub said: Instant,
-    key: Vec<u8>,
+    patience: Duration,
+    digest: Digest,
+}
+
+/// Made when it is first asked for. A clone has none: what is cloned is about to change.
+#[derive(Default)]
+struct Digest(OnceLock<u128>);
+
+impl Clone for Digest {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// What a machine is told.
-#[derive(Debug, Clone)]
-pub enum Input<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
     /// A frame, and how long it has waited.
-    Frame(&'a [u8], Duration),
+    Frame(Arc<[u8]>, Duration),
     /// Its time has come.
     TimeOut,
     /// The application's wish.
@@ -67,23 +68,23 @@ pub enum Input<'a> {
 }
 
 /// A node after an input, and what it has said.
-pub struct Turn<M> {
+pub struct Turn {
     /// The node.
-    pub node: Node<M>,
+    pub node: Node,
     /// The frames that have left, in order, each with what was stored by then.
     pub said: Vec<(Vec<u8>, Durable)>,
 }
 
-impl<M: Snapshot> Node<M> {
+impl Node {
     /// A node that does not run and has stored nothing.
     #[must_use]
-    pub fn new(scenario: &Scenario) -> Self {
+    pub fn new(scenario: &Scenario, start: Start) -> Self {
         let durable = Durable {
             my_token_number: 0,
             known: None,
         };
-        let mut node = Self {
-            machine: M::start(scenario.constants.clone(), durable),
+        Self {
+            machine: start(scenario.constants.clone(), durable),
             durable,
             clock: EPOCH,
             running: false,
@@ -92,25 +93,23 @@ impl<M: Snapshot> Node<M> {
             last_tenure: None,
             quorum: None,
             said: EPOCH,
-            key: Vec::new(),
-        };
-        node.remember(scenario);
-        node
+            patience: scenario.constants.waiter_timeout(),
+            digest: Digest::default(),
+        }
     }
 
     /// The node after its process has died.
     #[must_use]
     pub fn crashed(&self, scenario: &Scenario) -> Self {
-        let mut node = Self {
-            machine: M::start(scenario.constants.clone(), self.durable),
+        Self {
+            machine: self
+                .machine
+                .start_anew(scenario.constants.clone(), self.durable),
             running: false,
             connected: false,
             wants: false,
-            key: Vec::new(),
             ..self.clone()
-        };
-        node.remember(scenario);
-        node
+        }
     }
 
     /// When the machine is to be told that its time has come.
@@ -132,10 +131,10 @@ impl<M: Snapshot> Node<M> {
         &self,
         scenario: &Scenario,
         at: usize,
-        input: &Input<'_>,
+        input: &Input,
         time: Instant,
         refuse: bool,
-    ) -> Turn<M> {
+    ) -> Turn {
         let mut node = self.clone();
         node.clock = node.clock.max(time);
         let now = Now {
@@ -166,7 +165,6 @@ impl<M: Snapshot> Node<M> {
             node.last_tenure = holds;
         }
         node.note_quorum();
-        node.remember(scenario);
         Turn { node, said }
     }
 
@@ -218,8 +216,8 @@ impl<M: Snapshot> Node<M> {
         said
     }
 
-    /// Takes down what tells this node from another, whatever time it is.
-    fn remember(&mut self, scenario: &Scenario) {
+    /// What tells this node from another, whatever time it is.
+    fn key(&self) -> Vec<u8> {
         let mut key = Key(self.machine.snapshot());
         let Durable {
             my_token_number,
@@ -231,16 +229,18 @@ impl<M: Snapshot> Node<M> {
         let quorum = quorum.map(|(token, until)| (token, until.since(self.clock)));
         quorum.hash(&mut key);
         if self.machine.held().is_some() {
-            let patience = scenario.constants.waiter_timeout();
-            self.clock.since(self.said).min(patience).hash(&mut key);
+            self.clock
+                .since(self.said)
+                .min(self.patience)
+                .hash(&mut key);
         }
-        self.key = key.0;
+        key.0
     }
 
-    /// What tells this node from another, whatever time it is.
+    /// The key, in short: long enough that no two nodes share one by chance.
     #[must_use]
-    pub fn key(&self) -> &[u8] {
-        &self.key
+    pub fn digest(&self) -> u128 {
+        *self.digest.0.get_or_init(|| xxh3_128(&self.key()))
     }
 }
 

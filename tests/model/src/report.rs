@@ -9,7 +9,7 @@ use stateright::{Checker, HasDiscoveries, Model, Path};
 use crate::action::Action;
 use crate::explore::{Exploration, RECOVERS};
 use crate::fair::Fair;
-use crate::node::Snapshot;
+use crate::machine::Snapshot;
 use crate::scenario::Scenario;
 use crate::state::Ring;
 
@@ -40,10 +40,15 @@ pub struct Report {
 /// If a thread of the checker panics: a machine has.
 #[must_use]
 pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
+    run(Exploration::of::<M>(scenario.clone()), threads)
+}
+
+fn run(exploration: Exploration, threads: usize) -> Report {
+    let scenario = exploration.scenario.clone();
     let began = Instant::now();
     // A state at the checker's greatest depth is not looked at any more.
     let depth = scenario.bounds.depth + 2;
-    let checker = Exploration::<M>::new(scenario.clone())
+    let checker = exploration
         .checker()
         .threads(threads)
         .target_max_depth(depth)
@@ -54,7 +59,7 @@ pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
     let discoveries = checker.discoveries();
     let found = discoveries.into_iter().min_by_key(|&(name, _)| name);
     Report {
-        scenario: scenario.clone(),
+        scenario,
         unique: checker.unique_state_count(),
         generated: checker.state_count(),
         depth: checker.max_depth().min(depth - 1) - 1,
@@ -72,7 +77,7 @@ pub fn explore_shipping(scenario: &Scenario) -> Report {
 }
 
 /// A run in words.
-fn tell<M: Snapshot>(model: &Exploration<M>, name: &str, path: Path<Ring<M>, Action>) -> String {
+fn tell(model: &Exploration, name: &str, path: Path<Ring, Action>) -> String {
     let mut told = String::new();
     let steps = path.into_vec();
     for (ring, action) in &steps {

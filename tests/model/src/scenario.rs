@@ -9,7 +9,7 @@ use ringd::proto::lab2::Constants;
 use crate::sides;
 
 /// One exploration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// What it is for.
     pub name: &'static str,

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Token};
+use ring_codec::lab2::Token;
 use ringd::proto::time::Instant;
 
 use crate::breach::Breach;
-use crate::judge::{self, Step};
-use crate::node::{EPOCH, Input, Node, Snapshot, Turn};
+use crate::judge;
+use crate::machine::Start;
+use crate::node::{EPOCH, Node};
 use crate::scenario::{Faults, Scenario, Timing};
 use crate::sides::{self, Sides};
+use crate::turns::Outcome;
 use crate::words;
 
 /// A frame under way.
@@ -29,9 +31,9 @@ pub struct Flying {
 
 /// A state of the ring.
 #[derive(Clone)]
-pub struct Ring<M> {
+pub struct Ring {
     /// The nodes.
-    pub nodes: Vec<Arc<Node<M>>>,
+    pub nodes: Vec<Arc<Node>>,
     /// What is under way, in no order but that of sorting.
     pub frames: Vec<Flying>,
     /// The side of the segment that each node is on. What has left reaches its end all the same.
@@ -46,11 +48,11 @@ pub struct Ring<M> {
     pub timing: Timing,
 }
 
-impl<M: Snapshot> Ring<M> {
+impl Ring {
     /// A ring of which no node runs.
     #[must_use]
-    pub fn new(scenario: &Scenario) -> Self {
-        let node = Arc::new(Node::new(scenario));
+    pub fn new(scenario: &Scenario, start: Start) -> Self {
+        let node = Arc::new(Node::new(scenario, start));
         Self {
             nodes: vec![node; scenario.nodes],
             frames: Vec::new(),
@@ -79,41 +81,29 @@ impl<M: Snapshot> Ring<M> {
         }
     }
 
-    /// Gives a node an input and judges what follows; returns what it has said, to whom it goes.
-    pub fn give(
-        &mut self,
-        scenario: &Scenario,
-        at: usize,
-        input: &Input<'_>,
-        time: Instant,
-        refused: bool,
-    ) -> Vec<Flying> {
-        let before = Arc::clone(&self.nodes[at]);
-        let turn = before.turn(scenario, at, input, time, refused);
-        let step = Step {
-            at,
-            before: &before,
-            input,
-            refused,
-            turn: &turn,
-        };
-        let breach = step.breach(scenario);
-        let Turn { node, said } = turn;
-        let begun = node.machine.held();
-        let begun = begun.filter(|_| begun != before.machine.held());
+    /// Lets a node have taken its turn and judges it among the others; returns what it has said, to
+    /// whom it goes.
+    pub fn take(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome) -> Vec<Flying> {
+        let Outcome {
+            node,
+            said,
+            begun,
+            breach,
+        } = outcome;
         let sent = match self.timing {
             Timing::Free => EPOCH, // no matter: a frame takes as long as it likes
             Timing::Bounded { .. } => node.clock,
         };
-        self.nodes[at] = Arc::new(node);
+        self.nodes[at] = Arc::clone(node);
         let again = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
+            .clone()
             .or_else(|| judge::between(scenario, &self.nodes, at))
             .or_else(|| judge::quorums(self))
             .or(again);
         let mut flying = Vec::new();
-        for (bytes, _) in said {
-            self.address(at, bytes, sent, &mut flying);
+        for (destination, bytes) in said {
+            self.address(at, (*destination, bytes), sent, &mut flying);
         }
         flying
     }
@@ -138,16 +128,18 @@ impl<M: Snapshot> Ring<M> {
     }
 
     /// Puts a frame on its way to every node that hears it now.
-    fn address(&self, from: usize, bytes: Vec<u8>, sent: Instant, flying: &mut Vec<Flying>) {
-        let Ok(Frame { destination, .. }) = Frame::decode(&bytes) else {
-            return;
-        };
-        let bytes: Arc<[u8]> = bytes.into();
+    fn address(
+        &self,
+        from: usize,
+        (destination, bytes): (MacAddr, &Arc<[u8]>),
+        sent: Instant,
+        flying: &mut Vec<Flying>,
+    ) {
         for (to, node) in self.nodes.iter().enumerate() {
             let meant = destination == MacAddr::BROADCAST || destination == words::mac(to);
             let reached = self.sides[to] == self.sides[from];
             if to != from && meant && reached && node.hears() {
-                let bytes = Arc::clone(&bytes);
+                let bytes = Arc::clone(bytes);
                 flying.push(Flying { to, bytes, sent });
             }
         }
@@ -177,10 +169,10 @@ impl<M: Snapshot> Ring<M> {
     }
 }
 
-impl<M: Snapshot> Hash for Ring<M> {
+impl Hash for Ring {
     fn hash<H: Hasher>(&self, state: &mut H) {
         for node in &self.nodes {
-            node.key().hash(state);
+            node.digest().hash(state);
         }
         for frame in &self.frames {
             (frame.to, &frame.bytes).hash(state);
@@ -190,18 +182,17 @@ impl<M: Snapshot> Hash for Ring<M> {
     }
 }
 
-impl<M: Snapshot> PartialEq for Ring<M> {
+impl PartialEq for Ring {
     fn eq(&self, other: &Self) -> bool {
-        let keys = |ring: &Self| -> Vec<Vec<u8>> {
-            ring.nodes.iter().map(|node| node.key().to_vec()).collect()
-        };
+        let digests =
+            |ring: &Self| -> Vec<u128> { ring.nodes.iter().map(|node| node.digest()).collect() };
         let frames = |ring: &Self| -> Vec<(usize, Arc<[u8]>)> {
             let frames = ring.frames.iter();
             frames
                 .map(|frame| (frame.to, Arc::clone(&frame.bytes)))
                 .collect()
         };
-        keys(self) == keys(other)
+        digests(self) == digests(other)
             && frames(self) == frames(other)
             && (&self.sides, &self.left, &self.tenures)
                 == (&other.sides, &other.left, &other.tenures)
@@ -210,7 +201,7 @@ impl<M: Snapshot> PartialEq for Ring<M> {
     }
 }
 
-impl<M: Snapshot> fmt::Debug for Ring<M> {
+impl fmt::Debug for Ring {
     /// `n1 OWNER 3:n1#1, n2 WAITER, 2 frames under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.nodes.iter().enumerate() {

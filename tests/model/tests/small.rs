@@ -2,16 +2,18 @@
 //! The machine that ships, in every order of events of the small scenarios.
 //! `cargo test -p ring-model -- --nocapture` prints the states and bounds.
 
-use ring_model::{explore_shipping, small};
+use ring_model::{explore_shipping, findings, small};
 
 /// Explores one of the small scenarios; it has to be as large as is claimed.
-fn holds(name: &str, at_least: usize) {
+fn holds(test: &'static str, name: &str, at_least: usize) {
+    let mut findings = findings!(test);
     let scenario = small().into_iter().find(|scenario| scenario.name == name);
     let report = explore_shipping(&scenario.expect("a small scenario"));
-    println!("{report}");
+    findings.note(&report);
     assert!(report.found.is_none(), "{report}");
     assert!(report.unique >= at_least, "only {report}");
     assert!(report.recoveries > 0, "no recovery: {report}");
+    findings.keep().expect("findings kept");
 }
 
 /// A test for each scenario, and the list of them.
@@ -20,7 +22,7 @@ macro_rules! scenarios {
         $(
             #[test]
             fn $test() {
-                holds($name, $at_least);
+                holds(stringify!($test), $name, $at_least);
             }
         )*
 
@@ -48,4 +50,7 @@ scenarios! {
 fn every_small_scenario_has_its_test() {
     let small: Vec<&str> = small().iter().map(|scenario| scenario.name).collect();
     assert_eq!(small, TESTED);
+    let mut findings = findings!("every_small_scenario_has_its_test");
+    findings.note(format_args!("{} scenarios", small.len()));
+    findings.keep().expect("findings kept");
 }

@@ -10,7 +10,7 @@ use ring_model::{Exploration, Faults, Ring, Scenario};
 use ringd::proto::lab2::Lab2;
 use stateright::Model;
 
-fn fingerprint(ring: &Ring<Lab2>) -> u64 {
+fn fingerprint(ring: &Ring) -> u64 {
     let mut hasher = DefaultHasher::new();
     ring.hash(&mut hasher);
     hasher.finish()
@@ -19,8 +19,8 @@ fn fingerprint(ring: &Ring<Lab2>) -> u64 {
 /// Goes through a scenario breadth first and compares what follows from any two ways to a state;
 /// returns how many pairs there were, and how many of them at different times.
 fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
-    let model = Exploration::<Lab2>::new(scenario);
-    let mut seen: HashMap<u64, Ring<Lab2>> = HashMap::new();
+    let model = Exploration::of::<Lab2>(scenario);
+    let mut seen: HashMap<u64, Ring> = HashMap::new();
     let mut queue: VecDeque<_> = model.init_states().into();
     let (mut compared, mut shifted) = (0, 0);
     while compared < pairs {

@@ -1,0 +1,95 @@
+//! A machine of any kind. The checker knows no other, so it is compiled once for all of them.
+
+use ring_codec::lab2::{Digest, Token};
+use ringd::proto::Machine;
+use ringd::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use ringd::proto::time::Instant;
+use ringd::sim::Subject;
+
+/// A machine that can be explored.
+pub trait Snapshot: Subject + Clone + Send + Sync + 'static {
+    /// What its future depends on: equal bytes, equal future.
+    fn snapshot(&self) -> Vec<u8>;
+}
+
+impl Snapshot for Lab2 {
+    fn snapshot(&self) -> Vec<u8> {
+        self.snapshot()
+    }
+}
+
+/// [`Snapshot`] without its type.
+pub trait AnyMachine:
+    Machine<Command = Command, Event = Event, Durable = Durable> + Send + Sync
+{
+    /// One of the same kind that has just been made.
+    fn start_anew(&self, constants: Constants, durable: Durable) -> Box<dyn AnyMachine>;
+    /// The same once more.
+    fn duplicate(&self) -> Box<dyn AnyMachine>;
+    /// See [`Subject::state`].
+    fn state(&self) -> State;
+    /// See [`Subject::held`].
+    fn held(&self) -> Option<Token>;
+    /// See [`Subject::may_use`].
+    fn may_use(&self) -> bool;
+    /// See [`Subject::quorum_until`].
+    fn quorum_until(&self) -> Option<Instant>;
+    /// See [`Subject::digest`].
+    fn digest(&self) -> Digest;
+    /// See [`Subject::members_in_order`].
+    fn members_in_order(&self) -> Option<usize>;
+    /// See [`Snapshot::snapshot`].
+    fn snapshot(&self) -> Vec<u8>;
+}
+
+/// Makes machines of one kind.
+pub type Start = fn(Constants, Durable) -> Box<dyn AnyMachine>;
+
+/// A machine whose link is down, with what an earlier run has stored.
+pub fn start<M: Snapshot>(constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
+    Box::new(M::start(constants, durable))
+}
+
+impl<M: Snapshot> AnyMachine for M {
+    fn start_anew(&self, constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
+        start::<M>(constants, durable)
+    }
+
+    fn duplicate(&self) -> Box<dyn AnyMachine> {
+        Box::new(self.clone())
+    }
+
+    fn state(&self) -> State {
+        Subject::state(self)
+    }
+
+    fn held(&self) -> Option<Token> {
+        Subject::held(self)
+    }
+
+    fn may_use(&self) -> bool {
+        Subject::may_use(self)
+    }
+
+    fn quorum_until(&self) -> Option<Instant> {
+        Subject::quorum_until(self)
+    }
+
+    fn digest(&self) -> Digest {
+        Subject::digest(self)
+    }
+
+    fn members_in_order(&self) -> Option<usize> {
+        Subject::members_in_order(self)
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        Snapshot::snapshot(self)
+    }
+}
+
+impl Clone for Box<dyn AnyMachine> {
+    fn clone(&self) -> Self {
+        self.as_ref().duplicate()
+    }
+}
