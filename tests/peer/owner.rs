@@ -1,0 +1,267 @@
+//! How an OWNER behaves: the protocol's section 4, seen from beside it.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_segment::{FOR_GOOD, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers};
+
+use super::stand::{AT_ONCE, Stand, wall};
+
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+fn stand() -> Stand {
+    Stand::new(Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+}
+
+#[test]
+fn it_sends_a_heartbeat_every_period() -> Result<()> {
+    let stand = stand();
+    let token = stand.elect()?;
+    let mark = stand.mark();
+    stand.pass(10 * HEARTBEAT);
+    let beats = stand.sent_from(mark);
+    ensure!(
+        beats.len() == 10 && beats.iter().all(is_heartbeat),
+        "in ten periods: {beats:?}"
+    );
+    for pair in beats.windows(2) {
+        let apart = pair[1].at.saturating_sub(pair[0].at);
+        ensure!(apart == HEARTBEAT, "two heartbeats came {apart:?} apart");
+    }
+    ensure!(
+        beats.iter().all(|seen| seen.message.token() == Some(token)),
+        "{beats:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn its_first_token_has_the_clock_as_progress() -> Result<()> {
+    let stand = stand();
+    let heartbeat = stand.wait_from(0, is_heartbeat)?;
+    let expected = Token {
+        progress: wall(heartbeat.at),
+        author: stand.mac(),
+        number: 1,
+    };
+    ensure!(heartbeat.message.token() == Some(expected), "{heartbeat:?}");
+    Ok(())
+}
+
+/// The daemon has no token any more: it claims none for some periods.
+fn is_over(stand: &Stand) -> Result<()> {
+    stand.wait_for_state("WAITER")?;
+    let claims: Vec<Seen> = stand
+        .watch(2 * HEARTBEAT)
+        .into_iter()
+        .filter(is_claim)
+        .collect();
+    ensure!(claims.is_empty(), "it goes on with its token: {claims:?}");
+    Ok(())
+}
+
+#[test]
+fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
+    let stand = stand();
+    let token = stand.elect()?;
+    let mark = stand.mark();
+    stand
+        .high
+        .broadcast(&holds(stand.token_of(&stand.high, token.progress + 1)));
+    let to_high = |seen: &Seen| seen.dst == stand.high.mac();
+    stand.wait_in(AT_ONCE, mark, |seen| {
+        to_high(seen) && matches!(seen.message, Message::Ping { .. })
+    })?;
+    is_over(&stand)
+}
+
+#[test]
+fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
+    let stand = stand();
+    let token = stand.elect()?;
+    // Larger than its author: weaker.
+    stand
+        .high
+        .broadcast(&holds(stand.token_of(&stand.high, token.progress)));
+    let refusal = stand
+        .high
+        .expect(AT_ONCE, |seen| !seen.is_broadcast() && is_claim(seen))?;
+    ensure!(refusal.message.token() == Some(token), "{refusal:?}");
+    stand
+        .low
+        .broadcast(&holds(stand.token_of(&stand.low, token.progress)));
+    is_over(&stand)
+}
+
+/// Sends a message from `high` and checks that the token's state comes back by unicast, and at
+/// once by broadcast too or not.
+fn is_told(message: &Message, broadcast: bool) -> Result<()> {
+    let stand = stand();
+    let token = stand.give()?;
+    // The heartbeat is half a period off: a broadcast at once is no coincidence.
+    stand.pass(HEARTBEAT / 2);
+    stand.high.forget();
+    let mark = stand.mark();
+    stand.high.broadcast(message);
+    let answer = stand.high.expect(AT_ONCE, |seen| {
+        seen.dst == stand.high.mac() && is_claim(seen)
+    })?;
+    ensure!(answer.message.token() == Some(token), "{answer:?}");
+    stand.pass(HEARTBEAT / 4);
+    let beats: Vec<Seen> = stand
+        .sent_from(mark)
+        .into_iter()
+        .filter(is_heartbeat)
+        .collect();
+    ensure!(
+        beats.len() == usize::from(broadcast),
+        "broadcasts: {beats:?}"
+    );
+    ensure!(
+        beats.iter().all(|seen| seen.message.token() == Some(token)),
+        "{beats:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_weaker_holder_is_told_by_unicast_and_broadcast() -> Result<()> {
+    let author = [2, 0, 0, 0, 0, 3].into();
+    is_told(
+        &holds(Token {
+            progress: 5,
+            author,
+            number: 1,
+        }),
+        true,
+    )
+}
+
+#[test]
+fn where_is_token_is_answered_by_unicast() -> Result<()> {
+    is_told(&Message::WhereIsToken, false)
+}
+
+#[test]
+fn generating_token_is_answered_by_unicast_and_broadcast() -> Result<()> {
+    let author = [2, 0, 0, 0, 0, 3].into();
+    is_told(
+        &Message::GeneratingToken {
+            token: Token {
+                progress: 5,
+                author,
+                number: 1,
+            },
+        },
+        true,
+    )
+}
+
+#[test]
+fn a_stronger_offer_is_taken_instead() -> Result<()> {
+    let stand = stand();
+    let token = stand.elect()?;
+    let offered = stand.token_of(&stand.high, token.progress + 1);
+    let answer = stand.offer(&stand.high, &offers(offered), |seen| {
+        seen.message.token() == Some(offered)
+    })?;
+    ensure!(
+        matches!(answer.message, Message::TokenIsHere { .. }),
+        "{answer:?}"
+    );
+    let mark = stand.mark();
+    let beat = stand.wait_in(HEARTBEAT, mark, is_heartbeat)?;
+    ensure!(beat.message.token() == Some(offered), "{beat:?}");
+    Ok(())
+}
+
+#[test]
+fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
+    let stand = stand();
+    let token = stand.elect()?;
+    let weaker = offers(stand.token_of(&stand.high, token.progress - 1));
+    let answer = stand.offer(&stand.high, &weaker, |seen| {
+        seen.dst == stand.high.mac() && is_claim(seen)
+    })?;
+    ensure!(answer.message.token() == Some(token), "{answer:?}");
+    Ok(())
+}
+
+#[test]
+fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
+    let stand = stand();
+    let token = stand.give()?;
+    for _ in 0..3 {
+        let ack = stand.offer(&stand.low, &offers(token), |seen| {
+            seen.dst == stand.low.mac() && is_claim(seen)
+        })?;
+        ensure!(ack.message.token() == Some(token), "{ack:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
+    let stand = Stand::new(Timing::patient(HEARTBEAT));
+    let token = stand.elect()?;
+    let sent = stand.watch(5 * HEARTBEAT);
+    ensure!(sent.iter().all(is_heartbeat), "{sent:?}");
+    ensure!(
+        sent.iter().all(|seen| seen.message.token() == Some(token)),
+        "{sent:?}"
+    );
+    ensure!(sent.len() == 5, "{} heartbeats in five periods", sent.len());
+    Ok(())
+}
+
+#[test]
+fn at_the_largest_progress_the_token_stays() -> Result<()> {
+    let stand = Stand::new(Timing::patient(HEARTBEAT));
+    let last = stand.token_of(&stand.low, (1 << 63) - 1);
+    stand.offer(&stand.low, &offers(last), |seen| {
+        seen.message.token() == Some(last)
+    })?;
+    let sent = stand.watch(4 * HEARTBEAT);
+    let offer = sent
+        .iter()
+        .find(|seen| matches!(seen.message, Message::TakeToken { .. }));
+    ensure!(
+        offer.is_none(),
+        "there is no progress left to offer: {offer:?}"
+    );
+    ensure!(
+        sent.iter().any(|seen| seen.message.token() == Some(last)),
+        "{sent:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_token_taken_keeps_its_data() -> Result<()> {
+    let stand = stand();
+    let data: Vec<u8> = (0..1024_u16)
+        .map(|number| number.to_le_bytes()[0])
+        .collect();
+    let token = stand.token_of(&stand.low, 1000);
+    let digest = ring_segment::ALIEN;
+    let offer = Message::TakeToken {
+        token,
+        digest,
+        data: data.clone(),
+    };
+    let beat = stand.offer(&stand.low, &offer, is_heartbeat)?;
+    let Message::TokenIsHere { data: held, .. } = beat.message else {
+        anyhow::bail!("no heartbeat: {beat:?}");
+    };
+    ensure!(held == data, "the data was changed to {held:?}");
+    // It goes on with the token.
+    stand.high.broadcast(&Message::WantToken);
+    let offer = stand.high.expect(AT_ONCE, |seen| {
+        matches!(seen.message, Message::TakeToken { .. })
+    })?;
+    let Message::TakeToken { data: passed, .. } = offer.message else {
+        anyhow::bail!("no offer: {offer:?}");
+    };
+    ensure!(passed == data, "the data was changed to {passed:?}");
+    Ok(())
+}
