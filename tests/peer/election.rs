@@ -85,7 +85,7 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
 #[test]
 fn word_of_a_token_puts_the_election_off() -> Result<()> {
     let stand = stand();
-    let token = stand.token_of(&stand.high, 50);
+    let token = stand.high.token(50);
     let mut asked = Vec::new();
     for _ in 0..4 {
         asked.push(stand.high.expect(stand.patience(), asks)?.at);
@@ -111,7 +111,7 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
 
 /// After what `becomes` sends, the daemon is a WAITER that does not go on with an election.
 fn becomes_waiter(stand: &Stand) -> Result<()> {
-    let token = stand.token_of(&stand.high, 50);
+    let token = stand.high.token(50);
     stand.high.broadcast(&holds(token));
     stand.wait_for_state("WAITER")?;
     let mark = stand.mark();
@@ -138,7 +138,7 @@ fn a_candidate_that_hears_the_token_waits() -> Result<()> {
 }
 
 fn takes(stand: &Stand) -> Result<()> {
-    let token = stand.token_of(&stand.high, 50);
+    let token = stand.high.token(50);
     let ack = stand.offer(&stand.high, &offers(token), |seen| {
         seen.dst == stand.high.mac() && is_claim(seen)
     })?;
@@ -159,7 +159,7 @@ fn a_candidate_takes_a_stronger_offer() -> Result<()> {
 #[test]
 fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     let stand = looser()?;
-    let token = stand.token_of(&stand.high, 50);
+    let token = stand.high.token(50);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
@@ -259,7 +259,7 @@ fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
 fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
     let (stand, _) = candidate()?;
     let mark = stand.mark();
-    let token = stand.token_of(&stand.high, 50);
+    let token = stand.high.token(50);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
@@ -272,7 +272,7 @@ fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
 fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
     let stand = looser()?;
     let future = u64::MAX / 4;
-    let token = stand.token_of(&stand.high, future);
+    let token = stand.high.token(future);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),

@@ -5,12 +5,17 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use ring_segment::{FOR_GOOD, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers};
 
-use super::stand::{AT_ONCE, Stand, wall};
+use super::stand::{AT_ONCE, FLIGHT, Stand, wall};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+}
 
 fn stand() -> Stand {
-    Stand::new(Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+    Stand::new(timing())
 }
 
 #[test]
@@ -48,7 +53,7 @@ fn its_first_token_has_the_clock_as_progress() -> Result<()> {
     Ok(())
 }
 
-/// The daemon has no token any more: it claims none for some periods.
+/// The daemon no longer has a token: it claims none for some periods.
 fn is_over(stand: &Stand) -> Result<()> {
     stand.wait_for_state("WAITER")?;
     let claims: Vec<Seen> = stand
@@ -67,7 +72,7 @@ fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
     let mark = stand.mark();
     stand
         .high
-        .broadcast(&holds(stand.token_of(&stand.high, token.progress + 1)));
+        .broadcast(&holds(stand.high.token(token.progress + 1)));
     let to_high = |seen: &Seen| seen.dst == stand.high.mac();
     stand.wait_in(AT_ONCE, mark, |seen| {
         to_high(seen) && matches!(seen.message, Message::Ping { .. })
@@ -82,14 +87,12 @@ fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
     // Larger than its author: weaker.
     stand
         .high
-        .broadcast(&holds(stand.token_of(&stand.high, token.progress)));
+        .broadcast(&holds(stand.high.token(token.progress)));
     let refusal = stand
         .high
         .expect(AT_ONCE, |seen| !seen.is_broadcast() && is_claim(seen))?;
     ensure!(refusal.message.token() == Some(token), "{refusal:?}");
-    stand
-        .low
-        .broadcast(&holds(stand.token_of(&stand.low, token.progress)));
+    stand.low.broadcast(&holds(stand.low.token(token.progress)));
     is_over(&stand)
 }
 
@@ -161,7 +164,7 @@ fn generating_token_is_answered_by_unicast_and_broadcast() -> Result<()> {
 fn a_stronger_offer_is_taken_instead() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
-    let offered = stand.token_of(&stand.high, token.progress + 1);
+    let offered = stand.high.token(token.progress + 1);
     let answer = stand.offer(&stand.high, &offers(offered), |seen| {
         seen.message.token() == Some(offered)
     })?;
@@ -179,7 +182,7 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
 fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
-    let weaker = offers(stand.token_of(&stand.high, token.progress - 1));
+    let weaker = offers(stand.high.token(token.progress - 1));
     let answer = stand.offer(&stand.high, &weaker, |seen| {
         seen.dst == stand.high.mac() && is_claim(seen)
     })?;
@@ -214,10 +217,34 @@ fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
     Ok(())
 }
 
+/// The others may have elected another owner by then.
+#[test]
+fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
+    let lease = timing().waiter_timeout();
+    let shorter = lease.saturating_sub(NANOSECOND);
+    for (asleep, state) in [(shorter, "OWNER"), (lease, "LOOSER")] {
+        let stand = stand();
+        stand.give()?;
+        // The lease runs from the heartbeat that came with the token.
+        stand.daemon.stop();
+        stand.pass(asleep.saturating_sub(FLIGHT));
+        let mark = stand.mark();
+        // What it reads first asks for a claim.
+        stand.high.broadcast(&Message::WhereIsToken);
+        stand.pass(FLIGHT);
+        stand.daemon.resume();
+        stand.pass(AT_ONCE);
+        stand.daemon.is(state)?;
+        let claim = stand.sent_from(mark).into_iter().find(is_claim);
+        ensure!(claim.is_some() == (state == "OWNER"), "{claim:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn at_the_largest_progress_the_token_stays() -> Result<()> {
     let stand = Stand::new(Timing::patient(HEARTBEAT));
-    let last = stand.token_of(&stand.low, (1 << 63) - 1);
+    let last = stand.low.token((1 << 63) - 1);
     stand.offer(&stand.low, &offers(last), |seen| {
         seen.message.token() == Some(last)
     })?;
@@ -242,7 +269,7 @@ fn a_token_taken_keeps_its_data() -> Result<()> {
     let data: Vec<u8> = (0..1024_u16)
         .map(|number| number.to_le_bytes()[0])
         .collect();
-    let token = stand.token_of(&stand.low, 1000);
+    let token = stand.low.token(1000);
     let digest = ring_segment::ALIEN;
     let offer = Message::TakeToken {
         token,

@@ -79,8 +79,9 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
             .all(|seen| seen.message.token() == Some(offered)),
         "{to_high:?}"
     );
+    let given_up = to_low.at.saturating_sub(FLIGHT);
     let times = to_high.iter().map(|seen| seen.at);
-    let times: Vec<Duration> = times.chain([to_low.at - FLIGHT]).collect();
+    let times: Vec<Duration> = times.chain([given_up]).collect();
     for pair in times.windows(2) {
         let apart = pair[1].saturating_sub(pair[0]);
         ensure!(apart == stand.timing.take_timeout, "{apart:?} apart");
@@ -123,7 +124,7 @@ fn heartbeats_go_on_while_passing() -> Result<()> {
     stand.high.send(stand.mac(), &Message::WhereIsToken);
     let (first, _) = expect_offer(&stand.high, stand.patience())?;
     // Until just before the offer is given up.
-    stand.pass(3 * HEARTBEAT - AT_ONCE);
+    stand.pass((3 * HEARTBEAT).saturating_sub(AT_ONCE));
     let frames = stand.sent_from(0);
     let beats = frames.iter().filter(|seen| {
         is_heartbeat(seen) && seen.at > first.at && seen.message.token() == Some(token)

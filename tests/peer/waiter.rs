@@ -263,9 +263,7 @@ fn it_ignores_an_offer_to_everybody() -> Result<()> {
 fn it_is_patient_for_a_waiter_timeout() -> Result<()> {
     let stand = Stand::new(timing());
     stand.follow()?;
-    let heard = stand
-        .low
-        .broadcast(&holds(stand.token_of(&stand.low, 2000)));
+    let heard = stand.low.broadcast(&holds(stand.low.token(2000)));
     let mark = stand.mark();
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken && seen.is_broadcast();
     let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
@@ -279,8 +277,10 @@ fn heartbeats_keep_it_waiting() -> Result<()> {
     let stand = Stand::new(timing());
     let token = stand.follow()?;
     let mark = stand.mark();
+    let almost = timing().waiter_timeout();
+    let almost = almost.saturating_sub(FLIGHT + NANOSECOND);
     for _ in 0..8 {
-        stand.pass(timing().waiter_timeout() - FLIGHT - NANOSECOND);
+        stand.pass(almost);
         stand.low.broadcast(&holds(token));
     }
     let asked = stand

@@ -39,6 +39,7 @@ pub struct Stand {
     pub high: Peer,
     /// The constants in force.
     pub timing: Timing,
+    mac: MacAddr,
     world: World,
 }
 
@@ -61,13 +62,14 @@ impl Stand {
             low: Peer::new(LOW, &world),
             high: Peer::new(HIGH, &world),
             timing,
+            mac: mac(DAEMON),
             world,
         }
     }
 
     /// The daemon's MAC.
     pub fn mac(&self) -> MacAddr {
-        mac(DAEMON)
+        self.mac
     }
 
     /// The longest that anything here takes which depends on time-outs of the protocol.
@@ -99,7 +101,7 @@ impl Stand {
     /// # Errors
     /// If it does not become one.
     pub fn follow(&self) -> Result<Token> {
-        let token = self.token_of(&self.low, 1000);
+        let token = self.low.token(1000);
         self.low.broadcast(&holds(token));
         self.wait_for_state("WAITER")?;
         Ok(token)
@@ -110,7 +112,7 @@ impl Stand {
     /// # Errors
     /// If it does not become one.
     pub fn give(&self) -> Result<Token> {
-        let token = self.token_of(&self.low, 1000);
+        let token = self.low.token(1000);
         self.offer(&self.low, &offers(token), |seen| {
             matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
         })?;
@@ -129,7 +131,7 @@ impl Stand {
         answered: impl Fn(&Seen) -> bool,
     ) -> Result<Seen> {
         let mark = self.mark();
-        giver.send(self.mac(), offer);
+        giver.send(self.mac, offer);
         self.wait_in(FLIGHT, mark, answered)
             .context("the offer was not answered")
     }
@@ -146,7 +148,7 @@ impl Stand {
     /// The digest of a table with the daemon, without an ip, and these others.
     pub fn digest_with(&self, others: &[Member]) -> Digest {
         let own = Member {
-            mac: self.mac(),
+            mac: self.mac,
             ip: NONE,
         };
         digest_of(&[others, &[own]].concat())
@@ -164,15 +166,6 @@ impl Stand {
             "its table has {found:?} and not {digest:?}"
         );
         Ok(())
-    }
-
-    /// A peer's first chain, with a progress.
-    pub fn token_of(&self, peer: &Peer, progress: u64) -> Token {
-        Token {
-            progress,
-            author: peer.mac(),
-            number: 1,
-        }
     }
 
     /// Waits for a frame of the daemon's since a mark of the recording.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, frame};
+use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, Token, frame};
 
 use super::segment::mac;
 use super::world::World;
@@ -23,6 +23,15 @@ impl Peer {
 
     pub fn mac(&self) -> MacAddr {
         mac(self.port)
+    }
+
+    /// Its first chain's token, with a progress.
+    pub fn token(&self, progress: u64) -> Token {
+        Token {
+            progress,
+            author: self.mac(),
+            number: 1,
+        }
     }
 
     /// Sends a message under its own name, and gives the time.
