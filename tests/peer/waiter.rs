@@ -140,8 +140,8 @@ fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
     ensure!(passed.dst == stand.high.mac(), "{passed:?}");
     let next = passed.message.token().context("an offer has a token")?;
     stand.high.send(stand.mac(), &holds(next));
-    // Before the giver repeats itself.
-    let ack = stand.wait_in(stand.timing.take_timeout / 2, mark, |seen| {
+    // A giver repeats itself after TAKE_TIMEOUT; a quarter of that is the limit.
+    let ack = stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         let word = matches!(
             seen.message,
             Message::TokenIsHere { .. } | Message::TokenWasHereRecently { .. }

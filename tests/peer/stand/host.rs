@@ -102,6 +102,7 @@ impl Host {
 
     /// As SIGTERM does.
     pub fn shut_down(&mut self, segment: &mut Segment) {
+        assert!(self.is_running(), "a stopped process heeds no signal");
         let (at, patience) = (segment.now(), self.constants.waiter_timeout());
         self.with(segment, |driver, environment| {
             driver.command(clock::now(at), Command::ShutDown, environment);
@@ -144,14 +145,14 @@ impl Host {
 
     fn end_if_over(&mut self, segment: &mut Segment) {
         let Some(process) = &self.process else { return };
-        let now = segment.now();
-        let gives_up = process.give_up.is_some_and(|at| at <= now);
-        if gives_up && !process.driver.machine().is_finished() {
+        if !process.driver.machine().is_finished() {
+            let now = segment.now();
+            if process.give_up.is_none_or(|at| at > now) {
+                return;
+            }
             self.with(segment, |driver, environment| {
                 driver.command(clock::now(now), Command::Leave, environment);
             });
-        } else if !process.driver.machine().is_finished() {
-            return;
         }
         self.process = None;
         self.has_ended = true;
