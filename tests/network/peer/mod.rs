@@ -1,24 +1,12 @@
-//! One daemon between two peers that say what a test wants: how it behaves on the wire.
+//! One daemon between two peers that say what a test wants: what only a real process and a real
+//! kernel show. How the machine behaves beside them, and exactly when, is in `tests/peer`.
 
-mod addresses;
-mod election;
 mod frames;
-mod members;
-mod owner;
-mod passing;
-mod waiter;
+mod processes;
+mod wiring;
 
 use ring_segment::Test;
 
 pub fn tests() -> Vec<Test> {
-    [
-        frames::tests(),
-        owner::tests(),
-        passing::tests(),
-        waiter::tests(),
-        election::tests(),
-        addresses::tests(),
-        members::tests(),
-    ]
-    .concat()
+    [wiring::tests(), frames::tests(), processes::tests()].concat()
 }

@@ -9,7 +9,7 @@ use crate::daemon::{Binaries, Daemon, Ringd};
 use crate::peer::Peer;
 use crate::segment::{Layout, Segment};
 use crate::timing::{SLACK, Timing};
-use crate::wire::{Digest, Member, Message, Seen, Token, digest_of};
+use crate::wire::{Digest, Message, Seen, Token};
 
 const DAEMON: usize = 1;
 /// With eternal time-outs, nothing that a test waits for depends on them.
@@ -126,7 +126,7 @@ impl Stand {
     ///
     /// # Errors
     /// If no such frame comes in time.
-    pub fn offer_until(
+    fn offer_until(
         &self,
         giver: &Peer,
         offer: &Message,
@@ -154,27 +154,6 @@ impl Stand {
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
             .wait_for_status(self.patience(), |status| status["state"] == state)?;
-        Ok(())
-    }
-
-    /// The digest of a table with the daemon, without an ip, and these others.
-    #[must_use]
-    pub fn digest_with(&self, others: &[Member]) -> Digest {
-        let own = Member {
-            mac: self.mac(),
-            ip: [0; 16],
-        };
-        digest_of(&[others, &[own]].concat())
-    }
-
-    /// Waits until the daemon's table has a digest.
-    ///
-    /// # Errors
-    /// If it does not in time.
-    pub fn wait_for_digest(&self, digest: Digest) -> Result<()> {
-        let hash = format!("{:016x}", digest.hash);
-        self.daemon
-            .wait_for_status(self.patience(), |status| status["ring_hash"] == hash)?;
         Ok(())
     }
 
@@ -209,14 +188,6 @@ impl Stand {
     #[must_use]
     pub fn sent_from(&self, mark: usize) -> Vec<Seen> {
         let mut frames = self.segment.capture().frames_from(mark);
-        frames.retain(|seen| seen.port == DAEMON);
-        frames
-    }
-
-    /// What the daemon sends in a span of time.
-    #[must_use]
-    pub fn watch(&self, window: Duration) -> Vec<Seen> {
-        let mut frames = self.segment.capture().watch(window);
         frames.retain(|seen| seen.port == DAEMON);
         frames
     }

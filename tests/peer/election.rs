@@ -3,41 +3,18 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{
-    Binaries, FOR_GOOD, Message, Peer, SLACK, Seen, Stand, Test, Timing, Token, binaries, holds,
-    is_claim, is_heartbeat, now, offers, tests,
-};
+use ring_segment::{FOR_GOOD, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers};
 
-const BINARIES: Binaries = binaries!();
-/// A peer has as long to speak before a LOOSER stands for election, and before a candidate owns.
-const HEARTBEAT: Duration = Duration::from_millis(600);
+use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
 
-pub fn tests() -> Vec<Test> {
-    tests![
-        a_lone_node_asks_then_stands_then_owns,
-        word_of_a_token_puts_the_election_off,
-        a_looser_that_hears_the_token_waits,
-        a_looser_takes_a_stronger_offer,
-        a_looser_takes_no_offer_that_is_not_stronger,
-        a_looser_stands_against_a_weaker_candidate,
-        a_looser_is_quiet_after_a_stronger_candidate,
-        a_candidate_gives_way_to_a_stronger_one,
-        a_candidate_answers_a_weaker_one_and_wins,
-        a_candidate_gives_way_to_word_of_a_token,
-        a_candidate_that_hears_the_token_waits,
-        a_candidate_takes_a_stronger_offer,
-        a_candidate_has_one_more_than_the_strongest_token_known,
-        chains_are_numbered_on_after_a_restart,
-        fencing_numbers_grow_after_the_loss_of_the_state,
-    ]
-}
+const HEARTBEAT: Duration = Duration::from_millis(100);
 
 fn timing() -> Timing {
     Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
 }
 
-fn stand() -> Result<Stand> {
-    Stand::new(BINARIES, timing())
+fn stand() -> Stand {
+    Stand::new(timing())
 }
 
 fn asks(seen: &Seen) -> bool {
@@ -50,49 +27,44 @@ fn stands(seen: &Seen) -> bool {
 
 /// A stand whose daemon has just asked for the first time.
 fn looser() -> Result<Stand> {
-    looser_at(timing())
-}
-
-fn looser_at(timing: Timing) -> Result<Stand> {
-    let stand = Stand::new(BINARIES, timing)?;
+    let stand = stand();
     stand.wait_from(0, asks)?;
     Ok(stand)
 }
 
 /// A stand whose daemon stands for election, and its candidate.
 fn candidate() -> Result<(Stand, Token)> {
-    let stand = stand()?;
+    let stand = stand();
     let seen = stand.wait_from(0, stands)?;
     let token = seen.message.token().context("a candidate")?;
     Ok((stand, token))
 }
 
-fn assert_between(what: &str, span: Duration, least: Duration) -> Result<()> {
-    // A busy node sends later than it decided to, and its time-outs run from the decision.
-    let (least, most) = (least * 3 / 4, least + SLACK);
+fn takes_exactly(what: &str, span: Duration, expected: Duration) -> Result<()> {
     ensure!(
-        span >= least && span <= most,
-        "{what} took {span:?}, not {least:?} to {most:?}"
+        span == expected,
+        "{what} took {span:?} and not {expected:?}"
     );
     Ok(())
 }
 
+#[test]
 fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
-    let stand = stand()?;
+    let stand = stand();
     stand.elect()?;
     let frames = stand.sent_from(0);
     ensure!(
-        asks(&frames[0]) && stands(&frames[1]) && is_heartbeat(&frames[2]),
+        frames.len() == 3 && asks(&frames[0]) && stands(&frames[1]) && is_heartbeat(&frames[2]),
         "{frames:?}"
     );
     let answer_timeout = timing().answer_timeout();
     let (asked, stood, owned) = (frames[0].at, frames[1].at, frames[2].at);
-    assert_between(
+    takes_exactly(
         "waiting for an answer",
         stood.saturating_sub(asked),
         answer_timeout,
     )?;
-    assert_between(
+    takes_exactly(
         "waiting for objections",
         owned.saturating_sub(stood),
         answer_timeout,
@@ -110,9 +82,10 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
     Ok(())
 }
 
+#[test]
 fn word_of_a_token_puts_the_election_off() -> Result<()> {
-    let stand = stand()?;
-    let token = stand.token_of(&stand.high, 50);
+    let stand = stand();
+    let token = stand.high.token(50);
     let mut asked = Vec::new();
     for _ in 0..4 {
         asked.push(stand.high.expect(stand.patience(), asks)?.at);
@@ -122,10 +95,10 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
                 token,
                 holder: stand.low.mac(),
             },
-        )?;
+        );
     }
     for pair in asked.windows(2) {
-        assert_between(
+        takes_exactly(
             "asking again",
             pair[1].saturating_sub(pair[0]),
             timing().looser_timeout(),
@@ -138,13 +111,13 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
 
 /// After what `becomes` sends, the daemon is a WAITER that does not go on with an election.
 fn becomes_waiter(stand: &Stand) -> Result<()> {
-    let token = stand.token_of(&stand.high, 50);
-    stand.high.broadcast(&holds(token))?;
+    let token = stand.high.token(50);
+    stand.high.broadcast(&holds(token));
     stand.wait_for_state("WAITER")?;
     let mark = stand.mark();
     for _ in 0..4 {
-        stand.high.broadcast(&holds(token))?;
-        stand.high.collect(timing().answer_timeout() / 2)?;
+        stand.high.broadcast(&holds(token));
+        stand.high.collect(timing().answer_timeout() / 2);
     }
     let sent = stand.sent_from(mark);
     let unrest = sent
@@ -154,41 +127,46 @@ fn becomes_waiter(stand: &Stand) -> Result<()> {
     Ok(())
 }
 
+#[test]
 fn a_looser_that_hears_the_token_waits() -> Result<()> {
     becomes_waiter(&looser()?)
 }
 
+#[test]
 fn a_candidate_that_hears_the_token_waits() -> Result<()> {
     becomes_waiter(&candidate()?.0)
 }
 
 fn takes(stand: &Stand) -> Result<()> {
-    let token = stand.token_of(&stand.high, 50);
-    let ack = stand.offer_until(&stand.high, &offers(token), |seen| {
+    let token = stand.high.token(50);
+    let ack = stand.offer(&stand.high, &offers(token), |seen| {
         seen.dst == stand.high.mac() && is_claim(seen)
     })?;
     ensure!(ack.message.token() == Some(token), "{ack:?}");
     stand.wait_for_state("OWNER")
 }
 
+#[test]
 fn a_looser_takes_a_stronger_offer() -> Result<()> {
     takes(&looser()?)
 }
 
+#[test]
 fn a_candidate_takes_a_stronger_offer() -> Result<()> {
     takes(&candidate()?.0)
 }
 
+#[test]
 fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     let stand = looser()?;
-    let token = stand.token_of(&stand.high, 50);
+    let token = stand.high.token(50);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
     };
-    stand.high.send(stand.mac(), &word)?;
-    stand.high.send(stand.mac(), &offers(token))?;
-    stand.high.collect(timing().looser_timeout())?;
+    stand.high.send(stand.mac(), &word);
+    stand.high.send(stand.mac(), &offers(token));
+    stand.high.collect(timing().looser_timeout());
     let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(token);
     let claim = stand.sent_from(0).into_iter().find(claims);
     ensure!(
@@ -198,29 +176,27 @@ fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
     Ok(())
 }
 
-fn stand_for_election(peer: &Peer, progress: u64) -> Result<Token> {
+/// A peer stands for election; the time.
+fn stand_for_election(peer: &Peer, progress: u64) -> Duration {
     let token = Token {
         progress,
         author: peer.mac(),
         number: 1,
     };
-    peer.broadcast(&Message::GeneratingToken { token })?;
-    Ok(token)
+    peer.broadcast(&Message::GeneratingToken { token })
 }
 
+#[test]
 fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
-    // Half of its patience is longer than a busy machine is late.
-    let timing = Timing::patient(Duration::from_secs(2)).idle_hold(FOR_GOOD);
-    let stand = looser_at(timing)?;
-    let sent = now();
-    stand_for_election(&stand.high, 1)?;
+    let stand = looser()?;
+    let sent = stand_for_election(&stand.high, 1);
     let broadcast = stand.wait_from(0, stands)?;
     let soon = broadcast.at.saturating_sub(sent);
-    ensure!(soon < timing.answer_timeout() / 2, "it waited for {soon:?}");
+    ensure!(soon == FLIGHT, "it waited for {soon:?}");
     let to_high = |seen: &Seen| {
         matches!(seen.message, Message::GeneratingToken { .. }) && seen.dst == stand.high.mac()
     };
-    stand.high.expect(SLACK, to_high)?;
+    stand.high.expect(AT_ONCE, to_high)?;
     let owner = stand.elect()?;
     ensure!(owner.author == stand.mac(), "{owner:?}");
     Ok(())
@@ -228,7 +204,7 @@ fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
 
 fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) -> Result<()> {
     let asked = stand.wait_from(mark, asks)?;
-    assert_between(
+    takes_exactly(
         "being quiet",
         asked.at.saturating_sub(since),
         timing().looser_timeout(),
@@ -244,26 +220,29 @@ fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) ->
     Ok(())
 }
 
+#[test]
 fn a_looser_is_quiet_after_a_stronger_candidate() -> Result<()> {
     let stand = looser()?;
     // It counts from its question, and not from what it hears then.
     let (since, mark) = (stand.wait_from(0, asks)?.at, stand.mark());
-    stand_for_election(&stand.low, 1)?;
+    stand_for_election(&stand.low, 1);
     is_quiet_for_a_looser_timeout(&stand, since, mark)
 }
 
+#[test]
 fn a_candidate_gives_way_to_a_stronger_one() -> Result<()> {
     let (stand, _) = candidate()?;
-    let (since, mark) = (now(), stand.mark());
-    stand_for_election(&stand.low, 1)?;
+    let mark = stand.mark();
+    let since = stand_for_election(&stand.low, 1) + FLIGHT;
     is_quiet_for_a_looser_timeout(&stand, since, mark)
 }
 
+#[test]
 fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
     let (stand, token) = candidate()?;
-    stand_for_election(&stand.high, 1)?;
+    stand_for_election(&stand.high, 1);
     let to_high = |seen: &Seen| seen.dst == stand.high.mac() && seen.message.token().is_some();
-    let answer = stand.high.expect(SLACK, to_high)?;
+    let answer = stand.high.expect(AT_ONCE, to_high)?;
     ensure!(
         answer.message == Message::GeneratingToken { token },
         "{answer:?}"
@@ -276,27 +255,29 @@ fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
     Ok(())
 }
 
+#[test]
 fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
     let (stand, _) = candidate()?;
-    let (since, mark) = (now(), stand.mark());
-    let token = stand.token_of(&stand.high, 50);
+    let mark = stand.mark();
+    let token = stand.high.token(50);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
     };
-    stand.high.send(stand.mac(), &word)?;
+    let since = stand.high.send(stand.mac(), &word) + FLIGHT;
     is_quiet_for_a_looser_timeout(&stand, since, mark)
 }
 
+#[test]
 fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
     let stand = looser()?;
     let future = u64::MAX / 4;
-    let token = stand.token_of(&stand.high, future);
+    let token = stand.high.token(future);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
     };
-    stand.high.send(stand.mac(), &word)?;
+    stand.high.send(stand.mac(), &word);
     let seen = stand.wait_from(0, stands)?;
     ensure!(
         seen.message
@@ -311,13 +292,13 @@ fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
 }
 
 /// Elects the daemon once more after a restart, and gives both tokens.
-fn elected_twice(between: impl FnOnce(&Stand) -> Result<()>) -> Result<(Token, Token)> {
-    let mut stand = stand()?;
+fn elected_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
+    let stand = stand();
     let first = stand.elect()?;
-    stand.daemon.kill()?;
-    between(&stand)?;
+    stand.daemon.kill();
+    between(&stand);
     let mark = stand.mark();
-    stand.daemon.start()?;
+    stand.daemon.start();
     let beat = stand.wait_from(mark, is_heartbeat)?;
     Ok((
         first,
@@ -325,8 +306,9 @@ fn elected_twice(between: impl FnOnce(&Stand) -> Result<()>) -> Result<(Token, T
     ))
 }
 
+#[test]
 fn chains_are_numbered_on_after_a_restart() -> Result<()> {
-    let (first, second) = elected_twice(|_| Ok(()))?;
+    let (first, second) = elected_twice(|_| ())?;
     ensure!(
         second.number == first.number + 1,
         "{second:?} after {first:?}"
@@ -338,10 +320,9 @@ fn chains_are_numbered_on_after_a_restart() -> Result<()> {
     Ok(())
 }
 
+#[test]
 fn fencing_numbers_grow_after_the_loss_of_the_state() -> Result<()> {
-    let (first, second) = elected_twice(|stand| {
-        std::fs::remove_dir_all(stand.daemon.state_dir()).context("cannot lose the state")
-    })?;
+    let (first, second) = elected_twice(|stand| stand.daemon.lose_state())?;
     ensure!(
         second.progress > first.progress,
         "{second:?} after {first:?}"

@@ -1,0 +1,198 @@
+//! A process that is stopped, killed, started again and asked to end.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{
+    Binaries, Digest, FOR_GOOD, MacAddr, Member, Message, SLACK, Seen, Stand, Test, Timing, Token,
+    binaries, holds, is_claim, is_heartbeat, offers, tests,
+};
+use serde_json::Value;
+
+const BINARIES: Binaries = binaries!();
+/// A peer has as long to give the daemon a token before that elects itself, twice over.
+const HEARTBEAT: Duration = Duration::from_millis(300);
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        heartbeats_that_came_while_it_was_stopped_keep_it_waiting,
+        it_takes_no_offer_that_waited_too_long,
+        it_does_not_take_one_offer_again_after_a_restart,
+        chains_are_numbered_on_after_a_restart,
+        fencing_numbers_grow_after_the_loss_of_the_state,
+        an_ending_owner_hands_over_and_leaves,
+        an_ending_owner_with_too_many_dead_members_to_try_says_leaving,
+    ]
+}
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+}
+
+fn stand() -> Result<Stand> {
+    Stand::new(BINARIES, timing())
+}
+
+fn late_wake_ups(status: &Value) -> Option<u64> {
+    status["counters"]["late_wake_ups"].as_u64()
+}
+
+/// Its patience has run out by its clock, but not by what lies in its socket.
+fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
+    let stand = stand()?;
+    let token = stand.follow()?;
+    // A busy machine may have woken it late already.
+    let before = late_wake_ups(&stand.daemon.status()?);
+    let mark = stand.mark();
+    stand.daemon.signal(Signal::SIGSTOP)?;
+    thread::sleep(timing().waiter_timeout() + HEARTBEAT);
+    stand.low.broadcast(&holds(token))?;
+    stand.daemon.signal(Signal::SIGCONT)?;
+    let late = |status: &Value| late_wake_ups(status) > before;
+    stand.daemon.wait_for_status(SLACK, late)?;
+    let mut sent = stand.sent_from(mark).into_iter();
+    let asked = sent.find(|seen| seen.message == Message::WhereIsToken);
+    ensure!(asked.is_none(), "it acted on its own lateness: {asked:?}");
+    stand.wait_for_state("WAITER")
+}
+
+fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
+    let stand = stand()?;
+    let token = stand.follow()?;
+    stand.low.broadcast(&holds(token))?;
+    let mark = stand.mark();
+    stand.daemon.signal(Signal::SIGSTOP)?;
+    let offered = Token {
+        progress: token.progress + 1,
+        ..token
+    };
+    stand.low.send(stand.mac(), &offers(offered))?;
+    // Longer than a giver waits, and shorter than the daemon's patience.
+    thread::sleep(timing().hand_over_timeout() + HEARTBEAT / 4);
+    stand.daemon.signal(Signal::SIGCONT)?;
+    let dropped = |status: &Value| status["counters"]["dropped"]["stale_offer"] == 1;
+    stand.daemon.wait_for_status(SLACK, dropped)?;
+    let claim = stand.sent_from(mark).into_iter().find(is_claim);
+    ensure!(claim.is_none(), "it took an offer that was over: {claim:?}");
+    Ok(())
+}
+
+fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
+    let mut stand = stand()?;
+    let token = stand.give()?;
+    stand.daemon.kill()?;
+    let mark = stand.mark();
+    stand.daemon.start()?;
+    stand.wait_from(mark, |seen| seen.message == Message::WhereIsToken)?;
+    // A late copy of the offer.
+    stand.low.send(stand.mac(), &offers(token))?;
+    // A holder acknowledges at once.
+    stand.low.collect(HEARTBEAT / 2)?;
+    let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(token);
+    // One of its own, after an election, is no such claim.
+    let claim = stand.sent_from(mark).into_iter().find(claims);
+    ensure!(
+        claim.is_none(),
+        "it took the token that it had lost: {claim:?}"
+    );
+    Ok(())
+}
+
+/// Elects the daemon once more after a restart, and gives both tokens.
+fn elected_twice(between: impl FnOnce(&Stand) -> Result<()>) -> Result<(Token, Token)> {
+    let mut stand = stand()?;
+    let first = stand.elect()?;
+    stand.daemon.kill()?;
+    between(&stand)?;
+    let mark = stand.mark();
+    stand.daemon.start()?;
+    let beat = stand.wait_from(mark, is_heartbeat)?;
+    let second = beat.message.token().context("a heartbeat has a token")?;
+    ensure!(
+        second.progress > first.progress,
+        "{second:?} after {first:?}"
+    );
+    Ok((first, second))
+}
+
+fn chains_are_numbered_on_after_a_restart() -> Result<()> {
+    let (first, second) = elected_twice(|_| Ok(()))?;
+    ensure!(
+        second.number == first.number + 1,
+        "{second:?} after {first:?}"
+    );
+    Ok(())
+}
+
+fn fencing_numbers_grow_after_the_loss_of_the_state() -> Result<()> {
+    elected_twice(|stand| {
+        fs::remove_dir_all(stand.daemon.state_dir()).context("cannot lose the state")
+    })?;
+    Ok(())
+}
+
+/// A stand whose daemon holds a token and knows both peers.
+fn with_members(timing: Timing) -> Result<(Stand, Token)> {
+    let stand = Stand::new(BINARIES, timing)?;
+    stand.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
+    stand.high.send(stand.mac(), &Message::WhereIsToken)?;
+    let token = stand.give()?;
+    Ok((stand, token))
+}
+
+/// Sends the daemon a signal that asks it to end, and what `meanwhile` does, and checks its end.
+fn ends(
+    stand: &mut Stand,
+    signal: Signal,
+    meanwhile: impl FnOnce(&Stand) -> Result<()>,
+) -> Result<()> {
+    stand.daemon.signal(signal)?;
+    meanwhile(stand)?;
+    let status = stand.daemon.wait_exit(stand.patience())?;
+    ensure!(status.code() == Some(0), "it ended with {status}");
+    let last = stand.sent_from(0).pop().context("it has sent frames")?;
+    ensure!(
+        last.message == Message::Leaving && last.is_broadcast(),
+        "its last was {last:?}"
+    );
+    Ok(())
+}
+
+fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
+    // Attempts that together last longer than a peer may be held up before it acknowledges one.
+    let timing = Timing {
+        take_timeout: HEARTBEAT,
+        ..timing()
+    };
+    let (mut stand, token) = with_members(timing)?;
+    ends(&mut stand, Signal::SIGINT, |stand| {
+        let offer = stand.high.expect(stand.patience(), |seen| {
+            matches!(seen.message, Message::TakeToken { .. })
+        })?;
+        let offered = offer.message.token().context("an offer has a token")?;
+        ensure!(offered.progress == token.progress + 1, "{offer:?}");
+        stand.high.send(stand.mac(), &holds(offered))?;
+        Ok(())
+    })
+}
+
+/// The daemon itself ends what its machine would go on with.
+fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()> {
+    let (mut stand, _) = with_members(timing())?;
+    let dead = |last| Member {
+        mac: MacAddr::new(6, 0, 0, 0, 0, last),
+        ip: [0; 16],
+    };
+    let message = Message::RingMembers {
+        digest: Digest { size: 0, hash: 0 },
+        members: (0..60).map(dead).collect(),
+    };
+    stand.high.send(stand.mac(), &message)?;
+    stand.high.expect(SLACK, |seen| {
+        matches!(seen.message, Message::RingMembers { .. })
+    })?;
+    ends(&mut stand, Signal::SIGTERM, |_| Ok(()))
+}

@@ -1,0 +1,92 @@
+//! Whose word counts for a member's ip.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_segment::{ALIEN, FOR_GOOD, MacAddr, Member, Message, Seen, Timing};
+
+use super::stand::{AT_ONCE, NONE, Stand};
+
+const HEARTBEAT: Duration = Duration::from_millis(200);
+const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+}
+
+fn stand() -> Stand {
+    Stand::new(timing())
+}
+
+fn is_ping(seen: &Seen) -> bool {
+    matches!(seen.message, Message::Ping { .. })
+}
+
+fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
+    Member { mac, ip }
+}
+
+#[test]
+fn ping_sets_the_ip_of_its_author() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    for ip in [SOME, [0x20; 16]] {
+        let digest = stand.digest_with(&[member(stand.high.mac(), ip)]);
+        stand.high.send(stand.mac(), &Message::Ping { digest, ip });
+        stand.wait_for_digest(digest)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_address_beats_none_and_is_kept() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    let tell = |ip: [u8; 16]| {
+        let members = vec![member(stand.low.mac(), ip)];
+        stand.high.send(
+            stand.mac(),
+            &Message::RingMembers {
+                digest: ALIEN,
+                members,
+            },
+        );
+    };
+    let known =
+        |ip| stand.digest_with(&[member(stand.high.mac(), NONE), member(stand.low.mac(), ip)]);
+    // `low` is alive: what it has is not for `high` to change.
+    stand.low.send(stand.mac(), &Message::WhereIsToken);
+    tell(NONE);
+    stand.wait_for_digest(known(NONE))?;
+    tell(SOME);
+    stand.wait_for_digest(known(SOME))?;
+    stand.low.send(stand.mac(), &Message::WhereIsToken);
+    tell([0xee; 16]);
+    tell(NONE);
+    stand.pass(HEARTBEAT);
+    stand.wait_for_digest(known(SOME))
+}
+
+#[test]
+fn a_wrong_ip_of_its_own_is_corrected_by_broadcast() -> Result<()> {
+    let own = [0x30; 16];
+    let stand = Stand::with(timing(), own, |constants| constants);
+    stand.elect()?;
+    stand.high.forget();
+    let members = vec![member(stand.mac(), SOME)];
+    stand.high.send(
+        stand.mac(),
+        &Message::RingMembers {
+            digest: ALIEN,
+            members,
+        },
+    );
+    let ping = stand
+        .high
+        .expect(AT_ONCE, |seen| seen.is_broadcast() && is_ping(seen))?;
+    ensure!(
+        matches!(ping.message, Message::Ping { ip, .. } if ip == own),
+        "{ping:?}"
+    );
+    Ok(())
+}

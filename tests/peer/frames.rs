@@ -1,0 +1,198 @@
+//! Which frames a daemon listens to, and how much it answers, whatever is sent to it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Timing, Token, holds, offers};
+use ringd::control::Counters;
+
+use super::stand::{AT_ONCE, Stand};
+
+/// So long that the daemon says nothing of its own accord in a whole test.
+const HEARTBEAT: Duration = Duration::from_secs(600);
+/// Longer than an answer could be put off, and so short that all of a test's do not reach a
+/// time-out of the daemon's.
+const ANSWER: Duration = Duration::from_secs(5);
+
+fn stand() -> Stand {
+    Stand::new(Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+}
+
+/// How many frames the daemon has heard: those that it dropped, too.
+fn heard(counters: &Counters) -> u64 {
+    counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
+}
+
+/// Frames that section 1 forbids, and the reason under which each is counted.
+fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
+    let valid = holds(Token {
+        progress: u64::MAX / 4,
+        author,
+        number: 1,
+    })
+    .payload(author);
+    let with = |offset: usize, bytes: &[u8]| {
+        let mut payload = valid.clone();
+        payload[offset..offset + bytes.len()].copy_from_slice(bytes);
+        payload
+    };
+    let ring_members = |members: Vec<Member>| {
+        Message::RingMembers {
+            digest: Digest { size: 9, hash: 9 },
+            members,
+        }
+        .payload(author)
+    };
+    let everybody = Member {
+        mac: MacAddr::broadcast(),
+        ip: [0; 16],
+    };
+    let too_many = vec![
+        Member {
+            mac: author,
+            ip: [0; 16]
+        };
+        67
+    ];
+    vec![
+        ("truncated", valid[..39].to_vec()),
+        ("truncated", valid[..7].to_vec()),
+        ("truncated", Vec::new()),
+        ("truncated", with(38, &[0, 200])),
+        ("unknown_kind", with(0, &[0])),
+        ("unknown_kind", with(0, &[10])),
+        ("unknown_kind", with(0, &[0xff])),
+        ("reserved", with(1, &[1])),
+        ("progress_too_large", with(8, &[0x80])),
+        ("author_not_source", with(2, &daemon.octets())),
+        ("author_not_source", with(7, &[0x77])),
+        ("author_not_a_station", with(2, &[0; 6])),
+        ("author_not_a_station", with(2, &[0xff; 6])),
+        ("data_too_long", [with(38, &[4, 1]), vec![0; 1025]].concat()),
+        ("too_many_members", ring_members(too_many)),
+        ("member_not_a_station", ring_members(vec![everybody])),
+        ("broadcast_take_token", with(0, &[1])),
+    ]
+}
+
+#[test]
+fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
+    let stand = stand();
+    let token = stand.give()?;
+    // The peer is greeted before, so that a greeting is not mistaken for an answer.
+    stand.high.broadcast(&Message::WhereIsToken);
+    stand.pass(ANSWER);
+    for (reason, payload) in invalid_frames(stand.high.mac(), stand.mac()) {
+        let (before, mark) = (stand.daemon.counters(), stand.mark());
+        let station = match reason {
+            // The source is as forged as the author.
+            "author_not_a_station" => MacAddr::from(<[u8; 6]>::try_from(&payload[2..8])?),
+            _ => stand.high.mac(),
+        };
+        let everybody = MacAddr::broadcast();
+        stand.high.send_payload(station, everybody, &payload);
+        stand.pass(ANSWER);
+        let mut expected = before;
+        *expected.dropped.get_mut(reason).context(reason)? += 1;
+        let counters = stand.daemon.counters();
+        ensure!(counters == expected, "{reason}: {counters:?}");
+        let sent = stand.sent_from(mark);
+        ensure!(sent.is_empty(), "{reason} was answered: {sent:?}");
+    }
+    let mark = stand.mark();
+    stand.high.send(stand.mac(), &Message::WhereIsToken);
+    let answer = stand.wait_in(AT_ONCE, mark, |seen| !seen.is_broadcast())?;
+    ensure!(
+        answer.message.token() == Some(token),
+        "its state changed: {answer:?}"
+    );
+    Ok(())
+}
+
+/// One message of every kind by a station, with a token that the daemon must find weaker.
+fn every_kind(author: MacAddr) -> Vec<Message> {
+    let token = Token {
+        progress: 1,
+        author,
+        number: 1,
+    };
+    let digest = Digest { size: 7, hash: 7 };
+    let members = vec![Member {
+        mac: MacAddr::new(2, 0, 0, 0, 0x50, 1),
+        ip: [1; 16],
+    }];
+    vec![
+        holds(token),
+        offers(token),
+        Message::Ping {
+            digest,
+            ip: [7; 16],
+        },
+        Message::TokenWasHereRecently {
+            token,
+            holder: author,
+        },
+        Message::WhereIsToken,
+        Message::GeneratingToken { token },
+        Message::RingMembers { digest, members },
+        Message::WantToken,
+        Message::Leaving,
+    ]
+}
+
+/// Sends one kind by a station that nobody knows, and counts what it brings about.
+fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
+    let group = u8::from(dst == MacAddr::broadcast());
+    let author = MacAddr::new(2, 0, 0, 0, 0x40 + group, kind);
+    let message = &every_kind(author)[usize::from(kind)];
+    let mark = stand.mark();
+    let before = heard(&stand.daemon.counters());
+    stand.high.send_as(author, dst, message);
+    stand.pass(ANSWER);
+    let more = heard(&stand.daemon.counters()) - before;
+    ensure!(more == 1, "{more} frames were heard");
+    let sent = stand.sent_from(mark);
+    ensure!(
+        sent.len() <= 2,
+        "{message:?} to {dst} was answered with {sent:?}"
+    );
+    Ok(())
+}
+
+fn answers_no_frame_more_than_twice(stand: &Stand) -> Result<()> {
+    for dst in [stand.mac(), MacAddr::broadcast()] {
+        (0..9).try_for_each(|kind| is_answered_at_most_twice(stand, dst, kind))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_owner_answers_no_frame_more_than_twice() -> Result<()> {
+    let stand = stand();
+    stand.give()?;
+    answers_no_frame_more_than_twice(&stand)?;
+    stand.wait_for_state("OWNER")
+}
+
+#[test]
+fn a_waiter_answers_no_frame_more_than_twice() -> Result<()> {
+    let stand = stand();
+    stand.follow()?;
+    answers_no_frame_more_than_twice(&stand)?;
+    stand.wait_for_state("WAITER")
+}
+
+#[test]
+fn a_looser_answers_no_frame_more_than_twice() -> Result<()> {
+    let stand = stand();
+    for dst in [stand.mac(), MacAddr::broadcast()] {
+        for kind in 0..9 {
+            // Some kinds end the state: each meets a new daemon in it.
+            stand.daemon.kill();
+            stand.daemon.start();
+            stand.daemon.is("LOOSER")?;
+            is_answered_at_most_twice(&stand, dst, kind)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! The member table: who is in it, who says so, and how tables become equal.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_segment::{ALIEN, FOR_GOOD, MacAddr, Member, Message, Seen, Timing, digest_of, holds};
+use ringd::proto::lab2::Constants;
+
+use super::stand::{AT_ONCE, NONE, Stand};
+
+const HEARTBEAT: Duration = Duration::from_millis(200);
+const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+}
+
+fn stand() -> Stand {
+    Stand::new(timing())
+}
+
+fn is_ping(seen: &Seen) -> bool {
+    matches!(seen.message, Message::Ping { .. })
+}
+
+fn is_table(seen: &Seen) -> bool {
+    matches!(seen.message, Message::RingMembers { .. })
+}
+
+fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
+    Member { mac, ip }
+}
+
+#[test]
+fn an_unknown_broadcaster_is_greeted() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    stand.high.broadcast(&Message::WantToken);
+    let ping = stand.high.expect(AT_ONCE, |seen| {
+        seen.dst == stand.high.mac() && is_ping(seen)
+    })?;
+    let expected = stand.digest_with(&[member(stand.high.mac(), NONE)]);
+    ensure!(
+        ping.message
+            == Message::Ping {
+                digest: expected,
+                ip: NONE
+            },
+        "{ping:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_known_broadcaster_is_not_greeted() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    stand.high.broadcast(&Message::Leaving);
+    stand.high.expect(AT_ONCE, is_ping)?;
+    stand.pass(HEARTBEAT);
+    stand.high.forget();
+    stand.high.broadcast(&Message::Leaving);
+    let again = stand.high.collect(HEARTBEAT).into_iter().find(is_ping);
+    ensure!(again.is_none(), "it was greeted again: {again:?}");
+    Ok(())
+}
+
+#[test]
+fn an_owner_answers_ping_with_its_table() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    stand.high.send(
+        stand.mac(),
+        &Message::Ping {
+            digest: ALIEN,
+            ip: SOME,
+        },
+    );
+    let table = stand.high.expect(AT_ONCE, is_table)?;
+    ensure!(table.dst == stand.high.mac(), "{table:?}");
+    let members = vec![member(stand.mac(), NONE), member(stand.high.mac(), SOME)];
+    let digest = digest_of(&members);
+    ensure!(
+        table.message == Message::RingMembers { digest, members },
+        "{table:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    let digest = stand.digest_with(&[member(stand.high.mac(), SOME)]);
+    stand
+        .high
+        .send(stand.mac(), &Message::Ping { digest, ip: SOME });
+    let answer = stand.high.collect(HEARTBEAT).into_iter().find(is_table);
+    ensure!(answer.is_none(), "the tables are equal: {answer:?}");
+    stand.wait_for_digest(digest)
+}
+
+#[test]
+fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    let ping = Message::Ping {
+        digest: ALIEN,
+        ip: NONE,
+    };
+    let mark = stand.mark();
+    for _ in 0..9 {
+        stand.high.send(stand.mac(), &ping);
+        stand.pass(HEARTBEAT / 10);
+    }
+    // Another peer has a right of its own.
+    stand.low.send(stand.mac(), &ping);
+    stand.low.expect(AT_ONCE, is_table)?;
+    let nanosecond = Duration::from_nanos(1);
+    stand.pass((HEARTBEAT / 10).saturating_sub(AT_ONCE + nanosecond));
+    // One comes just too early, one just in time.
+    stand.high.send(stand.mac(), &ping);
+    stand.pass(nanosecond);
+    stand.high.send(stand.mac(), &ping);
+    stand.pass(AT_ONCE);
+    let mut tables = stand.sent_from(mark);
+    tables.retain(|seen| is_table(seen) && seen.dst == stand.high.mac());
+    let times: Vec<Duration> = tables.iter().map(|seen| seen.at).collect();
+    ensure!(
+        times.len() == 2 && times[1].saturating_sub(times[0]) == HEARTBEAT,
+        "for eleven pings in a heartbeat there were tables at {times:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> {
+    let stand = stand();
+    let token = stand.follow()?;
+    stand.pass(HEARTBEAT);
+    let mark = stand.mark();
+    let rounds = 5;
+    for _ in 0..10 * rounds {
+        stand.low.broadcast(&holds(token));
+        stand.pass(HEARTBEAT / 10);
+    }
+    let mut pings = stand.sent_from(mark);
+    pings.retain(is_ping);
+    ensure!(
+        pings.len() == rounds && pings.iter().all(|seen| seen.dst == stand.low.mac()),
+        "in {rounds} heartbeats: {pings:?}"
+    );
+    for pair in pings.windows(2) {
+        let apart = pair[1].at.saturating_sub(pair[0].at);
+        ensure!(apart == HEARTBEAT, "two pings came {apart:?} apart");
+    }
+    Ok(())
+}
+
+#[test]
+fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME);
+    let own = member(stand.high.mac(), NONE);
+    // A digest of more than is told: the tables still differ afterwards.
+    stand.high.send(
+        stand.mac(),
+        &Message::RingMembers {
+            digest: ALIEN,
+            members: vec![own, far],
+        },
+    );
+    let table = stand.high.expect(AT_ONCE, is_table)?;
+    let members = vec![member(stand.mac(), NONE), own, far];
+    let digest = digest_of(&members);
+    ensure!(
+        table.message == Message::RingMembers { digest, members },
+        "{table:?}"
+    );
+    // Now they are equal: there is nothing to send back.
+    let members = vec![member(stand.mac(), NONE), own, far];
+    stand.pass(HEARTBEAT);
+    stand.high.forget();
+    stand
+        .high
+        .send(stand.mac(), &Message::RingMembers { digest, members });
+    let back = stand.high.collect(HEARTBEAT).into_iter().find(is_table);
+    ensure!(back.is_none(), "equal tables were sent back: {back:?}");
+    Ok(())
+}
+
+fn crowd(count: u16) -> Vec<Member> {
+    let mac = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        MacAddr::new(2, 0, 0, 1, high, low)
+    };
+    (0..count).map(|number| member(mac(number), SOME)).collect()
+}
+
+#[test]
+fn a_large_table_is_sent_in_parts() -> Result<()> {
+    let stand = stand();
+    stand.elect()?;
+    let crowd = crowd(300);
+    for members in crowd.chunks(66) {
+        let members = members.to_vec();
+        stand.high.send(
+            stand.mac(),
+            &Message::RingMembers {
+                digest: ALIEN,
+                members,
+            },
+        );
+    }
+    let all = [
+        &crowd[..],
+        &[member(stand.high.mac(), NONE), member(stand.mac(), NONE)],
+    ]
+    .concat();
+    let digest = digest_of(&all);
+    stand.wait_for_digest(digest)?;
+    let mut told: Vec<Member> = Vec::new();
+    // 302 members are five frames of 66.
+    for _ in 0..3 {
+        stand.pass(HEARTBEAT);
+        let mark = stand.mark();
+        stand.high.send(
+            stand.mac(),
+            &Message::Ping {
+                digest: ALIEN,
+                ip: NONE,
+            },
+        );
+        stand.pass(AT_ONCE);
+        let sent = stand.sent_from(mark);
+        let tables: Vec<&Seen> = sent.iter().filter(|seen| is_table(seen)).collect();
+        ensure!(tables.len() == 2, "{} frames for a ping", tables.len());
+        for table in tables {
+            ensure!(table.bytes.len() <= 1514, "{} bytes", table.bytes.len());
+            ensure!(table.message.digest() == Some(digest), "{table:?}");
+            if let Message::RingMembers { members, .. } = &table.message {
+                told.extend(members);
+            }
+        }
+        told.sort_unstable();
+        told.dedup();
+    }
+    ensure!(
+        told.len() == all.len(),
+        "only {} of {} members were told in three pings",
+        told.len(),
+        all.len()
+    );
+    Ok(())
+}
+
+#[test]
+fn the_table_is_bounded() -> Result<()> {
+    let stand = Stand::with(timing(), NONE, |constants| Constants {
+        max_members: 4,
+        ..constants
+    });
+    let token = stand.elect()?;
+    for number in 1..=20 {
+        let author = MacAddr::new(2, 0, 0, 0, 7, number);
+        stand.high.send_as(author, stand.mac(), &Message::WantToken);
+        stand.high.send_as(author, stand.mac(), &Message::Leaving);
+    }
+    let members = crowd(66);
+    stand.high.send(
+        stand.mac(),
+        &Message::RingMembers {
+            digest: ALIEN,
+            members,
+        },
+    );
+    stand.pass(AT_ONCE);
+    ensure!(
+        stand.daemon.members() == 4,
+        "{} members",
+        stand.daemon.members()
+    );
+    // Both frames of seventeen authors, and the last frame's author and members.
+    let refused = stand.daemon.counters().table_full;
+    ensure!(refused == 2 * 17 + 1 + 66, "{refused} found no room");
+    // Those who found no room are answered all the same.
+    stand.low.send(stand.mac(), &Message::WhereIsToken);
+    let answer = stand
+        .low
+        .expect(AT_ONCE, |seen| seen.dst == stand.low.mac())?;
+    ensure!(
+        answer
+            .message
+            .token()
+            .is_some_and(|it| it.progress >= token.progress),
+        "{answer:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn the_dead_stay_in_the_table() -> Result<()> {
+    let timing = Timing::patient(HEARTBEAT);
+    let stand = Stand::new(timing);
+    stand.high.send(stand.mac(), &Message::WhereIsToken);
+    stand.elect()?;
+    stand.high.broadcast(&Message::Leaving);
+    stand.pass(2 * timing.waiter_timeout());
+    let penalty = stand.daemon.penalty(stand.high.mac())?;
+    ensure!(penalty > 900, "it is passed over for {penalty} turns");
+    stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NONE)]))
+}

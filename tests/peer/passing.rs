@@ -1,0 +1,326 @@
+//! How a token is handed on: to whom, how often, and what is done when nobody takes it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{
+    FOR_GOOD, MacAddr, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers,
+};
+
+use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
+
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// Attempts that together last for several heartbeats, and are still within the waiters' patience.
+fn timing(idle_hold: Duration) -> Timing {
+    Timing {
+        take_timeout: HEARTBEAT,
+        ..Timing::patient(HEARTBEAT).idle_hold(idle_hold)
+    }
+}
+
+/// A stand whose daemon holds a token and knows both peers, in that order.
+pub fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
+    with_members_at(timing(idle_hold))
+}
+
+pub fn with_members_at(timing: Timing) -> Result<(Stand, Token)> {
+    let stand = Stand::new(timing);
+    // Any valid frame makes its author a member.
+    stand.high.send(stand.mac(), &Message::WhereIsToken);
+    let token = stand.give()?;
+    Ok((stand, token))
+}
+
+pub fn is_offer(seen: &Seen) -> bool {
+    matches!(seen.message, Message::TakeToken { .. })
+}
+
+pub fn expect_offer(to: &Peer, timeout: Duration) -> Result<(Seen, Token)> {
+    let offer = to.expect(timeout, |seen| seen.dst == to.mac() && is_offer(seen))?;
+    let token = offer.message.token().context("an offer has a token")?;
+    Ok((offer, token))
+}
+
+/// The token's next tenure in the same chain.
+pub fn next(token: Token) -> Token {
+    Token {
+        progress: token.progress + 1,
+        ..token
+    }
+}
+
+#[test]
+fn the_next_member_is_offered_one_more_after_the_idle_hold() -> Result<()> {
+    let idle_hold = HEARTBEAT;
+    let (stand, token) = with_members(idle_hold)?;
+    let began = stand.wait_from(0, |seen| seen.message.token() == Some(token))?;
+    let offer = stand.wait_from(0, is_offer)?;
+    ensure!(
+        offer.dst == stand.high.mac() && offer.message.token() == Some(next(token)),
+        "{offer:?}"
+    );
+    let held = offer.at.saturating_sub(began.at);
+    ensure!(held == idle_hold, "it held the token for {held:?}");
+    Ok(())
+}
+
+#[test]
+fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
+    let (stand, token) = with_members(HEARTBEAT)?;
+    let (first, offered) = expect_offer(&stand.high, stand.patience())?;
+    let (to_low, minted) = expect_offer(&stand.low, stand.patience())?;
+    let mut to_high = stand.sent_from(0);
+    to_high.retain(|seen| is_offer(seen) && seen.dst == stand.high.mac());
+    ensure!(to_high.len() == 3, "not three attempts: {to_high:?}");
+    ensure!(
+        to_high
+            .iter()
+            .all(|seen| seen.message.token() == Some(offered)),
+        "{to_high:?}"
+    );
+    let given_up = to_low.at.saturating_sub(FLIGHT);
+    let times = to_high.iter().map(|seen| seen.at);
+    let times: Vec<Duration> = times.chain([given_up]).collect();
+    for pair in times.windows(2) {
+        let apart = pair[1].saturating_sub(pair[0]);
+        ensure!(apart == stand.timing.take_timeout, "{apart:?} apart");
+    }
+    ensure!(offered == next(token), "{first:?}");
+    // The new chain's token has two more than the one that was given up, and is offered as one more.
+    let expected = Token {
+        progress: token.progress + 3,
+        author: stand.mac(),
+        number: 1,
+    };
+    ensure!(minted == expected, "{minted:?} is not {expected:?}");
+    Ok(())
+}
+
+#[test]
+fn no_chain_is_offered_to_two_members() -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT / 10)?;
+    let frames = stand.watch(5 * stand.timing.waiter_timeout());
+    let offers: Vec<&Seen> = frames.iter().filter(|seen| is_offer(seen)).collect();
+    ensure!(offers.len() > 6, "only {} offers", offers.len());
+    for (index, offer) in offers.iter().enumerate() {
+        let chain = |seen: &Seen| seen.message.token().map(|token| token.chain());
+        let other = offers[..index]
+            .iter()
+            .find(|earlier| chain(earlier) == chain(offer) && earlier.dst != offer.dst);
+        ensure!(
+            other.is_none(),
+            "one chain, two members: {other:?} and {offer:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn heartbeats_go_on_while_passing() -> Result<()> {
+    let stand = Stand::new(timing(Duration::ZERO));
+    stand.high.broadcast(&Message::WhereIsToken);
+    let token = stand.elect()?;
+    stand.high.send(stand.mac(), &Message::WhereIsToken);
+    let (first, _) = expect_offer(&stand.high, stand.patience())?;
+    // Until just before the offer is given up.
+    stand.pass((3 * HEARTBEAT).saturating_sub(AT_ONCE));
+    let frames = stand.sent_from(0);
+    let beats = frames.iter().filter(|seen| {
+        is_heartbeat(seen) && seen.at > first.at && seen.message.token() == Some(token)
+    });
+    ensure!(beats.count() == 2, "its heartbeats stopped: {frames:?}");
+    Ok(())
+}
+
+/// Offers end with this answer of `high`'s to the offered token.
+fn completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT)?;
+    let (_, offered) = expect_offer(&stand.high, stand.patience())?;
+    stand.high.send(stand.mac(), &answer(&stand, offered));
+    stand.wait_for_state("WAITER")?;
+    stand.high.broadcast(&holds(offered));
+    let claim = stand.watch(2 * HEARTBEAT).into_iter().find(is_claim);
+    ensure!(claim.is_none(), "it goes on with the token: {claim:?}");
+    Ok(())
+}
+
+#[test]
+fn token_is_here_completes_a_hand_over() -> Result<()> {
+    completes(|_, offered| holds(offered))
+}
+
+#[test]
+fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
+    completes(|stand, token| Message::TokenWasHereRecently {
+        token,
+        holder: stand.high.mac(),
+    })
+}
+
+#[test]
+fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT)?;
+    let (_, offered) = expect_offer(&stand.high, stand.patience())?;
+    let returned = next(offered);
+    let claim = stand.offer(&stand.high, &offers(returned), |seen| {
+        seen.message.token() == Some(returned)
+    })?;
+    ensure!(
+        matches!(claim.message, Message::TokenIsHere { .. }),
+        "{claim:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
+    let (stand, token) = with_members(HEARTBEAT)?;
+    expect_offer(&stand.high, stand.patience())?;
+    // What the giver holds itself is less than what it offered.
+    stand.high.send(
+        stand.mac(),
+        &Message::TokenWasHereRecently {
+            token,
+            holder: stand.mac(),
+        },
+    );
+    expect_offer(&stand.high, stand.patience())?;
+    expect_offer(&stand.low, stand.patience())?;
+    Ok(())
+}
+
+#[test]
+fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT)?;
+    let (_, offered) = expect_offer(&stand.high, stand.patience())?;
+    stand.offer(&stand.high, &offers(offered), |seen| {
+        let word = matches!(seen.message, Message::TokenWasHereRecently { .. });
+        word && seen.dst == stand.high.mac()
+    })?;
+    stand.wait_for_state("WAITER")?;
+    let frames = stand.sent_from(0);
+    let claim = frames.iter().find(
+        |seen| matches!(seen.message, Message::TokenIsHere { token, .. } if token == offered),
+    );
+    ensure!(
+        claim.is_none(),
+        "giver and taker hold equal tokens: {claim:?}"
+    );
+    Ok(())
+}
+
+/// Lets `high` be dead and `low` return the token at once, and lists the members that were tried.
+fn tried(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
+    let mark = stand.mark();
+    for _ in 0..turns {
+        let (_, offered) = expect_offer(&stand.low, stand.patience())?;
+        each();
+        stand.low.send(stand.mac(), &offers(next(offered)));
+        stand.wait_for_state("OWNER")?;
+    }
+    let mut offers: Vec<Seen> = stand.sent_from(mark).into_iter().filter(is_offer).collect();
+    offers.dedup_by_key(|seen| seen.message.token());
+    Ok(offers.into_iter().map(|seen| seen.dst).collect())
+}
+
+#[test]
+fn a_failed_member_is_passed_over_and_tried_again_later() -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT / 10)?;
+    let (high, low) = (stand.high.mac(), stand.low.mac());
+    let order = tried(&stand, 7, || ())?;
+    // Passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
+    let expected = [high, low, low, high, low, low, low, low, high, low];
+    ensure!(order == expected, "the order was {order:?}");
+    Ok(())
+}
+
+#[test]
+fn a_sign_of_life_makes_a_failed_member_eligible() -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT / 10)?;
+    let (high, low) = (stand.high.mac(), stand.low.mac());
+    let alive = || {
+        stand.high.send(stand.mac(), &Message::WhereIsToken);
+    };
+    let order = tried(&stand, 4, alive)?;
+    let expected = [high, low, high, low, high, low, high, low];
+    ensure!(order == expected, "the order was {order:?}");
+    Ok(())
+}
+
+#[test]
+fn a_member_that_left_is_passed_over() -> Result<()> {
+    let (stand, _) = with_members(HEARTBEAT)?;
+    stand.high.broadcast(&Message::Leaving);
+    expect_offer(&stand.low, stand.patience())?;
+    let frames = stand.sent_from(0);
+    let offer = frames
+        .iter()
+        .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
+    ensure!(offer.is_none(), "it was offered the token: {offer:?}");
+    Ok(())
+}
+
+#[test]
+fn a_wanting_member_is_served_at_once() -> Result<()> {
+    let (stand, token) = with_members(FOR_GOOD)?;
+    // Not the next in ring order: the one that wants it.
+    stand.low.broadcast(&Message::WantToken);
+    let (_, offered) = expect_offer(&stand.low, AT_ONCE)?;
+    ensure!(offered == next(token), "{offered:?}");
+    let frames = stand.sent_from(0);
+    let other = frames
+        .iter()
+        .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
+    ensure!(other.is_none(), "it went another way: {other:?}");
+    Ok(())
+}
+
+#[test]
+fn wanting_members_are_served_in_ring_order() -> Result<()> {
+    let (stand, _) = with_members(FOR_GOOD)?;
+    // Wishes that are there before the token: the next in ring order comes first.
+    stand.high.broadcast(&holds(Token {
+        progress: 5000,
+        author: stand.high.mac(),
+        number: 1,
+    }));
+    stand.wait_for_state("WAITER")?;
+    stand.low.broadcast(&Message::WantToken);
+    stand.high.broadcast(&Message::WantToken);
+    let token = Token {
+        progress: 6000,
+        author: stand.low.mac(),
+        number: 2,
+    };
+    let mark = stand.mark();
+    stand.low.send(stand.mac(), &offers(token));
+    // `low` had it just now: its wish is fulfilled, and `high` is the one left.
+    let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
+    ensure!(offered == next(token), "{offered:?}");
+    // `low` hears before it repeats itself.
+    stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
+        seen.dst == stand.low.mac() && seen.message.token() == Some(token)
+    })?;
+    Ok(())
+}
+
+#[test]
+fn a_waiter_that_wants_gets_the_token_from_the_one_who_heard() -> Result<()> {
+    let (stand, token) = with_members(FOR_GOOD)?;
+    stand.high.broadcast(&Message::WantToken);
+    let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
+    ensure!(offered == next(token), "{offered:?}");
+    stand.high.send(stand.mac(), &holds(offered));
+    stand.wait_for_state("WAITER")?;
+    // The wish is fulfilled: the token that comes back stays.
+    let back = next(offered);
+    stand.offer(&stand.high, &offers(back), |seen| {
+        seen.message.token() == Some(back)
+    })?;
+    stand.wait_for_state("OWNER")?;
+    let sent = stand.watch(2 * HEARTBEAT);
+    let offer = sent.iter().find(|seen| is_offer(seen));
+    ensure!(offer.is_none(), "the wish was fulfilled already: {offer:?}");
+    Ok(())
+}

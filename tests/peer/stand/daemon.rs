@@ -1,0 +1,127 @@
+//! The daemon under test, as whoever operates its machine sees it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Digest, MacAddr};
+use ringd::control::Counters;
+use ringd::proto::lab2::Lab2;
+
+use super::host::{Disk, Process};
+use super::world::World;
+
+/// The daemon. It runs from the start.
+#[derive(Debug)]
+pub struct Daemon {
+    world: World,
+}
+
+impl Daemon {
+    pub fn new(world: &World) -> Self {
+        let world = world.clone();
+        world.with(|inner| inner.host.start(&mut inner.segment));
+        Self { world }
+    }
+
+    /// Ends the process at once, as SIGKILL does.
+    pub fn kill(&self) {
+        self.world.with(|inner| inner.host.process = None);
+    }
+
+    /// Starts it again after it has ended, with the same options and state.
+    pub fn start(&self) {
+        self.world
+            .with(|inner| inner.host.start(&mut inner.segment));
+    }
+
+    /// Takes its state file away.
+    pub fn lose_state(&self) {
+        self.world.with(|inner| inner.host.disk = Disk::default());
+    }
+
+    /// Stops the process, as SIGSTOP does: frames wait for it, and its time-outs go by.
+    pub fn stop(&self) {
+        self.process(|process| process.is_stopped = true);
+    }
+
+    /// Undoes [`Daemon::stop`], as SIGCONT does.
+    pub fn resume(&self) {
+        self.process(|process| process.is_stopped = false);
+    }
+
+    /// Asks it to shut down, as SIGTERM does.
+    pub fn shut_down(&self) {
+        self.world
+            .with(|inner| inner.host.shut_down(&mut inner.segment));
+    }
+
+    /// Waits for its own end, and gives the time.
+    ///
+    /// # Errors
+    /// If it goes on.
+    pub fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
+        let ended = self
+            .world
+            .wait(timeout, |inner| inner.host.has_ended.then_some(()));
+        ended.with_context(|| format!("the daemon did not end in {timeout:?}"))?;
+        Ok(self.world.now())
+    }
+
+    /// The name of its state.
+    pub fn state(&self) -> &'static str {
+        self.machine(|machine| machine.state().name())
+    }
+
+    /// What it has counted since it was started.
+    pub fn counters(&self) -> Counters {
+        self.process(|process| process.observers.tally.counters(0))
+    }
+
+    /// The digest of its table.
+    pub fn digest(&self) -> Digest {
+        let digest = self.machine(Lab2::digest);
+        Digest {
+            size: digest.size,
+            hash: digest.hash,
+        }
+    }
+
+    /// How many members its table has.
+    pub fn members(&self) -> usize {
+        self.machine(|machine| machine.members().len())
+    }
+
+    /// For how many more turns it passes a member over.
+    ///
+    /// # Errors
+    /// If that is none.
+    pub fn penalty(&self, member: MacAddr) -> Result<u32> {
+        let penalty = self.machine(|machine| {
+            let mut members = machine.members();
+            let found = members.find(|view| view.mac.0 == member.octets());
+            found.map(|view| view.penalty)
+        });
+        penalty.with_context(|| format!("{member} is no member"))
+    }
+
+    /// Makes sure that its state is one.
+    ///
+    /// # Errors
+    /// If it is another.
+    pub fn is(&self, state: &str) -> Result<()> {
+        let found = self.state();
+        ensure!(found == state, "it is {found} and not {state}");
+        Ok(())
+    }
+
+    fn machine<T>(&self, look: impl FnOnce(&Lab2) -> T) -> T {
+        self.process(|process| look(process.driver.machine()))
+    }
+
+    fn process<T>(&self, act: impl FnOnce(&mut Process) -> T) -> T {
+        self.world.with(|inner| {
+            let process = inner.host.process.as_mut();
+            act(process.expect("the daemon runs"))
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! What the daemon runs on, and the daemon's loop as far as it has to do with the machine.
+
+use std::time::Duration;
+
+use ring_segment::Timing;
+use ringd::driver::{Driver, Environment, Store};
+use ringd::observe::{Log, Observers, Tally};
+use ringd::proto::LinkState;
+use ringd::proto::lab2::{Command, Constants, Durable, Lab2};
+
+use super::clock;
+use super::segment::{DAEMON, Port, Segment, mac};
+
+/// The longest payload of a frame.
+const MTU: usize = 1500;
+
+/// The state file.
+#[derive(Debug, Default)]
+pub struct Disk(pub Option<Durable>);
+
+impl Store<Durable> for Disk {
+    fn store(&mut self, durable: &Durable) {
+        self.0 = Some(*durable);
+    }
+}
+
+/// What runs.
+#[derive(Debug)]
+pub struct Process {
+    pub driver: Driver<Lab2>,
+    pub observers: Observers,
+    /// When the shutdown is over, be it done or not, as the daemon's loop has it; `None`: there is
+    /// none.
+    give_up: Option<Duration>,
+    pub is_stopped: bool,
+}
+
+/// The daemon's machine.
+#[derive(Debug)]
+pub struct Host {
+    constants: Constants,
+    ip: [u8; 16],
+    pub disk: Disk,
+    /// `None`: it was killed, or has ended.
+    pub process: Option<Process>,
+    /// Whether the last process has ended by itself.
+    pub has_ended: bool,
+}
+
+/// The constants that the daemon makes of its options.
+pub fn constants(timing: &Timing) -> Constants {
+    Constants {
+        take_timeout: timing.take_timeout,
+        idle_hold: timing.idle_hold,
+        waiter_intervals: timing.waiter_intervals,
+        ..Constants::for_heartbeat(timing.heartbeat)
+    }
+}
+
+impl Host {
+    pub fn new(constants: Constants, ip: [u8; 16]) -> Self {
+        constants.check().expect("constants that work");
+        Self {
+            constants,
+            ip,
+            disk: Disk::default(),
+            process: None,
+            has_ended: false,
+        }
+    }
+
+    /// Starts the daemon; its interface is up.
+    pub fn start(&mut self, segment: &mut Segment) {
+        assert!(self.process.is_none(), "the daemon runs already");
+        // What came before was for nobody.
+        segment.queue(DAEMON).clear();
+        let durable = self.disk.0.unwrap_or(Durable {
+            my_token_number: 0,
+            known: None,
+        });
+        let machine = Lab2::new(self.constants.clone(), durable);
+        self.has_ended = false;
+        self.process = Some(Process {
+            driver: Driver::new(machine),
+            observers: Observers {
+                tally: Tally::new().expect("the counters' memory"),
+                log: Log::new(false),
+            },
+            give_up: None,
+            is_stopped: false,
+        });
+        let up = LinkState::Up {
+            mac: ring_codec::MacAddr(mac(DAEMON).octets()),
+            ip: self.ip,
+            mtu: MTU,
+        };
+        let now = clock::now(segment.now());
+        self.with(segment, |driver, environment| {
+            driver.link_changed(now, up, environment);
+        });
+    }
+
+    /// As SIGTERM does.
+    pub fn shut_down(&mut self, segment: &mut Segment) {
+        assert!(self.is_running(), "a stopped process heeds no signal");
+        let (at, patience) = (segment.now(), self.constants.waiter_timeout());
+        self.with(segment, |driver, environment| {
+            driver.command(clock::now(at), Command::ShutDown, environment);
+        });
+        if let Some(process) = &mut self.process {
+            process.give_up = Some(at + patience);
+        }
+        self.end_if_over(segment);
+    }
+
+    /// The process, if it has its turns.
+    fn running(&self) -> Option<&Process> {
+        self.process.as_ref().filter(|process| !process.is_stopped)
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.running().is_some()
+    }
+
+    /// When the daemon wakes up by itself.
+    pub fn deadline(&self) -> Option<Duration> {
+        let process = self.running()?;
+        let due = process.driver.deadline().map(clock::at);
+        due.into_iter().chain(process.give_up).min()
+    }
+
+    /// Handles what has arrived or is due.
+    pub fn turn(&mut self, segment: &mut Segment) {
+        if !self.is_running() {
+            return;
+        }
+        let now = clock::now(segment.now());
+        let arrived = !segment.queue(DAEMON).is_empty();
+        self.with(segment, |driver, environment| {
+            let turned = driver.turn(now, arrived, || now, environment);
+            turned.expect("this link never fails");
+        });
+        self.end_if_over(segment);
+    }
+
+    fn end_if_over(&mut self, segment: &mut Segment) {
+        let Some(process) = &self.process else { return };
+        if !process.driver.machine().is_finished() {
+            let now = segment.now();
+            if process.give_up.is_none_or(|at| at > now) {
+                return;
+            }
+            self.with(segment, |driver, environment| {
+                driver.command(clock::now(now), Command::Leave, environment);
+            });
+        }
+        self.process = None;
+        self.has_ended = true;
+    }
+
+    fn with(
+        &mut self,
+        segment: &mut Segment,
+        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, Disk, Observers>),
+    ) {
+        let process = self.process.as_mut().expect("the daemon runs");
+        let mut environment = Environment {
+            link: Some(&mut Port(segment)),
+            store: &mut self.disk,
+            observer: &mut process.observers,
+        };
+        act(&mut process.driver, &mut environment);
+    }
+}

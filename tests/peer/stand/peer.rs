@@ -1,0 +1,94 @@
+//! A speaker of the protocol that does only what the test says.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, Token, frame};
+
+use super::segment::mac;
+use super::world::World;
+
+/// A station of the test's own. It answers nothing by itself.
+#[derive(Debug)]
+pub struct Peer {
+    port: usize,
+    world: World,
+}
+
+impl Peer {
+    pub fn new(port: usize, world: &World) -> Self {
+        let world = world.clone();
+        Self { port, world }
+    }
+
+    pub fn mac(&self) -> MacAddr {
+        mac(self.port)
+    }
+
+    /// Its first chain's token, with a progress.
+    pub fn token(&self, progress: u64) -> Token {
+        Token {
+            progress,
+            author: self.mac(),
+            number: 1,
+        }
+    }
+
+    /// Sends a message under its own name, and gives the time.
+    pub fn send(&self, dst: MacAddr, message: &Message) -> Duration {
+        self.send_as(self.mac(), dst, message)
+    }
+
+    /// Sends a message to everybody, and gives the time.
+    pub fn broadcast(&self, message: &Message) -> Duration {
+        self.send(MacAddr::broadcast(), message)
+    }
+
+    /// Sends a message as another station: source and author are forged alike.
+    pub fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Duration {
+        self.send_payload(src, dst, &message.payload(src))
+    }
+
+    /// Sends any payload from any MAC, and gives the time.
+    pub fn send_payload(&self, src: MacAddr, dst: MacAddr, payload: &[u8]) -> Duration {
+        let bytes = frame(dst, src, ETHERTYPE, payload);
+        self.world.with(|inner| {
+            inner.segment.send(self.port, bytes);
+            inner.segment.now()
+        })
+    }
+
+    /// Waits for a frame that is as `wanted`; others are let go by.
+    ///
+    /// # Errors
+    /// If none comes in time: lists those that came.
+    pub fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
+        let mut others = Vec::new();
+        let found = self.world.wait(timeout, |inner| {
+            while let Some(seen) = inner.segment.queue(self.port).pop_front() {
+                if wanted(&seen) {
+                    return Some(seen);
+                }
+                others.push(format!("  {seen:?}"));
+            }
+            None
+        });
+        found.with_context(|| {
+            let others = others.join("\n");
+            format!("what the peer waited for did not come in {timeout:?}; what came:\n{others}")
+        })
+    }
+
+    /// Everything that comes in a span of time, and what it has not looked at yet.
+    pub fn collect(&self, window: Duration) -> Vec<Seen> {
+        self.world.pass(window);
+        self.world
+            .with(|inner| inner.segment.queue(self.port).drain(..).collect())
+    }
+
+    /// Forgets what has come so far.
+    pub fn forget(&self) {
+        self.world
+            .with(|inner| inner.segment.queue(self.port).clear());
+    }
+}

@@ -1,0 +1,108 @@
+//! The segment: a wire with three stations, a recording of all frames, and the daemon's link to it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use ring_segment::{MacAddr, Seen};
+use ringd::driver::{Link, MAX_FRAME, ReceiveBatch, TransmitBatch};
+use ringd::proto::time::Now;
+
+use super::clock;
+
+/// How long each frame is under way: frames arrive in the order in which they were sent.
+pub const FLIGHT: Duration = Duration::from_micros(10);
+
+/// The stations by their ports. The daemon's MAC is between the peers'.
+pub const LOW: usize = 0;
+pub const DAEMON: usize = 1;
+pub const HIGH: usize = 2;
+const STATIONS: usize = 3;
+
+/// A station's MAC.
+pub fn mac(port: usize) -> MacAddr {
+    const LAST: [u8; STATIONS] = [1, 2, 3];
+    MacAddr::new(2, 0, 0, 0, 0, LAST[port])
+}
+
+/// The wire and what has arrived at its ends.
+#[derive(Debug, Default)]
+pub struct Segment {
+    now: Duration,
+    /// As they were sent, in that order.
+    under_way: VecDeque<Seen>,
+    /// Every frame as it was sent.
+    recording: Vec<Seen>,
+    /// What each station has received and not read yet.
+    queues: [VecDeque<Seen>; STATIONS],
+}
+
+impl Segment {
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Every frame so far, with the time and the port that it was sent from.
+    pub fn recording(&self) -> &[Seen] {
+        &self.recording
+    }
+
+    /// What a station has received and not read yet.
+    pub fn queue(&mut self, port: usize) -> &mut VecDeque<Seen> {
+        &mut self.queues[port]
+    }
+
+    /// Sends a whole frame.
+    pub fn send(&mut self, port: usize, bytes: Vec<u8>) {
+        let seen = Seen::read(self.now, port, bytes).expect("a frame has an Ethernet header");
+        self.recording.push(seen.clone());
+        self.under_way.push_back(seen);
+    }
+
+    /// When the next frame arrives.
+    pub fn next_arrival(&self) -> Option<Duration> {
+        self.under_way.front().map(|sent| sent.at + FLIGHT)
+    }
+
+    /// Moves the time on; frames arrive at the stations that they are for.
+    pub fn advance(&mut self, to: Duration) {
+        self.now = to;
+        while let Some(at) = self.next_arrival().filter(|&at| at <= to) {
+            let Some(sent) = self.under_way.pop_front() else {
+                break;
+            };
+            for port in (0..STATIONS).filter(|&port| port != sent.port) {
+                if sent.is_broadcast() || sent.dst == mac(port) {
+                    let sent = sent.clone();
+                    self.queues[port].push_back(Seen { at, port, ..sent });
+                }
+            }
+        }
+    }
+}
+
+/// The daemon's place on the segment.
+pub struct Port<'a>(pub &'a mut Segment);
+
+impl Link for Port<'_> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+        batch.frames.clear();
+        while let Some(buffer) = batch.buffers.get_mut(batch.frames.len()) {
+            let Some(frame) = self.0.queue(DAEMON).pop_front() else {
+                break;
+            };
+            let length = frame.bytes.len().min(MAX_FRAME);
+            buffer[..length].copy_from_slice(&frame.bytes[..length]);
+            let age = now.monotonic.since(clock::now(frame.at).monotonic);
+            batch.frames.push((length, now, age));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+        for frame in batch.iter() {
+            self.0.send(DAEMON, frame.to_vec());
+        }
+        Ok(batch.len())
+    }
+}
