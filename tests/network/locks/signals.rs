@@ -16,8 +16,10 @@ const FATAL: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-/// A shell, and something that it has started and waits for.
-const TREE: &str = "sleep 1000 & echo ready; wait";
+/// A shell, and something that it has started and waits for. It is ready when that has become another
+/// program: a signal that hits a shell's child before that may be lost in it.
+const TREE: &str = "sleep 1000 & is=sh; \
+    while [ $is != sleep ]; do read is </proc/$!/comm; done; echo ready; wait";
 
 pub fn tests() -> Vec<Test> {
     tests![
