@@ -166,3 +166,30 @@ fn go_on(id: u32) {
     // One that has ended needs no more.
     let _ = chosen.map(|it| pidfd_send_signal(&it.process, Signal::CONT));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan = Plan {
+        seed: 7,
+        count: Some(3),
+    };
+
+    #[test]
+    fn the_same_seed_draws_the_same_sample_in_order() {
+        let drawn = PLAN.draw((0..100).collect());
+        assert_eq!(drawn.len(), 3);
+        assert!(drawn.is_sorted());
+        assert_eq!(drawn, PLAN.draw((0..100).collect()));
+        let other = Plan { seed: 8, ..PLAN };
+        assert_ne!(drawn, other.draw((0..100).collect()));
+    }
+
+    #[test]
+    fn without_a_count_all_are_drawn_and_a_large_count_is_no_error() {
+        let all = Plan { count: None, ..PLAN };
+        assert_eq!(all.draw(vec![1, 2, 3, 4]), [1, 2, 3, 4]);
+        assert_eq!(PLAN.draw(vec![1, 2]), [1, 2]);
+    }
+}

@@ -54,8 +54,9 @@ pub(crate) fn is_inside() -> bool {
 /// What a process does that is to make a world for a runner: runs the same program inside, which
 /// has this one's standard input.
 pub(crate) fn cross_over() -> ExitCode {
-    let code = die_with_the_parent()
-        .and_then(|()| leave_the_machine())
+    // A new user namespace may unset the signal that tells of the parent's death.
+    let code = leave_the_machine()
+        .and_then(|()| die_with_the_parent())
         .and_then(|()| run_inside(Stdio::inherit()));
     match code {
         Ok(code) => exit(code),

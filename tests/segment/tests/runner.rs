@@ -1,0 +1,240 @@
+#![forbid(unsafe_code)]
+//! The runner: that tests run side by side, that `exclusive` ones do not, that each failure is told
+//! with what was printed, and that nothing outlives a runner that is killed.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::fcntl::{Flock, FlockArg};
+use ring_segment::{Test, tests};
+use tempfile::TempDir;
+
+/// In the environment of a program that these tests run: the folder by which its tests meet.
+const FOLDER: &str = "RUNNER_TEST_FOLDER";
+const PATIENCE: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(5);
+
+fn main() -> ExitCode {
+    if env::var_os(FOLDER).is_some() {
+        return ring_segment::main(programs_tests());
+    }
+    ring_segment::main(tests![
+        what_fails_is_told_with_what_was_printed,
+        tests_run_side_by_side,
+        an_exclusive_test_runs_alone,
+        one_thread_is_one_world,
+        nothing_outlives_a_runner_that_is_killed,
+        what_is_listed_is_not_run,
+    ])
+}
+
+/// Those of the program that the tests run.
+fn programs_tests() -> Vec<Test> {
+    tests![
+        passes,
+        fails,
+        panics,
+        ends_its_world,
+        meets_another,
+        meets_the_first,
+        exclusive finds_nobody,
+        exclusive finds_nobody_either,
+        hangs,
+    ]
+}
+
+fn shared(name: &str) -> Result<PathBuf> {
+    let folder = env::var_os(FOLDER).context("it is set")?;
+    Ok(PathBuf::from(folder).join(name))
+}
+
+/// Held by every test of the program while it runs.
+fn take_part() -> Result<Flock<File>> {
+    let file = File::create(shared("present")?)?;
+    Flock::lock(file, FlockArg::LockShared).map_err(|(_, errno)| errno.into())
+}
+
+fn passes() -> Result<()> {
+    let _present = take_part()?;
+    println!("said by one that passes");
+    Ok(())
+}
+
+fn fails() -> Result<()> {
+    let _present = take_part()?;
+    println!("said before the failure");
+    bail!("why it fails")
+}
+
+fn panics() -> Result<()> {
+    let _present = take_part()?;
+    panic!("why it panics")
+}
+
+fn ends_its_world() -> Result<()> {
+    let _present = take_part()?;
+    std::process::exit(7)
+}
+
+fn meet(own: &str, other: &str) -> Result<()> {
+    let _present = take_part()?;
+    File::create(shared(own)?)?;
+    wait_until(|| shared(other).is_ok_and(|other| other.exists()))
+}
+
+fn meets_another() -> Result<()> {
+    meet("one", "other")
+}
+
+fn meets_the_first() -> Result<()> {
+    meet("other", "one")
+}
+
+fn find_nobody() -> Result<()> {
+    let file = File::create(shared("present")?)?;
+    let alone = Flock::lock(file, FlockArg::LockExclusiveNonblock);
+    ensure!(alone.is_ok(), "somebody else runs");
+    // Long enough for another to begin.
+    thread::sleep(Duration::from_millis(100));
+    Ok(())
+}
+
+fn finds_nobody() -> Result<()> {
+    find_nobody()
+}
+
+fn finds_nobody_either() -> Result<()> {
+    find_nobody()
+}
+
+fn hangs() -> Result<()> {
+    // What it starts takes part as well.
+    let mut flock = Command::new("flock");
+    flock.arg("-s").arg(shared("present")?).args(["sleep", "1000"]);
+    let mut sleep = flock.spawn().context("cannot run `flock`: install util-linux")?;
+    let present = shared("present")?;
+    wait_until(|| present.exists() && !is_deserted(&present))?;
+    File::create(shared("hangs")?)?;
+    sleep.wait()?;
+    Ok(())
+}
+
+fn wait_until(is_so: impl Fn() -> bool) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        ensure!(Instant::now() < deadline, "not in {PATIENCE:?}");
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// A program of its own in a folder of its own, which takes no turns with this one.
+struct Program {
+    folder: TempDir,
+}
+
+impl Program {
+    fn new() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let program = folder.path().join("program");
+        fs::copy(env::current_exe()?, &program).context("cannot copy the running program")?;
+        Ok(Self { folder })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// With nothing of the world that this test is in.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.path("program"));
+        let path = env::var_os("PATH").unwrap_or_default();
+        command.args(arguments).env_clear().env("PATH", path);
+        command.env(FOLDER, self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs tests of these names, and none else.
+    fn run(&self, names: &[&str], threads: &str) -> Result<(Output, String)> {
+        let skipped = ["passes", "fails", "panics", "ends", "meets", "finds", "hangs"];
+        let skipped = skipped.iter().filter(|name| !names.contains(name));
+        let skip = skipped.flat_map(|name| ["--skip", name]);
+        let arguments: Vec<&str> = ["--test-threads", threads].into_iter().chain(skip).collect();
+        let output = self.command(&arguments).output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok((output, said))
+    }
+}
+
+/// Whether the runner says this of a test.
+fn says(said: &str, test: &str, outcome: &str) -> bool {
+    said.lines().any(|line| {
+        let line = line.strip_prefix("test ").unwrap_or_default();
+        line.starts_with(test) && line.ends_with(outcome)
+    })
+}
+
+fn what_fails_is_told_with_what_was_printed() -> Result<()> {
+    let (output, said) = Program::new()?.run(&["passes", "fails", "panics", "ends"], "2")?;
+    ensure!(output.status.code() == Some(101), "{}", output.status);
+    ensure!(says(&said, "passes", "ok"), "{said}");
+    for test in ["fails", "panics", "ends_its_world"] {
+        ensure!(says(&said, test, "FAILED"), "{test}: {said}");
+    }
+    for text in ["why it fails", "said before the failure", "why it panics", "exit status: 7"] {
+        ensure!(said.contains(text), "{text}: {said}");
+    }
+    ensure!(!said.contains("said by one that passes"), "{said}");
+    Ok(())
+}
+
+fn tests_run_side_by_side() -> Result<()> {
+    let (output, said) = Program::new()?.run(&["meets"], "2")?;
+    ensure!(output.status.success() && said.contains("2 passed"), "{said}");
+    Ok(())
+}
+
+fn an_exclusive_test_runs_alone() -> Result<()> {
+    let (output, said) = Program::new()?.run(&["passes", "meets", "finds"], "4")?;
+    ensure!(output.status.success() && said.contains("5 passed"), "{said}");
+    Ok(())
+}
+
+fn one_thread_is_one_world() -> Result<()> {
+    let (output, said) = Program::new()?.run(&["passes", "finds"], "1")?;
+    ensure!(output.status.success() && said.contains("3 passed"), "{said}");
+    Ok(())
+}
+
+/// Whether all that took part has gone.
+fn is_deserted(present: &Path) -> bool {
+    let file = File::open(present);
+    file.is_ok_and(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok())
+}
+
+fn nothing_outlives_a_runner_that_is_killed() -> Result<()> {
+    let program = Program::new()?;
+    let mut runner: Child = program.command(&["hangs"]).stdout(Stdio::null()).spawn()?;
+    let (hangs, present) = (program.path("hangs"), program.path("present"));
+    let hung = wait_until(|| hangs.exists());
+    let was_there = !is_deserted(&present);
+    runner.kill()?;
+    runner.wait()?;
+    hung?;
+    ensure!(was_there, "nothing was there");
+    wait_until(|| is_deserted(&present))
+}
+
+fn what_is_listed_is_not_run() -> Result<()> {
+    let program = Program::new()?;
+    let output = program.command(&["--list", "--format", "terse"]).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success() && said.contains("hangs: test"), "{said}");
+    ensure!(!program.path("present").exists(), "it was run");
+    Ok(())
+}
