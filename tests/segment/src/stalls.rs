@@ -188,7 +188,10 @@ mod tests {
 
     #[test]
     fn without_a_count_all_are_drawn_and_a_large_count_is_no_error() {
-        let all = Plan { count: None, ..PLAN };
+        let all = Plan {
+            count: None,
+            ..PLAN
+        };
         assert_eq!(all.draw(vec![1, 2, 3, 4]), [1, 2, 3, 4]);
         assert_eq!(PLAN.draw(vec![1, 2]), [1, 2]);
     }

@@ -115,8 +115,13 @@ fn finds_nobody_either() -> Result<()> {
 fn hangs() -> Result<()> {
     // What it starts takes part as well.
     let mut flock = Command::new("flock");
-    flock.arg("-s").arg(shared("present")?).args(["sleep", "1000"]);
-    let mut sleep = flock.spawn().context("cannot run `flock`: install util-linux")?;
+    flock
+        .arg("-s")
+        .arg(shared("present")?)
+        .args(["sleep", "1000"]);
+    let mut sleep = flock
+        .spawn()
+        .context("cannot run `flock`: install util-linux")?;
     let present = shared("present")?;
     wait_until(|| present.exists() && !is_deserted(&present))?;
     File::create(shared("hangs")?)?;
@@ -161,10 +166,15 @@ impl Program {
 
     /// Runs tests of these names, and none else.
     fn run(&self, names: &[&str], threads: &str) -> Result<(Output, String)> {
-        let skipped = ["passes", "fails", "panics", "ends", "meets", "finds", "hangs"];
+        let skipped = [
+            "passes", "fails", "panics", "ends", "meets", "finds", "hangs",
+        ];
         let skipped = skipped.iter().filter(|name| !names.contains(name));
         let skip = skipped.flat_map(|name| ["--skip", name]);
-        let arguments: Vec<&str> = ["--test-threads", threads].into_iter().chain(skip).collect();
+        let arguments: Vec<&str> = ["--test-threads", threads]
+            .into_iter()
+            .chain(skip)
+            .collect();
         let output = self.command(&arguments).output()?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok((output, said))
@@ -186,7 +196,12 @@ fn what_fails_is_told_with_what_was_printed() -> Result<()> {
     for test in ["fails", "panics", "ends_its_world"] {
         ensure!(says(&said, test, "FAILED"), "{test}: {said}");
     }
-    for text in ["why it fails", "said before the failure", "why it panics", "exit status: 7"] {
+    for text in [
+        "why it fails",
+        "said before the failure",
+        "why it panics",
+        "exit status: 7",
+    ] {
         ensure!(said.contains(text), "{text}: {said}");
     }
     ensure!(!said.contains("said by one that passes"), "{said}");
@@ -195,19 +210,28 @@ fn what_fails_is_told_with_what_was_printed() -> Result<()> {
 
 fn tests_run_side_by_side() -> Result<()> {
     let (output, said) = Program::new()?.run(&["meets"], "2")?;
-    ensure!(output.status.success() && said.contains("2 passed"), "{said}");
+    ensure!(
+        output.status.success() && said.contains("2 passed"),
+        "{said}"
+    );
     Ok(())
 }
 
 fn an_exclusive_test_runs_alone() -> Result<()> {
     let (output, said) = Program::new()?.run(&["passes", "meets", "finds"], "4")?;
-    ensure!(output.status.success() && said.contains("5 passed"), "{said}");
+    ensure!(
+        output.status.success() && said.contains("5 passed"),
+        "{said}"
+    );
     Ok(())
 }
 
 fn one_thread_is_one_world() -> Result<()> {
     let (output, said) = Program::new()?.run(&["passes", "finds"], "1")?;
-    ensure!(output.status.success() && said.contains("3 passed"), "{said}");
+    ensure!(
+        output.status.success() && said.contains("3 passed"),
+        "{said}"
+    );
     Ok(())
 }
 
@@ -234,7 +258,10 @@ fn what_is_listed_is_not_run() -> Result<()> {
     let program = Program::new()?;
     let output = program.command(&["--list", "--format", "terse"]).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success() && said.contains("hangs: test"), "{said}");
+    ensure!(
+        output.status.success() && said.contains("hangs: test"),
+        "{said}"
+    );
     ensure!(!program.path("present").exists(), "it was run");
     Ok(())
 }
