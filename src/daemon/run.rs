@@ -36,10 +36,6 @@ const COMMANDS: usize = 8;
 /// beside a hop.
 const TIMER_SLACK: u32 = 1_000;
 
-/// The loop's nice value, where it may have one: an owner that waits for the CPU for longer than
-/// WAITER_TIMEOUT is replaced, though nothing is wrong with it or the network.
-const NICE: i32 = -10;
-
 /// Runs a daemon until it was asked to shut down and has done so.
 ///
 /// # Errors
@@ -106,7 +102,7 @@ impl Daemon {
             .map_err(io::Error::other)
             .map_err(Error::system("start the log"))?;
         // After the log's thread has started, which can wait.
-        let favoured = nice::at_most(NICE).is_ok();
+        let favoured = nice::at_most(nice::URGENT).is_ok();
         say_start(options, &constants, &attachment, &store, found);
         let history = &audience.history;
         let hooks = Hooks::start(options, constants.idle_hold, clock::now(), history);
@@ -114,7 +110,8 @@ impl Daemon {
         if !favoured {
             debug!(
                 event = "not_favoured",
-                "no right to run at nice {NICE} (CAP_SYS_NICE): a busy machine may cost this node the token"
+                "no right to run at nice {} (CAP_SYS_NICE): a busy machine may cost this node the token",
+                nice::URGENT
             );
         }
         Ok(Self {

@@ -15,6 +15,7 @@ use super::work::Work;
 use super::{Bond, NAME, Note, Order, Task, Why};
 use crate::control::Request;
 use crate::proto::time::Instant;
+use crate::sys::nice;
 
 /// A daemon that was asked for the lock.
 pub(super) struct Daemon {
@@ -68,6 +69,9 @@ fn detach() -> io::Result<()> {
     deaf.remove(Signal::SIGCHLD);
     deaf.thread_block()?;
     setsid()?;
+    // As the daemon does. Where it may not it takes its chance, as the daemon does.
+    let _ = nice::at_most(nice::URGENT);
+    let _ = nice::of_session(nice::URGENT);
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();

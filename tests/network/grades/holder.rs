@@ -67,7 +67,7 @@ impl Holder {
         command.arg("--socket").arg(daemon.control());
         command.arg("run").args(options).arg("--");
         command.arg(env::current_exe()?).env(FILE, &file);
-        let ringctl = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let ringctl = command.stdin(Stdio::null()).spawn()?;
         Ok(Self {
             ringctl,
             file,

@@ -1,6 +1,8 @@
 //! Sudden deaths: of `ringctl`, of what holds the token for it, and of the command.
 
-use anyhow::{Result, ensure};
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ring_segment::{Test, tests};
@@ -16,6 +18,7 @@ pub fn tests() -> Vec<Test> {
         the_death_of_ringctl_ends_its_work_before_another_begins,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
         the_death_of_the_command_gives_the_token_back_at_once,
+        a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is,
     ]
 }
 
@@ -49,4 +52,32 @@ fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
     kill(command, Signal::SIGKILL)?;
     next.begins_alone()?;
     run.ends_with(128 + Signal::SIGKILL as i32)
+}
+
+/// The kernel's file of a process.
+fn proc_file(process: Pid, name: &str) -> Result<String> {
+    Ok(fs::read_to_string(format!("/proc/{process}/{name}"))?)
+}
+
+fn nice_of(process: Pid) -> Result<i32> {
+    let stat = proc_file(process, "stat")?;
+    // The name before may contain anything; the nice value is the 19th field.
+    let (_, fields) = stat.rsplit_once(')').context("a name in brackets")?;
+    let nice = fields.split_whitespace().nth(16);
+    Ok(nice.context("enough fields")?.parse()?)
+}
+
+/// It has a session of its own, which waits for seconds beside a busy one, and then its lease is over.
+fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
+    let scene = Scene::new()?;
+    let _work = scene.work(&[], "echo ready; exec sleep 1000")?;
+    let keeper = holder(scene.first())?;
+    let nice = nice_of(scene.first().pid())?;
+    ensure!(nice_of(keeper)? == nice, "not {nice}: {}", nice_of(keeper)?);
+    // Kernels that do not share the CPU out to sessions have no such file.
+    if let Ok(session) = proc_file(keeper, "autogroup") {
+        let favour = format!("nice {nice}");
+        ensure!(session.trim_end().ends_with(&favour), "{session}");
+    }
+    Ok(())
 }
