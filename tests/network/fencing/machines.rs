@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Layout, StandingRing, Timing, binaries};
+use ring_segment::{Binaries, Layout, SharedRing, Timing, binaries};
 use ringd::fencing::FencingToken;
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ const STALE: i32 = 76;
 
 /// A ring of two, and a folder that both see.
 pub struct Machines {
-    ring: StandingRing,
+    ring: SharedRing,
     folder: TempDir,
     tools: PathBuf,
 }
@@ -31,7 +31,7 @@ impl Machines {
     /// With programs from another folder than those of PATH.
     pub fn with(tools: PathBuf) -> Result<Self> {
         let timing = Timing::forbearing(Duration::from_millis(100));
-        let ring = StandingRing::on(Layout::new(2).addresses(), timing, BINARIES, &[])?;
+        let ring = SharedRing::on(Layout::new(2).addresses(), timing, BINARIES, &[])?;
         for node in ring.segment.nodes() {
             // By which a machine talks to itself.
             node.ns().ip("link set lo up\n")?;

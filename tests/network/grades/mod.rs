@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, Layout, Ring, Ringd, Segment, StandingRing, Test, Timing, binaries,
+    Binaries, Daemon, Layout, Ring, Ringd, Segment, SharedRing, Test, Timing, binaries,
 };
 
 use holder::Holder;
@@ -40,10 +40,10 @@ fn timing() -> Timing {
 }
 
 /// A ring of daemons that were told how many they are to be, for a test that harms none of them.
-fn standing(count: usize) -> Result<StandingRing> {
+fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     let expect = [("--expect", count.to_string())];
-    StandingRing::on(layout, timing(), BINARIES, &expect)
+    SharedRing::on(layout, timing(), BINARIES, &expect)
 }
 
 /// The same for a test of its own.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use ring_segment::{Daemon, Message, Ring, Seen, Test, is_claim, now, tests};
 
-use super::{Holder, LOST, PATIENCE, ringctl, says, standing};
+use super::{Holder, LOST, PATIENCE, ringctl, says, shared_ring};
 
 /// How often an offer is made at the most.
 const TAKE_ATTEMPTS: usize = 3;
@@ -47,7 +47,7 @@ fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
 }
 
 fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     let daemon = &ring.daemons[1];
     let mac = daemon.node().mac().to_string();
     let mut holder = Holder::at_work(daemon, &["-w", "20"])?;
@@ -87,7 +87,7 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
 }
 
 fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
         tell(daemon, "pause")?;
     }

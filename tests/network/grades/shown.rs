@@ -8,7 +8,8 @@ use ring_segment::{Daemon, Test, tests};
 use serde_json::Value;
 
 use super::{
-    BINARIES, Holder, PATIENCE, QUORUM, bridge, form, form_with, no_quorum, ringctl, says, standing,
+    BINARIES, Holder, PATIENCE, QUORUM, bridge, form, form_with, no_quorum, ringctl, says,
+    shared_ring,
 };
 
 pub fn tests() -> Vec<Test> {
@@ -21,7 +22,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
         let grade = says(daemon, QUORUM, "echo $RINGD_GRADE")?;
         ensure!(grade == "quorum", "{grade}");
@@ -66,7 +67,7 @@ impl Drop for Watch {
 }
 
 fn status_and_watch_tell_the_grade() -> Result<()> {
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     let mut watch = Watch::start(&ring.daemons[2])?;
     let holder = Holder::at_work(&ring.daemons[2], QUORUM)?;
     loop {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, path};
-use crate::locks::{PATIENCE, connect, form, ringctl, standing};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
 
 /// The most bytes that travel with a token.
 const MOST: usize = 1024;
@@ -56,7 +56,7 @@ fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
 }
 
 fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
     under_the_lock(here, "ringctl data set 'by run'")?.ends_with(0)?;
     wait_for_data(there, "by run")?;
@@ -71,7 +71,7 @@ fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
 }
 
 fn what_is_set_without_the_lock_is_refused() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     start(daemon, &["data", "set", "before"])?.ends_with(0)?;
     let mut run = under_the_lock(daemon, "echo $RINGD_TOKEN")?;
@@ -103,7 +103,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
 }
 
 fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
     let most = "m".repeat(MOST);
     start(here, &["data", "set", &most])?.ends_with(0)?;
@@ -171,7 +171,7 @@ fn hear(watch: &mut Running) -> Result<Value> {
 }
 
 fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watch = start(daemon, &["watch", "--json"])?;
     let mut said = hear(&mut watch)?;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::locks::scene::Scene;
 use crate::locks::{
-    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, standing, wait_for,
+    HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, shared_ring, wait_for,
     wait_until_held,
 };
 
@@ -149,7 +149,7 @@ fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
 }
 
 fn the_token_can_be_sent_to_a_member() -> Result<()> {
-    let ring = standing(4)?;
+    let ring = shared_ring(4)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
@@ -200,7 +200,7 @@ fn busy_python(daemon: &Daemon) -> Result<Child> {
 }
 
 fn the_client_in_the_manual_works_and_ends_with_its_lock() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let output = python(manual_client()?, daemon)?.wait_with_output()?;
     ensure!(output.status.success(), "{output:?}");

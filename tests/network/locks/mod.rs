@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use ring_segment::{Binaries, Daemon, Layout, Ring, StandingRing, Test, Timing, binaries, tests};
+use ring_segment::{Binaries, Daemon, Layout, Ring, SharedRing, Test, Timing, binaries, tests};
 use serde_json::{Value, json};
 
 use client::Client;
@@ -53,9 +53,9 @@ fn timing() -> Timing {
 }
 
 /// For a test that harms no daemon.
-fn standing(count: usize) -> Result<StandingRing> {
+fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
-    StandingRing::on(layout, timing(), BINARIES, &[])
+    SharedRing::on(layout, timing(), BINARIES, &[])
 }
 
 fn form(count: usize) -> Result<Ring> {
@@ -111,7 +111,7 @@ fn wait_until_held(daemon: &Daemon) -> Result<()> {
 }
 
 fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()> {
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
         let script = "test \"$RINGD_TOKEN\" = \"$(echo $RINGD_TOKEN | sed s/^.*$RINGD_PROGRESS-/$RINGD_PROGRESS-/)\"; \
              echo \"$RINGD_TOKEN\"; exit 7";
@@ -132,7 +132,7 @@ fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()>
 fn programs_on_three_machines_lose_no_update() -> Result<()> {
     const CLIENTS: usize = 3;
     const ROUNDS: usize = 40;
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("counter");
     fs::write(&file, "0")?;
@@ -170,7 +170,7 @@ fn programs_on_three_machines_lose_no_update() -> Result<()> {
 }
 
 fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut waiting = Vec::new();
     for n in 0..200 {
@@ -237,7 +237,7 @@ fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
 }
 
 fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watcher = connect(daemon)?;
     watcher.say(&json!({"request": "watch"}))?;

@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring_segment::{Daemon, Test, tests};
 use serde_json::Value;
 
-use crate::locks::{PATIENCE, connect, standing};
+use crate::locks::{PATIENCE, connect, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 /// How many requests a flood sends without waiting for an answer.
@@ -106,7 +106,7 @@ fn work(daemon: &Daemon, is_over: impl Fn() -> bool) -> Result<()> {
 }
 
 fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()> {
-    let ring = standing(3)?;
+    let ring = shared_ring(3)?;
     let daemon = &ring.daemons[0];
     let socket = daemon.control();
     // They have nothing read of what happens.
@@ -144,7 +144,7 @@ fn watcher(socket: &Path) -> Result<UnixStream> {
 
 /// It takes an event now and then, so that it is never silent for long, and far fewer than there are.
 fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let watcher = watcher(&daemon.control())?;
     let by = Instant::now() + PATIENCE;
@@ -157,7 +157,7 @@ fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
 }
 
 fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let (mut holder, mut waiter) = (connect(daemon)?, connect(daemon)?);
     holder.lock("holder")?;
@@ -179,7 +179,7 @@ fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not
 }
 
 fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let mut client = BufReader::new(open(&ring.daemons[0].control())?);
     let lines: [&[u8]; 7] = [
         b"",

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::locks::client::Client;
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form, ringctl, standing};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
 
 /// A ring with work in it.
 pub struct Scene {
@@ -24,7 +24,7 @@ pub struct Scene {
 impl Scene {
     /// On a ring of two that others use too: no daemon comes to harm.
     pub fn new() -> Result<Self> {
-        Self::on(Box::new(standing(2)?))
+        Self::on(Box::new(shared_ring(2)?))
     }
 
     pub fn on_its_own_ring(count: usize) -> Result<Self> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, find, wait_until_queued};
-use crate::locks::{BINARIES, LOST, PATIENCE, clients, ringctl, standing};
+use crate::locks::{BINARIES, LOST, PATIENCE, clients, ringctl, shared_ring};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -92,7 +92,7 @@ fn a_lock_that_is_given_back_is_gone() -> Result<()> {
 }
 
 fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let scripts = [script()?, script()?, script()?, script()?];
     let labels = ["first", "second", "leaves", "last"];

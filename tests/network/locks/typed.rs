@@ -8,7 +8,7 @@ use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, wait_until_queued};
-use crate::locks::{BINARIES, LOST, PATIENCE, connect, ringctl, standing};
+use crate::locks::{BINARIES, LOST, PATIENCE, connect, ringctl, shared_ring};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -28,14 +28,14 @@ fn run(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
 }
 
 fn a_line_for_the_shell_runs_under_the_token() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let mut run = run(&ring.daemons[0], &["-c", "echo one && echo two; exit 3"])?;
     ensure!(run.rest() == "one\ntwo\n");
     run.ends_with(3)
 }
 
 fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
@@ -84,7 +84,7 @@ fn a_lost_request_is_repeated_for_who_does_not_want_to_wait() -> Result<()> {
 }
 
 fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
@@ -105,7 +105,7 @@ fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {
 }
 
 fn who_waits_for_some_seconds_works_when_the_other_one_has_ended() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
@@ -137,7 +137,7 @@ fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()>
 }
 
 fn the_environment_says_what_is_held() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     run(daemon, &["-c", &format!("{} data set hello", own(daemon))])?.ends_with(0)?;
     let line = "echo $RINGD_TOKEN; echo $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA; read end";
@@ -167,7 +167,7 @@ fn own(daemon: &Daemon) -> String {
 }
 
 fn input_and_output_pass_through_a_pipeline() -> Result<()> {
-    let ring = standing(2)?;
+    let ring = shared_ring(2)?;
     let ringctl = own(&ring.daemons[1]);
     let lines = [
         (format!("echo x | {ringctl} run cat | tr x y"), "y\n"),

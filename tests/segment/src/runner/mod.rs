@@ -1,7 +1,7 @@
 //! The `main` of a test program: deals tests out to worlds that stand side by side.
 
 mod costs;
-mod outpost;
+mod handle;
 mod test;
 mod turns;
 mod worker;
@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Failed, Trial, run};
@@ -17,7 +18,7 @@ use libtest_mimic::{Arguments, Failed, Trial, run};
 use crate::stalls::Plan;
 use crate::world;
 use costs::Costs;
-use outpost::Outpost;
+use handle::WorkerHandle;
 pub use test::Test;
 pub(crate) use turns::Turn;
 
@@ -26,7 +27,7 @@ const WORLDS_PER_CPU: usize = 2;
 
 thread_local! {
     /// The world that this thread hands its tests to.
-    static OUTPOST: RefCell<Option<Outpost>> = const { RefCell::new(None) };
+    static WORKER: RefCell<Option<WorkerHandle>> = const { RefCell::new(None) };
 }
 
 /// Runs the tests in worlds of their own, several side by side. Takes the arguments of any Rust test
@@ -40,7 +41,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     if world::is_inside() {
         return worker::work(&tests);
     }
-    if outpost::is_one() {
+    if handle::is_worker() {
         return world::cross_over();
     }
     let mut arguments = Arguments::from_args();
@@ -68,14 +69,14 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     };
     let trials = tests.into_iter().map(deal).collect();
     let conclusion = run(&arguments, trials);
-    OUTPOST.take();
+    WORKER.take();
     costs.print();
     conclusion.exit_code()
 }
 
 /// Makes sure that there can be worlds, and leaves away what is not to run.
 fn prepare(mut tests: Vec<Test>) -> Result<Vec<Test>> {
-    Outpost::start()?;
+    WorkerHandle::start()?;
     let Some(plan) = Plan::from_environment()? else {
         return Ok(tests);
     };
@@ -89,28 +90,24 @@ fn prepare(mut tests: Vec<Test>) -> Result<Vec<Test>> {
 }
 
 /// Has a test run in this thread's world, when it is its turn; how long that took, and how it went.
-fn hand_over(
-    test: Test,
-    worlds: usize,
-    shows_all: bool,
-) -> (std::time::Duration, Result<(), Failed>) {
+fn hand_over(test: Test, worlds: usize, shows_all: bool) -> (Duration, Result<(), Failed>) {
     let turn = if test.is_exclusive() {
         // Rings that stand ready for others would go on beside it.
-        OUTPOST.take();
+        WORKER.take();
         Turn::alone()
     } else {
         Turn::beside_others(worlds)
     };
-    let began = std::time::Instant::now();
-    let outcome = OUTPOST.with_borrow_mut(|outpost| -> Result<_> {
-        let ready = match outpost.take() {
+    let began = Instant::now();
+    let outcome = WORKER.with_borrow_mut(|worker| -> Result<_> {
+        let ready = match worker.take() {
             Some(ready) => ready,
-            None => Outpost::start()?,
+            None => WorkerHandle::start()?,
         };
-        let (verdict, said) = outpost.insert(ready).run(test.name());
+        let (verdict, said) = worker.insert(ready).run(test.name());
         if verdict.is_err() {
             // What a failed test has left behind is nobody's.
-            outpost.take();
+            worker.take();
         }
         Ok((verdict, said))
     });

@@ -35,10 +35,10 @@ impl Turn {
     }
 }
 
-/// Who wants to be alone stands in the entrance until all others have gone: nobody overtakes it.
+/// Who wants to be alone keeps its place in the queue until all others have ended: nobody overtakes it.
 fn enter(how: FlockArg) -> Option<Flock<File>> {
-    let _entrance = lock("entrance", FlockArg::LockExclusive)?;
-    lock("hall", how)
+    let _place = lock("queue", FlockArg::LockExclusive)?;
+    lock("running", how)
 }
 
 fn take_slot(most: usize) -> Option<Flock<File>> {

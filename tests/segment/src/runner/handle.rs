@@ -12,21 +12,21 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::worker::{READY, Verdict};
 
-/// Set in the environment of a process that is to make a world and be its outpost.
-const OUTPOST: &str = "RING_SEGMENT_OUTPOST";
+/// Set in the environment of a process that is to make a world and be its worker.
+const WORKER: &str = "RING_SEGMENT_WORKER";
 /// The longest that a test may take: it hangs then, and its world is ended.
 const LIMIT: Duration = Duration::from_secs(300);
 /// How long a new world may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether this process is an outpost.
-pub(crate) fn is_one() -> bool {
-    env::var_os(OUTPOST).is_some()
+/// Whether this process was started to be one.
+pub(crate) fn is_worker() -> bool {
+    env::var_os(WORKER).is_some()
 }
 
 /// A world with a worker in it. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Outpost {
+pub(crate) struct WorkerHandle {
     process: Child,
     /// To the worker: a test's name; from it: its verdict. A line each.
     channel: BufReader<UnixStream>,
@@ -34,7 +34,7 @@ pub(crate) struct Outpost {
     output: PipeReader,
 }
 
-impl Outpost {
+impl WorkerHandle {
     /// Makes a world. It dies with the calling thread.
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
@@ -42,7 +42,7 @@ impl Outpost {
         let (output, outlet) = pipe().context("cannot make a pipe")?;
         let errors = outlet.try_clone().context("cannot duplicate a pipe")?;
         let process = Command::new(&program)
-            .env(OUTPOST, "1")
+            .env(WORKER, "1")
             .stdin(OwnedFd::from(theirs))
             .stdout(outlet)
             .stderr(errors)
@@ -138,7 +138,7 @@ impl Outpost {
     }
 }
 
-impl Drop for Outpost {
+impl Drop for WorkerHandle {
     fn drop(&mut self) {
         // All that is in the world dies with its first process, and that with this one.
         let _ = self.process.kill();

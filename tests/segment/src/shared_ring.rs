@@ -21,7 +21,7 @@ const RECOVERY: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(5);
 
 /// Those that nobody uses, the latest last.
-static READY: Mutex<Vec<Standing>> = Mutex::new(Vec::new());
+static POOL: Mutex<Vec<PooledRing>> = Mutex::new(Vec::new());
 
 /// What makes two rings interchangeable.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ struct Kind {
 
 /// A formed ring and its processes then.
 #[derive(Debug)]
-struct Standing {
+struct PooledRing {
     kind: Kind,
     ring: Ring,
     processes: Vec<Pid>,
@@ -43,9 +43,9 @@ struct Standing {
 /// its logs begin with this test. A test that stops, kills or cuts off one of the daemons forms a
 /// [`Ring`] of its own.
 #[derive(Debug)]
-pub struct StandingRing(Option<Standing>);
+pub struct SharedRing(Option<PooledRing>);
 
-impl StandingRing {
+impl SharedRing {
     /// One that an earlier test of this world has left in order, or a new one on a bridge.
     ///
     /// # Errors
@@ -61,28 +61,26 @@ impl StandingRing {
             timing,
             options: options.to_vec(),
         };
-        let standing = match take(&kind) {
+        let pooled = match take(&kind) {
             Some(ready) => ready,
-            None => Standing::form(kind, binaries)?,
+            None => PooledRing::form(kind, binaries)?,
         };
-        Ok(Self(Some(standing)))
+        Ok(Self(Some(pooled)))
     }
 }
 
-impl Deref for StandingRing {
+impl Deref for SharedRing {
     type Target = Ring;
 
     fn deref(&self) -> &Ring {
-        let standing = self.0.as_ref();
-        &standing
-            .expect("it is given back when this is dropped")
-            .ring
+        let pooled = self.0.as_ref();
+        &pooled.expect("it is given back when this is dropped").ring
     }
 }
 
-impl Drop for StandingRing {
+impl Drop for SharedRing {
     fn drop(&mut self) {
-        let mut ready = ready();
+        let mut ready = pool();
         ready.extend(self.0.take());
         if ready.len() > MOST {
             ready.remove(0);
@@ -90,7 +88,7 @@ impl Drop for StandingRing {
     }
 }
 
-impl Standing {
+impl PooledRing {
     fn form(kind: Kind, binaries: Binaries) -> Result<Self> {
         let segment = kind.layout.clone().bridge()?;
         let count = segment.nodes().len();
@@ -151,19 +149,17 @@ impl Standing {
 
 /// One of a kind that is in order; it is then as if it had just been formed. What is not in order is
 /// ended.
-fn take(kind: &Kind) -> Option<Standing> {
+fn take(kind: &Kind) -> Option<PooledRing> {
     loop {
-        let at = ready()
-            .iter()
-            .rposition(|standing| standing.kind == *kind)?;
-        let mut standing = ready().remove(at);
-        if standing.is_in_order() {
-            standing.ring.begin_anew();
-            return Some(standing);
+        let at = pool().iter().rposition(|pooled| pooled.kind == *kind)?;
+        let mut pooled = pool().remove(at);
+        if pooled.is_in_order() {
+            pooled.ring.begin_anew();
+            return Some(pooled);
         }
     }
 }
 
-fn ready() -> MutexGuard<'static, Vec<Standing>> {
-    READY.lock().unwrap_or_else(PoisonError::into_inner)
+fn pool() -> MutexGuard<'static, Vec<PooledRing>> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
