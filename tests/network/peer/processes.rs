@@ -23,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         it_does_not_take_one_offer_again_after_a_restart,
         chains_are_numbered_on_after_a_restart,
         fencing_numbers_grow_after_the_loss_of_the_state,
+        a_waiter_leaves_with_a_word,
         an_ending_owner_hands_over_and_leaves,
         an_ending_owner_with_too_many_dead_members_to_try_says_leaving,
     ]
@@ -158,6 +159,21 @@ fn ends(
         last.message == Message::Leaving && last.is_broadcast(),
         "its last was {last:?}"
     );
+    Ok(())
+}
+
+fn a_waiter_leaves_with_a_word() -> Result<()> {
+    // Nothing but the signal makes it speak.
+    let eternal = Timing::patient(Duration::from_secs(600)).idle_hold(FOR_GOOD);
+    let mut stand = Stand::new(BINARIES, eternal)?;
+    stand.follow()?;
+    let mark = stand.mark();
+    stand.daemon.signal(Signal::SIGTERM)?;
+    let status = stand.daemon.wait_exit(stand.patience())?;
+    ensure!(status.code() == Some(0), "it ended with {status}");
+    let sent = stand.sent_from(mark);
+    let leaves = |seen: &Seen| seen.message == Message::Leaving && seen.is_broadcast();
+    ensure!(sent.len() == 1 && leaves(&sent[0]), "{sent:?}");
     Ok(())
 }
 
