@@ -118,6 +118,9 @@ impl Work {
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             let now = clock::now().monotonic;
+            if self.is_overdue(now) && self.hear_what_has_come(now)? == Next::Done {
+                return Ok(());
+            }
             if self.on_time(now) == Next::Done {
                 return self.release();
             }
@@ -172,7 +175,7 @@ impl Work {
         let Some(lease) = self.lease else {
             return Next::GoOn;
         };
-        if self.ending.is_none() && now >= lease.warn_at() {
+        if self.is_overdue(now) {
             self.lose(OVERDUE.to_owned());
         }
         let Some(ending) = &mut self.ending else {
@@ -190,8 +193,27 @@ impl Work {
         if is_over { Next::Done } else { Next::GoOn }
     }
 
+    /// Whether the lease has not been renewed in time, as far as is known.
+    fn is_overdue(&self, now: Instant) -> bool {
+        let lease = self.lease.filter(|_| self.ending.is_none());
+        lease.is_some_and(|lease| now >= lease.warn_at())
+    }
+
+    /// On a busy machine this process may have waited for a processor while the renewal lay in its
+    /// socket.
+    fn hear_what_has_come(&mut self, now: Instant) -> io::Result<Next> {
+        if self.daemon.fill_by(Some(now))? {
+            return Ok(self.heed_daemon());
+        }
+        Ok(Next::GoOn)
+    }
+
     fn hear_daemon(&mut self) -> Next {
         self.daemon.fill();
+        self.heed_daemon()
+    }
+
+    fn heed_daemon(&mut self) -> Next {
         while let Some(reply) = self.daemon.next() {
             let now = clock::now().monotonic;
             let why = match (reply, &mut self.lease) {
