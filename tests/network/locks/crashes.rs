@@ -74,8 +74,11 @@ fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
     let keeper = holder(scene.first())?;
     let nice = nice_of(scene.first().pid())?;
     ensure!(nice_of(keeper)? == nice, "not {nice}: {}", nice_of(keeper)?);
-    // Kernels that do not share the CPU out to sessions have no such file.
-    if let Ok(session) = proc_file(keeper, "autogroup") {
+    // Who has no right to a larger share has none for the session either. Kernels that do not share
+    // the CPU out to sessions have no such file.
+    if nice < 0
+        && let Ok(session) = proc_file(keeper, "autogroup")
+    {
         let favour = format!("nice {nice}");
         ensure!(session.trim_end().ends_with(&favour), "{session}");
     }

@@ -1,5 +1,5 @@
-//! Whose turn it is: so many tests side by side, or one alone, among all test programs and
-//! benchmarks of a build. A build folder that cannot be written is not shared with anybody.
+//! Whose turn it is: a bounded number of tests side by side, or one alone, among all test programs
+//! and benchmarks of a build. A build folder that cannot be written is not shared with anybody.
 
 use std::env;
 use std::fs::File;
