@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::SigSet;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
 use ring_segment::Daemon;
 use tempfile::TempDir;
 
@@ -29,8 +31,11 @@ pub fn boottime() -> Result<Duration> {
 /// If this process is the command of a [`Holder`]: does its work, and gives its exit code.
 pub fn work_if_asked() -> Option<ExitCode> {
     let file = env::var_os(FILE)?;
-    let worked = work(Path::new(&file));
-    Some(worked.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+    if let Err(error) = work(Path::new(&file)) {
+        eprintln!("the command of a holder: {error:#}");
+        return Some(ExitCode::FAILURE);
+    }
+    Some(ExitCode::SUCCESS)
 }
 
 /// Writes when it began and when it was there last, until the file is taken away. SIGTERM does not
@@ -105,10 +110,19 @@ impl Holder {
     pub fn wait_for_sign(&self, time: Duration) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.sign(8)?.is_none_or(|last| last <= time) {
-            ensure!(Instant::now() < deadline, "it does not work");
+            let end = self.end()?;
+            ensure!(Instant::now() < deadline, "it does not work: {end:?}");
+            ensure!(end == WaitStatus::StillAlive, "it has ended: {end:?}");
             thread::sleep(TURN);
         }
         Ok(())
+    }
+
+    /// How `ringctl` ended, if it has; it stays for [`Holder::wait_exit`].
+    fn end(&self) -> Result<WaitStatus> {
+        let id = Id::Pid(Pid::from_raw(i32::try_from(self.ringctl.id())?));
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        Ok(waitid(id, flags)?)
     }
 
     /// Waits for `ringctl`'s end: its exit code.
