@@ -6,6 +6,7 @@
 mod framing;
 pub(crate) mod hex;
 mod message;
+mod name;
 mod status;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
@@ -13,9 +14,10 @@ pub use message::{
     EventMessage, Grade, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, RefusalReason,
     Renewal, Reply, Request, Snapshot, TokenData, Version,
 };
+pub use name::RingName;
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus,
 };
 
-/// Where `ringd` makes its control socket if it is not told otherwise, as `IFACE.sock`.
+/// Where `ringd` makes its control socket if it is not told otherwise, by the [`RingName`].
 pub const CONTROL_DIR: &str = "/run/ringd";

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::client::connected;
+use crate::control::RingName;
 
 /// The one control socket in `directory`.
 ///
@@ -19,7 +20,7 @@ pub fn only_socket(directory: &Path) -> Result<PathBuf, Error> {
         0 => Err(Error::NoneRuns),
         1 => Ok(sockets.remove(0)),
         _ => Err(Error::Several {
-            interfaces: sockets.iter().filter_map(|path| interface(path)).collect(),
+            interfaces: sockets.iter().filter_map(|path| name(path)).collect(),
         }),
     }
 }
@@ -35,8 +36,7 @@ fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
         let entry = entry.map_err(Error::Directory)?;
         let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
         let path = entry.path();
-        let is_named = path.extension().is_some_and(|end| end == "sock");
-        if is_socket && is_named && is_listened_at(&path) {
+        if is_socket && RingName::of_socket(&path).is_some() && is_listened_at(&path) {
             sockets.push(path);
         }
     }
@@ -48,8 +48,8 @@ fn is_listened_at(path: &Path) -> bool {
     !connected(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-fn interface(path: &Path) -> Option<String> {
-    Some(path.file_stem()?.to_string_lossy().into_owned())
+fn name(path: &Path) -> Option<String> {
+    Some(RingName::of_socket(path)?.to_string())
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub use options::{
     Acquire, Command, DataCommand, GuardOptions, LockOptions, Options, RunOptions, Target,
 };
 
-use crate::control::{CONTROL_DIR, Reply, Request, Status};
+use crate::control::{CONTROL_DIR, Reply, Request, RingName, Status};
 
 /// Does what the options say, and prints to `output` what there is to print; the process's exit
 /// code.
@@ -96,7 +96,7 @@ fn socket(options: &Options) -> Result<PathBuf, Error> {
     let directory = Path::new(CONTROL_DIR);
     match (&options.socket, &options.interface) {
         (Some(path), _) => Ok(path.clone()),
-        (None, Some(interface)) => Ok(directory.join(format!("{interface}.sock"))),
+        (None, Some(name)) => Ok(RingName::given(name).socket(directory)),
         (None, None) => discover::only_socket(directory),
     }
 }

@@ -140,7 +140,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
-    /// The interface of the ringd to ask: /run/ringd/IFACE.sock.
+    /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype.
     #[arg(short, long, value_name = "IFACE", global = true)]
     pub interface: Option<String>,
 }

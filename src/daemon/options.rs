@@ -1,13 +1,13 @@
 //! The command line of `ringd`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use ring_codec::lab2::ETHERTYPE;
 
 use super::duration::parse_duration;
-use crate::control::CONTROL_DIR;
+use crate::control::{CONTROL_DIR, RingName};
 use crate::proto::lab2::Constants;
 
 const EXAMPLES: &str = "\
@@ -112,11 +112,12 @@ pub struct Options {
     #[arg(long, value_name = "COUNT")]
     pub expect: Option<usize>,
 
-    /// Where what must survive a restart is kept, in a file IFACE.state.
+    /// Where what must survive a restart is kept, in a file IFACE.state. With another --ethertype than the
+    /// usual it is IFACE:TYPE.state, as in eth0:0x88b6.state.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
     pub state_dir: PathBuf,
 
-    /// The control socket for ringctl [default: /run/ringd/IFACE.sock]
+    /// The control socket for ringctl [default: /run/ringd/IFACE.sock, or IFACE:TYPE.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
@@ -179,8 +180,14 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => PathBuf::from(CONTROL_DIR).join(format!("{}.sock", self.interface)),
+            None => self.ring().socket(Path::new(CONTROL_DIR)),
         }
+    }
+
+    /// The ring's name on this machine.
+    #[must_use]
+    pub fn ring(&self) -> RingName {
+        RingName::new(&self.interface, self.ethertype)
     }
 }
 
@@ -231,6 +238,9 @@ mod tests {
         assert_eq!(options.constants(), Constants::default());
         assert_eq!(options.state_dir, Path::new("/var/lib/ringd"));
         assert_eq!(options.control_path(), Path::new("/run/ringd/eth0.sock"));
+        let other = parse(&["eth0", "--ethertype", "0x88b6"]).unwrap();
+        let socket = Path::new("/run/ringd/eth0:0x88b6.sock");
+        assert_eq!(other.control_path(), socket);
         assert_eq!(options.on_change, None);
         assert_eq!(options.hooks_dir, Path::new("/etc/ringd/hooks.d"));
         assert_eq!(options.hook_timeout, Duration::from_secs(10));

@@ -80,8 +80,9 @@ struct Daemon {
 impl Daemon {
     fn start(options: &Options, constants: Constants) -> Result<Self, Error> {
         let attachment = Attachment::open(&options.interface, constants.ethertype)?;
-        let lock = InterfaceLock::acquire(&options.interface)?;
-        let (store, found) = StateFile::open(&options.state_dir, &options.interface)?;
+        let ring = options.ring();
+        let lock = InterfaceLock::acquire(&ring.to_string())?;
+        let (store, found) = StateFile::open(&options.state_dir, &ring)?;
         let server = Server::listen(&options.control_path())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
         let waiting = Waiting::new()?;

@@ -18,6 +18,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::Error;
+use crate::control::RingName;
 use crate::driver::Store;
 use crate::proto::lab2::Durable;
 use record::Record;
@@ -55,13 +56,13 @@ pub struct WriteFailures {
 }
 
 impl StateFile {
-    /// Opens and locks `<directory>/<interface>.state`; makes both if they are missing.
+    /// Opens and locks the ring's file in `directory`; makes both if they are missing.
     ///
     /// # Errors
     /// The directory or the file cannot be used, or another process has the file locked.
-    pub fn open(directory: &Path, interface: &str) -> Result<(Self, Found), Error> {
+    pub fn open(directory: &Path, ring: &RingName) -> Result<(Self, Found), Error> {
         fs::create_dir_all(directory).map_err(unusable(directory))?;
-        let path = directory.join(format!("{interface}.state"));
+        let path = ring.state(directory);
         let file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -1,5 +1,6 @@
 use super::record::{LEN, Record};
 use super::{Found, SLOTS, StateFile};
+use crate::control::RingName;
 use crate::daemon::Error;
 use crate::driver::Store;
 use crate::proto::lab2::Durable;
@@ -20,8 +21,12 @@ fn durable(number: u32) -> Durable {
     }
 }
 
+fn ring(interface: &str) -> RingName {
+    RingName::given(interface)
+}
+
 fn open(directory: &Path) -> (StateFile, Found) {
-    StateFile::open(directory, "eth0").unwrap()
+    StateFile::open(directory, &ring("eth0")).unwrap()
 }
 
 /// Overwrites the bytes at `offset`, as a write that was cut short would leave them.
@@ -106,9 +111,9 @@ fn a_record_is_one_write_to_one_slot() {
 fn a_second_daemon_does_not_get_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let (_first, _) = open(directory.path());
-    let second = StateFile::open(directory.path(), "eth0").unwrap_err();
+    let second = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
     assert!(matches!(second, Error::StateLocked { .. }), "{second}");
-    StateFile::open(directory.path(), "eth1").unwrap();
+    StateFile::open(directory.path(), &ring("eth1")).unwrap();
 }
 
 #[test]
@@ -122,7 +127,7 @@ fn a_directory_that_is_none_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = StateFile::open(&file, "eth0").unwrap_err();
+    let error = StateFile::open(&file, &ring("eth0")).unwrap_err();
     assert!(error.to_string().contains(&file.display().to_string()));
     assert_eq!(error.exit_code(), 7);
 }
