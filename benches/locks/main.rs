@@ -88,11 +88,12 @@ fn main() -> Result<()> {
     }
     println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
-    let what: [(&str, usize, Measure); 4] = [
+    let what: [(&str, usize, Measure); 5] = [
         ("acquire, idle ring of 4, again and again", 4, acquire_again),
         ("acquire, idle ring of 4, rested", 4, acquire_rested),
         ("hand-over, 3 nodes contend", 3, contend),
         ("grant to the next program of one machine", 2, local),
+        ("one program, again and again, idle ring of 4", 4, again),
     ];
     for (name, stations, measure) in what {
         let samples = measure_all(&options, stations, time, measure)?;
@@ -195,6 +196,20 @@ fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
         took.push(released.elapsed());
         clients[holder].unlocked()?;
         holder = next;
+    }
+    sample(took, 0.0, (1.0, 1.0))
+}
+
+/// One program takes and releases, and nobody else wants the token.
+fn again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+    let mut client = Client::connect(&daemons[0].control())?;
+    let mut took = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < time {
+        let asked = Instant::now();
+        client.lock()?;
+        took.push(asked.elapsed());
+        client.unlock()?;
     }
     sample(took, 0.0, (1.0, 1.0))
 }

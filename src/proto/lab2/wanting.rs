@@ -25,11 +25,13 @@ impl Lab2 {
         matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
     }
 
+    /// The token goes on at once only if somebody asks for it, so that who comes back soon need not
+    /// wait for it.
     pub(super) fn work_done(&mut self) {
-        self.want = false;
+        let was_at_work = std::mem::take(&mut self.want);
         self.timers.stop(Timer::Want);
-        if self.may_pass() {
-            self.pass();
+        if was_at_work {
+            self.settle_down();
         }
     }
 

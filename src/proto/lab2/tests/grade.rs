@@ -156,6 +156,7 @@ fn what_is_no_promise_for_this_tenure_does_not_count() {
     rig.hear(3, promising(token(11), number.wrapping_sub(1)));
     rig.hear(3, promising_for(token(11), number, Duration::ZERO));
     assert_eq!(rig.machine.grade(), Grade::Alone);
+    rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
     assert_eq!(
         rig.machine.grade(),
@@ -321,6 +322,7 @@ fn an_owner_that_loses_a_confirmed_token_does_not_help_its_successor_before_the_
 fn an_owner_that_hands_its_token_over_helps_its_successor_at_once() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
+    rig.hear_all(7, Message::WantToken);
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n7"]);
     rig.hear_all(7, beating(token(12), 0));
     assert_eq!(rig.state(), State::Waiter);

@@ -1,5 +1,7 @@
 //! Section 2: the order of tokens, their identity, minting, and what survives a restart.
 
+use ring_codec::lab2::Message;
+
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, IDLE_HOLD, Rig, TAKE_TIMEOUT, constants, here, ms, take, token,
     token_of, was_here,
@@ -187,6 +189,7 @@ fn at_the_largest_progress_the_owner_keeps_the_token_and_says_so() {
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST)));
     rig.command(Command::WantToken);
+    rig.hear_all(3, Message::WantToken);
     assert_eq!(rig.command(Command::WorkDone), [""; 0]);
     assert!(rig.events.contains(&Event::ProgressExhausted));
     assert_eq!(rig.state(), State::Owner);

@@ -18,12 +18,36 @@ fn with_no_work_the_token_is_passed_after_idle_hold() {
 }
 
 #[test]
-fn with_work_the_token_is_passed_when_the_work_is_done() {
+fn with_work_the_token_is_passed_when_the_work_is_done_and_it_has_rested() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     let said = rig.pass_time(ms(350));
     assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
-    assert_eq!(rig.command(Command::WorkDone), [OFFER]);
+    assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+    assert_eq!(rig.timeline(IDLE_HOLD), [(IDLE_HOLD, OFFER.into())]);
+}
+
+#[test]
+fn who_comes_back_to_work_while_the_token_rests_has_it_still() {
+    let mut rig = Rig::owner();
+    for _ in 0..5 {
+        rig.command(Command::WantToken);
+        assert!(rig.machine.may_use_token());
+        assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+        let said = rig.pass_time(IDLE_HOLD / 4);
+        assert!(!said.contains(&OFFER.into()), "{said:?}");
+    }
+}
+
+#[test]
+fn work_that_is_done_twice_does_not_make_the_token_rest_anew() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.command(Command::WorkDone);
+    let half = IDLE_HOLD / 2;
+    assert_eq!(rig.pass_time(half), [""; 0]);
+    assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+    assert_eq!(rig.timeline(half), [(half, OFFER.into())]);
 }
 
 #[test]
@@ -103,6 +127,7 @@ fn the_heartbeats_of_a_giver_are_of_the_token_that_it_holds() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT - ms(1));
+    rig.hear_all(7, Message::WantToken);
     assert_eq!(rig.command(Command::WorkDone), [OFFER]);
     let said = rig.pass_time(TAKE_TIMEOUT);
     assert!(
@@ -116,6 +141,7 @@ fn a_giver_keeps_its_heartbeat_until_its_first_offer_has_had_the_time_to_be_take
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.pass_time(HEARTBEAT - ms(1));
+    rig.hear_all(7, Message::WantToken);
     rig.command(Command::WorkDone);
     let said = rig.timeline(TAKE_TIMEOUT - ms(1));
     assert_eq!(said, [], "it would be outdated");

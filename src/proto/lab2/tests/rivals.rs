@@ -1,5 +1,7 @@
 //! Section 4, passing: a token gets ahead of one that goes round as fast as itself.
 
+use ring_codec::lab2::Message;
+
 use super::rig::{HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
 /// What an OWNER of 2000:n3#1 offers next, after it has heard of another token.
@@ -61,6 +63,7 @@ fn what_was_heard_of_a_rival_long_ago_gives_no_lead() {
     rig.command(crate::proto::lab2::Command::WantToken);
     rig.hear_all(7, here(token_of(10, 7, 1)));
     rig.pass_time(4 * HEARTBEAT);
+    rig.hear_all(7, Message::WantToken);
     let said = rig.command(crate::proto::lab2::Command::WorkDone);
     assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n7"]);
 }
