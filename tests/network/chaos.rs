@@ -3,11 +3,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use ring_chaos::burn;
 use ring_chaos::check::{Finding, check};
 use ring_chaos::report;
 use ring_chaos::run::{Script, run};
@@ -16,14 +14,6 @@ use ring_segment::{Test, Timing, binaries, tests};
 /// A cycle lasts some fifteen seconds, and a new one begins as long as there is time.
 const LASTS: Duration = Duration::from_secs(20);
 const SEED: u64 = 7;
-
-/// Takes the CPU away from the daemons, if that is what this process is for.
-pub fn burn_if_asked() -> Option<ExitCode> {
-    if std::env::args().nth(1).as_deref() == Some(burn::COMMAND) {
-        burn::burn();
-    }
-    None
-}
 
 pub fn tests() -> Vec<Test> {
     tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises]

@@ -18,9 +18,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Tests start this program again as a process that they want something of.
-    let asked = chaos::burn_if_asked()
-        .or_else(grades::work_if_asked)
-        .or_else(sys::act_as_a_child);
+    ring_chaos::burn::burn_if_asked();
+    let asked = grades::work_if_asked().or_else(sys::act_as_a_child);
     if let Some(code) = asked {
         return code;
     }

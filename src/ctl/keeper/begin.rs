@@ -69,7 +69,7 @@ fn detach() -> io::Result<()> {
     deaf.remove(Signal::SIGCHLD);
     deaf.thread_block()?;
     setsid()?;
-    // As the daemon does. Where it may not it takes its chance, as the daemon does.
+    // As the daemon does, and its new session too. Where it may not it takes its chance.
     let _ = nice::at_most(nice::URGENT);
     let _ = nice::of_session(nice::URGENT);
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?

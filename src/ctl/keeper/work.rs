@@ -397,3 +397,6 @@ impl Work {
         let _ = self.caller.send(note);
     }
 }
+
+#[cfg(test)]
+mod tests;

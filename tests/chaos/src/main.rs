@@ -63,11 +63,10 @@ enum Command {
         #[arg(long, default_value_t = 6)]
         daemons: usize,
     },
-    #[command(name = burn::COMMAND, hide = true)]
-    Burn,
 }
 
 fn main() -> ExitCode {
+    burn::burn_if_asked();
     match obey(Options::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -130,7 +129,6 @@ fn obey(command: Command) -> Result<bool> {
             alarms::count(&candidates, daemons, Duration::from_secs(seconds))?;
             Ok(true)
         }
-        Command::Burn => burn::burn(),
     }
 }
 

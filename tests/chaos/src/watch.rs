@@ -76,15 +76,17 @@ impl Recorder {
     }
 
     fn write(&mut self, segment: &Segment, pool: &Pool, dice: &mut Rng) -> Result<()> {
+        // First what has arrived: whatever that is, it was sent by now.
+        let mut delivered: Vec<_> = self.arrivals.iter().flat_map(Capture::drain).collect();
+        delivered.sort_by_key(|seen| seen.at);
+        self.delivered.add(&delivered)?;
         let mut sent = segment.capture().frames_from(self.mark);
         self.mark += sent.len();
         sent.sort_by_key(|seen| seen.at);
         self.sent.add(&sent)?;
         sent.retain(|seen| !self.strangers.contains(&seen.port));
         pool.add(&sent, dice);
-        let mut delivered: Vec<_> = self.arrivals.iter().flat_map(Capture::drain).collect();
-        delivered.sort_by_key(|seen| seen.at);
-        self.delivered.add(&delivered)
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What reaches the machine from outside: time, options, and the interface's addresses.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
@@ -32,13 +32,10 @@ fn stand() -> Result<Stand> {
     Stand::new(BINARIES, timing())
 }
 
-/// Later than a busy node decided to, by whom its time-outs run.
-fn assert_about(what: &str, span: Duration, expected: Duration) -> Result<()> {
-    let (least, most) = (expected * 3 / 4, expected + SLACK);
-    ensure!(
-        span >= least && span <= most,
-        "{what} took {span:?}, not {least:?} to {most:?}"
-    );
+/// A busy node may be late; by when it speaks is seen in virtual time, by `tests/peer`.
+fn assert_not_before(what: &str, span: Duration, expected: Duration) -> Result<()> {
+    let least = expected * 3 / 4;
+    ensure!(span >= least, "{what} took {span:?}, not {least:?}");
     Ok(())
 }
 
@@ -46,7 +43,7 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
     let frames = stand.sent_from(0);
-    let [asked, stood, owned] = &frames[..3] else {
+    let [asked, stood, owned, ..] = &frames[..] else {
         anyhow::bail!("{frames:?}");
     };
     ensure!(
@@ -65,9 +62,9 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
     ensure!(is_heartbeat(owned), "{owned:?}");
     let patience = timing().answer_timeout();
     let question = stood.at.saturating_sub(asked.at);
-    assert_about("waiting for an answer", question, patience)?;
+    assert_not_before("waiting for an answer", question, patience)?;
     let election = owned.at.saturating_sub(stood.at);
-    assert_about("waiting for objections", election, patience)?;
+    assert_not_before("waiting for objections", election, patience)?;
     // Its progress is the wall clock's time.
     let clock = Duration::from_nanos(token.progress);
     let now = ring_segment::epoch() + ring_segment::now();
@@ -81,11 +78,8 @@ fn an_owner_sends_a_heartbeat_every_period() -> Result<()> {
     let token = stand.elect()?;
     stand.high.forget()?;
     let mark = stand.mark();
-    // What a busy machine adds to each is added up.
-    let end = Instant::now() + 5 * HEARTBEAT + SLACK;
     for _ in 0..5 {
-        let left = end.saturating_duration_since(Instant::now());
-        let beat = stand.high.expect(left, is_heartbeat)?;
+        let beat = stand.high.expect(stand.patience(), is_heartbeat)?;
         ensure!(beat.message.token() == Some(token), "{beat:?}");
     }
     let beats = stand.sent_from(mark);

@@ -285,7 +285,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
     ring.wait_until_formed()?;
     let (owner, left) = (ring.owner()?, now());
     ring.daemons[owner].signal(Signal::SIGTERM)?;
-    let status = ring.daemons[owner].wait_exit(timing.hand_over_timeout() + SLACK)?;
+    let status = ring.daemons[owner].wait_exit(PATIENCE)?;
     ensure!(status.code() == Some(0), "it ended with {status}");
     let frames = ring.frames_since(left);
     let last = frames
@@ -312,7 +312,7 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
         let left = now();
         let mut daemon = ring.daemons.pop().context("there is one")?;
         daemon.signal(Signal::SIGINT)?;
-        let status = daemon.wait_exit(timing.hand_over_timeout() + SLACK)?;
+        let status = daemon.wait_exit(PATIENCE)?;
         ensure!(status.code() == Some(0), "it ended with {status}");
         leaves_no_gap(&ring, left)?;
     }

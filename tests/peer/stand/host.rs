@@ -1,4 +1,5 @@
-//! What the daemon runs on, and the daemon's loop as far as it has to do with the machine.
+//! What the daemon runs on, and the daemon's loop as far as it has to do with the machine. That a
+//! shutdown has a last moment is the daemon's own rule, for tests of the daemon.
 
 use std::time::Duration;
 
@@ -29,9 +30,6 @@ impl Store<Durable> for Disk {
 pub struct Process {
     pub driver: Driver<Lab2>,
     pub observers: Observers,
-    /// When the shutdown is over, be it done or not, as the daemon's loop has it; `None`: there is
-    /// none.
-    give_up: Option<Duration>,
     pub is_stopped: bool,
 }
 
@@ -86,7 +84,6 @@ impl Host {
                 tally: Tally::new().expect("the counters' memory"),
                 log: Log::new(false),
             },
-            give_up: None,
             is_stopped: false,
         });
         let up = LinkState::Up {
@@ -103,14 +100,11 @@ impl Host {
     /// As SIGTERM does.
     pub fn shut_down(&mut self, segment: &mut Segment) {
         assert!(self.is_running(), "a stopped process heeds no signal");
-        let (at, patience) = (segment.now(), self.constants.waiter_timeout());
+        let at = segment.now();
         self.with(segment, |driver, environment| {
             driver.command(clock::now(at), Command::ShutDown, environment);
         });
-        if let Some(process) = &mut self.process {
-            process.give_up = Some(at + patience);
-        }
-        self.end_if_over(segment);
+        self.end_if_over();
     }
 
     /// The process, if it has its turns.
@@ -125,8 +119,7 @@ impl Host {
     /// When the daemon wakes up by itself.
     pub fn deadline(&self) -> Option<Duration> {
         let process = self.running()?;
-        let due = process.driver.deadline().map(clock::at);
-        due.into_iter().chain(process.give_up).min()
+        process.driver.deadline().map(clock::at)
     }
 
     /// Handles what has arrived or is due.
@@ -140,22 +133,15 @@ impl Host {
             let turned = driver.turn(now, arrived, || now, environment);
             turned.expect("this link never fails");
         });
-        self.end_if_over(segment);
+        self.end_if_over();
     }
 
-    fn end_if_over(&mut self, segment: &mut Segment) {
-        let Some(process) = &self.process else { return };
-        if !process.driver.machine().is_finished() {
-            let now = segment.now();
-            if process.give_up.is_none_or(|at| at > now) {
-                return;
-            }
-            self.with(segment, |driver, environment| {
-                driver.command(clock::now(now), Command::Leave, environment);
-            });
+    fn end_if_over(&mut self) {
+        let process = self.process.as_ref();
+        if process.is_some_and(|process| process.driver.machine().is_finished()) {
+            self.process = None;
+            self.has_ended = true;
         }
-        self.process = None;
-        self.has_ended = true;
     }
 
     fn with(

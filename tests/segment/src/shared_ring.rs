@@ -128,7 +128,7 @@ impl PooledRing {
     }
 
     fn look(&mut self) -> Result<()> {
-        ensure!(!self.has_data());
+        ensure!(!self.has_data() && self.ring.segment.capture().lost() == 0);
         let table = format!("{:016x}", self.ring.digest().hash);
         for (daemon, process) in self.ring.daemons.iter_mut().zip(&self.processes) {
             ensure!(daemon.is_running()? && daemon.pid() == *process);

@@ -56,7 +56,9 @@ impl WorkerHandle {
         let mut said = String::new();
         match this.listen(PATIENCE, &mut said) {
             Ok(line) if line.trim_end() == READY => Ok(this),
-            _ => bail!("{}", said.trim_end().trim_start_matches("error: ")),
+            Ok(line) => bail!("a world says {line:?} in place of {READY:?}: {said}"),
+            Err(error) if said.is_empty() => Err(error.context("cannot make a world")),
+            Err(_) => bail!("{}", said.trim_end().trim_start_matches("error: ")),
         }
     }
 

@@ -1,36 +1,55 @@
 //! Whose turn it is: a bounded number of tests side by side, or one alone, among all test programs
-//! and benchmarks of a build. A build folder that cannot be written is not shared with anybody.
+//! and benchmarks of a build. Where the build folder cannot be written the threads of one program
+//! keep to it all the same.
 
 use std::env;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
+/// Among the threads of this program.
+static WITHIN: RwLock<()> = RwLock::new(());
+
 /// A test's turn, which ends with this.
 #[derive(Debug)]
 pub(crate) struct Turn {
+    _within: Within,
     _locks: Vec<Flock<File>>,
+}
+
+#[derive(Debug)]
+enum Within {
+    Alone {
+        _guard: RwLockWriteGuard<'static, ()>,
+    },
+    BesideOthers {
+        _guard: RwLockReadGuard<'static, ()>,
+    },
 }
 
 impl Turn {
     /// Waits until nothing else runs, and keeps it so.
     pub(crate) fn alone() -> Self {
-        Self::of(enter(FlockArg::LockExclusive))
+        // Nothing is kept under it that a panic could spoil.
+        let guard = WITHIN.write().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            _within: Within::Alone { _guard: guard },
+            _locks: enter(FlockArg::LockExclusive).into_iter().collect(),
+        }
     }
 
     /// Waits until there is room beside others, who are `most` with this one.
     pub(crate) fn beside_others(most: usize) -> Self {
+        let guard = WITHIN.read().unwrap_or_else(PoisonError::into_inner);
         let among_others = enter(FlockArg::LockShared);
         let slot = among_others.is_some().then(|| take_slot(most)).flatten();
-        Self::of(among_others.into_iter().chain(slot))
-    }
-
-    fn of(locks: impl IntoIterator<Item = Flock<File>>) -> Self {
         Self {
-            _locks: locks.into_iter().collect(),
+            _within: Within::BesideOthers { _guard: guard },
+            _locks: among_others.into_iter().chain(slot).collect(),
         }
     }
 }
