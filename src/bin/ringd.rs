@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ringd::cli::Task;
+use ringd::observe::goes_to_journal;
 use ringd::{daemon, sim};
 
 /// Something that must hold was broken in a simulation.
@@ -23,7 +24,14 @@ fn main() -> ExitCode {
             Err(error) => (error.exit_code(), error.to_string()),
         },
     };
+    // In the journal an error stands out by its priority.
+    let mut stderr = io::stderr();
+    let start = if goes_to_journal(&stderr) {
+        "<3>"
+    } else {
+        "ringd: "
+    };
     // Where nobody can be told, the exit code still says it.
-    let _ = writeln!(io::stderr(), "ringd: {error}");
+    let _ = writeln!(stderr, "{start}{error}");
     ExitCode::from(code)
 }

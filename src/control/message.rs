@@ -46,7 +46,19 @@ pub enum Request {
         /// From the event of this number on, if it is still known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
+        /// With the turns of a token that goes its way round the ring.
+        #[serde(default = "yes", skip_serializing_if = "is_yes")]
+        turns: bool,
     },
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// How a lock is wanted.
@@ -229,7 +241,7 @@ pub struct Snapshot {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventMessage {
-    /// Grows by one from event to event, from 1 at the daemon's start.
+    /// Grows by one from event to event, turns of the token included.
     pub number: u64,
     /// When: milliseconds since 1970.
     pub time_ms: u64,

@@ -48,7 +48,9 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
             client::done(&socket(options)?, &Request::Yield { to: to.clone() })?;
         }
         Command::Data { command } => data::data(&socket(options)?, command, output)?,
-        Command::Watch { json, from } => watch::watch(&socket(options)?, *json, *from, output)?,
+        Command::Watch { json, from, turns } => {
+            watch::watch(&socket(options)?, *json, *from, *turns, output)?;
+        }
         Command::Wait { target, timeout } => watch::wait(&socket(options)?, *target, *timeout)?,
         Command::Guard(guard) => return Ok(fence::guard(guard)?),
         Command::Keep => keeper::keep()?,

@@ -102,9 +102,14 @@ Bound to an open file descriptor, 9, and to all who inherit it:
 Once the lock is lost, 9 is at its end.";
 
 const WATCH: &str = "\
-Events are numbered without gaps from the start of ringd. If the events from N
-on are not all known any more, the state of all things comes first, with the
-number of the last event before it.
+Shows owners elected and lost, members, grades, and the locks of this machine.
+An owner that hands the token on is shown if it has had it for 10 seconds;
+--turns shows each.
+
+Events have numbers, turns of the token included. ringd remembers the latest
+1,024 events, and the latest 1,024 that are no turns. If those from N on are not
+all remembered, the state of all things comes first, with the number of the last
+event before it.
 
 Exit codes: 3 when ringd ends; the message says with which --from to go on.";
 
@@ -195,6 +200,9 @@ pub enum Command {
         /// From the event of this number on, if it is still known.
         #[arg(long, value_name = "N")]
         from: Option<u64>,
+        /// Print every turn of the token too, ten and more a second.
+        #[arg(long)]
+        turns: bool,
     },
     /// Wait until this node is in a state.
     #[command(after_long_help = WAIT)]

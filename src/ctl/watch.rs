@@ -10,7 +10,7 @@ use super::render::harmless;
 use super::{Error, client};
 use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus, to_line};
 
-/// Prints what happens, until the daemon ends.
+/// Prints what happens, turns of the token included or not, until the daemon ends.
 ///
 /// # Errors
 /// An [`Error`], at the latest when the daemon ends, or that `output` takes nothing.
@@ -18,9 +18,10 @@ pub(super) fn watch(
     socket: &Path,
     json: bool,
     from: Option<u64>,
+    turns: bool,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let mut news = News::from(socket, from)?;
+    let mut news = News::from(socket, from, turns)?;
     let mut next = from;
     while let Some((line, reply)) = news.next(None)? {
         let number = match &reply {
@@ -39,8 +40,9 @@ pub(super) fn watch(
         output.flush()?;
     }
     let from = next.map_or_else(String::new, |next| format!(" --from {next}"));
+    let turns = if turns { " --turns" } else { "" };
     Err(Error::Gone(format!(
-        "ringd has hung up; if it runs again, go on with ringctl watch{from}"
+        "ringd has hung up; if it runs again, go on with ringctl watch{from}{turns}"
     ))
     .into())
 }
@@ -51,7 +53,7 @@ pub(super) fn watch(
 /// It is not within `timeout`, or an [`Error`] of asking.
 pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> Result<(), Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    let mut news = News::from(socket, None)?;
+    let mut news = News::from(socket, None, true)?;
     while let Some((_, reply)) = news.next(deadline)? {
         let is_reached = match reply {
             Reply::Snapshot(snapshot) => {
@@ -76,13 +78,13 @@ struct News {
 }
 
 impl News {
-    fn from(socket: &Path, from: Option<u64>) -> Result<Self, Error> {
+    fn from(socket: &Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let fail = |reason| Error::Exchange {
             path: socket.to_owned(),
             reason,
         };
         let mut stream = client::endless_stream(socket)?;
-        let line = to_line(&Request::Watch { from }).map_err(io::Error::other);
+        let line = to_line(&Request::Watch { from, turns }).map_err(io::Error::other);
         // A daemon that has no room for one more client says so and hangs up without reading.
         let _ = stream.write_all(&line.map_err(fail)?);
         Ok(Self {

@@ -6,10 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{UnixCredentials, getsockopt};
 
 use crate::control::{FramingError, LineBuffer, Request};
+use crate::locks::{Client as Peer, ClientId};
 use crate::proto::time::Instant;
 use crate::sys::Interest;
 
@@ -32,7 +33,7 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
-    pid: Option<i32>,
+    credentials: Option<UnixCredentials>,
     input: LineBuffer,
     /// Lines that are not written yet.
     output: VecDeque<Rc<[u8]>>,
@@ -54,10 +55,10 @@ impl Client {
     /// The stream cannot be made non-blocking.
     pub fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        let credentials = getsockopt(&stream, PeerCredentials);
+        let credentials = getsockopt(&stream, PeerCredentials).ok();
         Ok(Self {
             stream,
-            pid: credentials.ok().map(|it| it.pid()),
+            credentials,
             input: LineBuffer::new(),
             output: VecDeque::new(),
             written: 0,
@@ -73,9 +74,13 @@ impl Client {
         &self.stream
     }
 
-    /// Its process, if the kernel tells.
-    pub const fn pid(&self) -> Option<i32> {
-        self.pid
+    /// Its process and that one's user, as far as the kernel tells.
+    pub fn peer(&self, id: ClientId) -> Peer {
+        Peer {
+            id,
+            pid: self.credentials.map(|it| it.pid()),
+            uid: self.credentials.map(|it| it.uid()),
+        }
     }
 
     /// When its patience is at an end; `None`: it has as much as it likes.

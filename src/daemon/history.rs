@@ -10,11 +10,12 @@ use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
-use crate::observe::text;
+use crate::observe::{Routine, text};
 use crate::proto::lab2::{Event, Grade, Reason, State};
 use crate::proto::time::Now;
 
-/// So many events are remembered.
+/// The latest events of all kinds that are remembered, and the latest that are no routine: turns of the
+/// token come too often to be remembered for long.
 const REMEMBERED: usize = 1024;
 
 /// What happened.
@@ -57,6 +58,11 @@ struct Entry {
 #[derive(Debug)]
 pub struct History {
     entries: VecDeque<Entry>,
+    /// Those that are no routine, with their numbers.
+    news: VecDeque<(u64, Entry)>,
+    /// The number of the latest of these that is not remembered.
+    forgotten: u64,
+    routine: Routine,
     /// The number of the latest event.
     latest: u64,
     state: State,
@@ -68,9 +74,13 @@ pub struct History {
 impl History {
     /// Nothing has happened yet.
     pub fn new(now: Now) -> Self {
+        let before_all = now.wall / 1_000;
         Self {
             entries: VecDeque::with_capacity(REMEMBERED),
-            latest: now.wall / 1_000,
+            news: VecDeque::with_capacity(REMEMBERED),
+            forgotten: before_all,
+            routine: Routine::new(),
+            latest: before_all,
             state: State::Looser,
             token: None,
             owner: None,
@@ -83,15 +93,25 @@ impl History {
         self.latest
     }
 
-    /// Whether all events from this number on are remembered.
-    pub fn has(&self, from: u64) -> bool {
-        from > self.latest - self.entries.len() as u64 && from <= self.latest + 1
+    /// Whether all events from this number on are remembered, turns of the token included or not.
+    pub fn has(&self, from: u64, turns: bool) -> bool {
+        let forgotten = if turns {
+            self.latest - self.entries.len() as u64
+        } else {
+            self.forgotten
+        };
+        from > forgotten && from <= self.latest + 1
     }
 
-    /// An event by its number, if it is remembered.
-    pub fn event(&self, number: u64) -> Option<EventMessage> {
-        let entry = self.entries.get(self.place(number)?)?;
-        Some(entry.message(number))
+    /// The first event of this number or a later one, turns of the token included or not.
+    pub fn next(&self, from: u64, turns: bool) -> Option<EventMessage> {
+        if turns {
+            let entry = self.entries.get(self.place(from)?)?;
+            return Some(entry.message(from));
+        }
+        let at = self.news.partition_point(|(number, _)| *number < from);
+        let (number, entry) = self.news.get(at)?;
+        Some(entry.message(*number))
     }
 
     /// The place of an event among those remembered, if it is not too old for that.
@@ -145,27 +165,37 @@ impl History {
     /// Something happened to a local lock.
     pub fn lock(&mut self, now: Now, event: &'static str, label: &str, why: Option<&'static str>) {
         let label = label.into();
-        self.remember(now, What::Lock { event, label, why });
+        self.remember(now, What::Lock { event, label, why }, false);
     }
 
-    fn remember(&mut self, now: Now, what: What) {
-        if self.entries.len() == REMEMBERED {
-            self.entries.pop_front();
-        }
+    fn remember(&mut self, now: Now, what: What, routine: bool) {
         self.latest += 1;
-        self.entries.push_back(Entry {
+        let entry = Entry {
             time_ms: now.wall / 1_000_000,
             what,
             state: self.state,
             token: self.token,
             owner: self.owner,
             grade: self.grade,
-        });
+        };
+        if !routine {
+            if self.news.len() == REMEMBERED
+                && let Some((number, _)) = self.news.pop_front()
+            {
+                self.forgotten = number;
+            }
+            self.news.push_back((self.latest, entry.clone()));
+        }
+        if self.entries.len() == REMEMBERED {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(entry);
     }
 }
 
 impl Observe<Event> for History {
     fn observe(&mut self, now: Now, event: &Event) {
+        let routine = self.routine.includes(now.monotonic, event);
         let what = match *event {
             Event::StateChanged {
                 from,
@@ -204,7 +234,7 @@ impl Observe<Event> for History {
             },
             _ => return,
         };
-        self.remember(now, what);
+        self.remember(now, what, routine);
     }
 }
 
@@ -252,8 +282,12 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use super::History;
+    use super::{History, REMEMBERED};
+    use crate::driver::Observe;
+    use crate::proto::lab2::{Event, Reason, State};
     use crate::proto::time::{Instant, Now};
+    use ring_codec::MacAddr;
+    use std::iter;
 
     fn started_at(seconds: u64) -> (History, Now) {
         let now = Now {
@@ -261,6 +295,24 @@ mod tests {
             wall: seconds * 1_000_000_000,
         };
         (History::new(now), now)
+    }
+
+    fn turn(history: &mut History, now: Now) {
+        let (from, to) = (State::Waiter, State::Owner);
+        let (reason, token) = (Reason::TokenTaken, None);
+        let event = Event::StateChanged {
+            from,
+            to,
+            reason,
+            token,
+        };
+        history.observe(now, &event);
+    }
+
+    /// The numbers of all events from one on.
+    fn numbers(history: &History, from: u64, turns: bool) -> Vec<u64> {
+        let next = |from| history.next(from, turns).map(|event| event.number);
+        iter::successors(next(from), |number| next(number + 1)).collect()
     }
 
     #[test]
@@ -272,7 +324,32 @@ mod tests {
             this.lock(now, "lock_granted", "backup", None);
         }
         let next = earlier.latest() + 1;
-        assert!(earlier.has(next) && !this.has(next));
-        assert!(this.has(this.latest() - 99) && !this.has(this.latest() - 100));
+        for turns in [true, false] {
+            assert!(earlier.has(next, turns) && !this.has(next, turns));
+            assert!(this.has(this.latest() - 99, turns) && !this.has(this.latest() - 100, turns));
+        }
+    }
+
+    #[test]
+    fn turns_displace_turns_and_nothing_else() {
+        let (mut history, now) = started_at(1);
+        let first = history.latest() + 1;
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        history.observe(now, &Event::MemberLeft { mac });
+        for _ in 0..3 * REMEMBERED {
+            turn(&mut history, now);
+        }
+        history.lock(now, "lock_lost", "backup", Some("yield"));
+        assert!(history.has(first, false) && !history.has(first, true));
+        assert_eq!(numbers(&history, first, false), [first, history.latest()]);
+        let oldest = history.latest() - REMEMBERED as u64 + 1;
+        assert!(history.has(oldest, true));
+        assert_eq!(numbers(&history, oldest, true).len(), REMEMBERED);
+        for _ in 0..REMEMBERED {
+            history.lock(now, "lock_granted", "backup", None);
+        }
+        assert!(
+            !history.has(first, false) && history.has(first + 3 * REMEMBERED as u64 + 2, false)
+        );
     }
 }

@@ -20,6 +20,7 @@ mod state_file;
 mod status;
 mod surroundings;
 mod waiting;
+mod who;
 
 pub(crate) use duration::parse_duration;
 pub use error::Error;

@@ -55,7 +55,8 @@ Exit codes:
 
 /// Keep exactly one token alive among the machines of a LAN segment.
 ///
-/// ringd joins the ring on an Ethernet interface, or starts one, and prints one line a change.
+/// ringd joins the ring on an Ethernet interface, or starts one, and logs what changes: owners
+/// elected and lost, members, grades, locks lost. Under systemd the lines have priorities.
 /// No servers and no configuration: members find one another by broadcast, in frames of their
 /// own EtherType.
 #[derive(Debug, Clone, Parser)]
@@ -143,7 +144,7 @@ pub struct Options {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// Show every turn of the token, and why received frames are dropped.
+    /// Log every turn of the token too, and why received frames are dropped.
     #[arg(short, long)]
     pub verbose: bool,
 }

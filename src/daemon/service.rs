@@ -3,10 +3,12 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
+use tracing::{info, warn};
 
 use super::history::History;
 use super::server::Server;
 use super::status::token_status;
+use super::who::Who;
 use crate::control::hex;
 use crate::control::{
     ClientStatus, Grade, Grant, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal, Reply,
@@ -20,11 +22,14 @@ use crate::proto::time::{Instant, Now};
 /// The most events that one client is told in one round.
 const EVENTS: usize = 64;
 
-/// A client that watches, and the number of the event that it is told next.
+/// A client that watches.
 #[derive(Debug, Clone, Copy)]
 struct Watcher {
     client: ClientId,
+    /// It is told the events from this number on,
     next: u64,
+    /// turns of the token included or not.
+    turns: bool,
 }
 
 /// What is to be done for a request.
@@ -120,8 +125,8 @@ impl Service {
                 Answer::Reply(Reply::Unlocked {})
             }
             Request::Yield { to } => self.yield_to(to.as_deref(), machine),
-            Request::Pause => self.pause(true),
-            Request::Resume => self.pause(false),
+            Request::Pause => self.pause(true, peer),
+            Request::Resume => self.pause(false, peer),
             Request::DataGet => Answer::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
                 token: machine.token().map(token_status),
@@ -129,7 +134,7 @@ impl Service {
             Request::DataSet { hex, token } => {
                 self.set_data(client, &hex, token.as_deref(), machine)
             }
-            Request::Watch { from } => self.watch(client, from, history),
+            Request::Watch { from, turns } => self.watch(client, from, turns, history),
             Request::Version => Answer::Reply(Reply::Version(Version {
                 protocol: PROTOCOL,
                 ringd: env!("CARGO_PKG_VERSION").to_owned(),
@@ -171,8 +176,19 @@ impl Service {
         Answer::Reply(Reply::Done {})
     }
 
-    fn pause(&mut self, paused: bool) -> Answer {
-        self.locks.pause(paused);
+    fn pause(&mut self, paused: bool, peer: Client) -> Answer {
+        if self.locks.pause(paused) {
+            let Client { pid, uid, .. } = peer;
+            let who = Who(peer);
+            if paused {
+                info!(
+                    event = "paused", pid, uid,
+                    "paused by {who}: this node owns nothing until ringctl resume"
+                );
+            } else {
+                info!(event = "resumed", pid, uid, "resumed by {who}");
+            }
+        }
         Answer::Reply(Reply::Done {})
     }
 
@@ -205,13 +221,23 @@ impl Service {
         }
     }
 
-    fn watch(&mut self, client: ClientId, from: Option<u64>, history: &History) -> Answer {
+    fn watch(
+        &mut self,
+        client: ClientId,
+        from: Option<u64>,
+        turns: bool,
+        history: &History,
+    ) -> Answer {
         if self.watches(client) {
             return error("this connection watches already");
         }
-        let known = from.filter(|&from| history.has(from));
+        let known = from.filter(|&from| history.has(from, turns));
         let next = known.unwrap_or(history.latest() + 1);
-        self.watchers.push(Watcher { client, next });
+        self.watchers.push(Watcher {
+            client,
+            next,
+            turns,
+        });
         self.changed.push((client, true));
         if known.is_some() {
             Answer::Later
@@ -253,6 +279,7 @@ impl Service {
             match &notice {
                 Notice::Granted { .. } => history.lock(now, "lock_granted", &label, None),
                 Notice::Lost { why, .. } => {
+                    say_loss(server.peer(client), &label, *why);
                     history.lock(now, "lock_lost", &label, Some(loss_text(*why).0));
                 }
                 Notice::Refused(_) => history.lock(now, "lock_refused", &label, None),
@@ -269,10 +296,10 @@ impl Service {
     fn tell_watchers(&mut self, now: Now, server: &mut Server, history: &History) {
         for watcher in &mut self.watchers {
             for _ in 0..EVENTS {
-                let Some(event) = history.event(watcher.next) else {
+                let Some(event) = history.next(watcher.next, watcher.turns) else {
                     break;
                 };
-                watcher.next += 1;
+                watcher.next = event.number + 1;
                 let event = Reply::Event(Box::new(event));
                 server.tell(now.monotonic, watcher.client, &event);
             }
@@ -364,6 +391,29 @@ const fn loss_text(why: LossReason) -> (&'static str, &'static str) {
         ),
         LossReason::Paused => ("paused", "this node was paused"),
         LossReason::Link => ("link", "the interface's link is down"),
+    }
+}
+
+/// Whoever looks after the machine is to know whose work was ended, and why.
+fn say_loss(peer: Option<Client>, label: &str, why: LossReason) {
+    let (reason, text) = loss_text(why);
+    let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
+    let who = peer.map_or_else(|| "a client that is gone".to_owned(), |peer| Who(peer).to_string());
+    macro_rules! line {
+        ($level:ident) => {
+            $level!(
+                event = "lock_lost", label, pid, uid, reason,
+                "{label:?} ({who}) has lost the token: {text}"
+            )
+        };
+    }
+    match why {
+        LossReason::StrongerToken | LossReason::Lease | LossReason::Link | LossReason::Grade => {
+            line!(warn);
+        }
+        LossReason::Yield | LossReason::MaxHold | LossReason::Shutdown | LossReason::Paused => {
+            line!(info);
+        }
     }
 }
 

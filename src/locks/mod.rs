@@ -33,6 +33,8 @@ pub struct Client {
     pub id: ClientId,
     /// Its process, if that is known.
     pub pid: Option<i32>,
+    /// That process's user.
+    pub uid: Option<u32>,
 }
 
 /// The most clients that wait at a time.
@@ -196,17 +198,19 @@ impl Locks {
         self.yielding = Some(Yielding { to });
     }
 
-    /// The node is to own nothing from now on, or may own again.
-    pub fn pause(&mut self, paused: bool) {
+    /// The node is to own nothing from now on, or may own again. Whether that is new.
+    pub fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
             (Standing::Open, Standing::Paused)
         } else {
             (Standing::Paused, Standing::Open)
         };
-        if self.standing == from {
+        let is_new = self.standing == from;
+        if is_new {
             self.standing = to;
             self.pausing = true;
         }
+        is_new
     }
 
     /// The daemon shuts down: nobody is granted the token any more.

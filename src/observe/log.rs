@@ -10,7 +10,7 @@ use ring_codec::lab2::Token;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
-use super::RateLimit;
+use super::{RateLimit, Routine};
 use super::text::{drop_reason, reason};
 use super::words::{Hidden, Ip, Members, TokenId, TokenWords};
 use crate::driver::Observe;
@@ -19,70 +19,69 @@ use crate::proto::time::{Instant, Now};
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
-/// The token's plain rotation.
-const TURNS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 /// Dropped frames, and members that found no room.
 const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+/// An OWNER that nobody confirms for this long has lost its grade. Shorter tenures may end unconfirmed.
+const UNCONFIRMED: Duration = Duration::from_secs(1);
 
-/// Prints a line a change through `tracing`.
+/// Prints a line a change through `tracing`: news at the level INFO and above, the token's plain
+/// rotation at DEBUG.
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
+    routine: Routine,
     members: usize,
     /// This node's state.
     state: State,
     /// The last token that was spoken of.
     known: Option<Token>,
-    turns: RateLimit,
-    turns_hidden: u64,
+    /// Since when this node has held a token that nobody confirms.
+    unconfirmed: Option<Instant>,
     changes: RateLimit,
     drops: RateLimit,
     full: RateLimit,
 }
 
 impl Log {
-    /// Plain rotation is shown at most once a second; if `verbose`, each turn of it, and why
-    /// frames are dropped.
+    /// If `verbose`, turns of the plain rotation are told too, and why frames are dropped.
     #[must_use]
     pub fn new(verbose: bool) -> Self {
         Self {
             verbose,
+            routine: Routine::new(),
             members: 0,
             state: State::Looser,
             known: None,
-            turns: TURNS,
-            turns_hidden: 0,
+            unconfirmed: None,
             changes: CHANGES,
             drops: DROPS,
             full: DROPS,
         }
     }
 
-    /// Whether a turn of the plain rotation is shown; `mine`: this node's own.
-    fn admit_turn(&mut self, now: Instant, mine: bool) -> Option<Hidden> {
-        if self.verbose || self.turns.allow(now) {
-            let turns = std::mem::take(&mut self.turns_hidden);
-            return Some(Hidden { turns, lines: 0 });
-        }
-        self.turns_hidden += u64::from(mine);
-        None
-    }
-
-    /// Whether any other change is shown.
+    /// Whether a change is shown.
     fn admit(&mut self, now: Instant) -> Option<Hidden> {
-        self.changes.allow(now).then(|| Hidden {
-            turns: std::mem::take(&mut self.turns_hidden),
-            lines: self.changes.take_refused(),
-        })
+        let allowed = self.changes.allow(now);
+        allowed.then(|| Hidden(self.changes.take_refused()))
     }
 
-    fn state_changed(&mut self, now: Instant, from: State, to: State, why: Reason) {
-        let admitted = if is_rotation(from, to, why) {
-            self.admit_turn(now, to == State::Owner)
-        } else {
-            self.admit(now)
-        };
-        let Some(hidden) = admitted else {
+    /// The same, of one that may be routine.
+    fn admit_turn(&mut self, now: Instant, routine: bool) -> Option<Hidden> {
+        match (routine, self.verbose) {
+            (false, _) => self.admit(now),
+            (true, true) => Some(Hidden(0)),
+            (true, false) => None,
+        }
+    }
+
+    fn state_changed(
+        &mut self,
+        now: Instant,
+        (from, to): (State, State),
+        why: Reason,
+        routine: bool,
+    ) {
+        let Some(hidden) = self.admit_turn(now, routine) else {
             return;
         };
         let (key, text) = reason(why);
@@ -102,61 +101,97 @@ impl Log {
                 )
             };
         }
-        if matches!(why, Reason::StrongerToken | Reason::LeaseExpired) {
+        if routine {
+            line!(debug);
+        } else if matches!(why, Reason::StrongerToken | Reason::LeaseExpired) {
             line!(warn);
         } else {
             line!(info);
         }
     }
 
-    fn owner_changed(&mut self, now: Instant, owner: Option<MacAddr>, token: Option<Token>) {
-        let same_chain = self
-            .known
-            .zip(token)
-            .is_some_and(|(known, token)| known.same_chain(&token));
-        self.known = token.or(self.known);
+    fn owner_changed(&mut self, now: Instant, owner: Option<MacAddr>, routine: bool) {
         if self.state == State::Owner {
             // The change of state has said so.
             return;
         }
-        let admitted = if owner.is_some() && same_chain {
-            self.admit_turn(now, false)
-        } else {
-            self.admit(now)
-        };
-        let Some(hidden) = admitted else {
+        let Some(hidden) = self.admit_turn(now, routine) else {
             return;
         };
         let (event, words) = ("owner_changed", TokenWords(self.known));
         let token = self.known.map(TokenId).map(display);
-        if let Some(owner) = owner {
-            info!(event, %owner, token, "owner is {owner}; {words}{hidden}");
+        match owner {
+            Some(owner) if routine => {
+                debug!(event, %owner, token, "owner is {owner}; {words}{hidden}");
+            }
+            Some(owner) => info!(event, %owner, token, "owner is {owner}; {words}{hidden}"),
+            None => info!(event, token, "owner is unknown; {words}{hidden}"),
+        }
+    }
+
+    fn grade_changed(&mut self, now: Instant, grade: Grade, token: Token, routine: bool) {
+        let Some(hidden) = self.admit_turn(now, routine) else {
+            return;
+        };
+        let (event, grade, words) = ("grade_changed", grade.name(), TokenWords(Some(token)));
+        let token = TokenId(token);
+        if routine {
+            debug!(event, grade, %token, "grade is {grade}; {words}{hidden}");
         } else {
-            info!(event, token, "owner is unknown; {words}{hidden}");
+            info!(event, grade, %token, "grade is {grade}; {words}{hidden}");
         }
     }
 
-    /// In a ring that rotates a grade comes and goes with the turns.
-    fn grade_changed(&mut self, now: Instant, grade: Grade, token: Token) {
-        if let Some(hidden) = self.admit_turn(now, false) {
-            let (grade, words) = (grade.name(), TokenWords(Some(token)));
-            let token = TokenId(token);
+    /// A grade that ends with its tenure is no event of its own: it is missed in the next one.
+    fn miss_confirmation(&mut self, now: Instant) {
+        let Some(since) = self.unconfirmed else {
+            return;
+        };
+        if now.since(since) < UNCONFIRMED {
+            return;
+        }
+        self.unconfirmed = None;
+        if self.routine.ungraded()
+            && let Some(hidden) = self.admit(now)
+        {
+            let (grade, words) = (Grade::Alone.name(), TokenWords(self.known));
+            let token = self.known.map(TokenId).map(display);
             info!(
-                event = "grade_changed", grade, %token,
-                "the token is held at grade {grade}; {words}{hidden}"
+                event = "grade_changed",
+                grade,
+                token,
+                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED:?}; {words}{hidden}"
             );
         }
     }
 
-    fn hand_over_failed(&mut self, now: Instant, to: MacAddr, in_a_row: u32, minted: Token) {
+    /// Told once of a member that takes nothing: it is tried again more and more rarely.
+    fn hand_over_failed(
+        &mut self,
+        now: Instant,
+        (to, in_a_row): (MacAddr, u32),
+        minted: Token,
+        routine: bool,
+    ) {
         self.known = Some(minted);
-        if let Some(hidden) = self.admit(now) {
-            let token = TokenId(minted);
-            warn!(
-                event = "hand_over_failed", %to, in_a_row, %token,
-                "{to} did not take the token, failure {in_a_row} in a row; minted token {token} \
-                 in its place{hidden}"
-            );
+        self.unconfirmed.get_or_insert(now);
+        let Some(hidden) = self.admit_turn(now, routine) else {
+            return;
+        };
+        let token = TokenId(minted);
+        macro_rules! line {
+            ($level:ident) => {
+                $level!(
+                    event = "hand_over_failed", %to, in_a_row, %token,
+                    "{to} did not take the token, failure {in_a_row} in a row; minted token {token} \
+                     in its place{hidden}"
+                )
+            };
+        }
+        if routine {
+            line!(debug);
+        } else {
+            line!(warn);
         }
     }
 
@@ -186,8 +221,7 @@ impl Log {
 
     fn table_full(&mut self, now: Instant, author: MacAddr) {
         if self.full.allow(now) {
-            let lines = self.full.take_refused();
-            let hidden = Hidden { turns: 0, lines };
+            let hidden = Hidden(self.full.take_refused());
             warn!(
                 event = "table_full", %author,
                 "the member table is full, {author} is not remembered; raise --max-members if it \
@@ -199,8 +233,7 @@ impl Log {
     fn dropped(&mut self, now: Instant, why: DropReason) {
         if self.verbose && self.drops.allow(now) {
             let (key, text) = drop_reason(why);
-            let lines = self.drops.take_refused();
-            let hidden = Hidden { turns: 0, lines };
+            let hidden = Hidden(self.drops.take_refused());
             debug!(
                 event = "dropped",
                 reason = key,
@@ -213,6 +246,8 @@ impl Log {
 impl Observe<Event> for Log {
     fn observe(&mut self, now: Now, event: &Event) {
         let now = now.monotonic;
+        let routine = self.routine.includes(now, event);
+        self.miss_confirmation(now);
         match *event {
             Event::StateChanged {
                 from,
@@ -222,10 +257,17 @@ impl Observe<Event> for Log {
             } => {
                 self.state = to;
                 self.known = token.or(self.known);
-                self.state_changed(now, from, to, reason);
+                self.unconfirmed = (to == State::Owner).then_some(now);
+                self.state_changed(now, (from, to), reason, routine);
             }
-            Event::OwnerChanged { owner, token } => self.owner_changed(now, owner, token),
-            Event::GradeChanged { grade, token } => self.grade_changed(now, grade, token),
+            Event::OwnerChanged { owner, token } => {
+                self.known = token.or(self.known);
+                self.owner_changed(now, owner, routine);
+            }
+            Event::GradeChanged { grade, token } => {
+                self.unconfirmed = (grade == Grade::Alone).then_some(now);
+                self.grade_changed(now, grade, token, routine);
+            }
             Event::HandedOver { to, latency } => {
                 if self.verbose {
                     let latency_ns = crate::proto::time::nanos(latency);
@@ -236,7 +278,7 @@ impl Observe<Event> for Log {
                 to,
                 in_a_row,
                 minted,
-            } => self.hand_over_failed(now, to, in_a_row, minted),
+            } => self.hand_over_failed(now, (to, in_a_row), minted, routine),
             Event::ProgressExhausted => {
                 if self.admit(now).is_some() {
                     error!(
@@ -268,13 +310,4 @@ impl Observe<Event> for Log {
             Event::Received { .. } | Event::Transmitted { .. } | Event::TransmitFailed { .. } => {}
         }
     }
-}
-
-/// Whether the token only goes its way round the ring.
-fn is_rotation(from: State, to: State, why: Reason) -> bool {
-    matches!(
-        (from, to, why),
-        (State::Waiter, State::Owner, Reason::TokenTaken)
-            | (State::Owner, State::Waiter, Reason::TokenHandedOver)
-    )
 }

@@ -4,6 +4,7 @@
 mod latency;
 mod log;
 mod rate;
+mod routine;
 mod subscriber;
 mod tally;
 pub mod text;
@@ -12,7 +13,8 @@ mod words;
 pub use latency::Latency;
 pub use log::Log;
 pub use rate::RateLimit;
-pub use subscriber::LogOutput;
+pub(crate) use routine::Routine;
+pub use subscriber::{LogOutput, goes_to_journal};
 pub use tally::Tally;
 pub use words::Ip;
 

@@ -1,19 +1,23 @@
 //! Where log lines go: through a short queue and a thread of its own to the standard output, so
 //! that a terminal that stands still never holds the loop up. Lines that do not fit are lost.
 
+use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::stat::fstat;
 use tracing::field::Field;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::SetGlobalDefaultError;
-use tracing::{Level, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{self, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
 
 /// The most lines that wait for the output.
 const QUEUE: usize = 512;
@@ -27,8 +31,38 @@ pub struct Style {
     pub json: bool,
     /// Debug lines too.
     pub verbose: bool,
-    /// Colours.
-    pub ansi: bool,
+    /// Who takes them.
+    pub taker: Taker,
+}
+
+/// Who takes log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taker {
+    /// A terminal: colours.
+    Terminal,
+    /// A file or a program.
+    Stream,
+    /// systemd's journal, which has a time for each line: a priority instead, as sd-daemon(3) has it.
+    Journal,
+}
+
+impl Taker {
+    fn of_stdout() -> Self {
+        match io::stdout() {
+            stdout if goes_to_journal(&stdout) => Self::Journal,
+            stdout if stdout.is_terminal() => Self::Terminal,
+            _ => Self::Stream,
+        }
+    }
+}
+
+/// Whether what is written to `stream` goes to systemd's journal.
+#[must_use]
+pub fn goes_to_journal(stream: impl AsFd) -> bool {
+    let (Ok(journal), Ok(stat)) = (env::var("JOURNAL_STREAM"), fstat(stream)) else {
+        return false;
+    };
+    journal == format!("{}:{}", stat.st_dev, stat.st_ino)
 }
 
 /// Keeps the log's thread; on drop the last lines come out, unless the output stands still.
@@ -39,7 +73,7 @@ pub struct LogOutput {
 }
 
 impl LogOutput {
-    /// Sends all log lines of the process to the standard output, in colours if it is a terminal.
+    /// Sends all log lines of the process to the standard output, in the way that suits what that is.
     ///
     /// # Errors
     /// It was done before.
@@ -53,7 +87,7 @@ impl LogOutput {
         let style = Style {
             json,
             verbose,
-            ansi: io::stdout().is_terminal(),
+            taker: Taker::of_stdout(),
         };
         tracing::subscriber::set_global_default(subscriber(style, writer))?;
         Ok(Self {
@@ -98,18 +132,51 @@ where
     let lines = tracing_subscriber::fmt()
         .with_writer(writer)
         .with_max_level(LevelFilter::from_level(level))
-        .with_target(false);
-    if style.json {
-        let lines = lines.json().flatten_event(true);
-        Box::new(
-            lines
-                .with_current_span(false)
-                .with_span_list(false)
-                .finish(),
-        )
-    } else {
-        let lines = lines.with_ansi(style.ansi);
-        Box::new(lines.fmt_fields(format::debug_fn(message_only)).finish())
+        .with_target(false)
+        .with_ansi(style.taker == Taker::Terminal);
+    let sentences = format::debug_fn(message_only);
+    match (style.taker, style.json) {
+        (Taker::Journal, true) => {
+            let lines = lines.without_time().json().flatten_event(true);
+            let lines = lines.with_current_span(false).with_span_list(false);
+            Box::new(lines.map_event_format(Prioritised).finish())
+        }
+        (_, true) => {
+            let lines = lines.json().flatten_event(true);
+            let lines = lines.with_current_span(false).with_span_list(false);
+            Box::new(lines.finish())
+        }
+        (Taker::Journal, false) => {
+            let lines = lines.without_time().with_level(false).fmt_fields(sentences);
+            Box::new(lines.map_event_format(Prioritised).finish())
+        }
+        (_, false) => Box::new(lines.fmt_fields(sentences).finish()),
+    }
+}
+
+/// Puts a line's priority before it.
+struct Prioritised<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for Prioritised<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let priority = match *event.metadata().level() {
+            Level::ERROR => 3,
+            Level::WARN => 4,
+            Level::INFO => 6,
+            Level::DEBUG | Level::TRACE => 7,
+        };
+        write!(writer, "<{priority}>")?;
+        self.0.format_event(context, writer, event)
     }
 }
 

@@ -53,23 +53,15 @@ impl fmt::Display for Members {
     }
 }
 
-/// What was left out before a line; nothing if nothing was.
-pub struct Hidden {
-    /// Turns of this node's in the plain rotation.
-    pub turns: u64,
-    /// Other lines.
-    pub lines: u64,
-}
+/// How many lines were left out before this one; nothing if none was.
+pub struct Hidden(pub u64);
 
 impl fmt::Display for Hidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (count, what) in [(self.turns, "turn"), (self.lines, "line")] {
-            match count {
-                0 => {}
-                1 => write!(f, " (1 {what} not shown)")?,
-                _ => write!(f, " ({count} {what}s not shown)")?,
-            }
+        match self.0 {
+            0 => Ok(()),
+            1 => f.write_str(" (1 line not shown)"),
+            lines => write!(f, " ({lines} lines not shown)"),
         }
-        Ok(())
     }
 }

@@ -120,7 +120,10 @@ fn what_happens_is_shown_and_where_to_go_on() {
     let fake = Fake::new();
     let mut watch = start(&fake, &["watch", "--from", "16"]);
     let mut client = fake.client();
-    assert_eq!(client.request(), json!({"request": "watch", "from": 16}));
+    assert_eq!(
+        client.request(),
+        json!({"request": "watch", "from": 16, "turns": false})
+    );
     client.say(&event(16, "WAITER", "OWNER"));
     assert_eq!(
         watch.line(),
@@ -153,7 +156,7 @@ fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
 #[test]
 fn programs_get_what_happens_as_it_came() {
     let fake = Fake::new();
-    let mut watch = start(&fake, &["watch", "--json"]);
+    let mut watch = start(&fake, &["watch", "--json", "--turns"]);
     let mut client = fake.client();
     assert_eq!(client.request(), json!({"request": "watch"}));
     let said = event(1, "LOOSER", "GENERATING");

@@ -115,8 +115,8 @@ impl Server {
             for key in keys {
                 match usize::try_from(key).ok().filter(|_| key != LISTENER) {
                     Some(place) => self.step(place, |client, id| {
-                        let pid = client.pid();
-                        client.serve(now, |request| reply(Peer { id, pid }, request))
+                        let peer = client.peer(id);
+                        client.serve(now, |request| reply(peer, request))
                     }),
                     None => self.accept(now),
                 }
@@ -142,6 +142,12 @@ impl Server {
     /// A client that has gone since it was last asked.
     pub fn take_gone(&mut self) -> Option<ClientId> {
         self.gone.pop()
+    }
+
+    /// Who a client is, unless it is gone.
+    pub fn peer(&self, client: ClientId) -> Option<Peer> {
+        let (id, found) = self.clients.get(place(client))?.as_ref()?;
+        (*id == client).then(|| found.peer(client))
     }
 
     fn client_mut(&mut self, client: ClientId) -> Option<&mut Client> {

@@ -29,6 +29,14 @@ fn token(progress: u64) -> Token {
     }
 }
 
+fn client(id: ClientId) -> Client {
+    Client {
+        id,
+        pid: None,
+        uid: None,
+    }
+}
+
 /// A queue with its machine, which does at once what it is told.
 struct Rig {
     locks: Locks,
@@ -78,7 +86,7 @@ impl Rig {
     }
 
     fn wants_so(&mut self, id: ClientId, request: LockRequest) -> Vec<(ClientId, Notice)> {
-        let client = Client { id, pid: None };
+        let client = client(id);
         let asked = self.locks.request(self.now, client, request, HEARTBEAT);
         let mut told = self.settle();
         if let Err(why) = asked {

@@ -131,12 +131,7 @@ fn a_shutdown_ends_a_pause() {
     rig.locks.pause(false);
     assert!(
         rig.locks
-            .request(
-                rig.now,
-                super::Client { id: 2, pid: None },
-                LockRequest::default(),
-                HEARTBEAT
-            )
+            .request(rig.now, super::client(2), LockRequest::default(), HEARTBEAT)
             .is_err()
     );
 }

@@ -1,7 +1,7 @@
 use super::Log;
 use crate::driver::Observe;
-use crate::observe::subscriber::{Style, subscriber};
-use crate::proto::lab2::{DropReason, Event, Reason, State};
+use crate::observe::subscriber::{Style, Taker, subscriber};
+use crate::proto::lab2::{DropReason, Event, Grade, Reason, State};
 use crate::proto::time::{Instant, Now};
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
@@ -47,7 +47,7 @@ fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
     let style = Style {
         json: false,
         verbose,
-        ansi: false,
+        taker: Taker::Stream,
     };
     let without_time = |line: String| line.split_once(' ').unwrap().1.trim().to_owned();
     lines(style, events).into_iter().map(without_time).collect()
@@ -120,7 +120,7 @@ fn json_has_the_same_in_fields() {
     let style = Style {
         json: true,
         verbose: false,
-        ansi: false,
+        taker: Taker::Stream,
     };
     let events = [(
         1,
@@ -143,16 +143,83 @@ fn json_has_the_same_in_fields() {
 }
 
 #[test]
-fn plain_rotation_is_shown_once_a_second_and_counted() {
-    let shown = text(false, &rotation(250));
-    assert_eq!(shown.len(), 3, "{shown:#?}");
-    assert!(shown[0].contains("WAITER -> OWNER: took the token; token 0/"));
-    assert!(shown[1].ends_with("(99 turns not shown)"), "{}", shown[1]);
+fn plain_rotation_is_told_in_full_or_not_at_all() {
+    assert_eq!(text(false, &rotation(250)), [""; 0]);
+    let shown = text(true, &rotation(250));
+    assert_eq!(shown.len(), 500);
+    assert!(shown[0].starts_with("DEBUG WAITER -> OWNER: took the token; token 0/"));
 }
 
 #[test]
-fn verbose_shows_every_turn() {
-    assert_eq!(text(true, &rotation(250)).len(), 500);
+fn grades_that_come_and_go_with_the_turns_are_told_when_they_are_others() {
+    let mut events = Vec::new();
+    for (turn, grade) in [Grade::Quorum, Grade::Quorum, Grade::View, Grade::Quorum]
+        .into_iter()
+        .enumerate()
+    {
+        let at = turn as u64 * 100;
+        let taken = changed(State::Waiter, State::Owner, Reason::TokenTaken, at);
+        let token = token(at);
+        events.push((at, taken));
+        events.push((at + 1, Event::GradeChanged { grade, token }));
+    }
+    let shown = text(false, &events);
+    let grades = shown
+        .iter()
+        .map(|line| line.strip_prefix("INFO grade is ").unwrap());
+    let grades: Vec<_> = grades.map(|rest| rest.split(';').next().unwrap()).collect();
+    assert_eq!(grades, ["quorum", "view", "quorum"]);
+}
+
+#[test]
+fn a_grade_that_no_later_tenure_reaches_is_missed() {
+    let grade = Grade::Quorum;
+    let kind = ring_codec::lab2::Kind::TokenIsHere;
+    let mut events = vec![
+        (0, changed(State::Generating, State::Owner, Reason::Elected, 1)),
+        (1, Event::GradeChanged { grade, token: token(1) }),
+    ];
+    let minted = token(3);
+    events.push((
+        500,
+        Event::HandOverFailed {
+            to: TWO,
+            in_a_row: 1,
+            minted,
+        },
+    ));
+    events.extend((6..30).map(|beat| (beat * 100, Event::Transmitted { kind })));
+    let shown = text(false, &events);
+    assert_eq!(shown.len(), 4, "{shown:#?}");
+    assert!(
+        shown[3].contains("grade is alone: no member has confirmed the token for 1s"),
+        "{}",
+        shown[3]
+    );
+}
+
+#[test]
+fn the_journal_gets_a_priority_for_each_line_and_no_time() {
+    let events = [
+        (0, Event::MemberLeft { mac: TWO }),
+        (
+            1,
+            changed(State::Owner, State::Waiter, Reason::StrongerToken, 9),
+        ),
+    ];
+    let style = |json| Style {
+        json,
+        verbose: false,
+        taker: Taker::Journal,
+    };
+    let sentences = lines(style(false), &events);
+    assert!(sentences[0].starts_with("<6>member 02:"), "{sentences:?}");
+    assert!(sentences[1].starts_with("<4>OWNER -> WAITER: "), "{sentences:?}");
+    for (line, priority) in lines(style(true), &events).iter().zip(["<6>", "<4>"]) {
+        let line: serde_json::Value =
+            serde_json::from_str(line.strip_prefix(priority).unwrap()).unwrap();
+        assert!(line["event"].is_string() && line["timestamp"].is_null(), "{line}");
+    }
 }
 
 #[test]
@@ -167,7 +234,7 @@ fn other_changes_are_shown_in_mid_rotation() {
         501,
         Event::HandOverFailed {
             to: TWO,
-            in_a_row: 2,
+            in_a_row: 1,
             minted,
         },
     ));
@@ -181,11 +248,11 @@ fn other_changes_are_shown_in_mid_rotation() {
     ));
     let shown = text(false, &events);
     assert_eq!(
-        shown[1..],
+        shown,
         [
             "WARN OWNER -> WAITER: met a stronger token and destroyed its own; \
-             token 9/02:00:00:00:00:01/3, 0 members (49 turns not shown)",
-            "WARN 02:00:00:00:00:02 did not take the token, failure 2 in a row; \
+             token 9/02:00:00:00:00:01/3, 0 members",
+            "WARN 02:00:00:00:00:02 did not take the token, failure 1 in a row; \
              minted token 99/02:00:00:00:00:01/3 in its place",
             "INFO member 02:00:00:00:00:02 is leaving",
             "INFO owner is unknown; token 99/02:00:00:00:00:01/3",
@@ -194,31 +261,28 @@ fn other_changes_are_shown_in_mid_rotation() {
 }
 
 #[test]
-fn an_owner_of_the_same_chain_is_plain_rotation_and_of_another_is_not() {
+fn an_owner_of_the_same_chain_is_plain_rotation_and_of_a_generated_one_is_not() {
     let owner = |owner, token| Event::OwnerChanged {
         owner: Some(owner),
-        token,
+        token: Some(token),
     };
-    let mut events = vec![
-        (0, owner(TWO, Some(token(1)))),
-        (1, owner(ONE, Some(token(2)))),
+    let generated = Token {
+        number: 4,
+        ..token(1_700_000_000_000_000_000)
+    };
+    let events = [
+        (0, owner(TWO, token(1))),
+        (1, owner(ONE, token(2))),
+        (2, owner(TWO, token(3))),
+        (3, owner(ONE, generated)),
     ];
     assert_eq!(
-        text(false, &events).len(),
-        2,
-        "the first turn of each second is shown"
-    );
-    events.push((2, owner(TWO, Some(token(3)))));
-    assert_eq!(text(false, &events).len(), 2);
-    let other = Token {
-        number: 4,
-        ..token(4)
-    };
-    events.push((3, owner(TWO, Some(other))));
-    let shown = text(false, &events);
-    assert_eq!(
-        shown[2],
-        "INFO owner is 02:00:00:00:00:02; token 4/02:00:00:00:00:01/4"
+        text(false, &events),
+        [
+            "INFO owner is 02:00:00:00:00:02; token 1/02:00:00:00:00:01/3",
+            "INFO owner is 02:00:00:00:00:01; \
+             token 1700000000000000000/02:00:00:00:00:01/4",
+        ]
     );
 }
 

@@ -35,7 +35,7 @@ fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
     Ok(())
 }
 
-/// `ringctl watch --json`.
+/// `ringctl watch --json --turns`.
 struct Watch(Child, BufReader<std::process::ChildStdout>);
 
 impl Watch {
@@ -43,7 +43,8 @@ impl Watch {
     fn start(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(BINARIES.ringctl);
         command.arg("--socket").arg(daemon.control());
-        command.args(["watch", "--json"]).stdout(Stdio::piped());
+        let arguments = ["watch", "--json", "--turns"];
+        command.args(arguments).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let reader = BufReader::new(child.stdout.take().context("a pipe")?);
         let mut watch = Self(child, reader);

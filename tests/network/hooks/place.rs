@@ -115,7 +115,7 @@ impl Watch {
         let path = place.path("watched");
         let mut command = Command::new(BINARIES.ringctl);
         command.arg("--socket").arg(daemon.control());
-        command.args(["watch", "--json", "--from", &first.to_string()]);
+        command.args(["watch", "--json", "--turns", "--from", &first.to_string()]);
         command.stdout(File::create(&path)?).stderr(Stdio::null());
         let child = command.spawn()?;
         Ok(Self { child, path })

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{Binaries, Daemon, Layout, Ring, SharedRing, Test, Timing, binaries, tests};
 use serde_json::{Value, json};
 
-use client::Client;
+pub(crate) use client::Client;
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);

@@ -1,0 +1,131 @@
+//! What the log and `ringctl watch` tell whoever looks after a machine, and what they leave out.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::unistd::{getpid, getuid};
+use ring_segment::{
+    Binaries, Daemon, Layout, Ring, Segment, SharedRing, Test, Timing, binaries, tests,
+};
+use serde_json::{Value, json};
+
+use crate::locks::Client;
+
+const BINARIES: Binaries = binaries!();
+const SOON: Duration = Duration::from_secs(20);
+/// More than a daemon remembers.
+const MANY: u64 = 1100;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_token_that_goes_round_is_no_news,
+        whose_lock_was_lost_is_logged_and_why,
+        a_pause_and_its_end_are_logged,
+        the_journal_is_given_priorities,
+    ]
+}
+
+fn timing() -> Timing {
+    Timing::forbearing(Duration::from_millis(100)).idle_hold(Duration::from_millis(1))
+}
+
+fn shared_ring() -> Result<SharedRing> {
+    SharedRing::on(Layout::new(2), timing(), BINARIES, &[])
+}
+
+/// How many events there have been.
+fn latest(daemon: &Daemon) -> Result<u64> {
+    let snapshot = daemon.ask(&json!({"request": "watch"}), "snapshot")?;
+    snapshot["number"].as_u64().context("it has a number")
+}
+
+fn is_turn(line: &str) -> bool {
+    line.contains("took the token") || line.contains("handed the token over")
+}
+
+fn a_token_that_goes_round_is_no_news() -> Result<()> {
+    let ring = shared_ring()?;
+    let daemon = &ring.daemons[0];
+    let from = latest(daemon)? + 1;
+    ensure!(
+        daemon
+            .ringctl(&["run", "--label", "early", "true"])?
+            .status
+            .success()
+    );
+    let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
+    let before = turns(&daemon.status()?);
+    daemon.wait_for_status(SOON, |status| turns(status) > before + MANY)?;
+
+    let logged = daemon.output();
+    let turn = logged.iter().find(|line| is_turn(line));
+    ensure!(turn.is_none(), "{turn:?}");
+
+    // The latest events are turns, and an early one is still known beside them.
+    let watch = |turns: bool| json!({"request": "watch", "from": from, "turns": turns});
+    daemon.ask(&watch(true), "snapshot")?;
+    let mut client = Client::connect(&daemon.control())?;
+    client.say(&watch(false))?;
+    loop {
+        let event = client.hears("event")?;
+        ensure!(event["reason"] != "token_taken", "{event}");
+        if event["event"] == "lock_granted" {
+            ensure!(event["label"] == "early", "{event}");
+            return Ok(());
+        }
+    }
+}
+
+fn whose_lock_was_lost_is_logged_and_why() -> Result<()> {
+    let ring = shared_ring()?;
+    let daemon = &ring.daemons[0];
+    let mut client = Client::connect(&daemon.control())?;
+    client.say(&json!({"request": "lock", "label": "backup", "max_hold_ms": 100}))?;
+    client.hears("granted")?;
+    client.hears("lost")?;
+    let line = daemon.wait_for_line(SOON, |line| line.contains("\"backup\""))?;
+    let process = format!("process {}", getpid());
+    for word in [&process, "has lost the token", "INFO"] {
+        ensure!(line.contains(word), "no {word}: {line}");
+    }
+    let user = if getuid().is_root() {
+        " of root"
+    } else {
+        " of "
+    };
+    ensure!(line.contains(user), "{line}");
+    client.unlock()
+}
+
+fn a_pause_and_its_end_are_logged() -> Result<()> {
+    let ring = shared_ring()?;
+    let daemon = &ring.daemons[0];
+    for command in ["pause", "resume"] {
+        ensure!(daemon.ringctl(&[command])?.status.success(), "{command}");
+        // Whoever does it once more changes nothing.
+        ensure!(daemon.ringctl(&[command])?.status.success(), "{command}");
+    }
+    daemon.wait_for_line(SOON, |line| line.contains("resumed by process"))?;
+    let output = daemon.output();
+    let paused = output
+        .iter()
+        .filter(|line| line.contains("paused by process"));
+    ensure!(paused.count() == 1, "{output:#?}");
+    Ok(())
+}
+
+fn the_journal_is_given_priorities() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    // As systemd says where the standard output goes.
+    let told = "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/1) exec \"$@\"";
+    let ring = Ring::start_with(segment, 1, timing(), BINARIES, |ringd| {
+        ringd.through(["sh", "-c", told, "sh"])
+    })?;
+    let daemon = &ring.daemons[0];
+    let line = daemon.wait_for_line(SOON, |line| line.contains("-> OWNER"))?;
+    ensure!(line.starts_with("<6>GENERATING -> OWNER: "), "{line}");
+    let output = daemon.output();
+    let odd = output.iter().find(|line| !line.starts_with('<'));
+    ensure!(odd.is_none(), "{odd:?}");
+    Ok(())
+}
