@@ -13,12 +13,17 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use super::Error;
 use super::lines::Lines;
 use crate::control::{LockRequest, Reply, Request, to_line};
+use crate::daemon::spoken;
 use crate::proto::time::Instant;
 use crate::sys::clock;
 
 /// How long the daemon may take for each step. One that waits for the token is granted the time of the
 /// wait besides.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is to be said of a daemon that ends a conversation.
+pub(super) const HUNG_UP: &str =
+    "ringd has closed the connection: it has ended, or serves too many clients";
 
 /// Sends the request to the daemon at `path` and waits for its reply.
 ///
@@ -69,7 +74,8 @@ pub(super) fn answers_by(lock: &LockRequest) -> Option<Instant> {
 /// What is to be said of a daemon that has not answered by then.
 pub(super) fn silent() -> String {
     format!(
-        "ringd has not answered in time, {PATIENCE:?} after the end of the wait at the latest: it is stopped, or hangs"
+        "no answer from ringd {} after the wait: it is stopped, or hangs",
+        spoken(PATIENCE)
     )
 }
 
@@ -115,7 +121,7 @@ fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Vec<u8>> {
             Ok(len) => reply.extend_from_slice(&part[..len]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let text = format!("it said nothing for {PATIENCE:?}; is it stopped?");
+                let text = format!("nothing came for {}; is it stopped?", spoken(PATIENCE));
                 return Err(io::Error::new(ErrorKind::TimedOut, text));
             }
             Err(error) => return Err(error),
@@ -125,5 +131,8 @@ fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Vec<u8>> {
         return Ok(reply);
     }
     sent?;
-    Err(io::Error::new(ErrorKind::UnexpectedEof, "it hung up"))
+    Err(io::Error::new(
+        ErrorKind::UnexpectedEof,
+        "it has closed the connection",
+    ))
 }

@@ -100,7 +100,7 @@ fn exchange(daemon: &mut Lines, request: &Request, by: Option<Instant>) -> Resul
             Some(Reply::Lost(loss)) => return Err(Error::Lost(loss.text)),
             Some(reply) => return Ok(reply),
             None if daemon.has_ended() => {
-                return Err(Error::Gone("ringd has hung up; has it ended?".to_owned()));
+                return Err(Error::Gone(client::HUNG_UP.to_owned()));
             }
             None if !daemon.fill_by(by).map_err(Error::System)? => {
                 return Err(Error::Gone(client::silent()));

@@ -50,8 +50,8 @@ pub enum Error {
         reason: io::Error,
     },
     /// The reply is none that this version knows.
-    #[error("ringd at {} answered what this ringctl does not understand ({reason}): are both of \
-        one version?", path.display())]
+    #[error("cannot read the answer of ringd at {} ({reason}): are ringd and ringctl of one \
+        version?", path.display())]
     Reply {
         /// The socket.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum Error {
         reason: serde_json::Error,
     },
     /// The reply is one to another request.
-    #[error("ringd answered something else than it was asked: {0}")]
+    #[error("unexpected answer from ringd: {0}")]
     Unexpected(String),
     /// The daemon answered with an error.
     #[error("ringd says: {0}")]
@@ -67,8 +67,8 @@ pub enum Error {
     /// The daemon is not reached, or gone: why, as a sentence.
     #[error("{0}")]
     Gone(String),
-    /// The lock is not to be had now.
-    #[error("the token is not to be had: {text}")]
+    /// The lock is not granted.
+    #[error("{text}")]
     NotAcquired {
         /// Why, as a sentence.
         text: String,
@@ -82,8 +82,13 @@ pub enum Error {
     #[error("--pipe needs a pipe as standard output")]
     NoPipe,
     /// What was waited for has not happened in time.
-    #[error("not within the time given")]
-    NotYet,
+    #[error("timed out after {after}: {last}")]
+    NotYet {
+        /// How long it was waited for, for people.
+        after: String,
+        /// How things were last, as a sentence.
+        last: String,
+    },
     /// The data are too long.
     #[error("at most {most} bytes travel with the token")]
     TooMuch {
@@ -129,7 +134,7 @@ impl Error {
             | Self::Refused(_)
             | Self::NotHeld
             | Self::NoPipe
-            | Self::NotYet
+            | Self::NotYet { .. }
             | Self::TooMuch { .. }
             | Self::Input(_)
             | Self::NoToken

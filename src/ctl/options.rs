@@ -13,23 +13,23 @@ use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
 
 const EXAMPLES: &str = "\
-Without --socket and -i the one ringd that runs on this machine is asked.
+ringctl asks the only ringd on this machine, unless --socket or -i names one.
 
 Examples:
   ringctl status                     the ring as the only ringd here sees it
   ringctl status -i eth0             as the ringd on eth0 sees it
   ringctl status --json | jq .owner  for programs; times are in nanoseconds
   ringctl run -- backup /srv         run a command on one node at a time
-  ringctl run -n -- backup /srv      not now, if another one works
+  ringctl run -n -- backup /srv      the same, but do not wait for the token
 
 Exit codes:
   0  done
   1  ringd answered with an error, or not at all
   2  wrong usage
   3  no ringd runs here, or none is reached at the socket
-  4  several run here: say which with -i
+  4  several run here: choose one with -i
 
-Those of run, lock, wait and guard are listed by the help of each.";
+The help of run, lock, wait and guard lists theirs.";
 
 const RUN: &str = "\
 The command's environment:
@@ -63,8 +63,8 @@ or the token is lost.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
-  1    the token was not to be had (-E sets another); ringd answered with an
-       error, as too many clients, or the system refused (-E does not matter)
+  1    the token was not granted in time (-E sets another code); ringd answered
+       with an error, as too many clients, or a system call failed (always 1)
   3    no ringd runs here, it has ended, or it does not answer
   75   the token was lost; the message says whether all was ended in time
   126  the command cannot be run
@@ -72,8 +72,8 @@ and
 
 Examples:
   ringctl run -- backup /srv           wait for the token
-  ringctl run -n -- backup /srv        do not wait if anybody works with it
-  ringctl run -w 2.5 -E 9 -c 'a && b'  wait 2.5 seconds; exit code 9 then";
+  ringctl run -n -- backup /srv        do not wait while another one holds it
+  ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
 
 const LOCK: &str = "\
 The lock is held in the background as long as the process lives. ringctl run is
@@ -82,8 +82,8 @@ lock is lost, and what has come of the script is left alone.
 
 Exit codes:
   0   the lock is held
-  1   the token was not to be had (-E sets another); --check: it is not held;
-      ringd answered with an error, or the system refused (-E does not matter)
+  1   the token was not granted in time (-E sets another code); --check: it is
+      not held; ringd answered with an error, or a system call failed (always 1)
   3   no ringd runs here, it has ended, or it does not answer
   75  the token was lost; only with --pipe, or right after it was acquired
 
@@ -133,7 +133,7 @@ Exit codes: those of the command, and
 Example:
   ringctl run -c 'make report && ringctl guard /nfs/report.fence -- mv report /nfs/'";
 
-/// Ask a running ringd how its ring is, and for its token.
+/// Show a ring, and run commands while this machine holds its token.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ringctl", version, after_long_help = EXAMPLES, after_help = "--help says more.")]
 pub struct Options {
@@ -159,13 +159,13 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run a command while the token is held, and give it back then.
+    /// Run a command while the token is held, then give it back.
     Run(RunOptions),
     /// Hold the token for a script that cannot wrap a command; print its fencing token.
     Lock(LockOptions),
-    /// Give back what lock holds.
+    /// Give back the token that ringctl lock holds.
     Unlock {
-        /// The process that it is bound to; without it the caller.
+        /// The process that the lock is bound to [default: the caller].
         #[arg(long)]
         pid: Option<i32>,
     },
@@ -185,19 +185,19 @@ pub enum Command {
     Pause,
     /// End a pause.
     Resume,
-    /// Get or set the bytes that travel with the token, 1024 at the most.
+    /// Get or set the bytes that travel with the token, at most 1,024.
     Data {
-        /// Which.
+        /// What to do.
         #[command(subcommand)]
         command: DataCommand,
     },
-    /// Print what happens: all there is first, then every event.
+    /// Print the state of the ring, then each event as it happens.
     #[command(after_long_help = WATCH)]
     Watch {
         /// Print JSON for programs: one object a line.
         #[arg(long)]
         json: bool,
-        /// From the event of this number on, if it is still known.
+        /// Begin with event N, if it is still remembered.
         #[arg(long, value_name = "N")]
         from: Option<u64>,
         /// Print every turn of the token too, ten and more a second.
@@ -207,14 +207,14 @@ pub enum Command {
     /// Wait until this node is in a state.
     #[command(after_long_help = WAIT)]
     Wait {
-        /// A state, or held: a program of this machine is granted the token.
+        /// A state, or held: a program on this machine holds the token.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
-        /// For so many seconds at the most; fractions are fine.
+        /// Give up after SECONDS; fractions are allowed.
         #[arg(short = 'w', long, value_name = "SECONDS", value_parser = seconds)]
         timeout: Option<Duration>,
     },
-    /// Run a command unless a file has seen a newer token than its.
+    /// Run CMD only if FILE records no newer token than $RINGD_TOKEN.
     Guard(GuardOptions),
     /// What `ringctl` starts to hold a lock.
     #[command(hide = true)]
@@ -234,27 +234,27 @@ pub enum Command {
 /// How the token is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct Acquire {
-    /// Do not wait if anybody works with the token. A ringd that does not answer has 5 seconds.
+    /// Do not wait while another program holds the token. A ringd that does not answer has 5 s.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Wait for so many seconds at the most; fractions are fine. A ringd that does not answer has 5 more.
+    /// Give up after SECONDS; fractions are allowed. A ringd that does not answer has 5 s more.
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 
-    /// The exit code if the token is not to be had.
+    /// Exit with CODE if the token is not granted.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1)]
     pub conflict_exit_code: u8,
 
-    /// Lose the token after so long (30s, 5m).
+    /// Give up the token after DURATION (30s, 5m).
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub max_hold: Option<Duration>,
 
-    /// How safe it must be, and stay: wait until so many have confirmed it.
+    /// Wait until so many members confirm the token, and give it up when they no longer do.
     #[arg(short = 'r', long, value_name = "GRADE", value_enum)]
     pub require: Option<Grade>,
 
-    /// What it is for, as status and watch show it; without it the name of what is run.
+    /// The name of the work, as status and watch show it [default: that of the command].
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
 }
@@ -288,7 +288,7 @@ pub enum DataCommand {
         #[arg(long)]
         raw: bool,
     },
-    /// Change the data under $RINGD_TOKEN, or else under a lock taken for it.
+    /// Change the data: under $RINGD_TOKEN, or else under a lock taken for it.
     Set {
         /// The bytes; -: those of standard input.
         #[arg(allow_hyphen_values = true)]
@@ -309,9 +309,9 @@ pub enum Target {
     Waiter,
     /// It looks for a lost token.
     Looser,
-    /// It makes a new one.
+    /// It stands for election.
     Generating,
-    /// A program of this machine is granted it.
+    /// A program on this machine holds it.
     #[value(name = "held")]
     Held,
 }
@@ -337,11 +337,11 @@ pub struct RunOptions {
     #[command(flatten)]
     pub acquire: Acquire,
 
-    /// The most time between SIGTERM and SIGKILL; less if the token is another's before.
+    /// Time between SIGTERM and SIGKILL; less if another node may be granted the token before.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     pub grace: Duration,
 
-    /// Have sh run this line.
+    /// Run STRING with sh.
     #[arg(short = 'c', long = "command", value_name = "STRING")]
     pub shell: Option<OsString>,
 
@@ -364,7 +364,7 @@ pub struct LockOptions {
     #[command(flatten)]
     pub acquire: Acquire,
 
-    /// The process that the lock is bound to; without it the caller.
+    /// Bind the lock to this process [default: the caller].
     #[arg(long)]
     pub pid: Option<i32>,
 
@@ -372,11 +372,11 @@ pub struct LockOptions {
     #[arg(long)]
     pub kill: bool,
 
-    /// Hold the lock only as long as the other end of standard output, a pipe, is open.
+    /// Hold the lock while somebody has the other end of standard output, a pipe, open.
     #[arg(long, conflicts_with_all = ["pid", "kill", "check"])]
     pub pipe: bool,
 
-    /// Do not acquire anything: print the fencing token if the lock is still held.
+    /// Acquire nothing: print the fencing token if the lock is still held.
     #[arg(long, conflicts_with = "kill")]
     pub check: bool,
 }
@@ -385,11 +385,11 @@ pub struct LockOptions {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = GUARD)]
 pub struct GuardOptions {
-    /// The token, if not that of $RINGD_TOKEN.
+    /// Check this token instead of $RINGD_TOKEN.
     #[arg(long)]
     pub token: Option<FencingToken>,
 
-    /// The file that remembers the newest token; made if it is not there.
+    /// The file that records the newest token; made if it is missing.
     pub file: PathBuf,
 
     /// The command and its arguments.

@@ -9,6 +9,7 @@ use super::options::Target;
 use super::render::harmless;
 use super::{Error, client};
 use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus, to_line};
+use crate::daemon::spoken;
 
 /// Prints what happens, turns of the token included or not, until the daemon ends.
 ///
@@ -23,7 +24,7 @@ pub(super) fn watch(
 ) -> anyhow::Result<()> {
     let mut news = News::from(socket, from, turns)?;
     let mut next = from;
-    while let Some((line, reply)) = news.next(None)? {
+    while let Next::Reply(line, reply) = news.next(None)? {
         let number = match &reply {
             Reply::Snapshot(snapshot) => snapshot.number,
             Reply::Event(event) => event.number,
@@ -42,7 +43,7 @@ pub(super) fn watch(
     let from = next.map_or_else(String::new, |next| format!(" --from {next}"));
     let turns = if turns { " --turns" } else { "" };
     Err(Error::Gone(format!(
-        "ringd has hung up; if it runs again, go on with ringctl watch{from}{turns}"
+        "ringd has closed the connection; once it runs again, go on with ringctl watch{from}{turns}"
     ))
     .into())
 }
@@ -54,21 +55,41 @@ pub(super) fn watch(
 pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> Result<(), Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let mut news = News::from(socket, None, true)?;
-    while let Some((_, reply)) = news.next(deadline)? {
-        let is_reached = match reply {
-            Reply::Snapshot(snapshot) => {
-                let Status { state, clients, .. } = &snapshot.status;
-                target.is(state, clients.iter().any(|client| client.holds))
+    let mut last = String::from("its state is unknown");
+    loop {
+        let reply = match news.next(deadline)? {
+            Next::Reply(_, reply) => reply,
+            Next::Late => {
+                let after = spoken(timeout.unwrap_or_default());
+                return Err(Error::NotYet { after, last });
             }
-            Reply::Event(event) => target.is(&event.state, event.event == "lock_granted"),
-            Reply::Error(why) => return Err(Error::Refused(why)),
-            _ => false,
+            Next::End => break,
         };
-        if is_reached {
+        let (state, is_held) = match reply {
+            Reply::Snapshot(snapshot) => {
+                let Status { state, clients, .. } = snapshot.status;
+                (state, clients.iter().any(|client| client.holds))
+            }
+            Reply::Event(event) => (event.state, event.event == "lock_granted"),
+            Reply::Error(why) => return Err(Error::Refused(why)),
+            _ => continue,
+        };
+        if target.is(&state, is_held) {
             return Ok(());
         }
+        last = format!("this node is {state}");
     }
-    Err(Error::Gone("ringd has hung up; has it ended?".to_owned()))
+    Err(Error::Gone(client::HUNG_UP.to_owned()))
+}
+
+/// What comes next.
+enum Next {
+    /// This, as it came and as it is meant.
+    Reply(String, Reply),
+    /// Nothing in time.
+    Late,
+    /// Nothing ever.
+    End,
 }
 
 /// What a daemon tells.
@@ -93,8 +114,8 @@ impl News {
         })
     }
 
-    /// The next that is understood, as it came and as it is meant; `None`: there is no more.
-    fn next(&mut self, deadline: Option<Instant>) -> Result<Option<(String, Reply)>, Error> {
+    /// The next that is understood, if it comes until the deadline.
+    fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Error> {
         loop {
             if let Some(deadline) = deadline {
                 let left = deadline.saturating_duration_since(Instant::now());
@@ -104,20 +125,20 @@ impl News {
                 set.map_err(Error::System)?;
             }
             match self.reader.read_line(&mut self.line) {
-                Ok(0) => return Ok(None),
+                Ok(0) => return Ok(Next::End),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                        return Err(Error::NotYet);
+                        return Ok(Next::Late);
                     }
                     continue;
                 }
-                Err(_) => return Ok(None),
+                Err(_) => return Ok(Next::End),
             }
             let line = std::mem::take(&mut self.line);
             if let Ok(reply) = serde_json::from_str(&line) {
-                return Ok(Some((line, reply)));
+                return Ok(Next::Reply(line, reply));
             }
         }
     }

@@ -155,7 +155,7 @@ impl Attachment {
         self.retry = Some(now + RETRY);
         info!(
             event = "link_failed",
-            "{} cannot be received from: {error}", self.name
+            "cannot receive on {}: {error}", self.name
         );
         Step::Lost
     }
@@ -177,7 +177,7 @@ impl Attachment {
             Err(error) => {
                 warn!(
                     event = "look_up_failed",
-                    "cannot look {} up: {error}", self.name
+                    "cannot look up {}: {error}", self.name
                 );
                 self.retry = Some(now + RETRY);
                 None
@@ -258,7 +258,7 @@ impl Attachment {
         }
         let (name, text) = (&self.name, loss.text());
         let outlook = match loss {
-            Loss::Replaced => "joining anew",
+            Loss::Replaced => "rejoining",
             _ => "waiting for its return",
         };
         info!(

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::attachment::Attachment;
+use super::spoken;
 use super::state_file::StateFile;
 use crate::observe::{LogOutput, RateLimit};
 use crate::proto::time::Instant;
@@ -23,6 +24,8 @@ pub struct Housekeeping {
     lost_lines: usize,
     complaints: RateLimit,
     late: RateLimit,
+    slightly_late: RateLimit,
+    late_times: u64,
 }
 
 impl Housekeeping {
@@ -36,22 +39,30 @@ impl Housekeeping {
             lost_lines: 0,
             complaints: RateLimit::new(1, COMPLAINT),
             late: RateLimit::new(1, PERIOD),
+            slightly_late: RateLimit::new(1, PERIOD),
+            late_times: 0,
         }
     }
 
-    /// The loop woke up `late` after the time that it was to wake up at.
-    pub fn late(&mut self, now: Instant, late: Duration) {
-        if self.late.allow(now) {
-            let late_ns = crate::proto::time::nanos(late);
-            let more = match self.late.take_refused() {
-                0 => String::new(),
-                more => format!(", and {more} times before"),
-            };
-            warn!(
-                event = "late_wake_up",
-                late_ns,
-                "{late:.1?} late{more}: this machine is overloaded, or the process was stopped"
-            );
+    /// The loop woke up `late` after the time that it was to wake up at. Past `limit` the others elect
+    /// a new owner; what is far below harms nobody.
+    pub fn late(&mut self, now: Instant, late: Duration, limit: Duration) {
+        self.late_times += 1;
+        let is_harmless = late < limit / 4;
+        let rate = if is_harmless {
+            &mut self.slightly_late
+        } else {
+            &mut self.late
+        };
+        if !rate.allow(now) {
+            return;
+        }
+        let (late_ns, times) = (crate::proto::time::nanos(late), self.late_times);
+        let text = lateness(late, times, limit);
+        if is_harmless {
+            debug!(event = "late_wake_up", late_ns, times, "{text}");
+        } else {
+            warn!(event = "late_wake_up", late_ns, times, "{text}");
         }
     }
 
@@ -76,7 +87,7 @@ impl Housekeeping {
                 warn!(
                     event = "state_not_written",
                     count,
-                    "{} could not be written, {count} times: {}; the ring goes on, but a restart \
+                    "cannot write {}, {count} times: {}; the ring goes on, but a restart \
                      will not know the last token",
                     store.path().display(),
                     failures.last
@@ -91,8 +102,7 @@ impl Housekeeping {
         if count > 0 {
             warn!(
                 event = "kernel_dropped",
-                count,
-                "the kernel dropped {count} frames: they came faster than they could be taken"
+                count, "the kernel dropped {count} frames: they came faster than ringd reads"
             );
         }
     }
@@ -103,8 +113,58 @@ impl Housekeeping {
         if count > 0 {
             warn!(
                 event = "log_lines_lost",
-                count, "{count} log lines were lost: the output does not take them fast enough"
+                count, "{count} log lines lost: standard output is too slow"
             );
         }
+    }
+}
+
+fn lateness(late: Duration, times: u64, limit: Duration) -> String {
+    let (time, shown) = (ordinal(times), spoken(late));
+    if late < limit {
+        let below = spoken(limit);
+        format!("woke {shown} late ({time} time); harmless below {below}")
+    } else {
+        format!("woke {shown} late ({time} time): this machine is overloaded, or ringd was stopped")
+    }
+}
+
+/// `1st`, `2nd`, `11th`.
+fn ordinal(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, tens) if tens != 11 => "st",
+        (2, tens) if tens != 12 => "nd",
+        (3, tens) if tens != 13 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lateness, ordinal};
+    use std::time::Duration;
+
+    #[test]
+    fn lateness_is_measured_by_what_harms() {
+        let limit = Duration::from_millis(400);
+        assert_eq!(
+            lateness(Duration::from_micros(5_500), 2, limit),
+            "woke 5.5 ms late (2nd time); harmless below 400 ms"
+        );
+        let text = lateness(Duration::from_millis(450), 3, limit);
+        assert!(
+            text.contains("(3rd time): this machine is overloaded"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn times_are_counted_as_people_count() {
+        let told = [1, 2, 3, 4, 11, 12, 13, 21, 112].map(ordinal);
+        let expected = [
+            "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th",
+        ];
+        assert_eq!(told, expected);
     }
 }

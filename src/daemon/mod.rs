@@ -19,10 +19,11 @@ mod signals;
 mod state_file;
 mod status;
 mod surroundings;
+mod verdict;
 mod waiting;
 mod who;
 
-pub(crate) use duration::parse_duration;
+pub(crate) use duration::{parse_duration, spoken};
 pub use error::Error;
 pub use options::{LogFormat, Options};
 pub use run::run;

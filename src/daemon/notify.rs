@@ -81,10 +81,7 @@ impl Notifier {
         if self.wanted
             && let Err(error) = sd_notify::notify(&[state])
         {
-            tracing::debug!(
-                event = "notify_failed",
-                "cannot tell the service manager: {error}"
-            );
+            tracing::debug!(event = "notify_failed", "cannot notify systemd: {error}");
         }
     }
 }

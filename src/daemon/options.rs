@@ -19,7 +19,7 @@ Examples:
   sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
   sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
   sudo ringd eth0 --idle-hold 1h --on-change 'logger \"$RINGD_STATE\"'
-                                         say in the system's log who leads
+                                         write to the system's log who leads
   ringctl status                         ask the running daemon how the ring is
   ringd sim                              simulate rings, and what goes wrong in them
   sudo ringd -- sim                      join the ring on an interface called sim
@@ -34,9 +34,9 @@ What a hook has in its environment; what is not known is empty:
   RINGD_REASON        why it changed, as in ringctl watch
   RINGD_TOKEN         the token held, or else the newest known: progress-author-number
   RINGD_PROGRESS      its first part
-  RINGD_OWNER         the MAC address of who holds it, as far as is known
+  RINGD_OWNER         the MAC address of its holder, as far as is known
   RINGD_GRADE         how safe a lock is now
-  RINGD_MERGED        how many earlier changes hooks were too slow for and are told with this one
+  RINGD_MERGED        how many earlier changes are merged into this one, since hooks were too slow
   RINGD_INTERFACE     the interface
   RINGD_TIME_MS       when it was: milliseconds since 1970
 
@@ -66,27 +66,26 @@ pub struct Options {
     #[arg(value_name = "IFACE")]
     pub interface: String,
 
-    /// HEART_BEAT_PERIOD: how often the owner says that it is there.
+    /// HEART_BEAT_PERIOD: how often the owner announces itself.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub heartbeat: Duration,
 
-    /// For how many heartbeats a silent owner is trusted.
+    /// How many heartbeats an owner may miss before it counts as lost.
     ///
-    /// After so many heartbeat periods without a sign of the token, members look for it and
-    /// then elect a new owner.
+    /// Then members search for the token, and elect a new owner if nobody has it.
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     pub waiter_intervals: u32,
 
-    /// How many heartbeat periods the answer to a broadcast question is waited for.
+    /// How many heartbeats to wait for the answer to a broadcast question.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub answer_intervals: u32,
 
-    /// How long one offer of the token waits for its acknowledgement
+    /// How long to wait for the acknowledgement of one offer of the token
     /// [default: a twentieth of the heartbeat]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub take_timeout: Option<Duration>,
 
-    /// How often the token is offered to a member before it is passed over.
+    /// How often to offer the token to a member before passing it over.
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub take_attempts: u32,
 
@@ -101,7 +100,7 @@ pub struct Options {
     #[arg(long, value_name = "TYPE", default_value = "0x88b5", value_parser = parse_ethertype)]
     pub ethertype: u16,
 
-    /// The most members that are remembered.
+    /// Maximum members remembered.
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     pub max_members: usize,
 
@@ -113,8 +112,8 @@ pub struct Options {
     #[arg(long, value_name = "COUNT")]
     pub expect: Option<usize>,
 
-    /// Where what must survive a restart is kept, in a file IFACE.state. With another --ethertype than the
-    /// usual it is IFACE:TYPE.state, as in eth0:0x88b6.state.
+    /// The directory of IFACE.state, which holds what must survive a restart. With another --ethertype
+    /// than the usual it is IFACE:TYPE.state, as in eth0:0x88b6.state.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
     pub state_dir: PathBuf,
 
@@ -122,25 +121,25 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// A line for sh, run at every change of state or grade.
+    /// A shell command to run at every change of state or grade.
     ///
     /// Hooks run one at a time and in order, this one before those of --hooks-dir, and the daemon
     /// does not wait for them. RINGD_STATE and more in their environment say what has changed.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
-    /// Where programs lie that are run at every change of state or grade, in order of their names.
+    /// A directory of programs to run at every change of state or grade, in order of their names.
     ///
-    /// It is looked into at each change. Passed over are names that begin with a dot, what editors
-    /// and package managers leave behind (~, .bak, .dpkg-old, …), and what is not executable.
+    /// It is read at each change. Skipped are names that begin with a dot, what editors and
+    /// package managers leave behind (~, .bak, .dpkg-old, …), and what is not executable.
     #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
     pub hooks_dir: PathBuf,
 
-    /// How long one run of a hook may take before it is ended.
+    /// How long a hook may run before it is ended.
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
     pub hook_timeout: Duration,
 
-    /// How log lines are printed.
+    /// The format of log lines.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
@@ -197,8 +196,8 @@ const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        Duration::ZERO => Err("no hook ends in no time: give a second or so".to_owned()),
-        timeout if timeout > MAX_HOOK_TIMEOUT => Err("give 24h at the most".to_owned()),
+        Duration::ZERO => Err("too short: give a second or so".to_owned()),
+        timeout if timeout > MAX_HOOK_TIMEOUT => Err("too long: give at most 24h".to_owned()),
         timeout => Ok(timeout),
     }
 }

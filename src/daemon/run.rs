@@ -157,7 +157,7 @@ impl Daemon {
         if let Err(error) = self.around.store.sync() {
             warn!(
                 event = "state_not_synced",
-                "the state file was not synced: {error}"
+                "cannot sync the state file: {error}"
             );
         }
         let Self {
@@ -223,9 +223,11 @@ impl Daemon {
             return;
         };
         let late = now.since(due);
-        if late > self.driver.machine().constants().take_timeout {
+        let constants = self.driver.machine().constants();
+        if late > constants.take_timeout {
+            let limit = constants.waiter_timeout();
             self.around.audience.observers.tally.late_wake_up();
-            self.housekeeping.late(now, late);
+            self.housekeeping.late(now, late, limit);
         }
     }
 

@@ -8,10 +8,11 @@ use tracing::{info, warn};
 use super::history::History;
 use super::server::Server;
 use super::status::token_status;
+use super::verdict::{self, Scene};
 use super::who::Who;
 use crate::control::hex;
 use crate::control::{
-    ClientStatus, Grade, Grant, Loss, LossReason, PROTOCOL, Refusal, RefusalReason, Renewal, Reply,
+    ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, Renewal, Reply,
     Request, TokenData, Version,
 };
 use crate::fencing::FencingToken;
@@ -57,7 +58,7 @@ pub struct Service {
     watchers: Vec<Watcher>,
     /// Clients whose standing has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
-    told: Vec<(ClientId, String, Notice)>,
+    told: Vec<(ClientId, LockRequest, Notice)>,
 }
 
 impl Service {
@@ -105,19 +106,7 @@ impl Service {
     ) -> Answer {
         let client = peer.id;
         match request {
-            Request::Lock(request) => {
-                if self.locks.concerns(client) {
-                    return error("this connection has a lock, or waits for one, already");
-                }
-                let way = machine.constants().request_timeout();
-                match self.locks.request(now.monotonic, peer, request, way) {
-                    Ok(()) => {
-                        self.changed.push((client, true));
-                        Answer::Later
-                    }
-                    Err(why) => Answer::Reply(refused(why)),
-                }
-            }
+            Request::Lock(request) => self.lock(now, peer, &request, machine),
             Request::Unlock => {
                 if self.locks.release(client) {
                     self.changed.push((client, self.watches(client)));
@@ -141,6 +130,30 @@ impl Service {
                 interface: self.interface.clone(),
             })),
             Request::Status => Answer::Status,
+        }
+    }
+
+    fn lock(&mut self, now: Now, peer: Client, request: &LockRequest, machine: &Lab2) -> Answer {
+        if self.locks.concerns(peer.id) {
+            return error("this connection holds a lock, or waits for one, already");
+        }
+        let way = machine.constants().request_timeout();
+        let asked = self
+            .locks
+            .request(now.monotonic, peer, request.clone(), way);
+        if let Err(why) = asked {
+            let text = self.scene(now, machine).refusal(why, request);
+            return Answer::Reply(Reply::Refused(Refusal { why, text }));
+        }
+        self.changed.push((peer.id, true));
+        Answer::Later
+    }
+
+    fn scene<'a>(&'a self, now: Now, machine: &'a Lab2) -> Scene<'a> {
+        Scene {
+            machine,
+            interface: &self.interface,
+            first: self.locks.clients(now.monotonic).next(),
         }
     }
 
@@ -182,8 +195,8 @@ impl Service {
             let who = Who(peer);
             if paused {
                 info!(
-                    event = "paused", pid, uid,
-                    "paused by {who}: this node owns nothing until ringctl resume"
+                    event = "paused",
+                    pid, uid, "paused by {who}: this node owns nothing until ringctl resume"
                 );
             } else {
                 info!(event = "resumed", pid, uid, "resumed by {who}");
@@ -210,14 +223,14 @@ impl Service {
         };
         let is_here = machine.may_use_token() && machine.token() == Some(held);
         if !allowed || !is_here {
-            return error("the lock under which this was to be done is not held here any more");
+            return error("that lock is no longer held here");
         }
         match hex::decode(digits) {
             Some(data) if data.len() <= MAX_DATA_LEN => {
                 Answer::Command(Command::SetData(data), Reply::Done {})
             }
-            Some(_) => error("a token carries 1,024 bytes of data at the most"),
-            None => error("the data are to be hexadecimal digits, two for each byte"),
+            Some(_) => error("a token carries at most 1,024 bytes of data"),
+            None => error("the data must be hexadecimal digits, two a byte"),
         }
     }
 
@@ -229,7 +242,7 @@ impl Service {
         history: &History,
     ) -> Answer {
         if self.watches(client) {
-            return error("this connection watches already");
+            return error("this connection watches already; open another one");
         }
         let known = from.filter(|&from| history.has(from, turns));
         let next = known.unwrap_or(history.latest() + 1);
@@ -267,30 +280,59 @@ impl Service {
             None
         } else {
             let told = &mut self.told;
-            let mut tell = |client, label: &str, notice: Notice| {
+            let mut tell = |client, request: &LockRequest, notice: Notice| {
                 let lasting = matches!(notice, Notice::Renewed { .. });
-                let label = if lasting { "" } else { label };
-                told.push((client, label.to_owned(), notice));
+                let request = if lasting { None } else { Some(request.clone()) };
+                told.push((client, request.unwrap_or_default(), notice));
             };
             self.locks
                 .settle(now.monotonic, &facts(now, machine), &mut tell)
         };
-        for (client, label, notice) in self.told.drain(..) {
-            match &notice {
-                Notice::Granted { .. } => history.lock(now, "lock_granted", &label, None),
-                Notice::Lost { why, .. } => {
-                    say_loss(server.peer(client), &label, *why);
-                    history.lock(now, "lock_lost", &label, Some(loss_text(*why).0));
+        let mut told = std::mem::take(&mut self.told);
+        for (client, request, notice) in told.drain(..) {
+            let label = &request.label;
+            let reply = self.reply(now, &request, &notice, machine);
+            match (&notice, &reply) {
+                (Notice::Granted { .. }, _) => history.lock(now, "lock_granted", label, None),
+                (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
+                    say_loss(server.peer(client), label, loss);
+                    history.lock(now, "lock_lost", label, Some(verdict::key(*why)));
                 }
-                Notice::Refused(_) => history.lock(now, "lock_refused", &label, None),
-                Notice::Renewed { .. } => {}
+                (Notice::Refused(_), _) => history.lock(now, "lock_refused", label, None),
+                _ => {}
             }
-            server.tell(now.monotonic, client, &reply(&notice, machine));
+            server.tell(now.monotonic, client, &reply);
         }
+        // With the memory that it has.
+        self.told = told;
         if command.is_none() {
             self.tell_watchers(now, server, history);
         }
         command
+    }
+
+    fn reply(&self, now: Now, request: &LockRequest, notice: &Notice, machine: &Lab2) -> Reply {
+        match *notice {
+            Notice::Granted { token, until } => Reply::Granted(Grant {
+                token: token_status(token),
+                fencing: fencing(token).to_string(),
+                grade: machine.grade().name().to_owned(),
+                data: hex::encode(machine.data()),
+                until_ns: until.as_nanos(),
+            }),
+            Notice::Renewed { until } => Reply::Renewed(Renewal {
+                until_ns: until.as_nanos(),
+            }),
+            Notice::Refused(why) => Reply::Refused(Refusal {
+                why,
+                text: self.scene(now, machine).refusal(why, request),
+            }),
+            Notice::Lost { why, until } => Reply::Lost(Loss {
+                why,
+                text: self.scene(now, machine).loss(why, request),
+                until_ns: until.as_nanos(),
+            }),
+        }
     }
 
     fn tell_watchers(&mut self, now: Now, server: &mut Server, history: &History) {
@@ -336,78 +378,27 @@ const fn grade(grade: lab2::Grade) -> Grade {
     }
 }
 
-fn reply(notice: &Notice, machine: &Lab2) -> Reply {
-    match *notice {
-        Notice::Granted { token, until } => Reply::Granted(Grant {
-            token: token_status(token),
-            fencing: fencing(token).to_string(),
-            grade: machine.grade().name().to_owned(),
-            data: hex::encode(machine.data()),
-            until_ns: until.as_nanos(),
-        }),
-        Notice::Renewed { until } => Reply::Renewed(Renewal {
-            until_ns: until.as_nanos(),
-        }),
-        Notice::Refused(why) => refused(why),
-        Notice::Lost { why, until } => Reply::Lost(Loss {
-            why,
-            text: loss_text(why).1.to_owned(),
-            until_ns: until.as_nanos(),
-        }),
-    }
-}
-
-fn refused(why: RefusalReason) -> Reply {
-    let text = match why {
-        RefusalReason::Timeout => "the token was not to be had in that time",
-        RefusalReason::Busy => "another client of this machine has the token, or waits for it",
-        RefusalReason::Grade => "the token came, but too few members confirmed it",
-        RefusalReason::Paused => "this node is paused",
-        RefusalReason::Crowded => "too many clients of this machine wait for the token already",
-        RefusalReason::Leaving => "ringd is shutting down",
-    };
-    Reply::Refused(Refusal {
-        why,
-        text: text.to_owned(),
-    })
-}
-
-const fn loss_text(why: LossReason) -> (&'static str, &'static str) {
-    match why {
-        LossReason::Yield => (
-            "yield",
-            "somebody has asked this node to hand the token over",
-        ),
-        LossReason::MaxHold => ("max_hold", "it was held for as long as it was to be"),
-        LossReason::Shutdown => ("shutdown", "ringd is shutting down"),
-        LossReason::StrongerToken => ("stronger_token", "another node has a stronger token"),
-        LossReason::Lease => (
-            "lease",
-            "no heartbeat could be sent for so long that others may have elected another owner",
-        ),
-        LossReason::Grade => (
-            "grade",
-            "too few members have confirmed it again: it is not as safe as required any more",
-        ),
-        LossReason::Paused => ("paused", "this node was paused"),
-        LossReason::Link => ("link", "the interface's link is down"),
-    }
-}
-
 /// Whoever looks after the machine is to know whose work was ended, and why.
-fn say_loss(peer: Option<Client>, label: &str, why: LossReason) {
-    let (reason, text) = loss_text(why);
+fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
+    let (reason, text) = (verdict::key(loss.why), &loss.text);
     let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
-    let who = peer.map_or_else(|| "a client that is gone".to_owned(), |peer| Who(peer).to_string());
+    let who = peer.map_or_else(
+        || "a client that is gone".to_owned(),
+        |peer| Who(peer).to_string(),
+    );
     macro_rules! line {
         ($level:ident) => {
             $level!(
-                event = "lock_lost", label, pid, uid, reason,
+                event = "lock_lost",
+                label,
+                pid,
+                uid,
+                reason,
                 "{label:?} ({who}) has lost the token: {text}"
             )
         };
     }
-    match why {
+    match loss.why {
         LossReason::StrongerToken | LossReason::Lease | LossReason::Link | LossReason::Grade => {
             line!(warn);
         }

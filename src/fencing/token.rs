@@ -18,9 +18,11 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FencingToken(Token);
 
-/// A text that is no fencing token.
+/// A text that is not a fencing token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{0}' is no fencing token: one looks like 1795-02:00:00:00:00:01-7, as in $RINGD_TOKEN")]
+#[error(
+    "'{0}' is not a fencing token: one looks like 1795-02:00:00:00:00:01-7, as in $RINGD_TOKEN"
+)]
 pub struct ParseTokenError(String);
 
 impl FencingToken {

@@ -16,11 +16,10 @@ const WARNING: Duration = Duration::from_secs(1);
 pub(super) struct Waiter {
     pub(super) client: ClientId,
     pid: Option<i32>,
-    pub(super) label: String,
+    pub(super) request: LockRequest,
     since: Instant,
     /// When it gives up.
     pub(super) until: Option<Instant>,
-    max_hold: Option<Duration>,
     /// How safe the token must be.
     pub(super) require: Grade,
 }
@@ -35,17 +34,16 @@ impl Waiter {
         Self {
             client: client.id,
             pid: client.pid,
-            label: request.label,
             since: now,
             until: patience.map(|patience| now + patience),
-            max_hold: request.max_hold_ms.map(Duration::from_millis),
             require: request.require.unwrap_or(Grade::Alone),
+            request,
         }
     }
 
     pub(super) fn status(&self, now: Instant) -> ClientStatus {
         ClientStatus {
-            label: self.label.clone(),
+            label: self.request.label.clone(),
             pid: self.pid,
             holds: false,
             since_ns: nanos(now.since(self.since)),
@@ -98,7 +96,7 @@ impl Holder {
 
     /// When it is told of its end, and its end.
     fn warn_at(&self) -> Option<(Instant, Instant)> {
-        let max_hold = self.asked.max_hold?;
+        let max_hold = self.asked.request.max_hold_ms.map(Duration::from_millis)?;
         let warning = WARNING.min(max_hold / 4);
         let end = self.since + max_hold;
         Some((self.since + max_hold.saturating_sub(warning), end))

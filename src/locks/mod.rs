@@ -227,13 +227,13 @@ impl Locks {
         holder.chain(waiting).chain(seek).min()
     }
 
-    /// Tells the clients what has become of them, and returns what the machine is to do. To be
+    /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
     /// called again, with what the machine knows then, until it returns nothing.
     pub fn settle(
         &mut self,
         now: Instant,
         facts: &Facts,
-        tell: &mut impl FnMut(ClientId, &str, Notice),
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
         self.look_after_holder(now, facts, tell);
         self.refuse_the_impatient(now, facts, tell);
@@ -285,7 +285,7 @@ impl Locks {
             self.served = Some(token);
             tell(
                 waiter.client,
-                &waiter.label,
+                &waiter.request,
                 Notice::Granted { token, until },
             );
             self.holder = Some(Holder::new(now, waiter, token, until));
@@ -311,7 +311,7 @@ impl Locks {
         &mut self,
         now: Instant,
         facts: &Facts,
-        tell: &mut impl FnMut(ClientId, &str, Notice),
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (standing, yielding) = (self.standing, self.yielding.is_some());
         let Some(holder) = &mut self.holder else {
@@ -326,7 +326,7 @@ impl Locks {
                 _ => holder.until,
             };
             holder.ends_by = Some(until);
-            tell(client, &holder.asked.label, Notice::Lost { why, until });
+            tell(client, &holder.asked.request, Notice::Lost { why, until });
         }
         if holder.ends_by.is_some() {
             if holder.gone_at() <= Some(now) {
@@ -351,12 +351,12 @@ impl Locks {
         if let Some((why, until)) = ending {
             let until = until.min(safe_until.unwrap_or(holder.until).max(now));
             holder.ends_by = Some(until);
-            tell(client, &holder.asked.label, Notice::Lost { why, until });
+            tell(client, &holder.asked.request, Notice::Lost { why, until });
         } else if let Some(until) = safe_until.filter(|&until| until > holder.until) {
             holder.until = until;
             tell(
                 client,
-                &holder.asked.label,
+                &holder.asked.request,
                 Notice::Renewed {
                     until: holder.until,
                 },
@@ -376,7 +376,7 @@ impl Locks {
         &mut self,
         now: Instant,
         facts: &Facts,
-        tell: &mut impl FnMut(ClientId, &str, Notice),
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let standing = self.standing;
         self.waiting.retain(|waiter| {
@@ -391,7 +391,7 @@ impl Locks {
             } else {
                 RefusalReason::Timeout
             };
-            tell(waiter.client, &waiter.label, Notice::Refused(why));
+            tell(waiter.client, &waiter.request, Notice::Refused(why));
             false
         });
     }

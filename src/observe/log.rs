@@ -10,9 +10,9 @@ use ring_codec::lab2::Token;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
-use super::{RateLimit, Routine};
 use super::text::{drop_reason, reason};
 use super::words::{Hidden, Ip, Members, TokenId, TokenWords};
+use super::{RateLimit, Routine};
 use crate::driver::Observe;
 use crate::proto::lab2::{DropReason, Event, Grade, Reason, State};
 use crate::proto::time::{Instant, Now};
@@ -224,8 +224,8 @@ impl Log {
             let hidden = Hidden(self.full.take_refused());
             warn!(
                 event = "table_full", %author,
-                "the member table is full, {author} is not remembered; raise --max-members if it \
-                 is real{hidden}"
+                "the member table is full: {author} is not remembered; if it is real, raise \
+                 --max-members{hidden}"
             );
         }
     }
@@ -290,9 +290,9 @@ impl Observe<Event> for Log {
             Event::DataRefused { len, may_use } => {
                 if self.admit(now).is_some() {
                     let why = if may_use {
-                        "a token carries 1024 at most"
+                        "a token carries at most 1,024"
                     } else {
-                        "this node may not use the token just now"
+                        "this node does not hold the token"
                     };
                     warn!(
                         event = "data_refused",

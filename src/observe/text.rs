@@ -26,16 +26,16 @@ texts! {
         TokenHandedOver => "token_handed_over", "handed the token over";
         TokenHeard => "token_heard", "heard of the token";
         StrongerToken => "stronger_token", "met a stronger token and destroyed its own";
-        WaiterTimeout => "waiter_timeout", "heard nothing of the token for too long";
-        NoAnswer => "no_answer", "nobody knows of a token, stands for election";
+        WaiterTimeout => "waiter_timeout", "heard nothing of the token for WAITER_TIMEOUT";
+        NoAnswer => "no_answer", "no member knows a token, stands for election";
         WeakerCandidate => "weaker_candidate", "stands for election against a weaker candidate";
         StrongerCandidate => "stronger_candidate", "gave way to a stronger candidate";
-        TokenWasHere => "token_was_here", "somebody has heard of a token, waits for it";
+        TokenWasHere => "token_was_here", "another member has heard of a token, waits for it";
         Elected => "elected", "elected, generated a new token";
         LeaseExpired => "lease_expired",
-            "could send no heartbeat for too long, destroyed its token";
+            "sent no heartbeat for WAITER_TIMEOUT, destroyed its token";
         LinkLost => "link_lost", "lost the interface";
-        Paused => "paused", "is paused, stands for no election";
+        Paused => "paused", "was paused, gave up the election";
     }
 }
 
@@ -46,16 +46,16 @@ texts! {
         UnknownKind => "unknown_kind", "of unknown kind";
         Reserved => "reserved", "its reserved byte is not 0";
         ProgressTooLarge => "progress_too_large", "its progress is 2^63 or more";
-        AuthorNotAStation => "author_not_a_station", "its author is no single station";
-        AuthorNotSource => "author_not_source", "its author is not the station that sent it";
-        DataTooLong => "data_too_long", "its data is longer than 1024 bytes";
+        AuthorNotAStation => "author_not_a_station", "its author is a group address or all zero";
+        AuthorNotSource => "author_not_source", "its author is not its Ethernet source";
+        DataTooLong => "data_too_long", "its data is longer than 1,024 bytes";
         TooManyMembers => "too_many_members", "it holds more than 66 members";
-        MemberNotAStation => "member_not_a_station", "one of its members is no single station";
+        MemberNotAStation => "member_not_a_station", "it lists a group address or all zero as a member";
         OwnFrame => "own_frame", "sent by a station with this node's own MAC";
-        NotForUs => "not_for_us", "addressed to another station";
-        BroadcastTakeToken => "broadcast_take_token", "a TAKE_TOKEN to everybody";
-        StaleOffer => "stale_offer", "an offer that its giver no longer stands by";
-        NotListening => "not_listening", "the interface is down or the node shuts down";
+        NotForUs => "not_for_us", "addressed to another node";
+        BroadcastTakeToken => "broadcast_take_token", "a broadcast TAKE_TOKEN";
+        StaleOffer => "stale_offer", "an offer older than TAKE_TIMEOUT";
+        NotListening => "not_listening", "the interface is down, or ringd is shutting down";
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use ring_codec::lab2::Token;
 
-/// A token's identity as `progress/author/number`.
+/// A token's identity as `progress-author-number`, as fencing tokens are spelled.
 pub struct TokenId(pub Token);
 
 impl fmt::Display for TokenId {
@@ -15,11 +15,11 @@ impl fmt::Display for TokenId {
             author,
             number,
         } = self.0;
-        write!(f, "{progress}/{author}/{number}")
+        write!(f, "{progress}-{author}-{number}")
     }
 }
 
-/// `token 17/02:00:00:00:00:01/3`, or that there is none.
+/// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct TokenWords(pub Option<Token>);
 
 impl fmt::Display for TokenWords {

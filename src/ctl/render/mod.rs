@@ -49,7 +49,7 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
     };
     let token = status.token.as_ref().map_or_else(
         || "none known".to_owned(),
-        |token| format!("{}/{}/{}", token.progress, token.author, token.number),
+        |token| format!("{}-{}-{}", token.progress, token.author, token.number),
     );
     let owner = match &status.owner {
         Some(owner) if *owner == status.mac => format!("{owner} (this node)"),

@@ -97,7 +97,7 @@ fn the_head_says_state_token_and_owner() {
     for line in [
         "Interface    eth0, MAC 02:00:00:00:00:01\n",
         "State        WAITER\n",
-        "Token        17/02:00:00:00:00:01/3\n",
+        "Token        17-02:00:00:00:00:01-3\n",
         "Owner        02:00:00:00:00:02\n",
         "Token heard  12.3ms ago\n",
         "Ring hash    00000000deadbeef\n",

@@ -62,7 +62,7 @@ pub(super) fn look(directory: &Path) -> Found {
         if access(&path, AccessFlags::X_OK).is_ok() {
             found.hooks.push(path);
         } else {
-            let why = "is passed over, since it is not executable: chmod +x makes it so";
+            let why = "is skipped: it is not executable; chmod +x makes it so";
             found.problems.push((path, why.to_owned()));
         }
     }

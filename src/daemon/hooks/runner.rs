@@ -16,6 +16,7 @@ use super::directory;
 use super::mailbox::Mailbox;
 use super::process::{self, End};
 use crate::daemon::change::Change;
+use crate::daemon::spoken;
 use crate::observe::RateLimit;
 use crate::sys::{Interest, Poller, clock, nice};
 
@@ -145,8 +146,9 @@ impl Runner {
         if hold < CALM && !self.warned {
             warn!(
                 event = "hooks_restless",
-                "hooks run at every turn of the token, which an owner without work passes on \
-                 after {hold:?}: for a leader that stays give all members a long --idle-hold, as in 1h"
+                "hooks run at every turn of the token, which an idle owner passes on after {}: for a \
+                 leader that stays give all members a long --idle-hold, as in 1h",
+                spoken(hold)
             );
         }
         self.warned = true;
@@ -157,7 +159,7 @@ impl Runner {
         let begun = Instant::now();
         let until = begun + self.settings.timeout;
         if self.mailbox.limit(until, begun) <= begun {
-            let why = "was not run: ringd ends, and there is no time left";
+            let why = "was not run: ringd is shutting down";
             return self.judge(name, Some(why.to_owned()));
         }
         let mut command = hook.command();
@@ -200,14 +202,14 @@ impl Runner {
             }
             Ok(End::Exit(_)) => None,
             Ok(End::LeftBehind(_)) => {
-                says(&"has left processes behind, which were ended: what is to go on needs setsid")
+                says(&"left processes behind, which were ended: start with setsid what is to go on")
             }
-            Ok(End::Late) if in_time => says(&"was ended, since ringd ends"),
+            Ok(End::Late) if in_time => says(&"was ended: ringd is shutting down"),
             Ok(End::Late) => says(&format_args!(
-                "did not end within {:?} and was ended (--hook-timeout)",
-                self.settings.timeout
+                "did not end within {} and was ended (--hook-timeout)",
+                spoken(self.settings.timeout)
             )),
-            Ok(End::Stuck) => says(&"was killed and does not end: the next ones run beside it"),
+            Ok(End::Stuck) => says(&"was killed but does not end: later hooks run beside it"),
         }
     }
 
@@ -246,8 +248,8 @@ fn shown(path: &Path) -> String {
 
 fn failure(status: ExitStatus) -> String {
     match (status.code(), status.signal().map(Signal::try_from)) {
-        (Some(code), _) => format!("has failed with exit code {code}"),
+        (Some(code), _) => format!("failed with exit code {code}"),
         (None, Some(Ok(signal))) => format!("was killed by {signal}"),
-        (None, _) => format!("has failed: {status}"),
+        (None, _) => format!("failed: {status}"),
     }
 }

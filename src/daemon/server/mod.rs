@@ -232,7 +232,9 @@ fn place(client: ClientId) -> usize {
 
 /// Tells a client that there is no room, if it takes that without being waited for.
 fn refuse(mut stream: &UnixStream) {
-    let reply = Reply::Error(format!("{MAX_CLIENTS} clients are being served: try again"));
+    let reply = Reply::Error(format!(
+        "ringd serves {MAX_CLIENTS} clients already: try again later"
+    ));
     if stream.set_nonblocking(true).is_ok() {
         // It is closed in any case.
         let _ = stream.write(&line(&reply));

@@ -99,7 +99,7 @@ impl Rig {
         let mut told = Vec::new();
         for _ in 0..10 {
             let (now, facts) = (self.now, self.facts);
-            let mut tell = |client, _: &str, notice| told.push((client, notice));
+            let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
             let Some(command) = self.locks.settle(now, &facts, &mut tell) else {
                 return told;
             };

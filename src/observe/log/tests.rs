@@ -110,7 +110,7 @@ fn a_change_is_a_sentence_with_token_and_members() {
         [
             "INFO member 02:00:00:00:00:02 added; 4 members",
             "INFO GENERATING -> OWNER: elected, generated a new token; \
-             token 17/02:00:00:00:00:01/3, 4 members",
+             token 17-02:00:00:00:00:01-3, 4 members",
         ]
     );
 }
@@ -133,7 +133,7 @@ fn json_has_the_same_in_fields() {
     assert_eq!(line["from"], "LOOSER");
     assert_eq!(line["to"], "WAITER");
     assert_eq!(line["reason"], "token_heard");
-    assert_eq!(line["token"], "17/02:00:00:00:00:01/3");
+    assert_eq!(line["token"], "17-02:00:00:00:00:01-3");
     assert!(
         line["message"]
             .as_str()
@@ -147,7 +147,7 @@ fn plain_rotation_is_told_in_full_or_not_at_all() {
     assert_eq!(text(false, &rotation(250)), [""; 0]);
     let shown = text(true, &rotation(250));
     assert_eq!(shown.len(), 500);
-    assert!(shown[0].starts_with("DEBUG WAITER -> OWNER: took the token; token 0/"));
+    assert!(shown[0].starts_with("DEBUG WAITER -> OWNER: took the token; token 0-"));
 }
 
 #[test]
@@ -158,9 +158,9 @@ fn grades_that_come_and_go_with_the_turns_are_told_when_they_are_others() {
         .enumerate()
     {
         let at = turn as u64 * 100;
-        let taken = changed(State::Waiter, State::Owner, Reason::TokenTaken, at);
+        let begun = changed(State::Waiter, State::Owner, Reason::TokenTaken, at);
         let token = token(at);
-        events.push((at, taken));
+        events.push((at, begun));
         events.push((at + 1, Event::GradeChanged { grade, token }));
     }
     let shown = text(false, &events);
@@ -176,8 +176,17 @@ fn a_grade_that_no_later_tenure_reaches_is_missed() {
     let grade = Grade::Quorum;
     let kind = ring_codec::lab2::Kind::TokenIsHere;
     let mut events = vec![
-        (0, changed(State::Generating, State::Owner, Reason::Elected, 1)),
-        (1, Event::GradeChanged { grade, token: token(1) }),
+        (
+            0,
+            changed(State::Generating, State::Owner, Reason::Elected, 1),
+        ),
+        (
+            1,
+            Event::GradeChanged {
+                grade,
+                token: token(1),
+            },
+        ),
     ];
     let minted = token(3);
     events.push((
@@ -214,11 +223,17 @@ fn the_journal_gets_a_priority_for_each_line_and_no_time() {
     };
     let sentences = lines(style(false), &events);
     assert!(sentences[0].starts_with("<6>member 02:"), "{sentences:?}");
-    assert!(sentences[1].starts_with("<4>OWNER -> WAITER: "), "{sentences:?}");
+    assert!(
+        sentences[1].starts_with("<4>OWNER -> WAITER: "),
+        "{sentences:?}"
+    );
     for (line, priority) in lines(style(true), &events).iter().zip(["<6>", "<4>"]) {
         let line: serde_json::Value =
             serde_json::from_str(line.strip_prefix(priority).unwrap()).unwrap();
-        assert!(line["event"].is_string() && line["timestamp"].is_null(), "{line}");
+        assert!(
+            line["event"].is_string() && line["timestamp"].is_null(),
+            "{line}"
+        );
     }
 }
 
@@ -251,11 +266,11 @@ fn other_changes_are_shown_in_mid_rotation() {
         shown,
         [
             "WARN OWNER -> WAITER: met a stronger token and destroyed its own; \
-             token 9/02:00:00:00:00:01/3, 0 members",
+             token 9-02:00:00:00:00:01-3, 0 members",
             "WARN 02:00:00:00:00:02 did not take the token, failure 1 in a row; \
-             minted token 99/02:00:00:00:00:01/3 in its place",
+             minted token 99-02:00:00:00:00:01-3 in its place",
             "INFO member 02:00:00:00:00:02 is leaving",
-            "INFO owner is unknown; token 99/02:00:00:00:00:01/3",
+            "INFO owner is unknown; token 99-02:00:00:00:00:01-3",
         ]
     );
 }
@@ -279,9 +294,9 @@ fn an_owner_of_the_same_chain_is_plain_rotation_and_of_a_generated_one_is_not() 
     assert_eq!(
         text(false, &events),
         [
-            "INFO owner is 02:00:00:00:00:02; token 1/02:00:00:00:00:01/3",
+            "INFO owner is 02:00:00:00:00:02; token 1-02:00:00:00:00:01-3",
             "INFO owner is 02:00:00:00:00:01; \
-             token 1700000000000000000/02:00:00:00:00:01/4",
+             token 1700000000000000000-02:00:00:00:00:01-4",
         ]
     );
 }

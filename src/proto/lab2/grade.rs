@@ -24,6 +24,17 @@ pub(super) struct Vote {
     pub(super) until: Instant,
 }
 
+/// How many members confirm a tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Votes {
+    /// So many do.
+    pub confirmed: usize,
+    /// So many make up the ring.
+    pub ring: usize,
+    /// So many are a quorum.
+    pub quorum: usize,
+}
+
 /// What an OWNER knows of those who confirm its tenure.
 #[derive(Debug, Clone)]
 pub(super) struct Support {
@@ -293,6 +304,26 @@ impl Lab2 {
     #[must_use]
     pub fn grade_until(&self) -> Option<Instant> {
         self.confirmed().map(|(_, until)| until)
+    }
+
+    /// How many members confirm the tenure of this node, itself included, as far as it may.
+    #[must_use]
+    pub fn votes(&self) -> Votes {
+        let now = self.now.monotonic;
+        let ring = self.roster();
+        let mut confirmed = 0;
+        if let Role::Owner(tenure) = self.role {
+            confirmed += usize::from(self.may_vote_for(tenure.token, self.me(), ring));
+            if self.support.token == Some(tenure.token) {
+                let votes = self.support.votes.iter();
+                confirmed += votes.filter(|vote| vote.until > now).count();
+            }
+        }
+        Votes {
+            confirmed,
+            ring,
+            quorum: ring / 2 + 1,
+        }
     }
 
     fn confirmed(&self) -> Option<(Grade, Instant)> {

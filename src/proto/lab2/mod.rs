@@ -33,5 +33,6 @@ mod tests;
 pub use command::Command;
 pub use constants::{ConstantError, Constants};
 pub use event::{DropReason, Durable, Event, Grade, Reason, State};
+pub use grade::Votes;
 pub use machine::Lab2;
 pub use view::MemberView;

@@ -26,7 +26,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A schedule that no world can be made from.
-    #[error("{} is no schedule: {what}", path.display())]
+    #[error("{} is not a schedule: {what}", path.display())]
     Schedule {
         /// Which.
         path: PathBuf,

@@ -26,7 +26,7 @@ Examples:
 Exit codes:
   0  nothing was broken
   1  something was
-  2  wrong usage, or a file that is no schedule
+  2  wrong usage, or a file that is not a schedule
   3  a file cannot be read or written";
 
 /// Simulate rings and what goes wrong in them, and check what must always hold.
@@ -45,7 +45,7 @@ pub struct Options {
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
     pub seeds: Option<Range<u64>>,
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
     pub nodes: u64,
 
@@ -64,12 +64,12 @@ pub struct Options {
     )]
     pub faults: Faults,
 
-    /// Keep frames.pcapng and events.jsonl of the run here; of many, those of the
+    /// Write frames.pcapng and events.jsonl of the run to DIR; of many runs, those of the
     /// first seed that breaks each promise.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 
-    /// Run a schedule that was kept, as it is, instead of one that follows from a seed.
+    /// Run a recorded schedule instead of one that follows from a seed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
     pub schedule: Option<PathBuf>,
 }
@@ -124,14 +124,14 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once("..").ok_or("give A..B, as in 0..1000")?;
     let number = |text: &str| {
         let parsed = text.trim().parse::<u64>();
-        parsed.map_err(|_| format!("'{text}' is no seed: give A..B, as in 0..1000"))
+        parsed.map_err(|_| format!("'{text}' is not a seed: give A..B, as in 0..1000"))
     };
     let seeds = number(from)?..number(to)?;
     if seeds.is_empty() {
-        return Err("no seed is in it: B must be more than A".into());
+        return Err("an empty range: B must be more than A".into());
     }
     if seeds.end > MAX_SEED {
-        return Err(format!("B is {MAX_SEED} at the most"));
+        return Err(format!("B can be at most {MAX_SEED}"));
     }
     Ok(seeds)
 }
@@ -142,7 +142,7 @@ const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 fn parse_time(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text)?;
     if time > MAX_TIME {
-        return Err("give a year at the most".into());
+        return Err("give at most a year".into());
     }
     Ok(time)
 }
@@ -197,7 +197,7 @@ mod tests {
         let cases = [
             (["--seeds", "9..3"], "more than A"),
             (["--seeds", "9"], "A..B"),
-            (["--seeds", "a..3"], "no seed"),
+            (["--seeds", "a..3"], "not a seed"),
             (["--nodes", "0"], "1..=65536"),
             (["--time", "5"], "no unit"),
             (["--time", "9000000h"], "a year"),

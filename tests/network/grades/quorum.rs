@@ -77,7 +77,7 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
         });
         sides
             .into_iter()
-            .try_for_each(|side| side.join().expect("it does not panic"))
+            .try_for_each(|side| side.join().expect("it does not panic").map(drop))
     })?;
     let view = &["--require", "view", "-w", "20"];
     let mut halves = Vec::new();

@@ -109,7 +109,8 @@ fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
 fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
     let ring = form_with(bridge(2)?, 2, |ringd| ringd.option("--expect", "4"))?;
     for daemon in &ring.daemons {
-        no_quorum(daemon)?;
+        let why = no_quorum(daemon)?;
+        ensure!(why.contains("2 of 4 confirmed, 3 needed"), "{why}");
         let grade = says(daemon, &["-r", "view", "-w", "20"], "echo $RINGD_GRADE")?;
         ensure!(grade == "view", "{grade}");
     }

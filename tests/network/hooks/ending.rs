@@ -22,7 +22,7 @@ pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     let ringd = place.ringd(segment.node(0), &at_rest());
     let daemon = ringd.option("--hook-timeout", "700ms").spawn()?;
     daemon.wait_for_line(PATIENCE, |line| {
-        line.contains("hooks.d/hangs") && line.contains("700ms")
+        line.contains("hooks.d/hangs") && line.contains("700 ms")
     })?;
     place.wait_for_line(|line| line == "OWNER")?;
     for pid in fs::read_to_string(place.path("pids"))?.split_whitespace() {

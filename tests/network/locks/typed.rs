@@ -39,12 +39,15 @@ fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Re
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
+    let held = format!("not waited for: held by {}", ring.macs()[0]);
     for daemon in &ring.daemons {
         for (options, code) in [(&["-n"][..], 1), (&["-n", "-E", "9"], 9)] {
             let mut refused = run(daemon, &[options, &["-c", "echo runs"]].concat())?;
             ensure!(refused.rest().is_empty(), "it runs");
             let said = refused.errors();
-            ensure!(said.contains("the token is not to be had"), "{said}");
+            ensure!(said.contains(&held), "{said}");
+            let is_here = daemon.control() == ring.daemons[0].control();
+            ensure!(said.contains("(holder), this machine") == is_here, "{said}");
             refused.ends_with(code)?;
         }
     }
@@ -96,7 +99,8 @@ fn who_waits_for_some_seconds_is_told_when_they_are_over() -> Result<()> {
         )?;
         ensure!(late.rest().is_empty(), "it runs");
         let said = late.errors();
-        ensure!(said.contains("not to be had in that time"), "{said}");
+        let why = format!("timed out after 300 ms: held by {}", ring.macs()[0]);
+        ensure!(said.contains(&why), "{said}");
         late.ends_with(code)?;
         let waited = begun.elapsed();
         ensure!(waited >= Duration::from_millis(300), "{waited:?}");
@@ -128,7 +132,7 @@ fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()>
     work.says("told")?;
     next.begins_alone()?;
     let said = work.errors();
-    ensure!(said.contains("it was held for as long as"), "{said}");
+    ensure!(said.contains("--max-hold (2 s) reached"), "{said}");
     work.ends_with(LOST)?;
     // It is told a second before.
     let worked = begun.elapsed();

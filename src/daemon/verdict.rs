@@ -1,0 +1,137 @@
+//! What clients are told of a lock that they do not get or no longer have, as sentences.
+
+use std::time::Duration;
+
+use super::spoken;
+use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::proto::lab2::{Lab2, Votes};
+
+/// What is known when a sentence is made.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    pub machine: &'a Lab2,
+    /// The daemon's interface.
+    pub interface: &'a str,
+    /// Who holds the token on this machine, or else waits for it first.
+    pub first: Option<ClientStatus>,
+}
+
+impl Scene<'_> {
+    /// Why a request is refused.
+    pub fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
+        let waited = match request.wait_ms {
+            Some(0) => "not waited for".to_owned(),
+            Some(ms) => format!("timed out after {}", spoken(Duration::from_millis(ms))),
+            None => "refused".to_owned(),
+        };
+        match why {
+            RefusalReason::Timeout | RefusalReason::Busy => format!("{waited}: {}", self.holder()),
+            RefusalReason::Grade => format!("{waited}: {}", self.too_few(request)),
+            RefusalReason::Paused => {
+                format!("{waited}: this node is paused; ringctl resume ends that")
+            }
+            RefusalReason::Crowded => {
+                format!("too many clients of this machine wait already; ask again later ({waited})")
+            }
+            RefusalReason::Leaving => "ringd is shutting down".to_owned(),
+        }
+    }
+
+    /// Why a lock is lost.
+    pub fn loss(&self, why: LossReason, request: &LockRequest) -> String {
+        match why {
+            LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
+            LossReason::MaxHold => {
+                let most = Duration::from_millis(request.max_hold_ms.unwrap_or_default());
+                format!("--max-hold ({}) reached", spoken(most))
+            }
+            LossReason::Shutdown => "ringd is shutting down".to_owned(),
+            LossReason::StrongerToken => "another node has a stronger token".to_owned(),
+            LossReason::Lease => {
+                let lease = self.machine.constants().waiter_timeout();
+                format!(
+                    "its lease ended: no heartbeat was sent for {}",
+                    spoken(lease)
+                )
+            }
+            LossReason::Grade => self.too_few(request),
+            LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
+            LossReason::Link => format!("{} has lost its link", self.interface),
+        }
+    }
+
+    /// Who has the token.
+    fn holder(&self) -> String {
+        if !self.machine.is_link_up() {
+            return format!("{} has no link", self.interface);
+        }
+        match (self.machine.owner(), &self.first) {
+            (Some(owner), Some(client)) if client.holds && self.machine.is_own(owner) => {
+                format!("held by {owner} ({}), this machine", client.label)
+            }
+            (Some(owner), _) if !self.machine.is_own(owner) => format!("held by {owner}"),
+            (_, Some(client)) => {
+                let does = if client.holds { "holds" } else { "waits for" };
+                format!("{} on this machine {does} it", client.label)
+            }
+            (Some(_), None) => "this node may not grant it yet".to_owned(),
+            (None, None) => "no owner is known".to_owned(),
+        }
+    }
+
+    /// Who has not confirmed a tenure.
+    fn too_few(&self, request: &LockRequest) -> String {
+        match request.require {
+            Some(Grade::Quorum) => no_quorum(self.machine.votes()),
+            _ => "no view: not all members that were heard lately have confirmed".to_owned(),
+        }
+    }
+}
+
+/// A reason's name for programs.
+pub const fn key(why: LossReason) -> &'static str {
+    match why {
+        LossReason::Yield => "yield",
+        LossReason::MaxHold => "max_hold",
+        LossReason::Shutdown => "shutdown",
+        LossReason::StrongerToken => "stronger_token",
+        LossReason::Lease => "lease",
+        LossReason::Grade => "grade",
+        LossReason::Paused => "paused",
+        LossReason::Link => "link",
+    }
+}
+
+fn no_quorum(votes: Votes) -> String {
+    let Votes {
+        confirmed,
+        ring,
+        quorum,
+    } = votes;
+    if ring == 1 {
+        // One that knows nobody else has no quorum, unless it was told that there is nobody.
+        return "no quorum: no other member is known; ringd --expect says how many there are"
+            .to_owned();
+    }
+    format!("no quorum: {confirmed} of {ring} confirmed, {quorum} needed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_quorum;
+    use crate::proto::lab2::Votes;
+
+    #[test]
+    fn a_quorum_that_is_missed_is_counted() {
+        let votes = |confirmed, ring, quorum| Votes {
+            confirmed,
+            ring,
+            quorum,
+        };
+        assert_eq!(
+            no_quorum(votes(2, 4, 3)),
+            "no quorum: 2 of 4 confirmed, 3 needed"
+        );
+        assert!(no_quorum(votes(1, 1, 1)).contains("--expect"));
+    }
+}
