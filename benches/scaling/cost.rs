@@ -9,9 +9,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ring_codec::lab2::Kind;
 
-/// Rings of more members show their tables to all (`docs/protocol.md`, "Large rings").
-const SMALL: usize = 132;
-
 /// What a ring goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feat {
@@ -142,12 +139,12 @@ impl Costs {
         self.0.iter().filter(move |cost| cost.feat == feat)
     }
 
-    /// How a value grows with the size among rings of one regime: the exponent of the power that
-    /// fits best, by least squares of the logarithms. `None` if fewer than two sizes are known.
+    /// How a value grows with the size: the exponent of the power that fits best, by least squares of
+    /// the logarithms. `None` if fewer than two sizes are known.
     #[allow(clippy::cast_precision_loss, reason = "few points, and small numbers")]
-    pub fn exponent(&self, feat: Feat, large: bool, value: fn(&Cost) -> f64) -> Option<f64> {
-        let points = self.of(feat).filter(|cost| (cost.nodes > SMALL) == large);
-        let points: Vec<(f64, f64)> = points
+    pub fn exponent(&self, feat: Feat, value: fn(&Cost) -> f64) -> Option<f64> {
+        let points: Vec<(f64, f64)> = self
+            .of(feat)
             .map(|cost| ((cost.nodes as f64).ln(), value(cost).ln()))
             .collect();
         let count = points.len() as f64;

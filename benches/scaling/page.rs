@@ -43,19 +43,14 @@ pub fn table(costs: &Costs) -> String {
             );
         }
     }
-    text += "\n| | frames grow as n to the, up to 132 members | beyond | time as n to the, up to 132 | beyond |\n";
-    text += "|---|---:|---:|---:|---:|\n";
+    text += "\n| | frames grow as n to the | time as n to the |\n";
+    text += "|---|---:|---:|\n";
     for feat in Feat::ALL {
-        let exponent = |large, value| {
-            let exponent = costs.exponent(feat, large, value);
+        let exponent = |value| {
+            let exponent = costs.exponent(feat, value);
             exponent.map_or_else(|| "-".to_owned(), |exponent| format!("{exponent:.2}"))
         };
-        let columns = [
-            exponent(false, frames),
-            exponent(true, frames),
-            exponent(false, seconds),
-            exponent(true, seconds),
-        ];
+        let columns = [exponent(frames), exponent(seconds)];
         let _ = writeln!(text, "| {} | {} |", feat.name(), columns.join(" | "));
     }
     text += "\n| | members | frames by kind, to one + to all |\n|---|---:|---|\n";

@@ -8,9 +8,8 @@ use ring_codec::MacAddr;
 use super::Lab2;
 use super::timer::Timer;
 
-/// So many members, those that follow in ring order, answer a question or greet a new member; so
-/// many are greeted in a HEART_BEAT_PERIOD; and so many of the first in order, beside the very
-/// first, wait for no turn.
+/// So many members, those that follow in ring order, answer a question; and so many of the first in
+/// order, beside the very first, wait for no turn.
 pub(super) const FOLLOWERS: usize = 8;
 
 /// So many members answer a heartbeat at the most.
@@ -51,14 +50,5 @@ impl Lab2 {
         if self.table.follows(asker, self.me(), FOLLOWERS) {
             self.token_was_here(asker);
         }
-    }
-
-    /// Whether one more new member may be greeted in this HEART_BEAT_PERIOD; it then counts.
-    pub(super) fn may_greet(&mut self) -> bool {
-        if self.is_due(self.greeted.1) {
-            self.greeted = (0, Some(self.now.monotonic));
-        }
-        self.greeted.0 += 1;
-        self.greeted.0 <= FOLLOWERS
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use ring_codec::lab2::{Frame, Message};
 use ring_codec::{DecodeError, MacAddr, Problem};
 
-use super::crowd::FOLLOWERS;
 use super::table::Inserted;
 use super::{DropReason, Event, Lab2};
 use crate::proto::time::Instant;
@@ -72,9 +71,7 @@ impl Lab2 {
         let at = match self.table.insert(from) {
             Inserted::Known(at) => at,
             Inserted::New(at) => {
-                let owed =
-                    broadcast && !self.is_large() && self.table.follows(from, self.me(), FOLLOWERS);
-                self.table.peer_at(at).owed_ping = owed;
+                self.table.peer_at(at).owed_ping = broadcast && !self.is_large();
                 self.member_added(from);
                 at
             }
@@ -127,9 +124,8 @@ impl Lab2 {
         }
     }
 
-    /// Section 3: a new member's broadcast is answered with PING by those that follow it, unless
-    /// the frame has been answered as often as one may be; then its next broadcast is. Where many
-    /// come at once the holder's table tells of those that are not greeted.
+    /// Section 3: a new member's broadcast is answered with PING, unless the frame has been answered as
+    /// often as one may be; then its next broadcast is. In a large ring the holder's table tells of it.
     fn greet(&mut self, envelope: Envelope) {
         if !envelope.broadcast || self.replies_left == 0 {
             return;
@@ -138,7 +134,7 @@ impl Lab2 {
         let Some(peer) = self.table.peer_mut(envelope.from) else {
             return;
         };
-        if std::mem::take(&mut peer.owed_ping) && !is_large && self.may_greet() {
+        if std::mem::take(&mut peer.owed_ping) && !is_large {
             self.send_ping(envelope.from);
         }
     }

@@ -80,8 +80,6 @@ pub struct Lab2 {
     pub(super) in_turn: Option<Timer>,
     /// How tables become equal in a large ring.
     pub(super) sweep: Sweep,
-    /// How many new members were greeted since when.
-    pub(super) greeted: (usize, Option<Instant>),
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
@@ -140,7 +138,6 @@ impl Lab2 {
             against: None,
             in_turn: None,
             sweep: Sweep::new(),
-            greeted: (0, None),
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),

@@ -61,7 +61,6 @@ impl Lab2 {
             against,
             in_turn,
             sweep,
-            greeted: (greeted, greeted_since),
             shutdown,
             timers,
             outbox,
@@ -77,7 +76,7 @@ impl Lab2 {
         };
         (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
         (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
-        (against, in_turn.map(TimerKind::index), greeted).hash(&mut writer);
+        (against, in_turn.map(TimerKind::index)).hash(&mut writer);
         (durable_changed, events.len()).hash(&mut writer);
         writer.role(role, constants.take_timeout);
         writer.table(table, heartbeat, patience);
@@ -101,7 +100,6 @@ impl Lab2 {
         writer.within(rivalled.map(|(at, _)| at), patience);
         writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
         writer.within(*objected, heartbeat);
-        writer.within(*greeted_since, heartbeat);
         writer.sweep(sweep, heartbeat);
         writer.timers(timers);
         writer.outbox(outbox);

@@ -2,18 +2,18 @@
 //! as long as somebody says that his is another (`docs/protocol.md`, "Large rings").
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member};
+use ring_codec::lab2::{Digest, Member};
 
 use super::Lab2;
+use super::crowd::FOLLOWERS;
 use super::input::Envelope;
 use super::outbox::Content;
-use super::outbox::MAX_REPLIES;
 use super::role::Role;
 use super::timer::Timer;
 use crate::proto::time::Instant;
 
-/// The largest table that one PING is answered with in full.
-const SMALL: usize = MAX_REPLIES * MAX_MEMBERS_PER_FRAME;
+/// The largest ring in which everybody asks the holder for its table, and is told it.
+const SMALL: usize = FOLLOWERS + 1;
 
 /// What all members remember of the parts that were shown to all, so that the next holder goes on
 /// where the last one ended.

@@ -144,7 +144,7 @@ fn a_large_table_goes_in_frames_of_66_each_with_the_digest_of_the_whole() {
     let mut rig = large(100);
     assert_eq!(
         rig.hear(7, differing_ping()),
-        ["RING_MEMBERS 66 to n7", "RING_MEMBERS 34 to n7"]
+        ["RING_MEMBERS 66 to all", "RING_MEMBERS 34 to all"]
     );
     for bytes in &rig.frames {
         assert!(bytes.len() <= 14 + 1500);
