@@ -154,6 +154,7 @@ impl Daemon {
                 break Err(error);
             }
         };
+        self.notifier.stopping("telling hooks of the end");
         if let Err(error) = self.around.store.sync() {
             warn!(
                 event = "state_not_synced",
@@ -212,6 +213,7 @@ impl Daemon {
             self.service.deadline(),
             self.hooks.deadline(),
             self.around.attachment.deadline(),
+            self.notifier.deadline(),
             self.give_up,
         ];
         deadlines.into_iter().flatten().min()
@@ -278,7 +280,7 @@ impl Daemon {
                     event = "stopping",
                     "shutting down: the token goes to another member first"
                 );
-                self.notifier.stopping();
+                self.notifier.stopping("handing the token over");
                 self.service.leave();
                 self.leaving = Leaving::WhenReleased;
                 Ok(())
@@ -358,6 +360,7 @@ impl Daemon {
         } = &mut self.around;
         self.housekeeping.tidy(now, attachment, store, &self.log);
         let link_up = attachment.loss().is_none();
+        self.notifier.feed(now);
         if self.leaving == Leaving::No {
             self.notifier.update(now, self.driver.machine(), link_up);
         }

@@ -11,6 +11,7 @@ mod hooks;
 mod locks;
 mod peer;
 mod ring;
+mod service;
 mod station;
 mod sys;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         locks::tests(),
         hooks::tests(),
         peer::tests(),
+        service::tests(),
         station::tests(),
         sys::tests(),
     ];

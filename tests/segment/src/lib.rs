@@ -5,8 +5,8 @@
 //!
 //! A test program (`harness = false`) hands its tests to [`main`], which moves the process into
 //! namespaces of its own first. Nothing reaches the machine's network and nothing is left behind.
-//! It needs root or unprivileged user namespaces, and `ip` of iproute2. What is missing makes the
-//! tests fail and is said in a sentence.
+//! It needs root or unprivileged user namespaces, and `ip` of iproute2; a [`Container`], which has a systemd
+//! of its own, needs root and that systemd. What is missing makes the tests fail and is said in a sentence.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -48,6 +48,7 @@
 
 mod capture;
 mod clock;
+mod container;
 mod daemon;
 mod exhibits;
 mod filter;
@@ -73,6 +74,7 @@ mod world;
 
 pub use capture::Capture;
 pub use clock::{now, start as epoch};
+pub use container::Container;
 pub use daemon::{Binaries, Daemon, Ringd};
 pub use fastrand::Rng;
 pub use netns::NetNs;

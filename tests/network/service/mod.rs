@@ -1,0 +1,240 @@
+//! The unit under a live systemd: what a unit promises shows nowhere else.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Binaries, Container, Daemon, SLACK, Segment, Test, Timing, binaries, tests};
+use serde_json::Value;
+
+const BINARIES: Binaries = binaries!();
+const UNIT: &str = "ringd@eth0";
+/// The unit's default.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// How long systemd may take for a job, with the second that the unit waits before a restart.
+const SOON: Duration = Duration::from_secs(20);
+/// Which of the kernel's capabilities lets a process send raw frames.
+const CAP_NET_RAW: u64 = 1 << 13;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        the_unit_joins_the_ring_and_hands_over_when_it_is_stopped,
+        what_is_killed_or_restarted_knows_its_last_token,
+        what_hangs_is_ended_by_its_watchdog_and_started_again,
+        what_no_second_try_can_mend_is_not_tried_again,
+    ]
+}
+
+/// A service, and a daemon beside it without one.
+struct Scene {
+    container: Container,
+    other: Daemon,
+    _segment: Segment,
+}
+
+impl Scene {
+    /// Both run; the service has these lines added to its unit.
+    fn new(lines: &str) -> Result<Self> {
+        let scene = Self::before_the_start(lines)?;
+        scene
+            .container
+            .run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
+        scene.wait_for_ring()?;
+        Ok(scene)
+    }
+
+    fn before_the_start(lines: &str) -> Result<Self> {
+        let segment = Segment::bridge(2)?;
+        let container = Container::boot(segment.node(0), BINARIES)?;
+        container.install_service()?;
+        if !lines.is_empty() {
+            container.edit(&format!("{UNIT}.service"), lines)?;
+        }
+        let timing = Timing::patient(HEARTBEAT);
+        let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+        Ok(Self {
+            container,
+            other,
+            _segment: segment,
+        })
+    }
+
+    /// The service takes part in a ring of two.
+    fn wait_for_ring(&self) -> Result<()> {
+        let own = self.container.node().mac().to_string();
+        let is_fresh = |member: &Value| {
+            member["mac"] == own
+                && member["last_seen_ns"]
+                    .as_u64()
+                    .is_some_and(|ns| ns < 1_000_000_000)
+        };
+        self.other.wait_for_status(SOON, |status| {
+            let members = status["members"].as_array();
+            members.is_some_and(|all| all.len() == 2 && all.iter().any(is_fresh))
+                && (status["state"] == "OWNER" || status["state"] == "WAITER")
+        })?;
+        self.container.wait_for(UNIT, "StatusText", SOON, |text| {
+            text == "in a ring, 2 members known"
+        })?;
+        Ok(())
+    }
+
+    /// Its status, asked for by a user that the control socket admits.
+    fn status(&self) -> Result<Value> {
+        let text = self.container.run(&[
+            "setpriv",
+            "--reuid=nobody",
+            "--regid=ringd",
+            "--clear-groups",
+            "ringctl",
+            "status",
+            "--json",
+        ])?;
+        serde_json::from_str(&text).context("its status is no JSON")
+    }
+
+    fn show(&self, property: &str) -> Result<String> {
+        self.container.show(UNIT, property)
+    }
+
+    /// Waits until it runs again after its end, and takes part; `why` it was ended.
+    fn wait_for_restart(&self, why: &str) -> Result<()> {
+        self.container
+            .wait_for(UNIT, "NRestarts", SOON, |count| count == "1")?;
+        self.container
+            .wait_for(UNIT, "ActiveState", SOON, |state| state == "active")?;
+        self.container.wait_for_line(SOON, |line| {
+            line.contains(&format!("Failed with result '{why}'"))
+        })?;
+        self.wait_for_ring()
+    }
+}
+
+/// What nobody but systemd can have done.
+fn what_systemd_complains_of(container: &Container) -> Vec<String> {
+    let mut lines = container.journal();
+    let words = [
+        "Unknown key",
+        "Unknown section",
+        "ignoring",
+        "Failed to",
+        "deprecated",
+    ];
+    lines.retain(|line| line.contains("ringd@") && words.iter().any(|word| line.contains(word)));
+    lines
+}
+
+fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
+    let scene = Scene::new("")?;
+    let complaints = what_systemd_complains_of(&scene.container);
+    ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
+
+    // One capability, and nothing by which to get another.
+    let pid = scene.show("MainPID")?;
+    let status = scene
+        .container
+        .run(&["cat", &format!("/proc/{pid}/status")])?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(|line| line.trim().to_owned()).context("no field")
+    };
+    for set in ["CapEff:", "CapPrm:", "CapBnd:"] {
+        let held = u64::from_str_radix(&field(set)?, 16)?;
+        ensure!(held == CAP_NET_RAW, "{set} {held:x}");
+    }
+    ensure!(field("NoNewPrivs:")? == "1" && field("Seccomp:")? == "2");
+    ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
+    for (property, value) in [
+        ("MemorySwapMax", "0"),
+        ("WatchdogUSec", "10s"),
+        ("Result", "success"),
+        ("NRestarts", "0"),
+    ] {
+        ensure!(scene.show(property)? == value, "{property} is another");
+    }
+
+    ensure!(scene.status()?["link"] == "up");
+    scene.container.run(&["ringctl", "run", "--", "true"])?;
+
+    let elections = |status: &Value| status["counters"]["state_change_reasons"]["elected"].clone();
+    let before = elections(&scene.other.wait_for_status(SLACK, |_| true)?);
+    let lines = scene.container.journal().len();
+    scene.container.run(&["systemctl", "stop", UNIT])?;
+    ensure!(scene.show("Result")? == "success" && scene.show("ActiveState")? == "inactive");
+    scene.container.wait_for_line_from(lines, SLACK, |line| {
+        line.contains("ringd[") && line.contains("stopped")
+    })?;
+    let after = scene
+        .other
+        .wait_for_status(SLACK, |status| status["state"] == "OWNER")?;
+    ensure!(
+        elections(&after) == before,
+        "the token was not handed over: {after:#}"
+    );
+    ensure!(!scene.container.path("/run/ringd/eth0.sock").exists());
+    Ok(())
+}
+
+fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
+    let scene = Scene::new("")?;
+    let progress = || -> Result<u64> {
+        let status = scene.status()?;
+        status["token"]["progress"]
+            .as_u64()
+            .context("it knows no token")
+    };
+    let first = progress()?;
+    scene
+        .container
+        .run(&["systemctl", "kill", "--signal=KILL", UNIT])?;
+    scene.wait_for_restart("signal")?;
+    let second = progress()?;
+    scene.container.run(&["systemctl", "restart", UNIT])?;
+    scene.wait_for_ring()?;
+    let third = progress()?;
+    ensure!(
+        first <= second && second <= third,
+        "its token went from {first} over {second} to {third}"
+    );
+    ensure!(
+        scene
+            .container
+            .path("/var/lib/ringd/eth0.state")
+            .metadata()?
+            .len()
+            > 0
+    );
+    Ok(())
+}
+
+fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
+    let scene = Scene::new("[Service]\nWatchdogSec=2s\n")?;
+    // It is fed again and again.
+    let mut fed = String::new();
+    for _ in 0..4 {
+        fed = scene
+            .container
+            .wait_for(UNIT, "WatchdogTimestampMonotonic", SOON, |at| {
+                at != "0" && at != fed
+            })?;
+    }
+    ensure!(scene.show("NRestarts")? == "0", "it was taken for hung");
+    scene
+        .container
+        .run(&["systemctl", "kill", "--signal=STOP", UNIT])?;
+    scene.wait_for_restart("watchdog")
+}
+
+fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
+    let wrong = "[Service]\nEnvironment=\"RINGD_OPTIONS=--waiter-intervals 1\"\n";
+    let scene = Scene::before_the_start(wrong)?;
+    let started = scene.container.output(&["systemctl", "start", UNIT])?;
+    ensure!(!started.status.success(), "it has started");
+    scene
+        .container
+        .wait_for(UNIT, "ActiveState", SOON, |state| state == "failed")?;
+    ensure!(scene.show("ExecMainStatus")? == "2" && scene.show("NRestarts")? == "0");
+    scene
+        .container
+        .wait_for_line(SLACK, |line| line.contains("waiter-intervals of 1"))?;
+    Ok(())
+}

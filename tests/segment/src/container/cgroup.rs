@@ -1,0 +1,113 @@
+//! A control group for a container, gone with it.
+
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result};
+use nix::mount::{MsFlags, mount};
+use tempfile::TempDir;
+
+/// Where the world has its cgroup2; /run is the world's own.
+const MOUNT: &str = "/run/cgroup2";
+/// How the groups are called.
+const PREFIX: &str = "ringd-test-";
+/// How old an empty one is that a killed test has left behind.
+const STALE: Duration = Duration::from_secs(600);
+/// How long the kernel may take to let go of processes that have ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A control group. Its processes must have ended when it is dropped.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    /// `Some` until it is dropped.
+    folder: Option<TempDir>,
+}
+
+impl Cgroup {
+    /// A new one below the root of this process's cgroup namespace, where the controllers are.
+    pub(super) fn new() -> Result<Self> {
+        let root = Path::new(MOUNT);
+        if !root.join("cgroup.procs").exists() {
+            fs::create_dir_all(root)?;
+            mount(
+                Some("cgroup2"),
+                root,
+                Some("cgroup2"),
+                MsFlags::empty(),
+                None::<&str>,
+            )
+            .context("cannot mount cgroup2: run the tests as root of the machine")?;
+        }
+        remove_stale(root);
+        let folder = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(Permissions::from_mode(0o755))
+            .tempdir_in(root);
+        let folder = folder.context(
+            "cannot make a control group: where this is a container its cgroups must be writable",
+        )?;
+        Ok(Self {
+            folder: Some(folder),
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.as_ref().map_or(Path::new(MOUNT), TempDir::path)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let Some(folder) = self.folder.take().map(TempDir::keep) else {
+            return;
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = remove(&folder) {
+            if Instant::now() >= deadline {
+                eprintln!("{} was left behind: {error}", folder.display());
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Removes a group with all below it.
+fn remove(group: &Path) -> std::io::Result<()> {
+    for below in below(group) {
+        remove(&below)?;
+    }
+    match fs::remove_dir(group) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+fn below(group: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(group).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path()).collect()
+}
+
+/// Removes what tests have left that were killed. The kernel keeps what is in use.
+fn remove_stale(root: &Path) {
+    for group in below(root) {
+        let is_ours = group
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+        let made = fs::metadata(&group).and_then(|metadata| metadata.modified());
+        let is_old = made.is_ok_and(|made| {
+            SystemTime::now()
+                .duration_since(made)
+                .is_ok_and(|age| age > STALE)
+        });
+        if is_ours && is_old {
+            // One that is in use, or removed by another test just now, is none of this one's business.
+            let _ = remove(&group);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! A systemd of its own on a node of the segment, for what only a service manager shows.
+//!
+//! [`Container::boot`] starts the machine's own `/usr/lib/systemd/systemd` as process 1 of new namespaces, on a
+//! file system that is made on the spot: `/usr` is the machine's, read-only; all else is new and empty. So there is
+//! nothing to download or to build first, and a boot takes about a second. It uses the network of
+//! its [`Node`], whose `eth0` is on the segment. It needs root, and the packages systemd, util-linux and
+//! iproute2; what is missing is said, with the way to get it. Everything goes when it is dropped.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use ring_segment::{Binaries, Container, Segment};
+//!
+//! fn the_service_runs(binaries: Binaries) -> anyhow::Result<()> {
+//!     let segment = Segment::bridge(2)?;
+//!     let container = Container::boot(segment.node(0), binaries)?;
+//!     container.install_service()?;
+//!     container.run(&["systemctl", "enable", "--now", "ringd@eth0"])?;
+//!     container.write("/etc/systemd/system/nightly.service", 0o644, "[Service]\nExecStart=true\n")?;
+//!     container.sh("systemctl daemon-reload && systemctl start nightly")?;
+//!     container.wait_for_line(Duration::from_secs(5), |line| line.contains("OWNER"))?;
+//!     Ok(())
+//! }
+//! ```
+
+mod cgroup;
+mod needs;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::daemon::Binaries;
+use crate::exhibits;
+use crate::lines::Lines;
+use crate::node::Node;
+use cgroup::Cgroup;
+
+/// How long a boot may take.
+const BOOT: Duration = Duration::from_secs(60);
+/// How often is looked for what nothing tells of.
+const POLL: Duration = Duration::from_millis(20);
+/// Where programs are, inside and for what sets it up.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What process 1 does before it becomes systemd.
+const BOOT_SCRIPT: &str = include_str!("boot.sh");
+/// What a command does that comes from outside, before it runs. Its own control group is not one of the container's.
+const ENTER: &str = r#"
+    mkdir -p /sys/fs/cgroup/shell
+    echo 0 >/sys/fs/cgroup/shell/cgroup.procs
+    cd /src
+    exec "$@""#;
+/// How README has the unit installed.
+const INSTALL: &str = "
+    install -m 644 systemd/ringd.sysusers /usr/lib/sysusers.d/ringd.conf
+    install -m 644 systemd/ringd@.service /etc/systemd/system/
+    systemd-sysusers
+    systemctl daemon-reload";
+
+/// A node with a systemd on it. It is ended when this is dropped, with all that runs in it.
+#[derive(Debug)]
+pub struct Container {
+    node: Node,
+    /// `unshare`, whose child is systemd.
+    parent: Child,
+    /// systemd.
+    init: u32,
+    /// Follows the journal.
+    follower: Option<Child>,
+    journal: Arc<Lines>,
+    console: Arc<Lines>,
+    cgroup: Option<Cgroup>,
+    _folder: TempDir,
+}
+
+impl Container {
+    /// Boots, and waits until that is done. `ringd` and `ringctl` are in `/usr/local/bin`, the repository in
+    /// `/src`; no unit is there but those of systemd.
+    ///
+    /// # Errors
+    /// Says what the machine lacks, or what systemd said.
+    pub fn boot(node: &Node, binaries: Binaries) -> Result<Self> {
+        needs::check()?;
+        let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
+        let (tree, repository) = (folder.path().join("tree"), repository()?);
+        fs::create_dir(&tree)?;
+        let cgroup = Cgroup::new()?;
+        let mut command = Command::new("unshare");
+        command
+            .args([
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount",
+                "--uts",
+                "--ipc",
+            ])
+            .args(["sh", "-c", BOOT_SCRIPT, "boot.sh"])
+            .args([&tree, cgroup.path(), &repository])
+            .args([binaries.ringd, binaries.ringctl])
+            .env("PATH", PATH)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut parent = node.ns().spawn(&mut command)?;
+        let (journal, console) = (Arc::<Lines>::default(), Arc::<Lines>::default());
+        let name = format!("the systemd of node {}", node.index());
+        exhibits::show_log(name, Arc::clone(&console));
+        exhibits::show_log(
+            format!("the journal of node {}", node.index()),
+            Arc::clone(&journal),
+        );
+        if let Some(stream) = parent.stdout.take() {
+            console.follow(stream)?;
+        }
+        if let Some(stream) = parent.stderr.take() {
+            console.follow(stream)?;
+        }
+        let mut this = Self {
+            node: node.clone(),
+            parent,
+            init: 0,
+            follower: None,
+            journal,
+            console,
+            cgroup: Some(cgroup),
+            _folder: folder,
+        };
+        this.await_boot()?;
+        this.follow_journal()?;
+        Ok(this)
+    }
+
+    fn await_boot(&mut self) -> Result<()> {
+        let deadline = Instant::now() + BOOT;
+        let mut look = || -> Result<bool> {
+            if let Some(status) = self.parent.try_wait()? {
+                // What it has said may come a moment later.
+                thread::sleep(POLL);
+                bail!("it ended with {status}:\n{}", self.console.all().join("\n"));
+            }
+            if self.init == 0 {
+                self.init = child_of(self.parent.id())?.unwrap_or(0);
+            }
+            // Its socket for systemctl.
+            Ok(self.init != 0 && self.path("/run/systemd/private").exists())
+        };
+        while !look().context("systemd did not start")? {
+            ensure!(
+                Instant::now() < deadline,
+                "systemd did not start in {BOOT:?}:\n{}",
+                self.console.all().join("\n")
+            );
+            thread::sleep(POLL);
+        }
+        // Its exit code says whether a unit has failed, which is not what is asked.
+        let output = self
+            .command("systemctl")
+            .args(["is-system-running", "--wait"])
+            .output()?;
+        let state = String::from_utf8_lossy(&output.stdout);
+        if state.trim() != "running" {
+            let failed = self.output(&["systemctl", "--failed", "--no-legend", "--plain"])?;
+            bail!(
+                "systemd is {} after the boot: {}",
+                state.trim(),
+                String::from_utf8_lossy(&failed.stdout)
+            );
+        }
+        Ok(())
+    }
+
+    fn follow_journal(&mut self) -> Result<()> {
+        let mut command = self.command("journalctl");
+        command.args(["--follow", "--lines=all", "--output=short", "--no-hostname"]);
+        let mut follower = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot follow the journal")?;
+        if let Some(stream) = follower.stdout.take() {
+            self.journal.follow(stream)?;
+        }
+        self.follower = Some(follower);
+        Ok(())
+    }
+
+    /// The node that it is on.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Where a file of its is to be found from outside.
+    #[must_use]
+    pub fn path(&self, inside: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{inside}", self.init))
+    }
+
+    /// Writes a file of it, with the folders above.
+    ///
+    /// # Errors
+    /// If its file system refuses, which for most of `/usr` it does.
+    pub fn write(&self, inside: &str, mode: u32, text: &str) -> Result<()> {
+        let path = self.path(inside);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| format!("cannot make {inside}"))?;
+        }
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(mode)
+            .open(&path)
+            .with_context(|| format!("cannot write {inside}"))?;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(text.as_bytes())?;
+        Ok(())
+    }
+
+    /// A command to be run inside, as root, in `/src`, with a control group and an environment like a login's.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["--all", "--target", &self.init.to_string(), "--"])
+            .args(["sh", "-euc", ENTER, "sh", program])
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", "/root")
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command inside, however it ends.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn output(&self, line: &[&str]) -> Result<Output> {
+        let (program, arguments) = line.split_first().context("there is no command")?;
+        let output = self.command(program).args(arguments).output();
+        output.with_context(|| format!("cannot run {program} in the container"))
+    }
+
+    /// Runs a command inside that succeeds, and gives what it prints.
+    ///
+    /// # Errors
+    /// If it fails: says what it printed.
+    pub fn run(&self, line: &[&str]) -> Result<String> {
+        let output = self.output(line)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(
+            output.status.success(),
+            "{} ended with {}:\n{text}{}",
+            line.join(" "),
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(text)
+    }
+
+    /// Runs lines of shell inside, of which none fails, and gives what they print.
+    ///
+    /// # Errors
+    /// If one fails.
+    pub fn sh(&self, lines: &str) -> Result<String> {
+        self.run(&["sh", "-euc", lines])
+    }
+
+    /// Installs `ringd@.service` and its user as README says. It is neither enabled nor started.
+    ///
+    /// # Errors
+    /// With the words of what failed.
+    pub fn install_service(&self) -> Result<()> {
+        self.sh(INSTALL).map(drop)
+    }
+
+    /// Adds lines to a unit, as `systemctl edit` does.
+    ///
+    /// # Errors
+    /// With systemd's own words.
+    pub fn edit(&self, unit: &str, lines: &str) -> Result<()> {
+        let path = format!("/etc/systemd/system/{unit}.d/override.conf");
+        self.write(&path, 0o644, lines)?;
+        self.run(&["systemctl", "daemon-reload"]).map(drop)
+    }
+
+    /// A property of a unit, as `systemctl show` has it.
+    ///
+    /// # Errors
+    /// With systemd's own words.
+    pub fn show(&self, unit: &str, property: &str) -> Result<String> {
+        let value = self.run(&["systemctl", "show", "--value", "-p", property, unit])?;
+        Ok(value.trim().to_owned())
+    }
+
+    /// Waits until a property of a unit is as `wanted`, and gives it.
+    ///
+    /// # Errors
+    /// If it does not become so in time: says what it is.
+    pub fn wait_for(
+        &self,
+        unit: &str,
+        property: &str,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let value = self.show(unit, property)?;
+            if wanted(&value) {
+                return Ok(value);
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "{property} of {unit} is still {value:?} after {timeout:?}"
+            );
+            thread::sleep(POLL);
+        }
+    }
+
+    /// The lines of its journal so far: `Nov 22 16:00:00 ringd[42]: text`.
+    #[must_use]
+    pub fn journal(&self) -> Vec<String> {
+        self.journal.all()
+    }
+
+    /// Waits for a line of its journal, be it there already or not.
+    ///
+    /// # Errors
+    /// If it does not come in time.
+    pub fn wait_for_line(
+        &self,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        self.wait_for_line_from(0, timeout, wanted)
+    }
+
+    /// Waits for a line of its journal after the first `from` lines.
+    ///
+    /// # Errors
+    /// If it does not come in time.
+    pub fn wait_for_line_from(
+        &self,
+        from: usize,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        self.journal.wait_for(from, timeout, wanted)
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        // Its process 1 takes all others with it. Its parent ends with it, or else takes it along.
+        match i32::try_from(self.init) {
+            Ok(init) if init > 0 => drop(kill(Pid::from_raw(init), Signal::SIGKILL)),
+            _ => drop(self.parent.kill()),
+        }
+        let _ = self.parent.wait();
+        if let Some(mut follower) = self.follower.take() {
+            let _ = follower.kill();
+            let _ = follower.wait();
+        }
+        drop(self.cgroup.take());
+    }
+}
+
+/// The one child of a process, once it has it.
+fn child_of(pid: u32) -> Result<Option<u32>> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let children = fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {path}: the kernel needs CONFIG_PROC_CHILDREN"))?;
+    let first = children.split_whitespace().next();
+    first
+        .map(|child| child.parse().context("no process number"))
+        .transpose()
+}
+
+/// The folder of the whole project.
+fn repository() -> Result<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = own
+        .ancestors()
+        .nth(2)
+        .context("the crate lies in the project")?;
+    Ok(root.to_owned())
+}

@@ -1,0 +1,73 @@
+//! What a machine must have so that a systemd can be booted on it.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::PATH;
+
+/// Where distributions have it.
+const SYSTEMD: &str = "/usr/lib/systemd/systemd";
+/// Programs that set the container up, and the packages that have them.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("setpriv", "util-linux"),
+    ("mount", "util-linux"),
+    ("pivot_root", "util-linux"),
+    ("ip", "iproute2"),
+    ("systemctl", "systemd"),
+    ("systemd-sysusers", "systemd"),
+    ("journalctl", "systemd"),
+];
+
+/// Says all that is missing, and how to get it.
+pub(super) fn check() -> Result<()> {
+    let mut missing = Vec::new();
+    if !is_root()? {
+        missing.push(
+            "it is not root: run the tests as root, as by `sudo -E env \"PATH=$PATH\" cargo test`"
+                .to_owned(),
+        );
+    }
+    if !Path::new(SYSTEMD).exists() {
+        missing.push(format!(
+            "there is no {SYSTEMD}: install systemd, as by `apt-get install systemd`; it need not \
+             be what this machine was booted with"
+        ));
+    }
+    let is_there =
+        |program: &str| env::split_paths(PATH).any(|folder| folder.join(program).exists());
+    for (program, package) in PROGRAMS {
+        if !is_there(program) {
+            missing.push(format!(
+                "there is no {program} in {PATH}: install the package {package}"
+            ));
+        }
+    }
+    let kernel = fs::read_to_string("/proc/filesystems").context("cannot read /proc")?;
+    if !kernel.contains("cgroup2") {
+        missing.push("the kernel has no cgroup2".to_owned());
+    }
+    ensure!(
+        missing.is_empty(),
+        "no systemd can be booted here:\n- {}",
+        missing.join("\n- ")
+    );
+    Ok(())
+}
+
+/// Whether it has the rights of root, not only in a user namespace: systemd gives services users of
+/// their own.
+fn is_root() -> Result<bool> {
+    let map = fs::read_to_string("/proc/self/uid_map").context("cannot read /proc")?;
+    let mut fields = map.split_whitespace();
+    let all = fields.next() == Some("0")
+        && fields
+            .nth(1)
+            .and_then(|count| count.parse::<u64>().ok())
+            .is_some_and(|count| count > 65_536);
+    Ok(all && nix::unistd::geteuid().is_root())
+}
