@@ -11,6 +11,7 @@ mod hooks;
 mod housekeeping;
 mod notify;
 mod options;
+mod report;
 mod run;
 mod server;
 mod service;

@@ -24,7 +24,10 @@ Examples:
   ringd sim                              simulate rings, and what goes wrong in them
   sudo ringd -- sim                      join the ring on an interface called sim
 
-Ctrl-C or SIGTERM hands the token over before it exits; a second one does not wait for that.
+Signals:
+  SIGTERM, SIGINT  hand the token over, then exit; a second one does not wait for that
+  SIGHUP, SIGQUIT  the same on a terminal (it was closed, Ctrl-\\); ignored without one
+  SIGUSR1          log the status
 
 What a hook has in its environment; what is not known is empty:
   RINGD_EVENT         started, state_changed, grade_changed or stopped

@@ -13,6 +13,7 @@ use super::history::History;
 use super::hooks::Hooks;
 use super::housekeeping::Housekeeping;
 use super::notify::Notifier;
+use super::report;
 use super::server::Server;
 use super::service::{Answer, Service};
 use super::signals::{Signals, Wish};
@@ -169,8 +170,8 @@ impl Daemon {
         } = self;
         let mut in_haste = matches!(result, Err(Error::Interrupted));
         hooks.finish(clock::now(), &around.audience.history, || {
-            let wish = signals.drain(clock::now().monotonic);
-            in_haste |= matches!(wish, Ok(Some(Wish::ExitNow)));
+            let mut wishes = signals.drain(clock::now().monotonic);
+            in_haste |= wishes.any(|wish| wish == Wish::ExitNow);
             in_haste
         });
         info!(event = "stopped", "stopped");
@@ -271,21 +272,31 @@ impl Daemon {
     }
 
     fn heed_signals(&mut self, now: Now) -> Result<(), Error> {
-        let wish = self.signals.drain(now.monotonic);
-        match wish.map_err(Error::system("read signals"))? {
-            None => Ok(()),
-            Some(Wish::ExitNow) => Err(Error::Interrupted),
-            Some(Wish::ShutDown) => {
-                info!(
-                    event = "stopping",
-                    "shutting down: the token goes to another member first"
-                );
-                self.notifier.stopping("handing the token over");
-                self.service.leave();
-                self.leaving = Leaving::WhenReleased;
-                Ok(())
+        for wish in self.signals.drain(now.monotonic) {
+            match wish {
+                Wish::ExitNow => return Err(Error::Interrupted),
+                Wish::ShutDown => {
+                    info!(
+                        event = "stopping",
+                        "shutting down: the token goes to another member first"
+                    );
+                    self.notifier.stopping("handing the token over");
+                    self.service.leave();
+                    self.leaving = Leaving::WhenReleased;
+                }
+                Wish::Report => {
+                    let machine = self.driver.machine();
+                    let status = self.around.status(now, machine, &self.service);
+                    report::log(&status, machine.token());
+                }
+                Wish::Nothing(signal) => info!(
+                    event = "signal_ignored",
+                    signal = signal.as_str(),
+                    "{signal} ignored: SIGTERM ends ringd, SIGUSR1 logs its status"
+                ),
             }
         }
+        Ok(())
     }
 
     fn serve_clients(&mut self, now: Now, ready: bool) -> Result<(), Error> {

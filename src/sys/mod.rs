@@ -10,6 +10,7 @@ pub mod child;
 pub mod clock;
 mod filter;
 pub mod group;
+mod ignored;
 mod interface;
 mod lifeline;
 mod lock;
@@ -21,6 +22,7 @@ mod ring;
 mod watch;
 
 pub use alarm::Alarm;
+pub use ignored::IgnoredSignals;
 pub use interface::Interface;
 pub use lifeline::Lifeline;
 pub use lock::{Holder, InterfaceLock, LockError};

@@ -1,7 +1,6 @@
 //! The signals that `ringctl run` gets for its command.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -12,6 +11,8 @@ use nix::unistd::getpgrp;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use signal_hook::low_level::emulate_default_handler;
+
+use crate::sys::IgnoredSignals;
 
 /// Those that end a program that does not catch them, and mean that.
 const FATAL: [Signal; 4] = [
@@ -30,7 +31,7 @@ const PRIVATE: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH
 pub(super) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     came: VecDeque<Signal>,
-    ignored: u64,
+    ignored: IgnoredSignals,
     stop: Option<SignalFd>,
 }
 
@@ -46,7 +47,7 @@ impl Signals {
         let signals = Self {
             delivery,
             came: VecDeque::new(),
-            ignored: ignored(&fs::read_to_string("/proc/self/status")?),
+            ignored: IgnoredSignals::now()?,
             stop: None,
         };
         signals.catch(&PRIVATE)?;
@@ -83,8 +84,7 @@ impl Signals {
 
     fn catch(&self, signals: &[Signal]) -> io::Result<()> {
         for &signal in signals {
-            let bit = 1_u64 << (signal as i32 - 1);
-            if self.ignored & bit == 0 {
+            if !self.ignored.contains(signal) {
                 self.delivery.handle().add_signal(signal as i32)?;
             }
         }
@@ -175,24 +175,5 @@ impl Signals {
     pub(super) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let stop = self.stop.as_ref().map(AsFd::as_fd);
         std::iter::once(self.delivery.get_read().as_fd()).chain(stop)
-    }
-}
-
-/// The signals that are ignored, a bit each, from what `/proc/self/status` says.
-fn ignored(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok())
-        .unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ignored;
-
-    #[test]
-    fn what_was_ignored_from_the_start_is_read() {
-        let status = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
-        assert_eq!(ignored(status), 0x1001, "SIGHUP and SIGPIPE");
-        assert_eq!(ignored(""), 0);
     }
 }

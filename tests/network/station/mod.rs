@@ -2,10 +2,17 @@
 
 mod interface;
 mod news;
+mod signals;
 mod surroundings;
 
 use ring_segment::Test;
 
 pub fn tests() -> Vec<Test> {
-    [surroundings::tests(), interface::tests(), news::tests()].concat()
+    let parts = [
+        surroundings::tests(),
+        interface::tests(),
+        news::tests(),
+        signals::tests(),
+    ];
+    parts.concat()
 }

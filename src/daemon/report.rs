@@ -1,0 +1,189 @@
+//! The status as log lines, for who asks by SIGUSR1.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use ring_codec::lab2::Token;
+use tracing::info;
+
+use crate::control::{ClientStatus, Counters, MemberStatus, Status};
+use crate::observe::TokenWords;
+
+/// The most members, and the most clients, that are named.
+const NAMED: usize = 32;
+/// How many of them stand in one line.
+const IN_A_LINE: usize = 4;
+
+/// Logs how the ring is, as this node sees it; `token` is the strongest that it knows. A log for machines has all of
+/// it in the first line.
+pub fn log(status: &Status, token: Option<Token>) {
+    // Strings, numbers and maps with string keys: nothing that JSON lacks.
+    let json = serde_json::to_string(status).unwrap_or_default();
+    let node = node(status, token);
+    info!(event = "status", status = json, "status: {node}");
+    for line in details(status) {
+        info!(event = "status_detail", "status: {line}");
+    }
+}
+
+fn node(status: &Status, token: Option<Token>) -> String {
+    let Status {
+        interface,
+        mac,
+        link,
+        state,
+        grade,
+        ..
+    } = status;
+    let link = if link == "up" { "is up" } else { link };
+    let paused = if status.paused { ", paused" } else { "" };
+    let owner = status.owner.as_deref().unwrap_or("unknown");
+    let heard = status.heard_about_token_ns.map(span);
+    let heard = heard.map_or_else(String::new, |span| format!(", heard of {span} ago"));
+    format!(
+        "{interface} {link}, MAC {mac}; {state}{paused}, grade {grade}; owner {owner}, {}{heard}",
+        TokenWords(token)
+    )
+}
+
+fn details(status: &Status) -> Vec<String> {
+    let mut lines = Vec::new();
+    list(&mut lines, "members: ", &status.members, member);
+    list(&mut lines, "clients: ", &status.clients, client);
+    lines.push(counters(&status.counters));
+    lines
+}
+
+fn list<T>(lines: &mut Vec<String>, what: &str, all: &[T], text: fn(&T) -> String) {
+    for some in all[..all.len().min(NAMED)].chunks(IN_A_LINE) {
+        let some: Vec<_> = some.iter().map(text).collect();
+        lines.push(format!("{what}{}", some.join(", ")));
+    }
+    if all.len() > NAMED {
+        let more = all.len() - NAMED;
+        lines.push(format!("{what}{more} more, which ringctl status shows"));
+    }
+}
+
+fn member(member: &MemberStatus) -> String {
+    let mut text = member.mac.clone();
+    // Writing to a String cannot fail.
+    let _ = match &member.ip {
+        Some(ip) => write!(text, " ({ip})"),
+        None => Ok(()),
+    };
+    let _ = match member.last_seen_ns {
+        Some(0) => write!(text, " now"),
+        Some(ns) => write!(text, " {} ago", span(ns)),
+        None => write!(text, " never heard"),
+    };
+    if member.paused {
+        text += " paused";
+    }
+    text
+}
+
+fn client(client: &ClientStatus) -> String {
+    let ClientStatus { label, pid, .. } = client;
+    let pid = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    let does = if client.holds {
+        "has held the token"
+    } else {
+        "has waited"
+    };
+    format!("'{label}'{pid} {does} for {}", span(client.since_ns))
+}
+
+fn counters(counters: &Counters) -> String {
+    let sum = |map: &BTreeMap<String, u64>| map.values().sum::<u64>();
+    format!(
+        "frames: {} received, {} dropped, {} sent, {} not sent; hand-overs: {}, {} failed; late wake-ups: {}",
+        sum(&counters.received),
+        sum(&counters.dropped),
+        sum(&counters.sent),
+        sum(&counters.send_failed),
+        counters.hand_overs,
+        counters.hand_overs_failed,
+        counters.late_wake_ups
+    )
+}
+
+fn span(ns: u64) -> String {
+    format!("{:.1?}", Duration::from_nanos(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::Token;
+    use serde_json::{Value, json};
+
+    use super::{client, list, member, node};
+
+    fn parse<T: serde::de::DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn the_first_line_is_the_node_and_its_token() {
+        let status = parse(json!({
+            "interface": "eth0", "mac": "02:00:00:00:00:01", "link": "up", "state": "WAITER",
+            "token": null, "grade": "alone", "paused": true, "owner": "02:00:00:00:00:02",
+            "heard_about_token_ns": 60_000_000, "members": [], "ring_hash": "00",
+            "constants": {
+                "heartbeat_ns": 1, "waiter_timeout_ns": 1, "looser_timeout_ns": 1,
+                "looser_answer_timeout_ns": 1, "take_timeout_ns": 1, "take_attempts": 3,
+                "idle_hold_ns": 1, "ethertype": "0x88b5", "max_members": 4096
+            },
+            "counters": {
+                "received": {}, "sent": {}, "send_failed": {}, "dropped": {}, "state_changes": {},
+                "state_change_reasons": {}, "hand_overs": 0, "hand_overs_failed": 0,
+                "hand_over_latency": {
+                    "min_ns": 0, "p50_ns": 0, "p90_ns": 0, "p99_ns": 0, "max_ns": 0
+                },
+                "table_full": 0, "late_wake_ups": 0
+            }
+        }));
+        let token = Token {
+            progress: 17,
+            author: MacAddr([2, 0, 0, 0, 0, 1]),
+            number: 3,
+        };
+        let text = node(&status, Some(token));
+        let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused, grade alone; \
+                     owner 02:00:00:00:00:02, token 17";
+        assert!(text.starts_with(begin), "{text}");
+        assert!(text.ends_with(", heard of 60.0ms ago"), "{text}");
+    }
+
+    #[test]
+    fn members_and_clients_are_named_with_their_times() {
+        let seen = json!({"mac": "02:00:00:00:00:02", "ip": "10.0.0.2", "penalty": 0, "last_seen_ns": 2_000_000});
+        assert_eq!(
+            member(&parse(seen)),
+            "02:00:00:00:00:02 (10.0.0.2) 2.0ms ago"
+        );
+        let unseen = json!({"mac": "02:00:00:00:00:03", "ip": null, "penalty": 0, "paused": true, "last_seen_ns": null});
+        assert_eq!(
+            member(&parse(unseen)),
+            "02:00:00:00:00:03 never heard paused"
+        );
+        let holder =
+            json!({"label": "backup", "pid": 7, "holds": true, "since_ns": 3_000_000_000_u64});
+        assert_eq!(
+            client(&parse(holder)),
+            "'backup' (process 7) has held the token for 3.0s"
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_counted() {
+        let mut lines = Vec::new();
+        let all: Vec<usize> = (0..40).collect();
+        list(&mut lines, "", &all, ToString::to_string);
+        assert_eq!(lines.len(), 9, "{lines:?}");
+        assert_eq!(lines[0], "0, 1, 2, 3");
+        assert_eq!(lines[8], "8 more, which ringctl status shows");
+    }
+}
