@@ -3,6 +3,7 @@
 mod attachment;
 mod change;
 mod client;
+mod descriptors;
 mod duration;
 mod endpoint;
 mod error;

@@ -9,6 +9,7 @@ use std::io;
 use tracing::{debug, info, warn};
 
 use super::attachment::{Attachment, Step};
+use super::descriptors::Room;
 use super::history::History;
 use super::hooks::Hooks;
 use super::housekeeping::Housekeeping;
@@ -84,7 +85,8 @@ impl Daemon {
         let ring = options.ring();
         let lock = InterfaceLock::acquire(&ring.to_string())?;
         let (store, found) = StateFile::open(&options.state_dir, &ring)?;
-        let server = Server::listen(&options.control_path())?;
+        let room = Room::make();
+        let server = Server::listen(&options.control_path(), room.clients())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
         let waiting = Waiting::new()?;
         waiting.add(attachment.watch(), WATCH)?;
@@ -106,6 +108,7 @@ impl Daemon {
         // After the log's thread has started, which can wait.
         let favoured = nice::at_most(nice::URGENT).is_ok();
         say_start(options, &constants, &attachment, &store, found);
+        room.say();
         let history = &audience.history;
         let hooks = Hooks::start(options, constants.idle_hold, clock::now(), history);
         let hooks = hooks.map_err(Error::system("start the thread that runs hooks"))?;

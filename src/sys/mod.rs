@@ -8,6 +8,7 @@ mod alarm;
 pub mod broken_pipe;
 pub mod child;
 pub mod clock;
+pub mod descriptors;
 mod filter;
 pub mod group;
 mod ignored;

@@ -6,11 +6,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
+
+use tracing::warn;
 
 use super::Error;
 use super::client::{Client, Next};
@@ -18,13 +20,16 @@ use super::endpoint::Endpoint;
 use super::share::Share;
 use crate::control::{FramingError, Reply, Request, to_line};
 use crate::locks::{Client as Peer, ClientId};
+use crate::observe::RateLimit;
 use crate::proto::time::Instant;
 use crate::sys::{Interest, Poller};
 
-/// The most clients at a time; a further one is told so and closed.
-const MAX_CLIENTS: usize = 512;
 /// The most clients that are accepted in one round.
 const ACCEPTED: usize = 16;
+/// How long nobody is accepted after the system had no descriptor for it.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often that is said.
+const COMPLAINT: Duration = Duration::from_secs(60);
 /// The listener's key; a client's is its place.
 const LISTENER: u64 = u64::MAX;
 /// A client's number is its place and, above that, how many came before it.
@@ -36,6 +41,11 @@ pub struct Server {
     endpoint: Endpoint,
     poller: Poller,
     clients: Vec<Option<(ClientId, Client)>>,
+    /// The most clients at a time; a further one is told so and closed.
+    most: usize,
+    /// When clients are accepted again; `None`: they are.
+    accepts_at: Option<Instant>,
+    complaints: RateLimit,
     /// How many clients have come.
     came: u64,
     /// Clients that are gone, and nobody was told yet.
@@ -46,11 +56,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `path`; takes the place of a socket that nobody listens at any more.
+    /// Listens at `path` for `most` clients at a time; takes the place of a socket that nobody listens at any more.
     ///
     /// # Errors
     /// The path cannot be used, or somebody else listens there.
-    pub fn listen(path: &Path) -> Result<Self, Error> {
+    pub fn listen(path: &Path, most: usize) -> Result<Self, Error> {
         let endpoint = Endpoint::bind(path)?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
         poller
@@ -60,6 +70,9 @@ impl Server {
             endpoint,
             poller,
             clients: Vec::new(),
+            most,
+            accepts_at: None,
+            complaints: RateLimit::new(1, COMPLAINT),
             came: 0,
             gone: Vec::new(),
             expiry: None,
@@ -79,7 +92,10 @@ impl Server {
 
     /// When [`serve`](Self::serve) is to be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.share.resume().or(self.expiry)
+        let accepts_at = self.accepts_at.into_iter();
+        self.share
+            .resume()
+            .or_else(|| accepts_at.chain(self.expiry).min())
     }
 
     /// Serves every client that is ready, a bounded step each, if the poller is `ready` and the
@@ -93,9 +109,14 @@ impl Server {
         clock: impl Fn() -> Instant,
         mut answer: impl FnMut(Peer, Request) -> Option<Reply>,
     ) {
-        let expired = self.expiry.is_some_and(|expiry| expiry <= now);
-        if !self.share.is_due(now) || !(ready || expired) {
+        let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
+        if !self.share.is_due(now) || !(ready || expired || accepts) {
             return;
+        }
+        if accepts {
+            self.accepts_at = None;
+            self.wait_for_clients(Interest::Read);
         }
         let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
@@ -183,16 +204,18 @@ impl Server {
     /// Accepts what has come, a bounded number.
     fn accept(&mut self, now: Instant) {
         for _ in 0..ACCEPTED {
-            // Any error: the client is gone again, or the process has no descriptor left for it.
-            // The listener stays ready if there are more, and a share of the time is all that it
-            // gets.
-            let Ok((stream, _)) = self.endpoint.listener().accept() else {
-                return;
+            let stream = match self.endpoint.listener().accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The client is gone again.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return self.accept_later(now, &error),
             };
             let free = self.clients.iter().position(Option::is_none);
             let place = free.unwrap_or(self.clients.len());
-            if place >= MAX_CLIENTS {
-                refuse(&stream);
+            if place >= self.most {
+                refuse(&stream, self.most);
                 continue;
             }
             let client = Client::new(stream, now).and_then(|client| {
@@ -208,6 +231,24 @@ impl Server {
                 None => self.clients.push(entry),
             }
         }
+    }
+
+    /// The system has no descriptor for a client. The listener would be ready for as long as that lasts.
+    fn accept_later(&mut self, now: Instant, error: &io::Error) {
+        self.wait_for_clients(Interest::Nothing);
+        self.accepts_at = Some(now + PAUSE);
+        if self.complaints.allow(now) {
+            warn!(
+                event = "accept_failed",
+                "clients of the control socket have to wait: {error}; they are tried again every {PAUSE:?}"
+            );
+        }
+    }
+
+    fn wait_for_clients(&self, interest: Interest) {
+        let listener = self.endpoint.listener();
+        // It was added once, which is all that this needs.
+        let _ = self.poller.modify(listener, LISTENER, interest);
     }
 
     fn expire(&mut self, now: Instant) {
@@ -231,9 +272,9 @@ fn place(client: ClientId) -> usize {
 }
 
 /// Tells a client that there is no room, if it takes that without being waited for.
-fn refuse(mut stream: &UnixStream) {
+fn refuse(mut stream: &UnixStream, most: usize) {
     let reply = Reply::Error(format!(
-        "ringd serves {MAX_CLIENTS} clients already: try again later"
+        "ringd serves {most} clients already: try again later"
     ));
     if stream.set_nonblocking(true).is_ok() {
         // It is closed in any case.

@@ -1,4 +1,4 @@
-use super::{ACCEPTED, MAX_CLIENTS, Server};
+use super::{ACCEPTED, Server};
 use crate::control::{MAX_REQUEST, Reply, Request};
 use crate::proto::time::Instant;
 use std::cell::Cell;
@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
 
+const MAX_CLIENTS: usize = 64;
 /// More than a socket takes before it is read from.
 const LONG: usize = 400_000;
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
@@ -30,7 +31,7 @@ impl Rig {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
         Self {
-            server: Server::listen(&path).unwrap(),
+            server: Server::listen(&path, MAX_CLIENTS).unwrap(),
             path,
             now: Cell::new(Instant::from_nanos(1_000_000_000_000)),
             answers: 0,

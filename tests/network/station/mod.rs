@@ -1,5 +1,6 @@
 //! One daemon and what surrounds it on its machine.
 
+mod descriptors;
 mod interface;
 mod news;
 mod signals;
@@ -13,6 +14,7 @@ pub fn tests() -> Vec<Test> {
         interface::tests(),
         news::tests(),
         signals::tests(),
+        descriptors::tests(),
     ];
     parts.concat()
 }
