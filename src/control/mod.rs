@@ -8,6 +8,7 @@ pub(crate) mod hex;
 mod message;
 mod name;
 mod status;
+mod text;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
 pub use message::{
@@ -18,6 +19,7 @@ pub use name::RingName;
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus,
 };
+pub use text::harmless;
 
 /// Where `ringd` makes its control socket if it is not told otherwise, by the [`RingName`].
 pub const CONTROL_DIR: &str = "/run/ringd";

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::options::Target;
-use super::render::harmless;
 use super::{Error, client};
-use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus, to_line};
+use crate::control::{
+    EventMessage, Reply, Request, Snapshot, Status, TokenStatus, harmless, to_line,
+};
 use crate::daemon::spoken;
 
 /// Prints what happens, turns of the token included or not, until the daemon ends.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::spoken;
-use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
 use crate::proto::lab2::{Lab2, Votes};
 
 /// What is known when a sentence is made.
@@ -67,12 +67,18 @@ impl Scene<'_> {
         }
         match (self.machine.owner(), &self.first) {
             (Some(owner), Some(client)) if client.holds && self.machine.is_own(owner) => {
-                format!("held by {owner} ({}), this machine", client.label)
+                format!(
+                    "held by {owner} ({}), this machine",
+                    name(&client.label, client.pid)
+                )
             }
             (Some(owner), _) if !self.machine.is_own(owner) => format!("held by {owner}"),
             (_, Some(client)) => {
                 let does = if client.holds { "holds" } else { "waits for" };
-                format!("{} on this machine {does} it", client.label)
+                format!(
+                    "{} on this machine {does} it",
+                    name(&client.label, client.pid)
+                )
             }
             (Some(_), None) => "this node may not grant it yet".to_owned(),
             (None, None) => "no owner is known".to_owned(),
@@ -85,6 +91,15 @@ impl Scene<'_> {
             Some(Grade::Quorum) => no_quorum(self.machine.votes()),
             _ => "no view: not all members that were heard lately have confirmed".to_owned(),
         }
+    }
+}
+
+/// What a client is called, for a terminal: it has chosen its label itself.
+fn name(label: &str, pid: Option<i32>) -> String {
+    match (label, pid) {
+        ("", Some(pid)) => format!("process {pid}"),
+        ("", None) => "an unknown process".to_owned(),
+        (label, _) => harmless(label),
     }
 }
 
@@ -118,8 +133,14 @@ fn no_quorum(votes: Votes) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::no_quorum;
+    use super::{name, no_quorum};
     use crate::proto::lab2::Votes;
+
+    #[test]
+    fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
+        assert_eq!(name("Bob's \u{1b}[2J\n", Some(7)), r"Bob's \u{1b}[2J\n");
+        assert_eq!(name("", Some(7)), "process 7");
+    }
 
     #[test]
     fn a_quorum_that_is_missed_is_counted() {

@@ -9,19 +9,12 @@ use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use crate::control::{ConstantsStatus, Counters, Grade, HandOverLatency, MemberStatus, Status};
+use crate::control::{
+    ConstantsStatus, Counters, Grade, HandOverLatency, MemberStatus, Status, harmless,
+};
 
 /// The most members that are listed; a larger ring is for programs (`--json`).
 const LISTED: usize = 100;
-
-/// A text that somebody else has chosen, for a terminal: what is not to be seen would be obeyed there.
-pub(super) fn harmless(text: &str) -> String {
-    let shown = |char| match char {
-        '\'' | '"' => String::from(char),
-        _ => char::escape_debug(char).to_string(),
-    };
-    text.chars().map(shown).collect()
-}
 
 /// Writes the status.
 ///

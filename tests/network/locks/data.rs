@@ -77,6 +77,8 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     let mut run = under_the_lock(daemon, "echo $RINGD_TOKEN")?;
     let earlier = run.line();
     run.ends_with(0)?;
+    // A token that rests here is the same for the next holder.
+    under_the_lock(&ring.daemons[1], "true")?.ends_with(0)?;
     let set_late = || {
         let mut command = ringctl(daemon, &["data", "set", "late"]);
         Running::start(command.env("RINGD_TOKEN", &earlier))
