@@ -18,6 +18,9 @@ pub enum Request {
     Status,
     /// The token, for this connection, until it says [`Request::Unlock`] or ends.
     Lock(LockRequest),
+    /// How the work of this connection, which has the token, is ended if it ends without
+    /// [`Request::Unlock`]: by the descriptors that come with this.
+    Bind,
     /// The work is done, or not wanted any more.
     Unlock,
     /// The token is to go to another member now.

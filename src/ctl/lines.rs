@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::control::{LineBuffer, to_line};
 use crate::proto::time::Instant;
-use crate::sys::clock;
+use crate::sys::{ancillary, clock};
 
 /// A stream of lines, both ways. Lines that are not understood are passed over: a later version
 /// may say more.
@@ -38,6 +38,20 @@ impl Lines {
     pub(super) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let line = to_line(message).map_err(io::Error::other)?;
         self.stream.write_all(&line)
+    }
+
+    /// The same, with descriptors.
+    ///
+    /// # Errors
+    /// The other end is gone, or there are too many descriptors.
+    pub(super) fn send_with<T: Serialize>(
+        &mut self,
+        message: &T,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        let line = to_line(message).map_err(io::Error::other)?;
+        let sent = ancillary::send(&self.stream, &line, descriptors)?;
+        self.stream.write_all(&line[sent..])
     }
 
     /// Takes in what there is, or waits for something. An error is an end.

@@ -1,7 +1,9 @@
 //! One client of the control socket.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
+use std::mem;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use nix::sys::socket::{UnixCredentials, getsockopt};
 use crate::control::{FramingError, LineBuffer, Request};
 use crate::locks::{Client as Peer, ClientId};
 use crate::proto::time::Instant;
-use crate::sys::Interest;
+use crate::sys::{Interest, ancillary};
 
 /// How long a client may take to send its request, and to take its reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,6 +37,8 @@ pub struct Client {
     stream: UnixStream,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
+    /// What has come with the request that is not whole yet.
+    descriptors: Vec<OwnedFd>,
     /// Lines that are not written yet.
     output: VecDeque<Rc<[u8]>>,
     /// How much of the first one is written.
@@ -60,6 +64,7 @@ impl Client {
             stream,
             credentials,
             input: LineBuffer::new(),
+            descriptors: Vec::new(),
             output: VecDeque::new(),
             written: 0,
             unread: 0,
@@ -97,11 +102,12 @@ impl Client {
     }
 
     /// Does what can be done without waiting: one read and one request at most, and what can be
-    /// written. `answer` gives the reply, unless that comes later.
+    /// written. `answer` gives the reply to a request and the descriptors that came with it, unless
+    /// that comes later.
     pub fn serve(
         &mut self,
         now: Instant,
-        answer: impl FnOnce(Result<Request, FramingError>) -> Option<Rc<[u8]>>,
+        answer: impl FnOnce(Result<Request, FramingError>, Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> Next {
         let step = self.step(now, answer);
         self.after(step)
@@ -129,11 +135,12 @@ impl Client {
     fn step(
         &mut self,
         now: Instant,
-        answer: impl FnOnce(Result<Request, FramingError>) -> Option<Rc<[u8]>>,
+        answer: impl FnOnce(Result<Request, FramingError>, Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> io::Result<Next> {
         if self.output.is_empty() {
             if !self.input.has_line() {
-                let len = self.stream.read(self.input.space())?;
+                let space = self.input.space();
+                let len = ancillary::receive(&self.stream, space, &mut self.descriptors)?;
                 if len == 0 {
                     return Ok(Next::Close);
                 }
@@ -141,7 +148,7 @@ impl Client {
             }
             if let Some(request) = self.input.next_line() {
                 self.last = matches!(request, Err(FramingError::TooLong));
-                if let Some(line) = answer(request) {
+                if let Some(line) = answer(request, mem::take(&mut self.descriptors)) {
                     self.queue(now, line);
                 }
                 self.deadline = now + PATIENCE;

@@ -1,6 +1,7 @@
 //! The daemon: the one loop and what it wires together. No protocol decisions.
 
 mod attachment;
+mod backstop;
 mod change;
 mod client;
 mod descriptors;

@@ -311,9 +311,9 @@ impl Daemon {
             ..
         } = self;
         let clock = || clock::now().monotonic;
-        server.serve(now.monotonic, ready, clock, |peer, request| {
+        server.serve(now.monotonic, ready, clock, |peer, request, descriptors| {
             let history = &around.audience.history;
-            match service.answer(now, peer, request, driver.machine(), history) {
+            match service.answer(now, peer, request, descriptors, driver.machine(), history) {
                 Answer::Reply(reply) => Some(reply),
                 Answer::Later => None,
                 Answer::Command(command, reply) => {

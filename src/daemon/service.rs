@@ -1,10 +1,13 @@
 //! What clients of the control socket ask for beyond the status: locks, the token's data, and to
 //! hear what happens.
 
+use std::os::fd::OwnedFd;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use tracing::{info, warn};
 
+use super::backstop::Backstops;
 use super::history::History;
 use super::server::Server;
 use super::status::token_status;
@@ -55,6 +58,7 @@ pub struct Service {
     locks: Locks,
     /// When somebody who waits may be granted the token.
     settles_at: Option<Instant>,
+    backstops: Backstops,
     watchers: Vec<Watcher>,
     /// Clients whose standing has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
@@ -68,6 +72,7 @@ impl Service {
             interface: interface.to_owned(),
             locks: Locks::default(),
             settles_at: None,
+            backstops: Backstops::new(),
             watchers: Vec::new(),
             changed: Vec::new(),
             told: Vec::new(),
@@ -95,19 +100,22 @@ impl Service {
         self.locks.is_held()
     }
 
-    /// What is to be done for a request.
+    /// What is to be done for a request and the descriptors that came with it.
     pub fn answer(
         &mut self,
         now: Now,
         peer: Client,
         request: Request,
+        descriptors: Vec<OwnedFd>,
         machine: &Lab2,
         history: &History,
     ) -> Answer {
         let client = peer.id;
         match request {
             Request::Lock(request) => self.lock(now, peer, &request, machine),
+            Request::Bind => self.bind(client, descriptors),
             Request::Unlock => {
+                self.backstops.cancel(client);
                 if self.locks.release(client) {
                     self.changed.push((client, self.watches(client)));
                 }
@@ -154,6 +162,16 @@ impl Service {
             machine,
             interface: &self.interface,
             first: self.locks.clients(now.monotonic).next(),
+        }
+    }
+
+    fn bind(&mut self, client: ClientId, descriptors: Vec<OwnedFd>) -> Answer {
+        if !self.locks.holds(client) {
+            return error("this connection has no lock");
+        }
+        match self.backstops.set(client, descriptors) {
+            Ok(()) => Answer::Reply(Reply::Done {}),
+            Err(why) => error(why),
         }
     }
 
@@ -268,6 +286,7 @@ impl Service {
         history: &mut History,
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
+            self.backstops.end(client);
             self.locks.leave_behind(now.monotonic, client);
             self.watchers.retain(|watcher| watcher.client != client);
         }
@@ -288,6 +307,7 @@ impl Service {
             self.locks
                 .settle(now.monotonic, &facts(now, machine), &mut tell)
         };
+        self.backstops.end_unless(|client| self.locks.holds(client));
         let mut told = std::mem::take(&mut self.told);
         for (client, request, notice) in told.drain(..) {
             let label = &request.label;

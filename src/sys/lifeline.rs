@@ -1,30 +1,46 @@
-//! A line between two processes: when one of them ends, in whatever way, the kernel kills what the
+//! A line between two processes: when one of them ends, in whatever way, the kernel signals what the
 //! other has tied to the line. Nobody has to run for that: all of them may be stopped.
 #![allow(
     unsafe_code,
-    reason = "no library has the calls by which a descriptor is tied to a process group"
+    reason = "no library has the calls by which a descriptor is tied to a process or its group"
 )]
 
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use rustix::net::AddressFamily;
+use rustix::net::sockopt::socket_domain;
 
-/// This process's end of the line.
+/// Who is signalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tied {
+    /// A process.
+    Process(Pid),
+    /// All processes of a group.
+    Group(Pid),
+}
+
+/// The end of the line that something is tied to.
 #[derive(Debug)]
 pub struct Lifeline(UnixStream);
 
 impl Lifeline {
-    /// A line, and the end of it that another process is to have and to write nothing to.
+    /// A line, and its other end, to which nothing is to be written.
+    ///
+    /// Where one process has both ends, the other one goes first as it ends: the kernel closes
+    /// descriptors in their order.
     ///
     /// # Errors
     /// There are too many open files.
     pub fn new() -> io::Result<(Self, OwnedFd)> {
-        let (ours, its) = UnixStream::pair()?;
-        Ok((Self(ours), its.into()))
+        let (end, line) = UnixStream::pair()?;
+        Ok((Self(line), end.into()))
     }
 
     /// Lets processes that are started from now on have this end as well: the line is there as long
@@ -37,16 +53,20 @@ impl Lifeline {
         Ok(())
     }
 
-    /// Has a process group killed as soon as the other end is closed.
+    /// Has somebody signalled as soon as the other end is closed.
     ///
     /// # Errors
-    /// The other end is closed already, or the kernel refused it.
-    pub fn tie(&self, group: Pid) -> io::Result<()> {
+    /// The other end is closed already, nobody is there, or the kernel refused it.
+    pub fn tie(&self, whom: Tied, signal: Signal) -> io::Result<()> {
         let fd = self.0.as_raw_fd();
+        let owner = match whom {
+            Tied::Process(pid) => pid.as_raw(),
+            Tied::Group(leader) => -leader.as_raw(),
+        };
         // SAFETY: both calls take integers, of a descriptor that is open.
-        Errno::result(unsafe { libc::fcntl(fd, libc::F_SETOWN, -group.as_raw()) })?;
+        Errno::result(unsafe { libc::fcntl(fd, libc::F_SETOWN, owner) })?;
         // SAFETY: as above.
-        Errno::result(unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGKILL) })?;
+        Errno::result(unsafe { libc::fcntl(fd, F_SETSIG, signal as libc::c_int) })?;
         fcntl(
             &self.0,
             FcntlArg::F_SETFL(OFlag::O_ASYNC | OFlag::O_NONBLOCK),
@@ -58,7 +78,100 @@ impl Lifeline {
             Err(error) => Err(error),
         }
     }
+
+    /// Has nobody signalled any more, whoever else has this end.
+    pub fn untie(&self) {
+        // The kernel refuses this of no socket.
+        let _ = fcntl(&self.0, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+    }
+}
+
+impl AsFd for Lifeline {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A line that somebody else has tied, and that is kept open for them.
+#[derive(Debug)]
+pub struct KeptLine(OwnedFd);
+
+impl KeptLine {
+    /// Keeps it open.
+    ///
+    /// # Errors
+    /// The descriptor, if it is no Unix socket.
+    pub fn new(descriptor: OwnedFd) -> Result<Self, OwnedFd> {
+        match socket_domain(&descriptor) {
+            Ok(AddressFamily::UNIX) => Ok(Self(descriptor)),
+            _ => Err(descriptor),
+        }
+    }
+
+    /// Whether its other end is closed, and so who is tied to it was signalled.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let mut ended = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
+        poll(&mut ended, PollTimeout::ZERO).is_ok_and(|ended| ended > 0)
+    }
 }
 
 /// Linux's number for the call that chooses the signal.
 const F_SETSIG: libc::c_int = 10;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Child, Command};
+
+    use nix::sys::signal::Signal;
+    use nix::unistd::Pid;
+
+    use super::{KeptLine, Lifeline, Tied};
+
+    fn sleeper() -> (Child, Pid) {
+        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
+        let child = child.expect("a sleeper");
+        let pid = Pid::from_raw(child.id().cast_signed());
+        (child, pid)
+    }
+
+    fn signal_that_ended(mut child: Child) -> Option<i32> {
+        child.wait().expect("it is our child").signal()
+    }
+
+    #[test]
+    fn who_is_tied_is_signalled_when_the_other_end_is_closed_whoever_has_this_one() {
+        for (tied, signal) in [
+            (Tied::Process as fn(Pid) -> Tied, Signal::SIGTERM),
+            (Tied::Group, Signal::SIGKILL),
+        ] {
+            let (child, pid) = sleeper();
+            let (line, end) = Lifeline::new().expect("a line");
+            line.tie(tied(pid), signal).expect("tied");
+            let kept = KeptLine::new(line.0.into()).expect("it is a socket");
+            assert!(!kept.is_over());
+            drop(end);
+            assert!(kept.is_over());
+            assert_eq!(signal_that_ended(child), Some(signal as i32));
+        }
+    }
+
+    #[test]
+    fn who_is_untied_is_left_alone() {
+        let (mut child, pid) = sleeper();
+        let (line, end) = Lifeline::new().expect("a line");
+        line.tie(Tied::Process(pid), Signal::SIGTERM).expect("tied");
+        line.untie();
+        drop(end);
+        child.kill().expect("it is our child");
+        assert_eq!(signal_that_ended(child), Some(Signal::SIGKILL as i32));
+    }
+
+    #[test]
+    fn what_is_no_line_is_not_kept() {
+        let file = File::open("/dev/null").expect("it is there");
+        assert!(KeptLine::new(file.into()).is_err());
+    }
+}

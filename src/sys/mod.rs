@@ -5,7 +5,9 @@
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
 
 mod alarm;
+pub mod ancillary;
 pub mod broken_pipe;
+mod cgroup;
 pub mod child;
 pub mod clock;
 pub mod descriptors;
@@ -23,9 +25,10 @@ mod ring;
 mod watch;
 
 pub use alarm::Alarm;
+pub use cgroup::{Hierarchy, KillFile};
 pub use ignored::IgnoredSignals;
 pub use interface::Interface;
-pub use lifeline::Lifeline;
+pub use lifeline::{KeptLine, Lifeline, Tied};
 pub use lock::{Holder, InterfaceLock, LockError};
 pub use packet::{OpenError, PacketSocket};
 pub use poller::{Interest, Poller, Ready};

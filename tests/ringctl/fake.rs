@@ -77,14 +77,20 @@ pub struct Client {
 }
 
 impl Client {
-    /// What it asks for; `null` if it has hung up.
+    /// What it asks for; `null` if it has hung up. What it hands over is passed over, as an earlier
+    /// version of the daemon does.
     pub fn request(&mut self) -> Value {
-        let mut line = String::new();
-        match self.reader.read_line(&mut line) {
-            Ok(0) => Value::Null,
-            Ok(_) => serde_json::from_str(&line).expect("a request"),
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Value::Null,
-            Err(error) => panic!("nothing is asked: {error}"),
+        loop {
+            let mut line = String::new();
+            let request: Value = match self.reader.read_line(&mut line) {
+                Ok(0) => Value::Null,
+                Ok(_) => serde_json::from_str(&line).expect("a request"),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Value::Null,
+                Err(error) => panic!("nothing is asked: {error}"),
+            };
+            if request["request"] != "bind" {
+                return request;
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! A control group (version 2) of one's own, which nothing that is put into it gets out of by
 //! leaving its process group or its parent.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -76,6 +76,13 @@ impl Cgroup {
     pub(super) fn is_empty(&self) -> bool {
         fs::read_to_string(self.path.join("cgroup.events"))
             .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
+    }
+
+    /// What ends all processes in it at once if it is written to.
+    pub(super) fn kill_file(&self) -> io::Result<File> {
+        File::options()
+            .write(true)
+            .open(self.path.join("cgroup.kill"))
     }
 
     /// Ends all processes in it at once, also those that are just being made.

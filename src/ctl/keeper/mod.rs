@@ -33,7 +33,13 @@
 //! time. The kernel can: it kills the keeper at the end of the lease (`fuse`), and the command's
 //! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
 //! woken up.
+//!
+//! Where the keeper and `ringctl` are both killed, what has closed the life line or left the process
+//! group would go on. So the daemon has a life line of its own, and the kill file of the command's
+//! control group, from before the command starts ([`Request::Bind`](crate::control::Request::Bind)). It
+//! uses them when the keeper is gone and has not given the lock back (`backstop`).
 
+mod backstop;
 mod begin;
 mod bond;
 mod cgroup;

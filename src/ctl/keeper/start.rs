@@ -6,11 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use super::super::lines::Lines;
 use super::{NAME, Note, Order, Task};
-use crate::sys::Lifeline;
+use crate::sys::{Lifeline, Tied};
 
 /// The executable that runs, even if another file has taken its place since.
 pub(in crate::ctl) const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -63,7 +64,7 @@ impl Keeper {
     /// Has the kernel kill a process group when the keeper is gone. One that is gone already is found
     /// out as ever.
     pub(in crate::ctl) fn tie(&self, group: Pid) {
-        let _ = self.lifeline.tie(group);
+        let _ = self.lifeline.tie(Tied::Group(group), Signal::SIGKILL);
     }
 
     /// Waits for what it says; `None`: it is gone.

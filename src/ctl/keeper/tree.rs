@@ -1,6 +1,6 @@
 //! A command and all that it has started.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -39,6 +39,11 @@ impl Tree {
     /// Where its control group is, if it has one.
     pub(super) fn cgroup(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
+    }
+
+    /// What ends its control group if it is written to, if it has one.
+    pub(super) fn kill_file(&self) -> Option<File> {
+        self.cgroup.as_ref()?.kill_file().ok()
     }
 
     /// Takes the leader of a process group in. It must not have started anything yet.

@@ -4,9 +4,11 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use super::super::{client, lines::Lines};
+use super::backstop::Backstop;
 use super::begin::Daemon;
 use super::bond::Bound;
 use super::ending::Ending;
@@ -15,7 +17,7 @@ use super::lease::{Lease, OVERDUE};
 use super::{Bond, Note, Order, Task, Tree, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
-use crate::sys::{Alarm, Interest, Poller, clock};
+use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 
 // In the order in which they are heard.
 const DAEMON: u64 = 0;
@@ -50,6 +52,8 @@ pub(super) struct Work {
     ending: Option<Ending>,
     /// Burns while there is a command that must have ended with the lease.
     fuse: Option<Fuse>,
+    /// Signals the work if this process is killed.
+    backstop: Option<Backstop>,
     /// The command has ended by itself, while the lock was held.
     has_ended: bool,
     /// The caller was told that something works on all the same.
@@ -106,6 +110,7 @@ impl Work {
             answers_by,
             ending: None,
             fuse,
+            backstop: None,
             has_ended: false,
             is_outlived: false,
         })
@@ -265,7 +270,7 @@ impl Work {
         while let Some(order) = self.caller.next() {
             match order {
                 Order::Started { pid } => {
-                    self.tree.adopt(Pid::from_raw(pid));
+                    self.start(Pid::from_raw(pid));
                     if self.ending.is_some() {
                         // It has not begun: there is nothing that it should be told.
                         let _ = self.tree.kill();
@@ -292,6 +297,16 @@ impl Work {
             self.end();
         }
         Ok(Next::GoOn)
+    }
+
+    /// Takes in the command that is about to start. What ends it if this process cannot is the daemon's
+    /// before it runs; where there are too many open files for that, the rest of what ends it has to do.
+    fn start(&mut self, leader: Pid) {
+        self.tree.adopt(leader);
+        self.backstop = Backstop::tie(Tied::Group(leader), Signal::SIGKILL).ok();
+        if let Some(backstop) = &self.backstop {
+            backstop.hand_over(&mut self.daemon, self.tree.kill_file().as_ref());
+        }
     }
 
     /// The command has ended. If all were stopped meanwhile, perhaps after somebody else was granted
@@ -376,6 +391,9 @@ impl Work {
 
     /// Gives the lock back, and says so when it is done.
     fn release(mut self) -> io::Result<()> {
+        if let Some(backstop) = self.backstop.take() {
+            backstop.lift();
+        }
         let stream = self.daemon.stream();
         stream.set_read_timeout(Some(PATIENCE))?;
         if self.daemon.send(&Request::Unlock).is_ok() {

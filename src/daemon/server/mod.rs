@@ -7,6 +7,7 @@
 mod tests;
 
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::rc::Rc;
@@ -99,15 +100,16 @@ impl Server {
     }
 
     /// Serves every client that is ready, a bounded step each, if the poller is `ready` and the
-    /// share of time is not used up. `answer` gives the reply to a client's request, unless that
-    /// comes later, through [`tell`](Self::tell). All who ask for the status in one round share it.
+    /// share of time is not used up. `answer` gives the reply to a client's request and the descriptors
+    /// that came with it, unless that comes later, through [`tell`](Self::tell). All who ask for the
+    /// status in one round share it.
     /// What the round costs is read off `clock`, of which `now` is an earlier reading.
     pub fn serve(
         &mut self,
         now: Instant,
         ready: bool,
         clock: impl Fn() -> Instant,
-        mut answer: impl FnMut(Peer, Request) -> Option<Reply>,
+        mut answer: impl FnMut(Peer, Request, Vec<OwnedFd>) -> Option<Reply>,
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
@@ -120,14 +122,14 @@ impl Server {
         }
         let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
-        let mut reply = |peer, request: Result<Request, FramingError>| match request {
+        let mut reply = |peer, request: Result<Request, FramingError>, descriptors| match request {
             Ok(request @ Request::Status) => {
                 if status.is_none() {
-                    status = answer(peer, request).map(|reply| line(&reply));
+                    status = answer(peer, request, descriptors).map(|reply| line(&reply));
                 }
                 status.clone()
             }
-            Ok(request) => answer(peer, request).map(|reply| line(&reply)),
+            Ok(request) => answer(peer, request, descriptors).map(|reply| line(&reply)),
             Err(error) => Some(line(&Reply::Error(error.to_string()))),
         };
         // Cannot fail once it has worked, and if it did, nothing would be ready.
@@ -137,7 +139,9 @@ impl Server {
                 match usize::try_from(key).ok().filter(|_| key != LISTENER) {
                     Some(place) => self.step(place, |client, id| {
                         let peer = client.peer(id);
-                        client.serve(now, |request| reply(peer, request))
+                        client.serve(now, |request, descriptors| {
+                            reply(peer, request, descriptors)
+                        })
                     }),
                     None => self.accept(now),
                 }

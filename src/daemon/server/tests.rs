@@ -1,9 +1,11 @@
 use super::{ACCEPTED, Server};
 use crate::control::{MAX_REQUEST, Reply, Request};
 use crate::proto::time::Instant;
+use crate::sys::ancillary;
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,7 +62,7 @@ impl Rig {
             now.get(),
             true,
             || now.get(),
-            |_, request| {
+            |_, request, _| {
                 assert_eq!(request, Request::Status);
                 *answers += 1;
                 now.set(now.get() + cost);
@@ -296,6 +298,28 @@ fn hammering_clients_get_a_tenth_of_the_time() {
     assert!(served > clients.len() * 100, "{served} answers");
 }
 
+#[test]
+fn descriptors_come_with_the_request_that_they_were_sent_with() {
+    let mut rig = Rig::new("fine");
+    let mut client = rig.connect();
+    let (near, far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    let bind = b"{\"request\":\"bind\"}\n";
+    ancillary::send(&client, bind, &[far.as_fd()]).unwrap();
+    drop(far);
+    client.write_all(STATUS).unwrap();
+    let (now, mut came) = (rig.now.get(), Vec::new());
+    for _ in 0..3 {
+        let answer = |_, request, descriptors: Vec<_>| {
+            came.push((request, descriptors.len()));
+            Some(Reply::Done {})
+        };
+        rig.server.serve(now, true, || now, answer);
+    }
+    assert_eq!(came, [(Request::Bind, 1), (Request::Status, 0)]);
+    assert!(take(&near).1, "what nobody keeps is closed");
+}
+
 /// A request whose answer comes later.
 fn ask_for_lock(rig: &mut Rig, client: &mut UnixStream) -> u64 {
     client.write_all(b"{\"request\":\"lock\"}\n").unwrap();
@@ -306,7 +330,7 @@ fn ask_for_lock(rig: &mut Rig, client: &mut UnixStream) -> u64 {
             now,
             true,
             || now,
-            |peer, request| {
+            |peer, request, _| {
                 assert!(matches!(request, Request::Lock(_)));
                 asked = Some(peer);
                 None

@@ -1,11 +1,14 @@
 //! A client of the control socket, line by line (`docs/control.md`).
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, IoSlice, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde_json::{Value, json};
 
 /// Longer than any answer takes that is to come.
@@ -27,6 +30,21 @@ impl Client {
     pub fn say(&mut self, request: &Value) -> Result<()> {
         let line = format!("{request}\n");
         Ok(self.reader.get_mut().write_all(line.as_bytes())?)
+    }
+
+    /// The same, with the descriptor of a file.
+    pub fn say_with(&mut self, request: &Value, file: &File) -> Result<()> {
+        let line = format!("{request}\n");
+        let descriptors = [file.as_raw_fd()];
+        let sent = sendmsg::<()>(
+            self.reader.get_ref().as_raw_fd(),
+            &[IoSlice::new(line.as_bytes())],
+            &[ControlMessage::ScmRights(&descriptors)],
+            MsgFlags::empty(),
+            None,
+        )?;
+        ensure!(sent == line.len(), "it takes {sent} bytes of {line}");
+        Ok(())
     }
 
     /// The next line, whatever it is; an error if there is none any more.

@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use ring_segment::{Test, tests};
 
 use crate::locks::LOST;
+use crate::locks::program::Running;
 use crate::locks::scene::{Scene, holder};
 
 /// Neither it nor what it has started ends when it is told to.
@@ -18,6 +19,8 @@ pub fn tests() -> Vec<Test> {
         the_death_of_ringctl_ends_its_work_before_another_begins,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
         the_death_of_the_command_gives_the_token_back_at_once,
+        what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper,
+        what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper,
         a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is,
     ]
 }
@@ -52,6 +55,52 @@ fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
     kill(command, Signal::SIGKILL)?;
     next.begins_alone()?;
     run.ends_with(128 + Signal::SIGKILL as i32)
+}
+
+/// Neither `ringctl` nor its keeper can end the work: one is killed, and the other is as well, or is
+/// stopped before.
+fn nothing_outlives_both(line: &str, is_tested: impl Fn(&mut Running) -> bool) -> Result<()> {
+    let scene = Scene::new()?;
+    for keeper_is_killed in [true, false] {
+        let mut run = scene.work(&[], line)?;
+        if !is_tested(&mut run) {
+            run.signal(Signal::SIGTERM)?;
+            return run.end().map(drop);
+        }
+        let next = scene.next()?;
+        let keeper = holder(scene.first())?;
+        kill(keeper, Signal::SIGSTOP)?;
+        run.signal(Signal::SIGKILL)?;
+        run.killed_by(Signal::SIGKILL)?;
+        if keeper_is_killed {
+            kill(keeper, Signal::SIGKILL)?;
+        }
+        next.begins_alone()?;
+    }
+    Ok(())
+}
+
+fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
+    let line = "setsid sh -c 'echo ready; grep -c /ringctl- /proc/self/cgroup; exec sleep 1000' & \
+        wait; sleep 1000";
+    nothing_outlives_both(line, |run| {
+        let can_be_made = run.line() == "1";
+        if !can_be_made {
+            eprintln!("not tested: no control group can be made here");
+        }
+        can_be_made
+    })
+}
+
+/// A daemon does, and so it has none of those that `ringctl` lets it inherit.
+fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
+    // Only the mark that it is there.
+    let line = "exec python3 -c 'import os, time
+os.closerange(3, 9)
+os.closerange(10, 1000)
+print(\"ready\", flush=True)
+time.sleep(1000)'";
+    nothing_outlives_both(line, |_| true)
 }
 
 /// The kernel's file of a process.

@@ -1,5 +1,6 @@
 //! Clients of the control socket that flood it, send garbage, or do not read.
 
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring_segment::{Daemon, Test, tests};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::locks::{PATIENCE, connect, shared_ring};
 
@@ -29,6 +30,7 @@ pub fn tests() -> Vec<Test> {
         a_watcher_that_reads_too_slowly_is_let_go,
         clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not,
         what_is_no_request_is_answered_with_an_error,
+        nothing_is_written_to_a_file_that_ends_no_control_group,
     ]
 }
 
@@ -205,6 +207,32 @@ fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
     ensure!(said["error"].is_string(), "{said}");
     ensure!(is_let_go(client.get_ref(), PATIENCE)?, "it is still there");
     Ok(())
+}
+
+/// Who holds the lock may hand over what ends a control group. The daemon may write where others may not.
+fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let daemon = &ring.daemons[0];
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("cgroup.kill");
+    let file = File::create(&path)?;
+    let bind = json!({"request": "bind"});
+    let mut early = connect(daemon)?;
+    early.say_with(&bind, &file)?;
+    early.hears("error")?;
+    let mut holder = connect(daemon)?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    holder.say(&bind)?;
+    holder.hears("error")?;
+    holder.say_with(&bind, &file)?;
+    holder.hears("error")?;
+    drop(holder);
+    let mut next = connect(daemon)?;
+    next.lock("next")?;
+    next.hears("granted")?;
+    ensure!(fs::read(&path)?.is_empty(), "it was written to");
+    next.unlock()
 }
 
 fn answer(client: &mut impl BufRead) -> Result<Value> {

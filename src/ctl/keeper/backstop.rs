@@ -1,0 +1,46 @@
+//! What signals the work if this process is killed before it could end it. The kernel does, as long
+//! as somebody has the life line open: `ringctl` and the command may be dead or have closed it, so
+//! the daemon has it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::sys::signal::Signal;
+
+use super::super::lines::Lines;
+use crate::control::Request;
+use crate::sys::{Lifeline, Tied};
+
+/// Work that is signalled when this process ends, in whatever way.
+pub(super) struct Backstop {
+    line: Lifeline,
+    _end: OwnedFd,
+}
+
+impl Backstop {
+    /// Ties the work.
+    ///
+    /// # Errors
+    /// It is gone, or there are too many open files.
+    pub(super) fn tie(work: Tied, signal: Signal) -> io::Result<Self> {
+        let (line, end) = Lifeline::new()?;
+        line.tie(work, signal)?;
+        Ok(Self { line, _end: end })
+    }
+
+    /// Hands it to the daemon, with what ends a control group, to which the daemon writes if this
+    /// process ends without giving the lock back. A daemon of an earlier version does not know what to
+    /// do with it, and one that is gone is found out as ever: nobody waits for the answer.
+    pub(super) fn hand_over(&self, daemon: &mut Lines, kill: Option<&File>) {
+        let line = Some(self.line.as_fd());
+        let kill = kill.map(AsFd::as_fd);
+        let descriptors: Vec<_> = line.into_iter().chain(kill).collect();
+        let _ = daemon.send_with(&Request::Bind, &descriptors);
+    }
+
+    /// Nobody is signalled any more.
+    pub(super) fn lift(self) {
+        self.line.untie();
+    }
+}
