@@ -78,7 +78,9 @@ Examples:
 const LOCK: &str = "\
 The lock is held in the background as long as the process lives. ringctl run is
 safer where it fits: here nothing but --kill ends the script's work when the
-lock is lost, and what has come of the script is left alone.
+lock is lost, and what has come of the script is left alone. --kill fails if
+ringd and the process that holds the lock (ringd-keeper) are killed at the same
+time.
 
 Exit codes:
   0   the lock is held
@@ -368,7 +370,7 @@ pub struct LockOptions {
     #[arg(long)]
     pub pid: Option<i32>,
 
-    /// Send the process SIGTERM when the lock is lost.
+    /// Send the process SIGTERM when the lock is lost, also if what holds it is killed or stopped.
     #[arg(long)]
     pub kill: bool,
 

@@ -4,12 +4,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal;
+use nix::unistd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::backstop::Backstop;
 use super::door::Door;
+use crate::sys::Tied;
 
 /// A process that this program was not started to run, and the door for those who ask about it.
 pub(super) struct Bound {
+    pid: i32,
     process: OwnedFd,
     kill: bool,
     pub(super) door: Door,
@@ -25,6 +31,7 @@ impl Bound {
         let door =
             door.ok_or_else(|| format!("process {pid} has a lock already, or waits for it"))?;
         Ok(Self {
+            pid,
             process,
             kill,
             door,
@@ -37,6 +44,24 @@ impl Bound {
             // One that is gone needs no signal.
             let _ = pidfd_send_signal(&self.process, Signal::TERM);
         }
+    }
+
+    /// Tells it also if this process is killed. `None`: it is not to be told, or gone, or the system has
+    /// no room for that.
+    pub(super) fn backstop(&self) -> Option<Backstop> {
+        if !self.kill {
+            return None;
+        }
+        let process = Tied::Process(unistd::Pid::from_raw(self.pid));
+        let tied = Backstop::tie(process, signal::Signal::SIGTERM).ok()?;
+        // One that has ended may have left its number to another, which is not to be told.
+        let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
+        let lives = poll(&mut ended, PollTimeout::ZERO) == Ok(0);
+        if !lives {
+            tied.lift();
+            return None;
+        }
+        Some(tied)
     }
 }
 

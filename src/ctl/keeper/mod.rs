@@ -37,7 +37,9 @@
 //! Where the keeper and `ringctl` are both killed, what has closed the life line or left the process
 //! group would go on. So the daemon has a life line of its own, and the kill file of the command's
 //! control group, from before the command starts ([`Request::Bind`](crate::control::Request::Bind)). It
-//! uses them when the keeper is gone and has not given the lock back (`backstop`).
+//! uses them when the keeper is gone and has not given the lock back (`backstop`). In the same way the
+//! kernel tells the process of `ringctl lock --kill` when its keeper is killed, or stopped until the end of
+//! the lease.
 
 mod backstop;
 mod begin;

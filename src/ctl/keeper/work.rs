@@ -50,7 +50,7 @@ pub(super) struct Work {
     /// By when the daemon has answered, if it is to answer by any time.
     answers_by: Option<Instant>,
     ending: Option<Ending>,
-    /// Burns while there is a command that must have ended with the lease.
+    /// Burns while there is work that must have ended, or been told to, with the lease.
     fuse: Option<Fuse>,
     /// Signals the work if this process is killed.
     backstop: Option<Backstop>,
@@ -93,7 +93,8 @@ impl Work {
         }
         let (tree, fuse) = match task.bond {
             Bond::Command => (Tree::new(), Some(Fuse::new()?)),
-            Bond::Process { .. } => (Tree::default(), None),
+            Bond::Process { kill: true, .. } => (Tree::default(), Some(Fuse::new()?)),
+            Bond::Process { kill: false, .. } => (Tree::default(), None),
         };
         Ok(Self {
             grace: Duration::from_millis(task.grace_ms),
@@ -226,6 +227,7 @@ impl Work {
                     let until = Instant::from_nanos(grant.until_ns);
                     self.lease = Some(Lease::new(until, now));
                     self.light(now);
+                    self.back_up_bound();
                     self.token.clone_from(&grant.fencing);
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
                     self.note(&Note::Granted { grant, cgroup });
@@ -306,6 +308,14 @@ impl Work {
         self.backstop = Backstop::tie(Tied::Group(leader), Signal::SIGKILL).ok();
         if let Some(backstop) = &self.backstop {
             backstop.hand_over(&mut self.daemon, self.tree.kill_file().as_ref());
+        }
+    }
+
+    /// Has the process that the lock is bound to told, also if this one cannot.
+    fn back_up_bound(&mut self) {
+        self.backstop = self.bound.as_ref().and_then(Bound::backstop);
+        if let Some(backstop) = &self.backstop {
+            backstop.hand_over(&mut self.daemon, None);
         }
     }
 

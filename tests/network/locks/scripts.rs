@@ -1,14 +1,17 @@
 //! `ringctl lock` and `ringctl unlock`, for scripts that cannot wrap a command.
 
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
-use anyhow::{Result, ensure};
-use nix::sys::signal::Signal;
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use ring_segment::limit::is_readable;
 use ring_segment::{Daemon, Test, tests};
+use rustix::process::{PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, find, wait_until_queued};
+use crate::locks::scene::{Scene, find, holder, wait_until_queued};
 use crate::locks::{BINARIES, LOST, PATIENCE, clients, ringctl, shared_ring};
 
 pub fn tests() -> Vec<Test> {
@@ -17,6 +20,8 @@ pub fn tests() -> Vec<Test> {
         a_lock_that_is_given_back_is_gone,
         scripts_get_the_lock_in_the_order_in_which_they_came,
         the_script_in_the_help_works_and_is_told_of_the_loss,
+        a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped,
+        a_script_whose_lock_was_given_back_is_told_nothing,
         a_lock_lasts_as_long_as_a_descriptor_is_open,
         a_descriptor_is_at_its_end_when_the_lock_is_lost,
     ]
@@ -168,6 +173,37 @@ fn the_script_in_the_help_works_and_is_told_of_the_loss() -> Result<()> {
     ringctl(scene.first(), &["yield"]).output()?;
     next.begins_alone()?;
     loses.killed_by(Signal::SIGTERM)
+}
+
+fn a_script_is_told_of_the_loss_though_its_keeper_is_killed_or_stopped() -> Result<()> {
+    let scene = Scene::new()?;
+    for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
+        let mut script = script()?;
+        on_behalf(&script, scene.first(), &["lock", "--kill"])?.ends_with(0)?;
+        let keeper = holder(scene.first())?;
+        kill(keeper, signal)?;
+        if signal == Signal::SIGSTOP {
+            // It does not hear of this.
+            ringctl(scene.first(), &["yield"]).output()?;
+        }
+        script.killed_by(Signal::SIGTERM)?;
+        check_none(&script, scene.first())?;
+    }
+    Ok(())
+}
+
+/// Neither then nor when its keeper ends.
+fn a_script_whose_lock_was_given_back_is_told_nothing() -> Result<()> {
+    let scene = Scene::new()?;
+    let mut script = script()?;
+    on_behalf(&script, scene.first(), &["lock", "--kill"])?.ends_with(0)?;
+    let keeper = holder(scene.first())?.as_raw();
+    let keeper = rustix::process::Pid::from_raw(keeper).context("a process")?;
+    let keeper = pidfd_open(keeper, PidfdFlags::empty())?;
+    on_behalf(&script, scene.first(), &["unlock"])?.ends_with(0)?;
+    ensure!(is_readable(&keeper, Instant::now() + PATIENCE), "it ends");
+    script.signal(Signal::SIGKILL)?;
+    script.killed_by(Signal::SIGKILL)
 }
 
 /// As the help has it: the descriptor is 9.
