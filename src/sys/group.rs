@@ -6,13 +6,58 @@ use nix::errno::Errno;
 use nix::sys::signal::killpg;
 use nix::unistd::Pid;
 
-/// Whether a process group has no member but zombies.
-#[must_use]
-pub fn is_empty(group: Pid) -> bool {
-    members(group).next().is_none()
+/// What may be in a process group beside the [`members`] that `/proc` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hidden {
+    /// Nothing: it shows all.
+    Nothing,
+    /// Processes that this one may not signal. There is no other.
+    OutOfReach,
+    /// That cannot be told as long as there is a process that this one may signal, be it a zombie.
+    Unknown,
 }
 
-/// The members of a process group, zombies aside.
+/// Whether a process group has no member but zombies. Where `/proc` hides the processes of other users
+/// it has one for as long as the kernel says so, be it a zombie.
+#[must_use]
+pub fn is_empty(group: Pid) -> bool {
+    members(group).next().is_none() && hidden(group) == Hidden::Nothing
+}
+
+/// What may be in a process group that `/proc` does not show. The kernel is asked, by a signal that does
+/// nothing.
+#[must_use]
+pub fn hidden(group: Pid) -> Hidden {
+    match killpg(group, None) {
+        Err(Errno::ESRCH) => Hidden::Nothing,
+        _ if !hides_processes() => Hidden::Nothing,
+        Err(_) => Hidden::OutOfReach,
+        Ok(()) => Hidden::Unknown,
+    }
+}
+
+/// Whether `/proc` hides processes from some users, or cannot be read.
+fn hides_processes() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo");
+    mounts.map_or(true, |mounts| is_mounted_to_hide(&mounts))
+}
+
+/// The same, from what `/proc/self/mountinfo` says. Of what is mounted in one place the last counts.
+fn is_mounted_to_hide(mounts: &str) -> bool {
+    let options = mounts.lines().rev().find_map(|line| {
+        let (fields, kind) = line.split_once(" - ")?;
+        let is_there = fields.split(' ').nth(4) == Some("/proc");
+        let options = kind.strip_prefix("proc ")?.split(' ').nth(1)?;
+        is_there.then_some(options)
+    });
+    let mut options = options.unwrap_or_default().split(',');
+    options.any(|option| {
+        let how = option.strip_prefix("hidepid=");
+        how.is_some_and(|how| !matches!(how, "0" | "off"))
+    })
+}
+
+/// The members of a process group that `/proc` shows, zombies aside.
 pub fn members(group: Pid) -> impl Iterator<Item = Pid> {
     let is_there = killpg(group, None) != Err(Errno::ESRCH);
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());
@@ -42,7 +87,7 @@ mod tests {
     use nix::sys::signal::{Signal, killpg};
     use nix::unistd::Pid;
 
-    use super::{is_empty, lives_in};
+    use super::{is_empty, is_mounted_to_hide, lives_in};
 
     #[test]
     fn a_zombie_is_no_living_member_of_its_group() {
@@ -56,6 +101,22 @@ mod tests {
         }
         child.wait().expect("it is our child");
         assert!(is_empty(pid));
+    }
+
+    #[test]
+    fn where_proc_hides_processes_is_seen_from_its_mount() {
+        let shown = "22 27 0:21 / /proc rw,relatime shared:9 - proc proc rw\n";
+        let off = "22 27 0:21 / /proc rw - proc proc rw,hidepid=off\n";
+        let elsewhere = "87 48 0:42 / /x/proc rw - proc proc rw,hidepid=invisible\n";
+        for mounts in ["", shown, off, &format!("{shown}{elsewhere}")] {
+            assert!(!is_mounted_to_hide(mounts), "{mounts}");
+        }
+        let over = "87 48 0:42 / /proc rw,relatime - proc proc rw,gid=4,hidepid=invisible\n";
+        let old = "22 27 0:21 / /proc rw - proc proc rw,hidepid=2\n";
+        for mounts in [old, &format!("{shown}{over}")] {
+            assert!(is_mounted_to_hide(mounts), "{mounts}");
+        }
+        assert!(!is_mounted_to_hide(&format!("{over}{shown}")), "the last");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
@@ -72,11 +72,23 @@ impl Stage {
 
     /// `ringctl run` as a user without rights, in that control group.
     fn run(&self, cgroup: &Path, line: &str) -> Running {
+        self.run_in(&mut Command::new("sh"), cgroup, line)
+    }
+
+    /// The same where `/proc` shows no processes of other users.
+    fn run_blind(&self, line: &str) -> Running {
+        let mut unshare = Command::new("unshare");
+        let hide = "mount -t proc -o hidepid=invisible proc /proc && exec sh \"$@\"";
+        unshare.args(["--mount", "sh", "-c", hide, "sh"]);
+        self.run_in(&mut unshare, &own_group(), line)
+    }
+
+    fn run_in(&self, command: &mut Command, cgroup: &Path, line: &str) -> Running {
         let (cgroup, sudo) = (cgroup.display(), self.sudo.display());
         let enter = format!("echo $$ > {cgroup}/cgroup.procs && exec {sudo} \"$@\"");
-        let mut command = Command::new("sh");
         let user = NOBODY.to_string();
-        command.args(["-c", &enter, "sh", "--reuid", &user, "--clear-groups"]);
+        command.args(["-c", &enter, "sh", "--clear-groups"]);
+        command.args(["--regid", &user, "--reuid", &user]);
         command
             .arg(&self.ringctl)
             .arg("--socket")
@@ -114,6 +126,52 @@ fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
     run.types(b"end\n");
     client.unlocked();
     assert_eq!(run.code(), Some(5));
+}
+
+#[test]
+fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
+    let Some(stage) = Stage::new() else { return };
+    let works = stage.as_root("echo ready; read end; echo over");
+    // The shell is root's, or it waits for what is.
+    for line in [format!("exec {works}"), format!("{works}; exit 5")] {
+        let mut run = stage.run_blind(&line);
+        let mut client = stage.fake.grant(LONG);
+        assert_eq!(run.line(), "ready");
+        client.lose(LEASE);
+        run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
+        run.types(b"end\n");
+        assert_eq!(run.line(), "over", "it goes on");
+        let (status, said) = run.end();
+        assert_eq!(status.code(), Some(75));
+        assert!(said.contains("not all that ran under it"), "{said}");
+    }
+}
+
+#[test]
+fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {
+    let Some(stage) = Stage::new() else { return };
+    let mut run = stage.run_blind(&stage.leaving_behind());
+    let mut client = stage.fake.grant(LONG);
+    run.complains("it works on");
+    run.types(b"end\n");
+    client.unlocked();
+    assert_eq!(run.code(), Some(5));
+}
+
+#[test]
+fn what_is_hidden_is_told_of_when_the_keeper_is_killed() {
+    let Some(stage) = Stage::new() else { return };
+    let works = stage.as_root("echo ready; read end");
+    let mut run = stage.run_blind(&format!("{works}; exit 5"));
+    let client = stage.fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    kill(client.pid(), Signal::SIGKILL).expect("it lives");
+    run.complains("it works on");
+    // It has its errors open.
+    run.types(b"end\n");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("not all that ran under it"), "{said}");
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use nix::unistd::Pid;
-
 use super::lease::Lease;
-use super::tree::Tree;
+use super::tree::{Killed, Survivor, Tree};
 use crate::proto::time::Instant;
+use crate::sys::group::Hidden;
 
 /// How often is looked whether it is over.
 const LOOK: Duration = Duration::from_millis(10);
@@ -24,8 +23,10 @@ pub(super) struct Ending {
     kill_at: Option<Instant>,
     /// When all was killed.
     killed: Option<Instant>,
-    /// A process that may not be.
-    outlived_by: Option<Pid>,
+    /// Since when it is not known whether all was.
+    unknown: Option<Instant>,
+    /// What may not be killed.
+    outlived_by: Option<Survivor>,
 }
 
 impl Ending {
@@ -36,6 +37,7 @@ impl Ending {
             told: now,
             kill_at: None,
             killed: None,
+            unknown: None,
             outlived_by: None,
         }
     }
@@ -59,15 +61,29 @@ impl Ending {
 
     /// A process that may not be killed holds all up until it ends by itself. Once all were, those that
     /// seem to be out of reach are on their way out.
-    fn note_kill(&mut self, outlived_by: Option<Pid>, now: Instant) {
-        self.outlived_by = outlived_by.filter(|_| self.killed.is_none());
-        if self.outlived_by.is_none() {
-            self.killed.get_or_insert(now);
+    fn note_kill(&mut self, outcome: Killed, now: Instant) {
+        self.outlived_by = None;
+        if self.killed.is_some() {
+            return;
+        }
+        match outcome {
+            Killed::All => self.killed = Some(now),
+            Killed::AllBut(survivor) => self.outlived_by = Some(survivor),
+            Killed::Unknown { hidden } => {
+                let since = *self.unknown.get_or_insert(now);
+                // By then those that died of it are gone, but for zombies that nobody waits for.
+                if now.since(since) >= LAST_BREATH {
+                    match hidden {
+                        Hidden::OutOfReach => self.outlived_by = Some(Survivor(None)),
+                        Hidden::Unknown | Hidden::Nothing => self.killed = Some(since),
+                    }
+                }
+            }
         }
     }
 
-    /// The process that goes on because it may not be killed.
-    pub(super) const fn outlived_by(&self) -> Option<Pid> {
+    /// What goes on because it may not be killed.
+    pub(super) const fn outlived_by(&self) -> Option<Survivor> {
         self.outlived_by
     }
 
@@ -94,11 +110,12 @@ mod tests {
     use nix::unistd::Pid;
 
     use super::{Ending, LAST_BREATH};
-    use crate::ctl::keeper::Tree;
+    use crate::ctl::keeper::tree::{Killed, Survivor, Tree};
     use crate::proto::time::Instant;
+    use crate::sys::group::Hidden;
 
     const START: Instant = Instant::from_nanos(0);
-    const SUDO: Pid = Pid::from_raw(42);
+    const SUDO: Survivor = Survivor(Some(Pid::from_raw(42)));
 
     fn ending() -> Ending {
         Ending::begin(&Tree::default(), START)
@@ -107,12 +124,12 @@ mod tests {
     #[test]
     fn what_may_not_be_killed_is_not_dead_and_is_looked_at_again() {
         let mut ending = ending();
-        ending.note_kill(Some(SUDO), START);
+        ending.note_kill(Killed::AllBut(SUDO), START);
         assert!(!ending.is_dead());
         assert_eq!(ending.outlived_by(), Some(SUDO));
         let later = START + LAST_BREATH * 2;
         assert!(ending.next(later) > later);
-        ending.note_kill(None, later);
+        ending.note_kill(Killed::All, later);
         assert!(ending.is_dead());
         assert_eq!(ending.outlived_by(), None);
     }
@@ -120,9 +137,22 @@ mod tests {
     #[test]
     fn what_dies_of_a_kill_counts_as_dead() {
         let mut ending = ending();
-        ending.note_kill(None, START);
-        ending.note_kill(Some(SUDO), START + LAST_BREATH / 2);
+        ending.note_kill(Killed::All, START);
+        ending.note_kill(Killed::AllBut(SUDO), START + LAST_BREATH / 2);
         assert!(ending.is_dead());
         assert_eq!(ending.outlived_by(), None);
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_dead_before_all_others_are_gone() {
+        for (hidden, is_dead) in [(Hidden::Unknown, true), (Hidden::OutOfReach, false)] {
+            let mut ending = ending();
+            ending.note_kill(Killed::Unknown { hidden }, START);
+            assert!(!ending.is_dead());
+            assert_eq!(ending.outlived_by(), None);
+            ending.note_kill(Killed::Unknown { hidden }, START + LAST_BREATH);
+            assert_eq!(ending.is_dead(), is_dead);
+            assert_eq!(ending.outlived_by().is_some(), !is_dead);
+        }
     }
 }

@@ -59,7 +59,7 @@ pub(super) use door::knock;
 pub(super) use fuse::Fuse;
 pub(super) use lease::{Lease, OVERDUE};
 pub(super) use start::{Keeper, THIS_PROGRAM};
-pub(super) use tree::{Tree, out_of_reach};
+pub(super) use tree::{Killed, Survivor, Tree, out_of_reach};
 pub(super) use words::{Bond, Note, Order, Task, Why};
 
 /// The name that a keeper goes by.

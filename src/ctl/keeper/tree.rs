@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
 use super::cgroup::Cgroup;
-use crate::sys::group;
+use crate::sys::group::{self, Hidden};
 
 /// A command's processes: those of its control group, where one can be made, and those of its process
 /// group. A process may leave either (`setsid`; `systemd-run --scope`, and `su -` where each session
@@ -69,20 +69,35 @@ impl Tree {
         }
     }
 
-    /// Ends all processes; one that it may not end, if there is one: it has become another user, root
-    /// as a rule, and is in no control group of this user's, which would not ask for that.
-    pub(in crate::ctl) fn kill(&self) -> Option<Pid> {
+    /// Ends all processes, as far as it may.
+    pub(in crate::ctl) fn kill(&self) -> Killed {
         // Those that die of it are in their process group a little longer.
         let killed = self.cgroup.as_ref().and_then(|cgroup| {
             let processes = cgroup.processes();
             cgroup.kill().is_ok().then_some(processes)
         });
-        let killed = killed.unwrap_or_default();
         self.signal_group(Signal::SIGKILL);
+        let Some(leader) = self.leader else {
+            return Killed::All;
+        };
+        let by_group = killed.is_some();
+        let killed = killed.unwrap_or_default();
         // The group as one refuses only if none of it may be signalled.
         let refuses = |&pid: &Pid| kill(pid, None) == Err(Errno::EPERM);
-        let mut left = group::members(self.leader?).filter(|pid| !killed.contains(pid));
-        left.find(refuses)
+        let mut left = group::members(leader).filter(|pid| !killed.contains(pid));
+        if let Some(pid) = left.find(refuses) {
+            return Killed::AllBut(Survivor(Some(pid)));
+        }
+        match group::hidden(leader) {
+            Hidden::Nothing => Killed::All,
+            Hidden::OutOfReach if !by_group => Killed::AllBut(Survivor(None)),
+            hidden => Killed::Unknown { hidden },
+        }
+    }
+
+    /// What may be left of the process group that `/proc` does not show.
+    pub(in crate::ctl) fn hidden(&self) -> Hidden {
+        self.leader.map_or(Hidden::Nothing, group::hidden)
     }
 
     /// Whether no process is left, zombies aside.
@@ -112,12 +127,36 @@ impl Tree {
     }
 }
 
-/// What is to be said of a process that [`Tree::kill`] may not end.
-pub(in crate::ctl) fn out_of_reach(pid: Pid) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+/// How far [`Tree::kill`] has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ctl) enum Killed {
+    /// To the end: what still seems to be there is on its way out.
+    All,
+    /// This one may not be ended.
+    AllBut(Survivor),
+    /// It shows when those that die of it are gone: `/proc` does not show all.
+    Unknown {
+        /// What is known of the rest.
+        hidden: Hidden,
+    },
+}
+
+/// A process that may not be ended, by its number if `/proc` shows it: it has become another user, root
+/// as a rule, and is in no control group of this user's, which would not ask for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ctl) struct Survivor(pub(in crate::ctl) Option<Pid>);
+
+/// What is to be said of it.
+pub(in crate::ctl) fn out_of_reach(survivor: Survivor) -> String {
+    let what = survivor.0.map_or_else(
+        || "a process of the command".to_owned(),
+        |pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            format!("process {pid} ({})", name.trim_end().escape_debug())
+        },
+    );
     format!(
-        "process {pid} ({}) cannot be ended, since it runs as another user: it works on. Let ringctl be \
-         that user too: sudo ringctl run -- CMD, not ringctl run -- sudo CMD",
-        name.trim_end().escape_debug()
+        "{what} cannot be ended, since it runs as another user: it works on. Let ringctl be \
+         that user too: sudo ringctl run -- CMD, not ringctl run -- sudo CMD"
     )
 }

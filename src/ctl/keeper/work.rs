@@ -192,9 +192,9 @@ impl Work {
             self.fuse = None;
         }
         let outlived_by = ending.outlived_by().filter(|_| !self.is_outlived);
-        if let Some(pid) = outlived_by {
+        if let Some(survivor) = outlived_by {
             self.is_outlived = true;
-            self.note(&Note::Outlived(out_of_reach(pid)));
+            self.note(&Note::Outlived(out_of_reach(survivor)));
         }
         if is_over { Next::Done } else { Next::GoOn }
     }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -11,13 +12,18 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::super::Error;
 use super::super::gate::Gate;
-use super::super::keeper::{Keeper, Note, Order, Tree, out_of_reach};
+use super::super::keeper::{Keeper, Killed, Note, Order, Survivor, Tree, out_of_reach};
 use super::signals::Signals;
 use super::terminal::Terminal;
+use crate::sys::group::Hidden;
 use crate::sys::{Interest, Poller};
 
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
+
+/// How often, and after how long each time, is looked whether those that were killed are gone.
+const LOOKS: u32 = 200;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A command that runs, or is about to.
 pub(super) struct Supervisor {
@@ -109,6 +115,7 @@ impl Supervisor {
                 if self.tree.is_none() {
                     self.end_tree();
                 }
+                self.look_for_hidden();
                 if self.is_outlived {
                     self.lose_keeper();
                 }
@@ -175,8 +182,27 @@ impl Supervisor {
     /// Ends what the keeper would have ended.
     fn end_tree(&mut self) {
         let tree = Tree::of(self.gate.pid(), self.cgroup.take());
-        if let Some(pid) = self.tree.insert(tree).kill() {
-            self.outlived(&out_of_reach(pid));
+        if let Killed::AllBut(survivor) = self.tree.insert(tree).kill() {
+            self.outlived(&out_of_reach(survivor));
+        }
+    }
+
+    /// Whether something goes on that `/proc` does not show: that is known when those that died with the
+    /// keeper are gone. The command's own process is already.
+    fn look_for_hidden(&mut self) {
+        let Some(tree) = self.tree.as_ref().filter(|_| !self.is_outlived) else {
+            return;
+        };
+        let mut hidden = tree.hidden();
+        for _ in 0..LOOKS {
+            if hidden == Hidden::Nothing {
+                return;
+            }
+            thread::sleep(LOOK);
+            hidden = tree.hidden();
+        }
+        if hidden == Hidden::OutOfReach {
+            self.outlived(&out_of_reach(Survivor(None)));
         }
     }
 
