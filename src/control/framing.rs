@@ -19,20 +19,20 @@ pub enum FramingError {
     Json(#[from] serde_json::Error),
 }
 
-/// Collects bytes as they come and gives them out in lines. Never holds more than
-/// [`MAX_REQUEST`] bytes.
+/// Collects bytes as they come and gives them out in lines. Never holds more than `MAX` bytes, and
+/// so no line that is longer.
 #[derive(Debug)]
-pub struct LineBuffer {
-    bytes: Box<[u8; MAX_REQUEST]>,
+pub struct LineBuffer<const MAX: usize = MAX_REQUEST> {
+    bytes: Box<[u8; MAX]>,
     filled: usize,
 }
 
-impl LineBuffer {
+impl<const MAX: usize> LineBuffer<MAX> {
     /// An empty buffer.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            bytes: Box::new([0; MAX_REQUEST]),
+            bytes: Box::new([0; MAX]),
             filled: 0,
         }
     }
@@ -44,13 +44,13 @@ impl LineBuffer {
 
     /// The first `len` bytes of [`space`](Self::space) are filled.
     pub fn fill(&mut self, len: usize) {
-        self.filled = (self.filled + len).min(MAX_REQUEST);
+        self.filled = (self.filled + len).min(MAX);
     }
 
     /// Whether [`next_line`](Self::next_line) has something to give.
     #[must_use]
     pub fn has_line(&self) -> bool {
-        self.filled == MAX_REQUEST || self.bytes[..self.filled].contains(&b'\n')
+        self.filled == MAX || self.bytes[..self.filled].contains(&b'\n')
     }
 
     /// Takes the next whole line out and reads it; `None`: none is whole yet.
@@ -60,7 +60,7 @@ impl LineBuffer {
     pub fn next_line<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         let held = &self.bytes[..self.filled];
         let Some(end) = held.iter().position(|&byte| byte == b'\n') else {
-            return (self.filled == MAX_REQUEST).then_some(Err(FramingError::TooLong));
+            return (self.filled == MAX).then_some(Err(FramingError::TooLong));
         };
         let parsed = serde_json::from_slice(&held[..end]).map_err(FramingError::from);
         self.bytes.copy_within(end + 1..self.filled, 0);
@@ -69,7 +69,7 @@ impl LineBuffer {
     }
 }
 
-impl Default for LineBuffer {
+impl<const MAX: usize> Default for LineBuffer<MAX> {
     fn default() -> Self {
         Self::new()
     }

@@ -7,6 +7,9 @@ use super::{Status, TokenStatus};
 /// The version of the protocol that this module describes.
 pub const PROTOCOL: u32 = 1;
 
+/// The longest label of a client, in bytes: a file may be called so.
+pub const MAX_LABEL: usize = 255;
+
 /// A request: `{"request":"status"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
@@ -67,7 +70,7 @@ const fn is_yes(value: &bool) -> bool {
 /// How a lock is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRequest {
-    /// What for, as others see it.
+    /// What for, as others see it: at most [`MAX_LABEL`] bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
     /// How long it is waited for, in milliseconds; without it for ever. 0: only if nobody works

@@ -12,8 +12,8 @@ mod text;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
 pub use message::{
-    EventMessage, Grade, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, RefusalReason,
-    Renewal, Reply, Request, Snapshot, TokenData, Version,
+    EventMessage, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, PROTOCOL, Refusal,
+    RefusalReason, Renewal, Reply, Request, Snapshot, TokenData, Version,
 };
 pub use name::RingName;
 pub use status::{

@@ -12,6 +12,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 use super::Error;
 use super::lines::Lines;
+use super::prober::Prober;
 use crate::control::{LockRequest, Reply, Request, to_line};
 use crate::daemon::spoken;
 use crate::proto::time::Instant;
@@ -34,10 +35,11 @@ pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
         path: path.to_owned(),
         reason,
     })?;
-    let bytes = exchange(stream, request).map_err(|reason| Error::Exchange {
-        path: path.to_owned(),
-        reason,
-    })?;
+    let bytes =
+        exchange(stream, request, &mut Prober::new(path)).map_err(|reason| Error::Exchange {
+            path: path.to_owned(),
+            reason,
+        })?;
     serde_json::from_slice(&bytes).map_err(|reason| Error::Reply {
         path: path.to_owned(),
         reason,
@@ -108,22 +110,34 @@ pub(super) fn connected(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
+/// Asks a daemon, on a connection of its own, for something that it answers at once; does not wait for
+/// the answer, nor for a daemon that accepts nobody.
+pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    let mut stream = UnixStream::from(socket);
+    let line = to_line(&Request::Version).map_err(io::Error::other)?;
+    stream.write_all(&line)?;
+    Ok(stream)
+}
+
 /// The reply's line, without its end.
-fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Vec<u8>> {
+fn exchange(mut stream: UnixStream, request: &Request, prober: &mut Prober) -> io::Result<Vec<u8>> {
     let line = to_line(request).map_err(io::Error::other)?;
     // A daemon that has no room for one more client says so and hangs up without reading.
     let sent = stream.write_all(&line);
     let mut reply = Vec::new();
     let mut part = [0; 16 << 10];
     while reply.last() != Some(&b'\n') {
+        if !prober.wait(&stream, Some(answers_soon()))? {
+            let text = format!("nothing came for {}; is it stopped?", spoken(PATIENCE));
+            return Err(io::Error::new(ErrorKind::TimedOut, text));
+        }
         match stream.read(&mut part) {
             Ok(0) => break,
             Ok(len) => reply.extend_from_slice(&part[..len]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let text = format!("nothing came for {}; is it stopped?", spoken(PATIENCE));
-                return Err(io::Error::new(ErrorKind::TimedOut, text));
-            }
             Err(error) => return Err(error),
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::lines::Lines;
 use super::options::{Acquire, DataCommand};
+use super::prober::Prober;
 use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
@@ -73,25 +74,32 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     let lock = acquire.request("data set");
     let by = client::answers_by(&lock);
     let mut daemon = client::endless(socket)?;
-    match exchange(&mut daemon, &Request::Lock(lock), by)? {
+    let prober = &mut Prober::new(socket);
+    match exchange(&mut daemon, &Request::Lock(lock), by, prober)? {
         Reply::Granted(_) => {}
         Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
     let set = Request::DataSet { hex, token };
-    match exchange(&mut daemon, &set, Some(client::answers_soon()))? {
+    let soon = || Some(client::answers_soon());
+    match exchange(&mut daemon, &set, soon(), prober)? {
         Reply::Done {} => {}
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
     // What the next one does must not find the lock still held.
-    exchange(&mut daemon, &Request::Unlock, Some(client::answers_soon())).map(drop)
+    exchange(&mut daemon, &Request::Unlock, soon(), prober).map(drop)
 }
 
 /// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
 /// answer.
-fn exchange(daemon: &mut Lines, request: &Request, by: Option<Instant>) -> Result<Reply, Error> {
+fn exchange(
+    daemon: &mut Lines,
+    request: &Request,
+    by: Option<Instant>,
+    prober: &mut Prober,
+) -> Result<Reply, Error> {
     // A daemon that has no room for one more client says so and hangs up without reading.
     let _ = daemon.send(request);
     loop {
@@ -102,10 +110,8 @@ fn exchange(daemon: &mut Lines, request: &Request, by: Option<Instant>) -> Resul
             None if daemon.has_ended() => {
                 return Err(Error::Gone(client::HUNG_UP.to_owned()));
             }
-            None if !daemon.fill_by(by).map_err(Error::System)? => {
-                return Err(Error::Gone(client::silent()));
-            }
-            None => {}
+            None if prober.wait(&*daemon, by).map_err(Error::System)? => daemon.fill(),
+            None => return Err(Error::Gone(client::silent())),
         }
     }
 }

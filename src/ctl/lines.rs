@@ -13,11 +13,15 @@ use crate::control::{LineBuffer, to_line};
 use crate::proto::time::Instant;
 use crate::sys::{ancillary, clock};
 
+/// The longest line. What a keeper and who has started it say to each other may name files, whose
+/// names are longer than any request of a daemon may be.
+const LONGEST: usize = 64 << 10;
+
 /// A stream of lines, both ways. Lines that are not understood are passed over: a later version
 /// may say more.
 pub(super) struct Lines {
     stream: UnixStream,
-    buffer: LineBuffer,
+    buffer: LineBuffer<LONGEST>,
     ended: bool,
 }
 

@@ -1,7 +1,7 @@
 //! `ringctl lock` and `ringctl unlock`: for scripts that cannot wrap a command.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::unistd::getppid;
 
@@ -16,18 +16,18 @@ use super::run::granted;
 /// # Errors
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn lock(
-    socket: PathBuf,
+    socket: &Path,
     options: &LockOptions,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     if options.check {
-        return Ok(check(&socket, pid(options.pid), output)?);
+        return Ok(check(socket, pid(options.pid), output)?);
     }
     if options.pipe {
-        return while_read(&socket, options, output);
+        return while_read(socket, options, output);
     }
     let task = Task {
-        socket,
+        socket: socket.to_owned(),
         lock: options.request(),
         grace_ms: 0,
         bond: Bond::Process {
@@ -36,7 +36,7 @@ pub(super) fn lock(
         },
     };
     let mut keeper = Keeper::start(task).map_err(Error::System)?;
-    let (grant, _) = granted(&mut keeper, &options.acquire)?;
+    let (grant, _) = granted(&mut keeper, socket, &options.acquire)?;
     // If it cannot be printed, this ends, and the lock with it.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;

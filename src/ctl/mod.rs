@@ -11,6 +11,7 @@ mod lines;
 mod lock;
 mod options;
 mod pipe;
+mod prober;
 mod render;
 mod run;
 mod watch;
@@ -39,8 +40,8 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
             let status = status(&socket(options)?)?;
             show(&status, *json, output).context("cannot write the answer")?;
         }
-        Command::Run(run) => return Ok(run::run(full_socket(options)?, run)?),
-        Command::Lock(lock) => lock::lock(full_socket(options)?, lock, output)?,
+        Command::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
+        Command::Lock(lock) => lock::lock(&full_socket(options)?, lock, output)?,
         Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
         Command::Pause => client::done(&socket(options)?, &Request::Pause)?,
         Command::Resume => client::done(&socket(options)?, &Request::Resume)?,

@@ -8,12 +8,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::duration_ms;
-use crate::control::{Grade, LockRequest};
+use crate::control::{Grade, LockRequest, MAX_LABEL};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
 
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
+If it does not answer for two seconds, ringctl says so, and waits on.
 
 Examples:
   ringctl status                     the ring as the only ringd here sees it
@@ -257,7 +258,7 @@ pub struct Acquire {
     pub require: Option<Grade>,
 
     /// The name of the work, as status and watch show it [default: that of the command].
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = label)]
     pub label: Option<String>,
 }
 
@@ -266,7 +267,7 @@ impl Acquire {
     pub(super) fn request(&self, what: &str) -> LockRequest {
         let none = self.nonblock.then_some(0);
         LockRequest {
-            label: self.label.as_deref().unwrap_or(what).to_owned(),
+            label: self.label.as_deref().unwrap_or(shortened(what)).to_owned(),
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
@@ -404,6 +405,23 @@ pub struct GuardOptions {
     pub command: Vec<OsString>,
 }
 
+/// A text that all who look at the ring may see.
+fn label(text: &str) -> Result<String, String> {
+    match text.len() {
+        0..=MAX_LABEL => Ok(text.to_owned()),
+        len => Err(format!(
+            "{len} bytes are too many: a label has at most {MAX_LABEL}"
+        )),
+    }
+}
+
+/// As much of a name as a label may have.
+fn shortened(name: &str) -> &str {
+    let ends = (0..=MAX_LABEL.min(name.len())).rev();
+    let end = { ends }.find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
+}
+
 /// Seconds, with fractions or without.
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
@@ -461,6 +479,13 @@ mod tests {
             let given = ["ringctl"].iter().chain(wrong);
             assert!(Options::try_parse_from(given).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn the_name_of_what_is_run_is_cut_to_a_label_between_two_characters() {
+        let acquire = run(&["ls"]).acquire;
+        assert_eq!(acquire.request(&"é".repeat(200)).label, "é".repeat(127));
+        assert_eq!(acquire.request("é").label, "é");
     }
 
     #[test]

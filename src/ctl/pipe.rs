@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::keeper::{Fuse, Lease, OVERDUE};
 use super::lines::Lines;
 use super::options::LockOptions;
+use super::prober::Prober;
 use super::{Error, client, not_acquired};
 use crate::control::{Reply, Request};
 use crate::proto::time::Instant;
@@ -43,6 +44,7 @@ pub(super) fn while_read(
         .map_err(|_| Error::NoPipe)?;
     // A daemon that has no room for one more client says so and hangs up without reading.
     let _ = daemon.send(&Request::Lock(lock));
+    let mut prober = Prober::new(socket);
     let mut pipe = Pipe {
         options,
         output,
@@ -55,6 +57,9 @@ pub(super) fn while_read(
             return Err(Error::Lost(OVERDUE.to_owned()).into());
         }
         alarm.by(warn_at.or(answers_by))?;
+        if pipe.lease.is_none() {
+            prober.wait(&poller, None)?;
+        }
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {

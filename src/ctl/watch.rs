@@ -1,16 +1,19 @@
 //! `ringctl watch` and `ringctl wait`: what happens, as it happens.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::options::Target;
+use super::prober::Prober;
 use super::{Error, client};
 use crate::control::{
     EventMessage, Reply, Request, Snapshot, Status, TokenStatus, harmless, to_line,
 };
 use crate::daemon::spoken;
+use crate::proto::time::Instant;
+use crate::sys::clock;
 
 /// Prints what happens, turns of the token included or not, until the daemon ends.
 ///
@@ -34,7 +37,7 @@ pub(super) fn watch(
         };
         next = Some(number + 1);
         match reply {
-            _ if json => output.write_all(line.as_bytes())?,
+            _ if json => output.write_all(&line)?,
             Reply::Snapshot(snapshot) => show_snapshot(&snapshot, output)?,
             Reply::Event(event) => show_event(&event, output)?,
             _ => {}
@@ -54,7 +57,7 @@ pub(super) fn watch(
 /// # Errors
 /// It is not within `timeout`, or an [`Error`] of asking.
 pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> Result<(), Error> {
-    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    let deadline = timeout.map(|timeout| clock::now().monotonic + timeout);
     let mut news = News::from(socket, None, true)?;
     let mut last = String::from("its state is unknown");
     loop {
@@ -86,7 +89,7 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
 /// What comes next.
 enum Next {
     /// This, as it came and as it is meant.
-    Reply(String, Reply),
+    Reply(Vec<u8>, Reply),
     /// Nothing in time.
     Late,
     /// Nothing ever.
@@ -94,13 +97,15 @@ enum Next {
 }
 
 /// What a daemon tells.
-struct News {
-    reader: BufReader<UnixStream>,
-    line: String,
+struct News<'a> {
+    stream: UnixStream,
+    /// What has come and is not taken yet.
+    bytes: Vec<u8>,
+    prober: Prober<'a>,
 }
 
-impl News {
-    fn from(socket: &Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
+impl<'a> News<'a> {
+    fn from(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let fail = |reason| Error::Exchange {
             path: socket.to_owned(),
             reason,
@@ -110,36 +115,32 @@ impl News {
         // A daemon that has no room for one more client says so and hangs up without reading.
         let _ = stream.write_all(&line.map_err(fail)?);
         Ok(Self {
-            reader: BufReader::new(stream),
-            line: String::new(),
+            stream,
+            bytes: Vec::new(),
+            prober: Prober::new(socket),
         })
     }
 
     /// The next that is understood, if it comes until the deadline.
     fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Error> {
+        let mut part = [0; 16 << 10];
         loop {
-            if let Some(deadline) = deadline {
-                let left = deadline.saturating_duration_since(Instant::now());
-                // Zero would mean for ever.
-                let left = left.max(Duration::from_millis(1));
-                let set = self.reader.get_ref().set_read_timeout(Some(left));
-                set.map_err(Error::System)?;
-            }
-            match self.reader.read_line(&mut self.line) {
-                Ok(0) => return Ok(Next::End),
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                        return Ok(Next::Late);
-                    }
-                    continue;
+            if let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.bytes.drain(..=end).collect();
+                if let Ok(reply) = serde_json::from_slice(&line) {
+                    return Ok(Next::Reply(line, reply));
                 }
-                Err(_) => return Ok(Next::End),
+                continue;
             }
-            let line = std::mem::take(&mut self.line);
-            if let Ok(reply) = serde_json::from_str(&line) {
-                return Ok(Next::Reply(line, reply));
+            let comes = self.prober.wait(&self.stream, deadline);
+            if !comes.map_err(Error::System)? {
+                return Ok(Next::Late);
+            }
+            match self.stream.read(&mut part) {
+                Ok(0) => return Ok(Next::End),
+                Ok(len) => self.bytes.extend_from_slice(&part[..len]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Next::End),
             }
         }
     }

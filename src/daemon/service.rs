@@ -15,8 +15,8 @@ use super::verdict::{self, Scene};
 use super::who::Who;
 use crate::control::hex;
 use crate::control::{
-    ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, PROTOCOL, Refusal, Renewal, Reply,
-    Request, TokenData, Version,
+    ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, PROTOCOL, Refusal,
+    Renewal, Reply, Request, TokenData, Version,
 };
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Locks, Notice};
@@ -144,6 +144,9 @@ impl Service {
     fn lock(&mut self, now: Now, peer: Client, request: &LockRequest, machine: &Lab2) -> Answer {
         if self.locks.concerns(peer.id) {
             return error("this connection holds a lock, or waits for one, already");
+        }
+        if request.label.len() > MAX_LABEL {
+            return error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
         let way = machine.constants().request_timeout();
         let asked = self

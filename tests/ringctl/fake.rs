@@ -17,6 +17,9 @@ use ring_segment::limit::PATIENCE;
 /// A lease that lasts longer than any test.
 pub const LONG: Duration = Duration::from_secs(3600);
 
+/// By this a client asks whether anybody is there.
+const VERSION: &[u8] = br#"{"request":"version""#;
+
 /// CLOCK_BOOTTIME.
 pub fn boot_time() -> Duration {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has this clock");
@@ -53,8 +56,20 @@ impl Fake {
         self.path.with_file_name(name)
     }
 
-    /// The next client.
+    /// The next client that does not only ask whether anybody is there.
     pub fn client(&self) -> Client {
+        loop {
+            let mut client = self.any_client();
+            let first = client.reader.fill_buf().unwrap_or_default();
+            if !first.starts_with(VERSION) {
+                return client;
+            }
+            client.is_there();
+        }
+    }
+
+    /// The next client, whatever it wants.
+    pub fn any_client(&self) -> Client {
         let (stream, _) = self.listener.accept().expect("a client");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         Client {
@@ -94,8 +109,18 @@ impl Client {
         }
     }
 
+    /// Answers the question whether anybody is there.
+    pub fn is_there(&mut self) {
+        assert_eq!(self.request(), json!({"request": "version"}));
+        let version = json!({"protocol": 1, "ringd": "0.1.0", "interface": "eth0"});
+        self.say(&json!({"version": version}));
+    }
+
     pub fn say(&mut self, reply: &Value) {
-        writeln!(self.reader.get_mut(), "{reply}").expect("it listens");
+        // All at once: one that does not want to know what it is may be gone after a part.
+        let line = format!("{reply}\n");
+        let said = self.reader.get_mut().write_all(line.as_bytes());
+        said.expect("it listens");
     }
 
     /// Grants the lock for `lease`; until when, on CLOCK_BOOTTIME.

@@ -10,5 +10,6 @@ mod program;
 mod requests;
 mod running;
 mod signals;
+mod silence;
 mod sudo;
 mod terminal;

@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use super::super::lines::Lines;
+use super::super::prober::Prober;
 use super::{NAME, Note, Order, Task};
 use crate::sys::{Lifeline, Tied};
 
@@ -74,6 +75,23 @@ impl Keeper {
             let _ = self.child.wait();
         }
         note
+    }
+
+    /// The same while the daemon that it has asked is watched over.
+    ///
+    /// # Errors
+    /// The system cannot wait.
+    pub(in crate::ctl) fn wait_with(&mut self, prober: &mut Prober) -> io::Result<Option<Note>> {
+        loop {
+            if let Some(note) = self.lines.next() {
+                return Ok(Some(note));
+            }
+            if self.is_gone() {
+                return Ok(None);
+            }
+            prober.wait(&self.lines, None)?;
+            self.listen();
+        }
     }
 
     /// Takes in what it has said; to be called when there is something to read.

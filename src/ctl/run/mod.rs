@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::keeper::{Bond, Keeper, Note, Task, Why};
 use super::options::{Acquire, RunOptions};
+use super::prober::Prober;
 use super::{Error, duration_ms};
 use crate::control::Grant;
 use signals::Signals;
@@ -24,33 +25,36 @@ use supervisor::Supervisor;
 ///
 /// # Errors
 /// The lock is not to be had, or it is lost.
-pub(super) fn run(socket: PathBuf, options: &RunOptions) -> Result<u8, Error> {
+pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
     let mut signals = Signals::new().map_err(Error::System)?;
     let command = command(options);
     let task = Task {
-        socket,
+        socket: socket.to_owned(),
         lock: options.acquire.request(&name(&command)),
         grace_ms: duration_ms(options.grace),
         bond: Bond::Command,
     };
     let mut keeper = Keeper::start(task).map_err(Error::System)?;
-    let (grant, cgroup) = granted(&mut keeper, &options.acquire)?;
+    let (grant, cgroup) = granted(&mut keeper, socket, &options.acquire)?;
     // From here on what comes is for the command.
     signals.take_all().map_err(Error::System)?;
     let supervisor = Supervisor::start(keeper, signals, cgroup, &command, &environment(&grant));
     supervisor.map_err(Error::System)?.work()
 }
 
-/// Waits for the lock.
+/// Waits for the lock, of the daemon at `socket`.
 ///
 /// # Errors
 /// It is not to be had.
 pub(super) fn granted(
     keeper: &mut Keeper,
+    socket: &Path,
     options: &Acquire,
 ) -> Result<(Grant, Option<PathBuf>), Error> {
+    let mut prober = Prober::new(socket);
     loop {
-        match keeper.wait() {
+        let note = keeper.wait_with(&mut prober);
+        match note.map_err(Error::System)? {
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
             Some(Note::NotAcquired(why)) => return Err(without_lock(why, options)),
             Some(_) => {}

@@ -183,7 +183,8 @@ fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not
 fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut client = BufReader::new(open(&ring.daemons[0].control())?);
-    let lines: [&[u8]; 7] = [
+    let long = format!("{{\"request\":\"lock\",\"label\":\"{}\"}}", "x".repeat(256));
+    let lines: [&[u8]; 8] = [
         b"",
         b"status",
         b"\"status\"",
@@ -191,6 +192,7 @@ fn what_is_no_request_is_answered_with_an_error() -> Result<()> {
         b"{\"request\":\"lock\",\"wait_ms\":-1}",
         b"[1, 2, 3]",
         b"\xff\xfe\x00",
+        long.as_bytes(),
     ];
     for line in lines {
         let shown = String::from_utf8_lossy(line);

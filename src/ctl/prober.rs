@@ -1,0 +1,131 @@
+//! Finding out whether a daemon that says nothing is there at all, so that its user does not wait
+//! for one that is stopped and knows nothing of it.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::client;
+use crate::proto::time::Instant;
+use crate::sys::clock;
+
+/// How long it may be silent before it is asked whether it is there.
+const QUIET: Duration = Duration::from_secs(1);
+/// How long it may take to answer that before the user is told.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long after such an answer it is asked again.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Watches over the waits for one daemon.
+pub(super) struct Prober<'a> {
+    socket: &'a Path,
+    phase: Phase,
+}
+
+enum Phase {
+    /// It is asked at that time.
+    Quiet(Instant),
+    /// It was asked, if it took that, and has time for an answer.
+    Asked(Option<UnixStream>, Instant),
+    /// It has not answered, and the user knows.
+    Told(Option<UnixStream>),
+}
+
+impl<'a> Prober<'a> {
+    /// For the daemon at `socket`, of which something is wanted from now on.
+    pub(super) fn new(socket: &'a Path) -> Self {
+        Self {
+            socket,
+            phase: Phase::Quiet(clock::now().monotonic + QUIET),
+        }
+    }
+
+    /// Waits until `fd` can be read, but not past `by`; false: it cannot.
+    ///
+    /// # Errors
+    /// The system cannot wait.
+    pub(super) fn wait(&mut self, fd: impl AsFd, by: Option<Instant>) -> io::Result<bool> {
+        loop {
+            let now = clock::now().monotonic;
+            let until = [by, self.phase.ends()].into_iter().flatten().min();
+            let (is_readable, has_answered) = self.phase.poll(fd.as_fd(), until, now)?;
+            if is_readable {
+                return Ok(true);
+            }
+            let now = clock::now().monotonic;
+            if has_answered {
+                self.phase = Phase::Quiet(now + AGAIN);
+            }
+            if by.is_some_and(|by| by <= now) {
+                return Ok(false);
+            }
+            if self.phase.ends().is_some_and(|at| at <= now) {
+                self.go_on(now);
+            }
+        }
+    }
+
+    fn go_on(&mut self, now: Instant) {
+        let next = match &mut self.phase {
+            Phase::Quiet(_) => match client::probe(self.socket) {
+                Ok(probe) => Phase::Asked(Some(probe), now + PATIENCE),
+                // It accepts nobody.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Phase::Asked(None, now + PATIENCE)
+                }
+                // The way to it is gone, which says nothing of one that is connected already.
+                Err(_) => Phase::Quiet(now + AGAIN),
+            },
+            Phase::Asked(probe, _) => {
+                // Where nobody can be told it waits all the same.
+                let _ = writeln!(
+                    io::stderr(),
+                    "ringctl: waiting for ringd at {}, which does not answer: it is stopped, or hangs",
+                    self.socket.display()
+                );
+                Phase::Told(probe.take())
+            }
+            Phase::Told(_) => return,
+        };
+        self.phase = next;
+    }
+}
+
+impl Phase {
+    const fn ends(&self) -> Option<Instant> {
+        match self {
+            Self::Quiet(at) | Self::Asked(_, at) => Some(*at),
+            Self::Told(_) => None,
+        }
+    }
+
+    /// Whether something can be read there, or of the answer, by then.
+    fn poll(
+        &self,
+        fd: BorrowedFd<'_>,
+        until: Option<Instant>,
+        now: Instant,
+    ) -> io::Result<(bool, bool)> {
+        let mut waiting = vec![PollFd::new(fd, PollFlags::POLLIN)];
+        if let Self::Asked(Some(probe), _) | Self::Told(Some(probe)) = self {
+            waiting.push(PollFd::new(probe.as_fd(), PollFlags::POLLIN));
+        }
+        let timeout = until.map_or(PollTimeout::NONE, |until| {
+            // In whole milliseconds, and those that have begun.
+            let left = until.since(now).as_nanos().div_ceil(1_000_000);
+            PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+        });
+        match poll(&mut waiting, timeout) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => return Ok((false, false)),
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |at: usize| waiting.get(at).and_then(PollFd::any).unwrap_or(false);
+        Ok((is_ready(0), is_ready(1)))
+    }
+}
