@@ -83,6 +83,10 @@ pub struct LockRequest {
     /// How safe it is to be, as long as it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
+    /// The fencing token of the lock under which the client runs itself. It would wait for that without
+    /// end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
 }
 
 /// How safe a lock is (`docs/guarantees.md`), from the least to the most.
@@ -180,6 +184,8 @@ pub enum RefusalReason {
     Paused,
     /// Too many clients wait already.
     Crowded,
+    /// The client runs under the lock that it asks for.
+    Nested,
     /// The daemon shuts down.
     Leaving,
 }

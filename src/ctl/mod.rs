@@ -14,6 +14,7 @@ mod pipe;
 mod prober;
 mod render;
 mod run;
+mod values;
 mod watch;
 
 use std::io::{self, Write};

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::duration_ms;
-use crate::control::{Grade, LockRequest, MAX_LABEL};
+use super::values::{event, exit_code, label, process, seconds, shortened};
+use super::{duration_ms, fence};
+use crate::control::{Grade, LockRequest};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
 
@@ -65,7 +66,8 @@ or the token is lost.
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
   1    the token was not granted in time (-E sets another code); ringd answered
-       with an error, as too many clients, or a system call failed (always 1)
+       with an error, as too many clients, ringctl runs under the token
+       already, or a system call failed (always 1)
   3    no ringd runs here, it has ended, or it does not answer
   75   the token was lost; the message says whether all was ended in time
   126  the command cannot be run
@@ -169,7 +171,7 @@ pub enum Command {
     /// Give back the token that ringctl lock holds.
     Unlock {
         /// The process that the lock is bound to [default: the caller].
-        #[arg(long)]
+        #[arg(long, value_parser = process, allow_negative_numbers = true)]
         pid: Option<i32>,
     },
     /// Hand the token over now.
@@ -201,7 +203,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
         /// Begin with event N, if it is still remembered.
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = event, allow_negative_numbers = true)]
         from: Option<u64>,
         /// Print every turn of the token too, ten and more a second.
         #[arg(long)]
@@ -214,7 +216,7 @@ pub enum Command {
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
         /// Give up after SECONDS; fractions are allowed.
-        #[arg(short = 'w', long, value_name = "SECONDS", value_parser = seconds)]
+        #[arg(short = 'w', long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
         timeout: Option<Duration>,
     },
     /// Run CMD only if FILE records no newer token than $RINGD_TOKEN.
@@ -242,15 +244,15 @@ pub struct Acquire {
     pub nonblock: bool,
 
     /// Give up after SECONDS; fractions are allowed. A ringd that does not answer has 5 s more.
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.
-    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1)]
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
     pub conflict_exit_code: u8,
 
     /// Give up the token after DURATION (30s, 5m).
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub max_hold: Option<Duration>,
 
     /// Wait until so many members confirm the token, and give it up when they no longer do.
@@ -271,6 +273,11 @@ impl Acquire {
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
+            // What is no token was not set by any ringctl that holds one.
+            under: fence::token_of_caller()
+                .ok()
+                .flatten()
+                .map(|token| token.to_string()),
         }
     }
 }
@@ -341,7 +348,7 @@ pub struct RunOptions {
     pub acquire: Acquire,
 
     /// Time between SIGTERM and SIGKILL; less if another node may be granted the token before.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Duration,
 
     /// Run STRING with sh.
@@ -368,7 +375,7 @@ pub struct LockOptions {
     pub acquire: Acquire,
 
     /// Bind the lock to this process [default: the caller].
-    #[arg(long)]
+    #[arg(long, value_parser = process, allow_negative_numbers = true)]
     pub pid: Option<i32>,
 
     /// Send the process SIGTERM when the lock is lost, also if what holds it is killed or stopped.
@@ -405,38 +412,11 @@ pub struct GuardOptions {
     pub command: Vec<OsString>,
 }
 
-/// A text that all who look at the ring may see.
-fn label(text: &str) -> Result<String, String> {
-    match text.len() {
-        0..=MAX_LABEL => Ok(text.to_owned()),
-        len => Err(format!(
-            "{len} bytes are too many: a label has at most {MAX_LABEL}"
-        )),
-    }
-}
-
-/// As much of a name as a label may have.
-fn shortened(name: &str) -> &str {
-    let ends = (0..=MAX_LABEL.min(name.len())).rev();
-    let end = { ends }.find(|&end| name.is_char_boundary(end));
-    &name[..end.unwrap_or(0)]
-}
-
-/// Seconds, with fractions or without.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text
-        .parse()
-        .map_err(|_| "not a number of seconds, as in 5 or 0.5".to_owned())?;
-    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use clap::{CommandFactory, Parser};
 
-    use super::{Command, Options, seconds};
+    use super::{Command, Options};
 
     fn run(arguments: &[&str]) -> super::RunOptions {
         let given = ["ringctl", "run"].iter().chain(arguments);
@@ -482,17 +462,23 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_what_is_run_is_cut_to_a_label_between_two_characters() {
-        let acquire = run(&["ls"]).acquire;
-        assert_eq!(acquire.request(&"é".repeat(200)).label, "é".repeat(127));
-        assert_eq!(acquire.request("é").label, "é");
-    }
-
-    #[test]
-    fn seconds_have_fractions_and_are_never_negative() {
-        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
-        for wrong in ["-1", "x", "", "inf", "NaN"] {
-            assert!(seconds(wrong).is_err(), "{wrong}");
+    fn a_wrong_number_is_told_of_in_plain_words() {
+        for (given, said) in [
+            (&["run", "-w", "-1", "ls"][..], "cannot be negative"),
+            (&["run", "-w", "inf", "ls"], "too long"),
+            (&["run", "-E", "-1", "ls"], "from 0 to 255"),
+            (&["run", "-E", "256", "ls"], "from 0 to 255"),
+            (&["run", "--grace", "-5s", "ls"], "not a duration"),
+            (&["run", "--max-hold", "-5s", "ls"], "not a duration"),
+            (&["lock", "--pid", "-1"], "not the number of a process"),
+            (&["unlock", "--pid", "x"], "not the number of a process"),
+            (&["watch", "--from", "-1"], "not the number of an event"),
+            (&["wait", "held", "-w", "-1"], "cannot be negative"),
+        ] {
+            let given = ["ringctl"].iter().chain(given);
+            let error = Options::try_parse_from(given).expect_err("it is wrong");
+            let text = error.to_string();
+            assert!(text.contains(said), "{text}");
         }
     }
 }

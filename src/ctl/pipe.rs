@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use super::keeper::{Fuse, Lease, OVERDUE};
+use super::keeper::{Fuse, Lease, OVERDUE, Why};
 use super::lines::Lines;
 use super::options::LockOptions;
 use super::prober::Prober;
-use super::{Error, client, not_acquired};
+use super::run::without_lock;
+use super::{Error, client};
 use crate::control::{Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
@@ -123,7 +124,7 @@ impl<W: Write> Pipe<'_, W> {
                 self.fuse.burn_until(lease.until());
             }
             (Reply::Refused(refusal), _) => {
-                return Err(not_acquired(refusal.text, &self.options.acquire).into());
+                return Err(without_lock(Why::of(refusal), &self.options.acquire).into());
             }
             (Reply::Lost(loss), _) => return Err(Error::Lost(loss.text).into()),
             (Reply::Error(why), _) => return Err(Error::Refused(why).into()),

@@ -16,7 +16,7 @@ use super::who::Who;
 use crate::control::hex;
 use crate::control::{
     ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, PROTOCOL, Refusal,
-    Renewal, Reply, Request, TokenData, Version,
+    RefusalReason, Renewal, Reply, Request, TokenData, Version,
 };
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Locks, Notice};
@@ -149,9 +149,12 @@ impl Service {
             return error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
         let way = machine.constants().request_timeout();
-        let asked = self
-            .locks
-            .request(now.monotonic, peer, request.clone(), way);
+        let asked = if self.is_held_under(request.under.as_deref()) {
+            Err(RefusalReason::Nested)
+        } else {
+            let request = request.clone();
+            self.locks.request(now.monotonic, peer, request, way)
+        };
         if let Err(why) = asked {
             let text = self.scene(now, machine).refusal(why, request);
             return Answer::Reply(Reply::Refused(Refusal { why, text }));
@@ -176,6 +179,12 @@ impl Service {
             Ok(()) => Answer::Reply(Reply::Done {}),
             Err(why) => error(why),
         }
+    }
+
+    /// Whether the lock that is held on this machine is that of a fencing token.
+    fn is_held_under(&self, token: Option<&str>) -> bool {
+        let token = token.and_then(|text| text.parse().ok());
+        token.is_some_and(|token: FencingToken| self.locks.held().map(fencing) == Some(token))
     }
 
     fn watches(&self, client: ClientId) -> bool {
@@ -236,12 +245,7 @@ impl Service {
         let Some(held) = self.locks.held() else {
             return error("nobody on this machine holds the token: take the lock first");
         };
-        let allowed = match token {
-            Some(text) => text
-                .parse()
-                .is_ok_and(|token: FencingToken| token == fencing(held)),
-            None => self.locks.holds(client),
-        };
+        let allowed = token.map_or_else(|| self.locks.holds(client), |_| self.is_held_under(token));
         let is_here = machine.may_use_token() && machine.token() == Some(held);
         if !allowed || !is_here {
             return error("that lock is no longer held here");

@@ -33,6 +33,10 @@ impl Scene<'_> {
             RefusalReason::Crowded => {
                 format!("too many clients of this machine wait already; ask again later ({waited})")
             }
+            RefusalReason::Nested => {
+                "this runs under the token already ($RINGD_TOKEN), and would wait for its own end"
+                    .to_owned()
+            }
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),
         }
     }

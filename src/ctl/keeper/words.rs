@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{Grant, LockRequest};
+use crate::control::{Grant, LockRequest, Refusal, RefusalReason};
 
 /// What a keeper is for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,4 +84,15 @@ pub(in crate::ctl) enum Why {
     NoDaemon(String),
     /// The daemon answered with an error.
     Error(String),
+}
+
+impl Why {
+    /// The daemon refuses the lock.
+    pub(in crate::ctl) fn of(refusal: Refusal) -> Self {
+        match refusal.why {
+            // To wait for somebody else, or to try again, does not help.
+            RefusalReason::Nested => Self::Error(refusal.text),
+            _ => Self::Refused(refusal.text),
+        }
+    }
 }

@@ -233,7 +233,7 @@ impl Work {
                     self.note(&Note::Granted { grant, cgroup });
                     continue;
                 }
-                (Reply::Refused(refusal), None) => Why::Refused(refusal.text),
+                (Reply::Refused(refusal), None) => Why::of(refusal),
                 (Reply::Error(text), None) => Why::Error(text),
                 (Reply::Renewed(renewal), Some(lease)) => {
                     lease.renew(Instant::from_nanos(renewal.until_ns), now);

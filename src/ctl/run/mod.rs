@@ -63,7 +63,8 @@ pub(super) fn granted(
     }
 }
 
-fn without_lock(why: Why, options: &Acquire) -> Error {
+/// What is to be said of a lock that is not to be had.
+pub(super) fn without_lock(why: Why, options: &Acquire) -> Error {
     match why {
         Why::Refused(text) => super::not_acquired(text, options),
         Why::NoDaemon(text) => Error::Gone(text),

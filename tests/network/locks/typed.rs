@@ -19,6 +19,7 @@ pub fn tests() -> Vec<Test> {
         who_waits_for_some_seconds_works_when_the_other_one_has_ended,
         a_longest_time_ends_the_command_and_the_next_one_has_its_turn,
         the_environment_says_what_is_held,
+        what_runs_under_the_token_is_told_that_it_would_wait_for_itself,
         input_and_output_pass_through_a_pipeline,
     ]
 }
@@ -162,6 +163,35 @@ fn the_environment_says_what_is_held() -> Result<()> {
     ensure!(data == "68656c6c6f", "{data}");
     work.close_input();
     work.end().map(drop)
+}
+
+/// However it asks.
+fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let (daemon, ringctl) = (&ring.daemons[0], own(&ring.daemons[0]));
+    for asks in [
+        "run true",
+        "run -E 9 -w 60 true",
+        "run -n -E 9 true",
+        "lock -E 9",
+        "lock -E 9 --pipe",
+    ] {
+        let line = format!("{ringctl} {asks} 2>&1; echo $?");
+        let mut outer = run(daemon, &["-c", &line])?;
+        let said = outer.rest();
+        ensure!(
+            said.contains("runs under the token already"),
+            "{asks}: {said}"
+        );
+        ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
+        outer.ends_with(0)?;
+    }
+    // Of a lock that is over nobody has to wait for the end.
+    let later = format!("RINGD_TOKEN=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
+    let mut shell = Command::new("sh");
+    let mut shell = Running::start(shell.args(["-c", &later]).stdin(Stdio::null()))?;
+    shell.says("runs")?;
+    shell.ends_with(0)
 }
 
 /// `ringctl` for this daemon, as a script has it.

@@ -1,0 +1,105 @@
+//! What options take, read so that what is wrong is said in plain words.
+
+use std::time::Duration;
+
+use crate::control::MAX_LABEL;
+
+/// More than anybody waits: 30 years, in seconds.
+const LONGEST: f64 = 1e9;
+
+/// Seconds to wait, with fractions or without.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text
+        .parse()
+        .map_err(|_| "not a number of seconds, as in 5 or 0.5")?;
+    if number < 0.0 {
+        return Err("a time to wait cannot be negative: give seconds, as in 5 or 0.5".to_owned());
+    }
+    if number.is_nan() || number > LONGEST {
+        return Err("too long: leave the option out to wait without end".to_owned());
+    }
+    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+/// A process's exit code.
+pub(super) fn exit_code(text: &str) -> Result<u8, String> {
+    text.parse()
+        .map_err(|_| "not an exit code: give a whole number from 0 to 255".to_owned())
+}
+
+/// The number of a process.
+pub(super) fn process(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|&number: &i32| number > 0);
+    number.ok_or_else(|| "not the number of a process, as in $$".to_owned())
+}
+
+/// The number of an event.
+pub(super) fn event(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        "not the number of an event: give a whole number, as watch shows it".to_owned()
+    })
+}
+
+/// A text that all who look at the ring may see.
+pub(super) fn label(text: &str) -> Result<String, String> {
+    match text.len() {
+        0..=MAX_LABEL => Ok(text.to_owned()),
+        len => Err(format!(
+            "{len} bytes are too many: a label has at most {MAX_LABEL}"
+        )),
+    }
+}
+
+/// As much of a name as a label may have.
+pub(super) fn shortened(name: &str) -> &str {
+    let ends = (0..=MAX_LABEL.min(name.len())).rev();
+    let end = { ends }.find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{event, exit_code, process, seconds, shortened};
+
+    #[test]
+    fn seconds_have_fractions_and_are_never_negative() {
+        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(seconds("0"), Ok(Duration::ZERO));
+        for (wrong, why) in [
+            ("x", "not a number of seconds"),
+            ("", "not a number of seconds"),
+            ("5s", "not a number of seconds"),
+            ("-1", "cannot be negative"),
+            ("-inf", "cannot be negative"),
+            ("1e10", "too long"),
+            ("inf", "too long"),
+            ("NaN", "too long"),
+        ] {
+            let said = seconds(wrong).expect_err(wrong);
+            assert!(said.contains(why), "{wrong}: {said}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_whole_and_within_their_range() {
+        assert_eq!((exit_code("0"), exit_code("255")), (Ok(0), Ok(255)));
+        assert_eq!((process("1"), event("0")), (Ok(1), Ok(0)));
+        for wrong in ["256", "-1", "1.5", "x", ""] {
+            assert!(exit_code(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["0", "-1", "1.5", "x", "", "99999999999"] {
+            assert!(process(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["-1", "1.5", "x", ""] {
+            assert!(event(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_to_a_label_between_two_characters() {
+        assert_eq!(shortened(&"é".repeat(200)), "é".repeat(127));
+        assert_eq!(shortened("é"), "é");
+    }
+}
