@@ -58,6 +58,7 @@ impl<M: Subject> World<M> {
             | Fault::Part { .. } => self.act_on_segment(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
+            Fault::Unresponsive => self.begin_asking(),
             Fault::Pause { node } => self.pause(node),
             Fault::Resume { node } => self.resume(node),
             Fault::Crash { node } => self.crash(node, FaultKind::Crash),

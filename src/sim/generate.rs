@@ -169,6 +169,7 @@ impl Maker {
                 let card = u8::try_from(self.rng.below(CARDS.into())).unwrap_or(0);
                 self.at(at, Fault::Card { node, card });
             }
+            FaultKind::Unresponsive => self.at(at, Fault::Unresponsive),
             FaultKind::Address => {
                 let (node, ip) = (self.node(), self.few(6));
                 let ip = u8::try_from(ip - 1).unwrap_or(0);

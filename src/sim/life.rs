@@ -55,6 +55,9 @@ impl<M: Subject> World<M> {
         } else {
             node.job = None;
             self.command(at, Command::WorkDone);
+            if let Some(work) = self.again {
+                self.want_for(at, work);
+            }
         }
     }
 

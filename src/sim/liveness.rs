@@ -7,6 +7,7 @@ use ring_codec::lab2::Kind;
 use super::outcome::Rule;
 use super::plan::Schedule;
 use super::subject::Subject;
+use super::unresponsive::LONG_WORK;
 use super::words::show;
 use super::world::World;
 use crate::proto::lab2::Constants;
@@ -175,18 +176,21 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// Invariant 3: all members at once want the token.
+    /// Invariant 3: all members at once want the token. If there is a station that asks and never takes,
+    /// they want it again and again.
     fn serve(&mut self) {
         self.phase("members want the token");
         let bounds = self.bounds();
         let live: Vec<usize> = self.live().collect();
         let count = live.len().min(WANTING);
         let chosen: Vec<usize> = (0..count).map(|k| live[k * live.len() / count]).collect();
+        let each = if self.is_asked { LONG_WORK } else { WORK };
+        self.again = self.is_asked.then_some(each);
         for &at in &chosen {
             self.nodes[at].job = None;
-            self.want_for(at, WORK);
+            self.want_for(at, each);
         }
-        let work = Duration::from_nanos(WORK) * u32::try_from(count).unwrap_or(u32::MAX);
+        let work = Duration::from_nanos(each) * u32::try_from(count).unwrap_or(u32::MAX);
         let limit = bounds.round + work + 2 * bounds.patience;
         let mut most = 0;
         let mut waiting = chosen.clone();
@@ -204,6 +208,7 @@ impl<M: Subject> World<M> {
             });
             waiting.is_empty()
         });
+        self.again = None;
         self.books.stats.tenures_waited = most;
         if served.is_none() && !self.over {
             let what = format!("{} of {count} wait after {limit:?}", waiting.len());

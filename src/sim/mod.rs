@@ -29,6 +29,7 @@ mod shrink;
 mod story;
 mod stranger;
 mod subject;
+mod unresponsive;
 mod view;
 mod words;
 mod world;

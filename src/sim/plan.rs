@@ -207,6 +207,8 @@ pub enum Fault {
     Plug { node: usize },
     /// The node gets the MAC address of its network card of this number; it began with number 0.
     Card { node: usize, card: u8 },
+    /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
+    Unresponsive,
 }
 
 impl Fault {
@@ -238,6 +240,7 @@ impl Fault {
             Self::HoldOff { .. } | Self::HoldAgain { .. } => FaultKind::HoldOff,
             Self::Unplug { .. } | Self::Plug { .. } => FaultKind::Link,
             Self::Card { .. } => FaultKind::Card,
+            Self::Unresponsive => FaultKind::Unresponsive,
         }
     }
 
@@ -310,7 +313,8 @@ impl Fault {
             | Self::Corrupt { .. }
             | Self::Part { .. }
             | Self::Replay { .. }
-            | Self::Stranger { .. } => {}
+            | Self::Stranger { .. }
+            | Self::Unresponsive => {}
         }
     }
 }

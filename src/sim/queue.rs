@@ -24,6 +24,8 @@ pub(super) enum What {
     Free(u32),
     /// An action of the plan.
     Act(u32),
+    /// The station that never takes the token asks for it again.
+    Ask,
     /// The work that a node wanted the token for is done: its job of this number.
     Done(u32, u32),
 }

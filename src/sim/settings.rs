@@ -76,6 +76,7 @@ kinds! {
     HoldOff "hold-off" "Nodes are told to own nothing for a while: maintenance.",
     Link "link" "A node has no link for a while.",
     Card "card" "A node gets another MAC address for good: another network card.",
+    Unresponsive "unresponsive" "A station asks for the token all the time and never takes it.",
 }
 
 /// A set of kinds.

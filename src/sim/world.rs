@@ -54,6 +54,10 @@ pub struct World<M> {
     at_once: u64,
     outgoing: Vec<Outgoing>,
     pub(super) jobs: u32,
+    /// There is a station that asks for the token and never takes it.
+    pub(super) is_asked: bool,
+    /// Who has done its work wants the token again at once, for so much more, in nanoseconds.
+    pub(super) again: Option<u64>,
     /// The world has come to an end before its time.
     pub(super) over: bool,
 }
@@ -94,6 +98,8 @@ impl<M: Subject> World<M> {
             at_once: 0,
             outgoing: Vec::new(),
             jobs: 0,
+            is_asked: false,
+            again: None,
             over: false,
         }
     }
@@ -196,6 +202,7 @@ impl<M: Subject> World<M> {
                 let plan = Rc::clone(&self.plan);
                 self.act(&plan[index(action)].fault);
             }
+            What::Ask => self.ask_again(),
             What::Done(at, job) => self.work_done(index(at), job),
         }
     }

@@ -32,7 +32,8 @@ impl Lab2 {
         self.event(Event::Received {
             kind: frame.message.kind(),
         });
-        self.note_author(envelope);
+        let only_wants = matches!(frame.message, Message::WantToken);
+        self.note_author(envelope, only_wants);
         self.dispatch(envelope, &frame.message);
         self.greet(envelope);
     }
@@ -62,7 +63,7 @@ impl Lab2 {
         Ok(frame)
     }
 
-    fn note_author(&mut self, envelope: Envelope) {
+    fn note_author(&mut self, envelope: Envelope, only_wants: bool) {
         let Envelope {
             from,
             broadcast,
@@ -77,9 +78,7 @@ impl Lab2 {
             }
             Inserted::Full => return self.event(Event::TableFull { author: from }),
         };
-        let peer = self.table.peer_at(at);
-        peer.seen(arrived);
-        peer.penalty.heard();
+        self.table.heard(at, arrived, only_wants);
     }
 
     fn dispatch(&mut self, envelope: Envelope, message: &Message<'_>) {

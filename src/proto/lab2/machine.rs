@@ -174,6 +174,9 @@ impl Lab2 {
         let from = self.state();
         self.keep_own_vote();
         self.role = role;
+        if !matches!(self.role, Role::Owner(_)) {
+            self.table.end_tenure();
+        }
         let to = self.state();
         self.event(Event::StateChanged {
             from,

@@ -112,7 +112,7 @@ impl Lab2 {
     }
 
     /// Whether the token is to go on without waiting for IDLE_HOLD.
-    fn is_urged(&mut self) -> bool {
+    pub(super) fn is_urged(&mut self) -> bool {
         self.gives_away() || self.table.next_wanting(self.me(), self.me()).is_some()
     }
 

@@ -102,7 +102,12 @@ impl Lab2 {
             self.leave();
         } else {
             // A turn of nobody must not become a busy loop.
-            let turn = self.constants.idle_hold.max(self.constants.take_timeout);
+            let least = self.constants.take_timeout;
+            let turn = if minted && self.table.is_wanted_by_others(self.me()) {
+                least
+            } else {
+                self.constants.idle_hold.max(least)
+            };
             self.timer_in(Timer::Pass, turn);
         }
     }
@@ -167,17 +172,15 @@ impl Lab2 {
             next_progress: None,
             offer: None,
         });
-        self.table.set_wants(offer.to, false);
-        let in_a_row = self.table.peer_mut(offer.to).map_or(0, |peer| {
-            peer.penalty.fail();
-            peer.penalty.failures()
-        });
+        let in_a_row = self.table.fail(offer.to);
         self.event(Event::HandOverFailed {
             to: offer.to,
             in_a_row,
             minted,
         });
-        if !self.want || self.gives_away() {
+        // The others have waited for longer than any work that there is here by now.
+        let is_next = self.table.next_wanting(offer.to, self.me()).is_none();
+        if !(is_next && self.want) || self.gives_away() {
             self.offer_after(offer.to, true);
         }
     }
@@ -239,12 +242,13 @@ impl Lab2 {
         self.set_owner(Some(holder));
     }
 
-    /// WANT_TOKEN: an idle OWNER passes at once. A member that asks is not paused any more, even if it
+    /// WANT_TOKEN: an idle OWNER passes at once, unless it comes from one that has just not taken the
+    /// token. A member that asks is not paused any more, even if it
     /// was started anew and has never said so.
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
         self.table.set_paused(envelope.from, false);
         self.table.set_wants(envelope.from, true);
-        if self.may_pass() {
+        if self.may_pass() && self.is_urged() {
             self.pass();
         }
     }

@@ -9,7 +9,7 @@ use crate::proto::time::Instant;
 /// What is remembered of every member: 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "five facts that know nothing of each other"
+    reason = "six facts that know nothing of each other"
 )]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
@@ -24,6 +24,8 @@ pub(super) struct Peer {
     pub(super) has_none: bool,
     /// It has said that it owns nothing for now.
     pub(super) paused: bool,
+    /// It has not taken the token in this tenure, and has said no more than WANT_TOKEN since.
+    pub(super) failed: bool,
     /// There is more to remember of it: [`Notes`].
     pub(super) noted: bool,
 }
@@ -58,6 +60,7 @@ impl Default for Peer {
             owed_ping: false,
             has_none: false,
             paused: false,
+            failed: false,
             noted: false,
         }
     }

@@ -173,6 +173,7 @@ impl Writer {
             hash: _,
             in_order: _,
             wanting: _,
+            failed: _,
         } = table;
         (max, members.len()).hash(self);
         for (member, peer) in members.iter().zip(peers) {
@@ -193,9 +194,10 @@ impl Writer {
             owed_ping,
             has_none,
             paused,
+            failed,
             noted,
         } = peer;
-        (penalty, wants, owed_ping, has_none, paused, noted).hash(self);
+        (penalty, wants, owed_ping, has_none, paused, failed, noted).hash(self);
         self.age_up_to(peer.last_seen(), patience);
     }
 

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
 use super::peer::{Notes, Peer};
+use crate::proto::time::Instant;
 
 /// Members of a table larger than this are put in order some at a time, when somebody looks at the
 /// order or there are [`LATE`] of them: making room for each would move half of the table.
@@ -29,6 +30,8 @@ pub(super) struct Table {
     pub(super) max: usize,
     /// How many peers want the token.
     pub(super) wanting: usize,
+    /// How many peers have failed in this tenure.
+    pub(super) failed: usize,
 }
 
 /// What became of an address that was to be in the table.
@@ -52,6 +55,7 @@ impl Table {
             hash: None,
             max,
             wanting: 0,
+            failed: 0,
         }
     }
 
@@ -263,6 +267,46 @@ impl Table {
             _ => return,
         }
         self.peers[at].wants = wants;
+    }
+
+    /// A frame of the member at a place arrived. It is eligible at once, unless it only asks for
+    /// the token that it has just not taken.
+    pub(super) fn heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
+        let peer = &mut self.peers[at];
+        peer.seen(arrived);
+        if peer.failed && only_wants {
+            return;
+        }
+        peer.penalty.heard();
+        if std::mem::take(&mut peer.failed) {
+            self.failed -= 1;
+        }
+    }
+
+    /// A member has not taken the token: how many hand-overs to it have failed in a row.
+    pub(super) fn fail(&mut self, mac: MacAddr) -> u32 {
+        self.set_wants(mac, false);
+        let Some(at) = self.find(mac) else { return 0 };
+        let peer = &mut self.peers[at];
+        peer.penalty.fail();
+        if !std::mem::replace(&mut peer.failed, true) {
+            self.failed += 1;
+        }
+        peer.penalty.failures()
+    }
+
+    /// The tenure is over: who has asked for the token since it failed is eligible in the next.
+    pub(super) fn end_tenure(&mut self) {
+        if self.failed == 0 {
+            return;
+        }
+        for peer in self.peers.iter_mut().filter(|peer| peer.failed) {
+            peer.failed = false;
+            if peer.wants {
+                peer.penalty.heard();
+            }
+        }
+        self.failed = 0;
     }
 
     /// Remembers, or forgets, that a member owns nothing for now.

@@ -149,6 +149,8 @@ caught! {
         two_cold().faults(Faults { lost: 1, ..Faults::default() }), "answers one frame with 3");
     half_is_a_majority caught_by_both(
         (quorums_of_four().bounds(3, 6, 6), cut_ring(4, &[])), "have a quorum");
+    keeps_what_it_mints caught_by_simulator(
+        world(&[FaultKind::Unresponsive]), sim::Rule::Served);
     merge_loses_members caught_by_checker(
         Scenario::cold("three from the start", 3)
             .faults(Faults { crashes: 1, ..Faults::default() })

@@ -1,0 +1,44 @@
+//! A station that asks for the token all the time and never takes it: its unicast is lost, or it is too
+//! slow. It goes on when the other faults have ended; the ring keeps its promises beside it.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+
+use super::queue::What;
+use super::settings::FaultKind;
+use super::subject::Subject;
+use super::world::World;
+use crate::proto::time::nanos;
+
+/// Its address: in ring order after all nodes.
+const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
+/// The work of members that come back for the token at once, while such a station is there: longer than
+/// the time between two of its WANT_TOKEN, so that it is there to be asked after each piece.
+pub(super) const LONG_WORK: u64 = 120_000_000;
+
+impl<M: Subject> World<M> {
+    /// From now on there is such a station.
+    pub(super) fn begin_asking(&mut self) {
+        if !self.is_asked {
+            self.is_asked = true;
+            self.ask_again();
+        }
+    }
+
+    /// It says WANT_TOKEN, as often as a member does.
+    pub(super) fn ask_again(&mut self) {
+        self.met(FaultKind::Unresponsive);
+        let frame = Frame {
+            destination: MacAddr::BROADCAST,
+            author: STATION,
+            message: Message::WantToken,
+        };
+        let mut buf = [0; MAX_FRAME_LEN];
+        let len = frame
+            .encode(self.constants.ethertype, &mut buf)
+            .unwrap_or(0);
+        self.carry(None, buf[..len].into(), MacAddr::BROADCAST, 0, self.now);
+        let next = self.now + nanos(self.constants.heartbeat);
+        self.queue.push(next, What::Ask);
+    }
+}
