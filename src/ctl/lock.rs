@@ -44,7 +44,9 @@ pub(super) fn lock(
     match keeper.wait() {
         Some(Note::Held(_)) => Ok(()),
         Some(Note::Lost(why)) => Err(Error::Lost(why).into()),
-        _ => Err(Error::Lost("its keeper is gone".to_owned()).into()),
+        _ => {
+            Err(Error::Lost("the process that held it (ringd-keeper) has ended".to_owned()).into())
+        }
     }
 }
 

@@ -43,13 +43,13 @@ The command's environment:
   RINGD_DATA      the token's data in hexadecimal digits, since no
                   environment can hold a byte of value 0
 
-The command gets the signals TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP
-that ringctl gets. Before it runs, the first four end ringctl, which gives up
-its place in the queue; USR1, USR2 and WINCH then have nobody to be for.
+ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the
+command. While it waits for the token, the first four end it, and USR1, USR2
+and WINCH do nothing.
 
-A segment that is cut has a holder on each side, but only one with a quorum, if
-ringd was told with --expect how many members there are. With --require quorum
-the command waits for that, and has lost the token when it is gone.
+A cut segment has a holder on each side, but only one of them has a quorum, if
+ringd --expect says how many members there are. With --require quorum the
+command starts when there is a quorum, and is ended when the quorum is lost.
 
 When the token is lost, the command and all that it has started get SIGTERM,
 and SIGKILL before another node can be granted the token. The same happens to
@@ -58,10 +58,10 @@ its process group (setsid) is found by its control group (version 2), where one
 can be made, and what leaves that (systemd-run --scope, su -) by its process
 group. What leaves both is not found.
 
-What has become another user cannot be ended by an ordinary user, unless a
-control group can be made: run sudo ringctl run -- CMD, not ringctl run -- sudo
-CMD. ringctl then says what works on, and holds the token until that has ended,
-or the token is lost.
+An ordinary user cannot end what runs as another user, unless a control group
+can be made: use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. Otherwise
+ringctl says what works on, and holds the token until that has ended, or the
+token is lost.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
@@ -79,11 +79,10 @@ Examples:
   ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
 
 const LOCK: &str = "\
-The lock is held in the background as long as the process lives. ringctl run is
-safer where it fits: here nothing but --kill ends the script's work when the
-lock is lost, and what has come of the script is left alone. --kill fails if
-ringd and the process that holds the lock (ringd-keeper) are killed at the same
-time.
+A process in the background (ringd-keeper) holds the lock as long as the process
+lives that it is bound to. Prefer ringctl run where it fits: here only --kill
+ends the script when the lock is lost, and what the script has started is left
+alone. --kill fails if ringd and ringd-keeper are killed at the same time.
 
 Exit codes:
   0   the lock is held
@@ -104,7 +103,7 @@ Bound to an open file descriptor, 9, and to all who inherit it:
   read -r token <&9 || exit
   ...
   exec 9<&-
-Once the lock is lost, 9 is at its end.";
+When the lock is lost, reading from 9 gives the end of the file.";
 
 const WATCH: &str = "\
 Shows owners elected and lost, members, grades, and the locks of this machine.
@@ -120,8 +119,8 @@ Exit codes: 3 when ringd ends; the message says with which --from to go on.";
 
 const WAIT: &str = "\
 Exit codes:
-  0  it is in that state
-  1  it was not within the time that -w gave
+  0  the node is in that state
+  1  it was not in the time that -w gives
   3  no ringd runs here, or it has ended";
 
 const GUARD: &str = "\

@@ -108,7 +108,7 @@ fn end_group(kill: &KillFile) {
     if error.raw_os_error() != Some(Errno::ENODEV as i32) {
         warn!(
             event = "holder_not_ended",
-            "a holder is gone without giving the lock back, and what it ran cannot be ended: {error}"
+            "a holder has gone without giving the lock back, and ringd cannot end what it ran: {error}"
         );
     }
 }

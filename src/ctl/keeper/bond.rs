@@ -24,7 +24,7 @@ pub(super) struct Bound {
 impl Bound {
     /// Binds to a process; why not, as a sentence.
     pub(super) fn to(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
-        let gone = |error: io::Error| format!("the lock cannot be bound to process {pid}: {error}");
+        let gone = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
         let named = Pid::from_raw(pid).ok_or_else(|| format!("there is no process {pid}"))?;
         let process = pidfd_open(named, PidfdFlags::empty()).map_err(|error| gone(error.into()))?;
         let door = Door::open(pid, daemon).map_err(gone)?;

@@ -9,7 +9,7 @@ const LONGEST_MARGIN: Duration = Duration::from_secs(1);
 
 /// Why a lock is lost whose lease is about to end.
 pub(in crate::ctl) const OVERDUE: &str =
-    "ringd has not renewed its lease in time: it is stopped, or cut off";
+    "ringd did not renew the lease in time: it is stopped, or cut off";
 
 /// How long the lock is safe, on CLOCK_BOOTTIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

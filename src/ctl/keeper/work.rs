@@ -257,7 +257,7 @@ impl Work {
 
     fn daemon_has_gone(&mut self) -> Next {
         if self.lease.is_none() {
-            let why = Why::NoDaemon("ringd has hung up; has it ended?".to_owned());
+            let why = Why::NoDaemon(client::HUNG_UP.to_owned());
             self.note(&Note::NotAcquired(why));
             return Next::Done;
         }
@@ -324,7 +324,7 @@ impl Work {
     fn has_ended(&mut self) {
         let now = clock::now().monotonic;
         if self.ending.is_none() && self.lease.is_some_and(|lease| lease.is_over(now)) {
-            self.lose("its lease was over before the command was".to_owned());
+            self.lose("the lease ended before the command did".to_owned());
         }
         self.has_ended = true;
         self.end();

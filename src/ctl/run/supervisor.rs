@@ -208,7 +208,7 @@ impl Supervisor {
 
     fn lose_keeper(&mut self) {
         self.lost
-            .get_or_insert_with(|| "the process that held it was killed".to_owned());
+            .get_or_insert_with(|| "the process that held it (ringd-keeper) was killed".to_owned());
     }
 
     fn hear(&mut self, note: Note) {
