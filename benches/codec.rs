@@ -81,6 +81,7 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
             destination: author,
             author,
             message,
+            profile: None,
         };
         let mut buf = buffer();
         let len = frame.encode(lab2::ETHERTYPE, &mut buf).expect("legal");

@@ -141,5 +141,6 @@ fn take_token(fabric: &Fabric) -> Frame<'static> {
             digest: Digest { size: 2, hash: 0 },
             data: &[],
         },
+        profile: None,
     }
 }

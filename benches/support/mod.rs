@@ -17,6 +17,7 @@ pub fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Ve
         destination,
         author,
         message,
+        profile: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
     let len = frame

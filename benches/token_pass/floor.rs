@@ -150,6 +150,7 @@ impl Station {
                 digest: Digest { size: 0, hash: 0 },
                 data: &[],
             },
+            profile: None,
         };
         let mut buf = [0; MAX_FRAME_LEN];
         let len = frame.encode(ethertype, &mut buf)?;

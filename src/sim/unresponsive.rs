@@ -32,6 +32,7 @@ impl<M: Subject> World<M> {
             destination: MacAddr::BROADCAST,
             author: STATION,
             message: Message::WantToken,
+            profile: None,
         };
         let mut buf = [0; MAX_FRAME_LEN];
         let len = frame

@@ -1,7 +1,7 @@
 //! Whole frames: Ethernet header, message header, message.
 
 use super::parts::{EthernetHeader, HeaderLayout, PreludeLayout};
-use super::{ETHERNET_HEADER_LEN, Kind, Message};
+use super::{ETHERNET_HEADER_LEN, Kind, Message, Profile};
 use crate::reader::Reader;
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, MacAddr, Problem};
@@ -15,6 +15,8 @@ pub struct Frame<'a> {
     pub author: MacAddr,
     /// What the author says.
     pub message: Message<'a>,
+    /// What the author says of itself.
+    pub profile: Option<Profile>,
 }
 
 impl PreludeLayout {
@@ -58,10 +60,12 @@ impl<'a> Frame<'a> {
         let mut reader = Reader::new(bytes);
         let prelude: &PreludeLayout = reader.view()?;
         let kind = prelude.legal()?;
+        let message = Message::read(kind, &mut reader)?;
         Ok(Self {
             destination: prelude.ethernet.destination,
             author: prelude.header.author,
-            message: Message::read(kind, &mut reader)?,
+            message,
+            profile: Profile::read(kind, &mut reader),
         })
     }
 
@@ -96,5 +100,8 @@ impl<'a> Frame<'a> {
             },
         });
         self.message.write(writer);
+        if let Some(profile) = self.profile {
+            profile.write(self.message.kind(), writer);
+        }
     }
 }

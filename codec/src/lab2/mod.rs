@@ -2,7 +2,8 @@
 //!
 //! A frame is an Ethernet II header, the 8 bytes of the message's head, and what its kind adds.
 //! Integers are big-endian. Ethernet pads short payloads, so bytes after the message's own length
-//! are ignored. Each kind has a module with its layout and a worked example.
+//! are ignored. Each kind has a module with its layout and a worked example; a [`profile`] may
+//! follow those that are mostly broadcast.
 //!
 //! # What is refused
 //! The checks are made in this order, and the first that fails is reported. Field and problem
@@ -30,6 +31,7 @@ mod token;
 pub mod generating_token;
 pub mod leaving;
 pub mod ping;
+pub mod profile;
 pub mod ring_members;
 pub mod take_token;
 pub mod token_is_here;
@@ -41,6 +43,7 @@ pub use frame::Frame;
 pub use message::{Kind, Message};
 pub use parts::EthernetHeader;
 pub use ping::Promise;
+pub use profile::Profile;
 pub use ring_members::Member;
 pub use token::{Digest, Token};
 
@@ -54,6 +57,8 @@ pub const MAX_DATA_LEN: usize = 1024;
 pub const MAX_MEMBERS_PER_FRAME: usize = 66;
 /// The largest legal progress: values of 2^63 and more are refused.
 pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
+/// Payload bytes of the longest heartbeat beside its data, trailer and profile included.
+pub const HEARTBEAT_LEN: usize = token_is_here::LEN_BESIDE_DATA + Profile::LEN;
 /// The longest frame of this protocol, Ethernet header included, in bytes.
 pub const MAX_FRAME_LEN: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MAX_MEMBERS_PER_FRAME;
 /// The ip of a member that has none: `::`.

@@ -126,6 +126,9 @@ pub(super) struct Baton<'a> {
 }
 
 impl<'a> Baton<'a> {
+    /// Bytes beside the data.
+    pub(super) const LEN_BESIDE_DATA: usize = size_of::<BatonLayout>();
+
     #[inline]
     pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let offset = reader.offset();

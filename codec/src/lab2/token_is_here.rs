@@ -72,7 +72,7 @@
 
 use zerocopy::byteorder::network_endian::U32;
 
-use super::parts::{Baton, MARK};
+use super::parts::{Baton, HeaderLayout, MARK};
 use super::{Digest, Message, Token};
 use crate::DecodeError;
 use crate::layout::layout;
@@ -86,6 +86,10 @@ layout! {
         beat: U32 = "beat",
     }
 }
+
+/// Payload bytes beside the data, with the trailer.
+pub(super) const LEN_BESIDE_DATA: usize =
+    size_of::<HeaderLayout>() + Baton::LEN_BESIDE_DATA + size_of::<Trailer>();
 
 #[inline]
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {

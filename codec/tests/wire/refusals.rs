@@ -341,6 +341,7 @@ fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
         destination: MacAddr::BROADCAST,
         author,
         message,
+        profile: None,
     };
     let mut buf = [0xa5; 4096];
     let error = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap_err();
@@ -384,6 +385,76 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
     let digest = DIGEST;
     let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
     assert_eq!(refusal, too_long("members", 67, 66));
+    let frame = lab2::Frame {
+        destination: MacAddr::BROADCAST,
+        author: AUTHOR,
+        message: lab2::Message::Leaving,
+        profile: Some(PROFILE),
+    };
+    assert_eq!(
+        frame.encode(lab2::ETHERTYPE, &mut [0; 100]),
+        Err(illegal("profile"))
+    );
+}
+
+const PROFILE: lab2::Profile = lab2::Profile {
+    flags: lab2::Profile::DEAF,
+    mtu: 576,
+    constants: 1,
+    patience: 2,
+    take: 3,
+    expect: 4,
+};
+
+#[test]
+fn lab2_reads_a_profile_behind_a_trailer_and_where_there_is_none() {
+    for seed in [
+        "token_is_here",
+        "token_is_here_with_beat",
+        "ping",
+        "ping_with_promise",
+    ] {
+        let bytes = corpus::seed("lab2", seed);
+        let plain = lab2::Frame::decode(&bytes).unwrap();
+        assert_eq!(plain.profile, None, "{seed}");
+        let frame = lab2::Frame {
+            profile: Some(PROFILE),
+            ..plain
+        };
+        let mut buf = [0xa5; lab2::MAX_FRAME_LEN];
+        let len = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap();
+        assert_eq!(
+            buf[..bytes.len()],
+            bytes,
+            "{seed}: what was there stays in place"
+        );
+        let read = lab2::Frame::decode(&buf[..len]).unwrap();
+        assert_eq!(read, frame, "{seed}");
+        assert!(read.profile.unwrap().is_deaf());
+        let cut = lab2::Frame::decode(&buf[..len - 1]).unwrap();
+        assert_eq!(cut, plain, "{seed}: a profile that is cut is padding");
+    }
+}
+
+#[test]
+fn lab2_reads_no_profile_behind_other_messages() {
+    let profile = corpus::seed("lab2", "where_is_token_with_profile")[22..].to_vec();
+    for seed in [
+        "take_token",
+        "token_was_here_recently",
+        "ring_members",
+        "leaving",
+    ] {
+        let bytes = [corpus::seed("lab2", seed), profile.clone()].concat();
+        assert_eq!(lab2::Frame::decode(&bytes).unwrap().profile, None, "{seed}");
+    }
+}
+
+#[test]
+fn lab2_flags_of_a_profile_that_are_not_known_are_kept() {
+    let bytes = damaged("lab2", "where_is_token_with_profile", 26, &[0x80]);
+    let profile = lab2::Frame::decode(&bytes).unwrap().profile.unwrap();
+    assert_eq!((profile.flags, profile.is_deaf()), (0x80, false));
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn lab2() -> Vec<Fields> {
         ("ping_with_promise", &ping),
         ("token_was_here_recently", &recently),
         ("where_is_token", ""),
+        ("where_is_token_with_profile", ""),
         ("generating_token", token),
         ("ring_members", &members),
         ("want_token", ""),

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use ring_codec::lab2::ETHERTYPE;
 use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::proto::time::nanos;
 
 /// The constants of one ring (`docs/protocol.md`, sections 1 and 4). All members must agree on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +177,31 @@ impl Constants {
     #[must_use]
     pub fn request_timeout(&self) -> Duration {
         self.heartbeat + self.hand_over_timeout()
+    }
+
+    /// A digest of what all members must agree on: the times that one member's rules build on another's.
+    /// How long a token rests, how many members a table holds and how many are expected is not among
+    /// them.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let Self {
+            heartbeat,
+            waiter_intervals,
+            answer_intervals,
+            take_timeout,
+            take_attempts,
+            idle_hold: _,
+            ethertype: _,
+            max_members: _,
+            expect: _,
+        } = self;
+        let mut bytes = [0; 28];
+        bytes[..8].copy_from_slice(&nanos(*heartbeat).to_be_bytes());
+        bytes[8..16].copy_from_slice(&nanos(*take_timeout).to_be_bytes());
+        bytes[16..20].copy_from_slice(&waiter_intervals.to_be_bytes());
+        bytes[20..24].copy_from_slice(&answer_intervals.to_be_bytes());
+        bytes[24..].copy_from_slice(&take_attempts.to_be_bytes());
+        xxh3_64(&bytes)
     }
 
     /// Checks that the combination can work.

@@ -251,14 +251,19 @@ impl Lab2 {
         }
     }
 
-    /// What a frame says; a heartbeat, `to` everybody, may have a number.
-    fn message(&mut self, to: MacAddr, content: Content) -> Message<'_> {
-        let beat = match content {
+    /// The number of a frame that is a heartbeat, to everybody, if it has one.
+    fn beat(&mut self, outgoing: Outgoing) -> Option<u32> {
+        let Outgoing { to, content } = outgoing;
+        match content {
             Content::TokenIsHere(token) | Content::Elected(token) if to == MacAddr::BROADCAST => {
                 self.number_beat(token)
             }
             _ => None,
-        };
+        }
+    }
+
+    /// What a frame says.
+    fn message(&self, content: Content, beat: Option<u32>) -> Message<'_> {
         let digest = self.table.digest();
         let data = self.known.data();
         match content {
@@ -377,11 +382,14 @@ impl Machine for Lab2 {
             let outgoing = self.outbox.pop()?;
             self.table.hash_anew();
             let (author, ethertype) = (self.me(), self.constants.ethertype);
+            let beat = self.beat(outgoing);
             let frame = Frame {
                 destination: outgoing.to,
                 author,
-                message: self.message(outgoing.to, outgoing.content),
+                message: self.message(outgoing.content, beat),
+                profile: None,
             };
+            let frame = self.introduce(outgoing, frame);
             if let Ok(len) = frame.encode(ethertype, buf) {
                 let ticket = self.outbox.dispatch(outgoing);
                 return Some(Transmit { len, ticket });

@@ -16,6 +16,7 @@ mod owner;
 mod passing;
 mod pause;
 mod peer;
+mod profile;
 mod promise;
 mod role;
 mod snapshot;

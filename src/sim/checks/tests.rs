@@ -95,6 +95,7 @@ fn what_is_told_before_it_is_stored_is_found() {
             destination: MacAddr::BROADCAST,
             author: mac(0),
             message,
+            profile: None,
         };
         checks.told(1, 0, &frame, &durable);
         checks.violations.first().map(|broken| broken.rule)

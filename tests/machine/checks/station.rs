@@ -269,6 +269,7 @@ impl Station {
             destination: to,
             author: from,
             message,
+            profile: None,
         };
         frame.encode(self.constants.ethertype, bytes).ok()
     }

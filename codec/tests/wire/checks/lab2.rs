@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
     Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS, Member, Message,
-    Promise, Token,
+    Profile, Promise, Token,
 };
 
 use super::{located, written};
@@ -35,11 +35,23 @@ pub fn value(seed: &[u8]) {
 fn build(u: &mut Unstructured<'_>) -> Result<()> {
     let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
     let ethertype = u.arbitrary()?;
+    let said: Option<(u8, u16, [u64; 3], u32)> = u.arbitrary()?;
+    let said = said.map(
+        |(flags, mtu, [constants, patience, take], expect)| Profile {
+            flags,
+            mtu,
+            constants,
+            patience,
+            take,
+            expect,
+        },
+    );
     let check = |message: Message<'_>| {
         let frame = Frame {
             destination,
             author,
             message,
+            profile: said.filter(|_| Profile::may_follow(message.kind())),
         };
         let out = written(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
         assert_eq!(out[12..14], ethertype.to_be_bytes());

@@ -170,6 +170,7 @@ pub fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
         destination: to,
         author: from,
         message,
+        profile: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
     let len = frame

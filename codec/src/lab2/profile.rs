@@ -1,0 +1,142 @@
+//! The profile: what the author of a frame says of itself.
+//!
+//! It may follow TOKEN_IS_HERE, PING, WHERE_IS_TOKEN, GENERATING_TOKEN and WANT_TOKEN, after the trailer
+//! that begins with `RGD1`, if there is one. Who does not know it takes it for padding; for who does,
+//! bytes that are none are padding. Flags that a receiver does not know mean nothing to it.
+//!
+//! ```text
+//!   at  bytes  field
+//!    0      4  mark       "RGD2"
+//!    4      1  flags      1: the author is deaf
+//!    5      2  mtu        u16, the longest payload that it sends and receives, in bytes
+//!    7      8  constants  u64, a digest of its constants
+//!   15      8  patience   u64, nanoseconds: its WAITER_TIMEOUT
+//!   23      8  take       u64, nanoseconds: its TAKE_TIMEOUT
+//!   31      4  expect     u32, how many members it is told of; 0: it is not
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::lab2::{self, Frame, Message, Profile};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "05 00 020000000001"             // kind, reserved, messageAuthorMAC
+//!     "52474432 00 05dc"               // mark, flags, mtu: 1500
+//!     "fedcba9876543210"               // constants
+//!     "0000000017d78400"               // patience: 400 ms
+//!     "00000000004c4b40 00000003"      // take: 5 ms, expect: 3
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! assert_eq!(frame.message, Message::WhereIsToken);
+//! let profile = Profile {
+//!     flags: 0,
+//!     mtu: 1500,
+//!     constants: 0xfedc_ba98_7654_3210,
+//!     patience: 400_000_000,
+//!     take: 5_000_000,
+//!     expect: 3,
+//! };
+//! assert_eq!(frame.profile, Some(profile));
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
+
+use super::Kind;
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// What the profile begins with.
+const MARK: [u8; 4] = *b"RGD2";
+
+layout! {
+    /// What may follow a message and its trailer, 35 bytes.
+    struct ProfileLayout {
+        mark: [u8; 4] = "mark",
+        flags: u8 = "flags",
+        mtu: U16 = "mtu",
+        constants: U64 = "constants",
+        patience: U64 = "patience",
+        take: U64 = "take",
+        expect: U32 = "expect",
+    }
+}
+
+/// What a member says of itself (`docs/protocol.md`, "Profiles").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Profile {
+    /// [`DEAF`](Self::DEAF), and what later versions may add.
+    pub flags: u8,
+    /// The longest payload of a frame that it sends and receives, in bytes.
+    pub mtu: u16,
+    /// A digest of its constants: members with equal ones agree on them.
+    pub constants: u64,
+    /// Its WAITER_TIMEOUT in nanoseconds: for how long it trusts in a token that is silent.
+    pub patience: u64,
+    /// Its TAKE_TIMEOUT in nanoseconds: for how long it stands by an offer.
+    pub take: u64,
+    /// How many members it is told that the ring has; 0: it is not told.
+    pub expect: u32,
+}
+
+impl Profile {
+    /// Flag: the author has heard nobody for WAITER_TIMEOUT.
+    pub const DEAF: u8 = 1;
+    /// Bytes that a profile takes.
+    pub const LEN: usize = size_of::<ProfileLayout>();
+
+    /// Whether the author has heard nobody for WAITER_TIMEOUT.
+    #[must_use]
+    pub const fn is_deaf(&self) -> bool {
+        self.flags & Self::DEAF != 0
+    }
+
+    /// Whether a profile may follow a message of this kind.
+    #[inline]
+    #[must_use]
+    pub const fn may_follow(kind: Kind) -> bool {
+        matches!(
+            kind,
+            Kind::TokenIsHere
+                | Kind::Ping
+                | Kind::WhereIsToken
+                | Kind::GeneratingToken
+                | Kind::WantToken
+        )
+    }
+
+    #[inline]
+    pub(super) fn read(kind: Kind, reader: &mut Reader<'_>) -> Option<Self> {
+        if !Self::may_follow(kind) {
+            return None;
+        }
+        let layout = reader.trailer(|layout: &ProfileLayout| layout.mark == MARK)?;
+        Some(Self {
+            flags: layout.flags,
+            mtu: layout.mtu.get(),
+            constants: layout.constants.get(),
+            patience: layout.patience.get(),
+            take: layout.take.get(),
+            expect: layout.expect.get(),
+        })
+    }
+
+    #[inline]
+    pub(super) fn write(&self, kind: Kind, writer: &mut Writer<'_>) {
+        writer.require(Self::may_follow(kind), "profile");
+        writer.layout(&ProfileLayout {
+            mark: MARK,
+            flags: self.flags,
+            mtu: self.mtu.into(),
+            constants: self.constants.into(),
+            patience: self.patience.into(),
+            take: self.take.into(),
+            expect: self.expect.into(),
+        });
+    }
+}
