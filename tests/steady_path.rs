@@ -11,12 +11,13 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind};
 use ringd::driver::{
-    Driver, Environment, Link, MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, Store, TransmitBatch,
+    Driver, Environment, Link, MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, Refused, Store,
+    TransmitBatch,
 };
 use ringd::observe::{Log, Observers, Tally};
-use ringd::proto::LinkState;
 use ringd::proto::lab2::{Constants, Durable, Lab2};
 use ringd::proto::time::{Instant, Now};
+use ringd::proto::{LinkState, Stored};
 
 thread_local! {
     /// How often this thread has asked for memory.
@@ -120,7 +121,7 @@ impl Link for Port<'_> {
         Ok(())
     }
 
-    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         let mut segment = self.segment.borrow_mut();
         for frame in batch.iter() {
             segment.carry(self.now, self.at, frame);
@@ -133,8 +134,9 @@ impl Link for Port<'_> {
 struct LastWord(Option<Durable>);
 
 impl Store<Durable> for LastWord {
-    fn store(&mut self, durable: &Durable) {
+    fn store(&mut self, durable: &Durable) -> Stored {
         self.0 = Some(*durable);
+        Stored::Done
     }
 }
 

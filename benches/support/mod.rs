@@ -6,7 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERTYPE, Frame, MAX_FRAME_LEN, Message, NO_IP};
 use ringd::proto::lab2::{Constants, Durable, Lab2};
 use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Machine, Sent, Transmit};
+use ringd::proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// The measured machine's address.
 pub const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -69,7 +69,9 @@ impl Node {
     pub fn drain(&mut self) -> usize {
         let mut sent = 0;
         loop {
-            std::hint::black_box(self.machine.poll_durable());
+            if std::hint::black_box(self.machine.poll_durable()).is_some() {
+                self.machine.handle_stored(self.now, Stored::Done);
+            }
             let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut self.buf[..])
             else {
                 break;

@@ -25,6 +25,9 @@ pub struct Status {
     /// The node takes part, but owns nothing.
     #[serde(default)]
     pub paused: bool,
+    /// What must survive a restart can be stored. A node that cannot store it owns nothing.
+    #[serde(default = "yes")]
+    pub stored: bool,
     /// Who holds it as far as is known.
     pub owner: Option<String>,
     /// Nanoseconds since the token was heard of; `null`: not yet.
@@ -40,6 +43,10 @@ pub struct Status {
     pub constants: ConstantsStatus,
     /// What has happened since the daemon started.
     pub counters: Counters,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A token's identity.
@@ -83,6 +90,9 @@ pub struct MemberStatus {
     pub paused: bool,
     /// Nanoseconds since its last frame; `null`: only heard of. 0 for the node itself.
     pub last_seen_ns: Option<u64>,
+    /// In what it differs from this node although all members must agree; `null`: in nothing.
+    #[serde(default)]
+    pub differs: Option<String>,
 }
 
 /// The constants in force, times in nanoseconds.

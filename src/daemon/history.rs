@@ -10,7 +10,7 @@ use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
-use crate::observe::{Routine, text};
+use crate::observe::{Differs, Limit, Long, Routine, Shared, text};
 use crate::proto::lab2::{Event, Grade, Reason, State};
 use crate::proto::time::Now;
 
@@ -33,6 +33,11 @@ enum What {
     },
     HandOverFailed {
         to: MacAddr,
+    },
+    Trouble {
+        event: &'static str,
+        member: Option<MacAddr>,
+        text: Rc<str>,
     },
     Lock {
         event: &'static str,
@@ -232,6 +237,44 @@ impl Observe<Event> for History {
                 event: "member_left",
                 mac,
             },
+            Event::AddressShared { mac, ips } => What::Trouble {
+                event: "address_shared",
+                member: Some(mac),
+                text: Shared { mac, ips }.to_string().into(),
+            },
+            Event::TokenAhead { by, .. } => What::Trouble {
+                event: "token_ahead",
+                member: None,
+                text: Long(by).to_string().into(),
+            },
+            Event::ClockAhead { by } => What::Trouble {
+                event: "clock_ahead",
+                member: None,
+                text: Long(by).to_string().into(),
+            },
+            Event::StorageChanged { failed } => What::Trouble {
+                event: if failed {
+                    "state_not_stored"
+                } else {
+                    "state_stored"
+                },
+                member: None,
+                text: "state_file".into(),
+            },
+            Event::MemberDiffers { mac, difference } => What::Trouble {
+                event: "member_differs",
+                member: Some(mac),
+                text: Differs(difference).to_string().into(),
+            },
+            Event::MemberAgrees { mac } => What::Member {
+                event: "member_agrees",
+                mac,
+            },
+            Event::DataDropped { limit, .. } => What::Trouble {
+                event: "data_dropped",
+                member: limit.member,
+                text: Limit(limit).to_string().into(),
+            },
             _ => return,
         };
         self.remember(now, what, routine);
@@ -268,6 +311,15 @@ impl Entry {
             What::HandOverFailed { to } => {
                 message.member = Some(to.to_string());
                 "hand_over_failed"
+            }
+            What::Trouble {
+                event,
+                member,
+                text,
+            } => {
+                message.member = member.map(|member| member.to_string());
+                message.reason = Some(text.as_ref().to_owned());
+                event
             }
             What::Lock { event, label, why } => {
                 message.label = Some(label.as_ref().to_owned());

@@ -87,8 +87,8 @@ impl Housekeeping {
                 warn!(
                     event = "state_not_written",
                     count,
-                    "cannot write {}, {count} times: {}; the ring goes on, but a restart \
-                     will not know the last token",
+                    "cannot write {}, {count} times: {}; the ring goes on without \
+                     this node, which owns nothing until it can write again",
                     store.path().display(),
                     failures.last
                 );

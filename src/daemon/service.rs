@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_DATA_LEN, Token};
+use ring_codec::lab2::Token;
 use tracing::{info, warn};
 
 use super::backstop::Backstops;
@@ -20,6 +20,7 @@ use crate::control::{
 };
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Locks, Notice};
+use crate::observe::Limit;
 use crate::proto::lab2::{self, Command, Lab2};
 use crate::proto::time::{Instant, Now};
 
@@ -251,10 +252,13 @@ impl Service {
             return error("that lock is no longer held here");
         }
         match hex::decode(digits) {
-            Some(data) if data.len() <= MAX_DATA_LEN => {
-                Answer::Command(Command::SetData(data), Reply::Done {})
+            Some(data) => {
+                let limit = machine.data_limit();
+                if data.len() <= limit.len {
+                    return Answer::Command(Command::SetData(data), Reply::Done {});
+                }
+                Answer::Reply(Reply::Error(Limit(limit).to_string()))
             }
-            Some(_) => error("a token carries at most 1,024 bytes of data"),
             None => error("the data must be hexadecimal digits, two a byte"),
         }
     }

@@ -7,7 +7,7 @@ use ring_codec::lab2::{NO_IP, Token};
 
 use super::attachment::{Attachment, Loss};
 use crate::control::{ClientStatus, ConstantsStatus, MemberStatus, Status, TokenStatus};
-use crate::observe::Tally;
+use crate::observe::{Differs, Tally};
 use crate::proto::lab2::{Constants, Lab2, MemberView};
 use crate::proto::time::{Instant, nanos};
 
@@ -32,6 +32,7 @@ pub fn status(
         token: machine.token().map(token_status),
         grade: machine.grade().name().to_owned(),
         paused: machine.is_paused(),
+        stored: machine.is_stored(),
         owner: machine.owner().map(|owner| owner.to_string()),
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
         members: members.collect(),
@@ -65,6 +66,9 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         penalty: view.penalty,
         paused: view.paused,
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
+        differs: view
+            .differs
+            .map(|difference| Differs(difference).to_string()),
     }
 }
 
@@ -101,6 +105,7 @@ mod tests {
                 penalty: 0,
                 paused: false,
                 last_seen,
+                differs: None,
             };
             member(Instant::from_nanos(50), own, view).last_seen_ns
         };

@@ -69,6 +69,8 @@ impl Default for ReceiveBatch {
 pub struct TransmitBatch {
     buffers: Box<[[u8; MAX_FRAME]]>,
     lens: Vec<usize>,
+    /// So many of them are dealt with.
+    done: usize,
 }
 
 impl TransmitBatch {
@@ -84,6 +86,7 @@ impl TransmitBatch {
         Self {
             buffers: vec![[0; MAX_FRAME]; frames].into_boxed_slice(),
             lens: Vec::with_capacity(frames),
+            done: 0,
         }
     }
 
@@ -103,27 +106,31 @@ impl TransmitBatch {
     /// Forgets all frames.
     pub fn clear(&mut self) {
         self.lens.clear();
+        self.done = 0;
+    }
+
+    /// Forgets the first `count` frames; the others are still to be sent.
+    pub fn drop_first(&mut self, count: usize) {
+        self.done = (self.done + count).min(self.lens.len());
     }
 
     /// How many frames there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lens.len()
+        self.lens.len() - self.done
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lens.is_empty()
+        self.len() == 0
     }
 
     /// The frames in order.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.buffers
-            .iter()
-            .zip(&self.lens)
-            .map(|(buffer, &len)| &buffer[..len])
+        let frames = self.buffers.iter().zip(&self.lens);
+        frames.skip(self.done).map(|(buffer, &len)| &buffer[..len])
     }
 }
 

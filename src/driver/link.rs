@@ -2,6 +2,8 @@
 
 use std::io;
 
+use thiserror::Error;
+
 use super::{ReceiveBatch, TransmitBatch};
 use crate::proto::time::Now;
 
@@ -20,5 +22,16 @@ pub trait Link {
     ///
     /// # Errors
     /// The first frame was refused, and why.
-    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize>;
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused>;
+}
+
+/// Why a frame was not accepted for sending.
+#[derive(Debug, Error)]
+pub enum Refused {
+    /// It is longer than the link carries, and will be the next time.
+    #[error("a frame is longer than the link carries")]
+    TooLong,
+    /// Something else (queue full, link down, …).
+    #[error(transparent)]
+    Other(#[from] io::Error),
 }

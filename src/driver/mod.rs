@@ -6,7 +6,7 @@ mod link;
 mod pump;
 
 pub use batch::{MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
-pub use link::Link;
+pub use link::{Link, Refused};
 pub use pump::{Driver, Environment, Observe, Store};
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::{Link, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
+use super::{Link, ReceiveBatch, Refused, TRANSMIT_BATCH, TransmitBatch};
 use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 /// The most batches of frames that one turn receives.
 const BATCHES: usize = 4;
@@ -15,8 +15,8 @@ const TIMEOUTS: usize = 4;
 
 /// Keeps what must survive a restart.
 pub trait Store<D> {
-    /// Stores `durable`. A failure is the store's to report: the ring goes on without.
-    fn store(&mut self, durable: &D);
+    /// Stores `durable`. Why it could not is the store's to report.
+    fn store(&mut self, durable: &D) -> Stored;
 }
 
 /// Sees every event of a machine; cannot change what happens.
@@ -211,7 +211,8 @@ impl<M: Machine> Pump<M> {
     {
         loop {
             if let Some(durable) = self.machine.poll_durable() {
-                environment.store.store(&durable);
+                let stored = environment.store.store(&durable);
+                self.machine.handle_stored(now, stored);
             }
             self.fill();
             if self.tickets.is_empty() {
@@ -235,17 +236,34 @@ impl<M: Machine> Pump<M> {
         }
     }
 
-    /// Sends the batch and reports each frame's outcome.
-    fn flush<L: Link>(&mut self, now: Now, link: Option<&mut L>) {
-        let accepted = link.map_or(0, |link| link.send(&self.transmit).unwrap_or(0));
-        self.transmit.clear();
-        for (at, ticket) in self.tickets.drain(..).enumerate() {
-            let sent = if at < accepted {
-                Sent::Accepted
-            } else {
-                Sent::Failed
-            };
-            self.machine.handle_sent(now, ticket, sent);
+    /// Sends the batch and reports each frame's outcome. A frame that is too long does not make those
+    /// behind it lost.
+    fn flush<L: Link>(&mut self, now: Now, mut link: Option<&mut L>) {
+        let mut tickets = self.tickets.drain(..);
+        loop {
+            let link = link.as_deref_mut();
+            let result = link.map_or(Ok(0), |link| link.send(&self.transmit));
+            let accepted = *result.as_ref().unwrap_or(&0);
+            for ticket in tickets.by_ref().take(accepted) {
+                self.machine.handle_sent(now, ticket, Sent::Accepted);
+            }
+            match result {
+                // What is left was refused; the next call says why.
+                Ok(1..) if tickets.len() > 0 => self.transmit.drop_first(accepted),
+                Err(Refused::TooLong) => {
+                    let Some(ticket) = tickets.next() else { break };
+                    self.machine.handle_sent(now, ticket, Sent::TooLong);
+                    self.transmit.drop_first(1);
+                }
+                _ => break,
+            }
+            if tickets.len() == 0 {
+                break;
+            }
         }
+        for ticket in tickets {
+            self.machine.handle_sent(now, ticket, Sent::Failed);
+        }
+        self.transmit.clear();
     }
 }

@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::{
-    Driver, Environment, Link, Observe, RECEIVE_BATCH, ReceiveBatch, Store, TRANSMIT_BATCH,
-    TransmitBatch,
+    Driver, Environment, Link, Observe, RECEIVE_BATCH, ReceiveBatch, Refused, Store,
+    TRANSMIT_BATCH, TransmitBatch,
 };
 use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 const NOW: Now = Now {
     monotonic: Instant::from_nanos(7),
@@ -42,6 +42,7 @@ struct Puppet {
     journal: Journal,
     durable: Option<u32>,
     stored: u32,
+    unreported: bool,
     frames: VecDeque<u8>,
     unsettled: Vec<(u64, u8)>,
     next_ticket: u64,
@@ -105,14 +106,22 @@ impl Machine for Puppet {
         }
     }
 
+    fn handle_stored(&mut self, now: Now, stored: Stored) {
+        assert_eq!((now, stored), (NOW, Stored::Done));
+        assert!(self.unreported, "nothing was to be stored");
+        self.unreported = false;
+    }
+
     fn poll_durable(&mut self) -> Option<u32> {
         let durable = self.durable.take();
         self.stored = durable.unwrap_or(self.stored);
+        self.unreported = durable.is_some();
         durable
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         assert_eq!(self.durable, None, "asked for a frame before the durable");
+        assert!(!self.unreported, "asked for a frame before the outcome");
         let frame = self.frames.pop_front()?;
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -135,8 +144,9 @@ impl Machine for Puppet {
 }
 
 impl Store<u32> for Journal {
-    fn store(&mut self, durable: &u32) {
+    fn store(&mut self, durable: &u32) -> Stored {
         self.write(format!("store {durable}"));
+        Stored::Done
     }
 }
 
@@ -155,7 +165,7 @@ type Arrived = Vec<(&'static [u8], Duration)>;
 struct Wire {
     journal: Journal,
     arrived: VecDeque<io::Result<Arrived>>,
-    takes: VecDeque<io::Result<usize>>,
+    takes: VecDeque<Result<usize, Refused>>,
 }
 
 impl Link for Wire {
@@ -173,7 +183,7 @@ impl Link for Wire {
         Ok(())
     }
 
-    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         assert!(!batch.is_empty(), "a call for nothing");
         let frames: Vec<u8> = batch.iter().map(|frame| frame[0]).collect();
         let text = String::from_utf8_lossy(&frames);
@@ -213,7 +223,7 @@ impl Stage {
     }
 
     fn refuses(mut self, kind: io::ErrorKind) -> Self {
-        self.wire.takes.push_back(Err(kind.into()));
+        self.wire.takes.push_back(Err(io::Error::from(kind).into()));
         self
     }
 
@@ -291,10 +301,35 @@ fn every_input_is_drained() {
 
 #[test]
 fn frames_that_the_link_did_not_take_are_reported_as_failed_one_by_one() {
-    let mut stage = Stage::new().takes(1);
+    let mut stage = Stage::new().takes(1).refuses(io::ErrorKind::WouldBlock);
     let said = stage.command(b"ABC");
-    let outcomes = ["A Accepted", "B Failed", "C Failed"];
-    assert_eq!(said[2..], outcomes);
+    let outcomes = [
+        "is commanded",
+        "send ABC",
+        "A Accepted",
+        "send BC",
+        "B Failed",
+        "C Failed",
+    ];
+    assert_eq!(said, outcomes);
+}
+
+#[test]
+fn a_frame_that_is_too_long_does_not_make_those_behind_it_lost() {
+    let mut stage = Stage::new().takes(1);
+    stage.wire.takes.push_back(Err(Refused::TooLong));
+    let mut stage = stage.takes(1);
+    let said = stage.command(b"ABC");
+    let outcomes = [
+        "is commanded",
+        "send ABC",
+        "A Accepted",
+        "send BC",
+        "B TooLong",
+        "send C",
+        "C Accepted",
+    ];
+    assert_eq!(said, outcomes);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::text::{drop_reason, reason};
-use super::words::{Hidden, Ip, Members, TokenId, TokenWords};
+use super::words::{Differs, Hidden, Ip, Limit, Long, Members, Shared, TokenId, TokenWords};
 use super::{RateLimit, Routine};
 use crate::driver::Observe;
 use crate::proto::lab2::{DropReason, Event, Grade, Reason, State};
@@ -40,6 +40,7 @@ pub struct Log {
     changes: RateLimit,
     drops: RateLimit,
     full: RateLimit,
+    too_long: RateLimit,
 }
 
 impl Log {
@@ -56,6 +57,7 @@ impl Log {
             changes: CHANGES,
             drops: DROPS,
             full: DROPS,
+            too_long: DROPS,
         }
     }
 
@@ -215,6 +217,21 @@ impl Log {
             Event::MemberLeft { mac } => {
                 info!(event = "member_left", %mac, "member {mac} is leaving{hidden}");
             }
+            Event::AddressShared { mac, ips } => {
+                let shared = Shared { mac, ips };
+                warn!(event = "address_shared", %mac, "{shared}{hidden}");
+            }
+            Event::MemberDiffers { mac, difference } => {
+                let words = Differs(difference);
+                warn!(
+                    event = "member_differs", %mac,
+                    "member {mac} {words}: start all members with the same options{hidden}"
+                );
+            }
+            Event::MemberAgrees { mac } => info!(
+                event = "member_agrees", %mac,
+                "member {mac} has the constants of this node now{hidden}"
+            ),
             _ => {}
         }
     }
@@ -287,12 +304,16 @@ impl Observe<Event> for Log {
                     );
                 }
             }
-            Event::DataRefused { len, may_use } => {
+            Event::DataRefused {
+                len,
+                may_use,
+                limit,
+            } => {
                 if self.admit(now).is_some() {
                     let why = if may_use {
-                        "a token carries at most 1,024"
+                        Limit(limit).to_string()
                     } else {
-                        "this node does not hold the token"
+                        "this node does not hold the token".to_owned()
                     };
                     warn!(
                         event = "data_refused",
@@ -300,11 +321,60 @@ impl Observe<Event> for Log {
                     );
                 }
             }
+            Event::DataDropped { len, limit } => {
+                let limit = Limit(limit);
+                warn!(
+                    event = "data_dropped",
+                    len,
+                    "the token's data, {len} bytes, were dropped: they would have kept the token \
+                     from members; {limit}"
+                );
+            }
+            Event::TokenAhead { token, by } => {
+                let (token, by) = (TokenId(token), Long(by));
+                warn!(
+                    event = "token_ahead", %token,
+                    "the token is {by} ahead of this machine's clock: that is wrong, or another \
+                     member's was; token {token}"
+                );
+            }
+            Event::ClockAhead { by } => {
+                let by = Long(by);
+                warn!(
+                    event = "clock_ahead",
+                    "this machine's clock is {by} ahead of the ring's tokens: is it right? The \
+                     new token does not follow it all the way"
+                );
+            }
+            Event::StorageChanged { failed: true } => error!(
+                event = "state_not_stored",
+                "the state cannot be stored: this node owns nothing until it can"
+            ),
+            Event::StorageChanged { failed: false } => info!(
+                event = "state_stored",
+                "the state can be stored again: this node may own the token"
+            ),
+            Event::TooLong { kind, mtu } => {
+                if self.too_long.allow(now) {
+                    let lines = self.too_long.take_refused();
+                    let hidden = Hidden(lines);
+                    warn!(
+                        event = "too_long",
+                        mtu,
+                        "a {kind} was not sent: it is longer than the interface carries \
+                         (EMSGSIZE); its MTU was {mtu} when last looked at{hidden}"
+                    );
+                }
+            }
             Event::MemberAdded { members, .. } => {
                 self.members = members;
                 self.member(now, event);
             }
-            Event::MemberMoved { .. } | Event::MemberLeft { .. } => self.member(now, event),
+            Event::MemberMoved { .. }
+            | Event::MemberLeft { .. }
+            | Event::AddressShared { .. }
+            | Event::MemberDiffers { .. }
+            | Event::MemberAgrees { .. } => self.member(now, event),
             Event::TableFull { author } => self.table_full(now, author),
             Event::Dropped { reason } => self.dropped(now, reason),
             Event::Received { .. } | Event::Transmitted { .. } | Event::TransmitFailed { .. } => {}

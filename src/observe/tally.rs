@@ -114,9 +114,17 @@ impl Observe<Event> for Tally {
             | Event::GradeChanged { .. }
             | Event::ProgressExhausted
             | Event::DataRefused { .. }
+            | Event::DataDropped { .. }
+            | Event::TooLong { .. }
+            | Event::AddressShared { .. }
+            | Event::TokenAhead { .. }
+            | Event::ClockAhead { .. }
+            | Event::StorageChanged { .. }
             | Event::MemberAdded { .. }
             | Event::MemberMoved { .. }
-            | Event::MemberLeft { .. } => {}
+            | Event::MemberLeft { .. }
+            | Event::MemberDiffers { .. }
+            | Event::MemberAgrees { .. } => {}
         }
     }
 }

@@ -36,6 +36,7 @@ texts! {
             "sent no heartbeat for WAITER_TIMEOUT, destroyed its token";
         LinkLost => "link_lost", "lost the interface";
         Paused => "paused", "was paused, gave up the election";
+        NotStored => "not_stored", "cannot store its state, lost the token";
     }
 }
 

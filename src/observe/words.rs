@@ -2,8 +2,12 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
-use ring_codec::lab2::Token;
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_DATA_LEN, Token};
+
+use crate::proto::lab2::{DataLimit, Difference};
 
 /// A token's identity as `progress-author-number`, as fencing tokens are spelled.
 pub struct TokenId(pub Token);
@@ -50,6 +54,97 @@ impl fmt::Display for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.0 == 1 { "" } else { "s" };
         write!(f, "{} member{plural}", self.0)
+    }
+}
+
+/// In what a member differs from this node.
+pub struct Differs(pub Difference);
+
+impl fmt::Display for Differs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { theirs, ours } = self.0;
+        let expects = |expect: Option<usize>| match expect {
+            Some(members) => format!("expects {members} members"),
+            None => "expects no number of members".to_owned(),
+        };
+        let mut parts = Vec::new();
+        if theirs.patience != ours.patience {
+            let (theirs, ours) = (theirs.patience, ours.patience);
+            parts.push(format!(
+                "waits {theirs:?} for a silent owner, this node {ours:?}"
+            ));
+        }
+        if theirs.take_timeout != ours.take_timeout {
+            let (theirs, ours) = (theirs.take_timeout, ours.take_timeout);
+            parts.push(format!(
+                "has a take timeout of {theirs:?}, this node {ours:?}"
+            ));
+        }
+        if theirs.expect != ours.expect {
+            let (theirs, ours) = (expects(theirs.expect), expects(ours.expect));
+            parts.push(format!("{theirs}, this node {ours}"));
+        }
+        if parts.is_empty() {
+            return f.write_str("has other heartbeat, intervals or take attempts than this node");
+        }
+        f.write_str(&parts.join("; "))
+    }
+}
+
+/// A long time: `3 h`, `26 days`.
+pub struct Long(pub Duration);
+
+impl fmt::Display for Long {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() / 3_600 {
+            hours @ 0..48 => write!(f, "{hours} h"),
+            hours => write!(f, "{} days", hours / 24),
+        }
+    }
+}
+
+/// That two stations have one address.
+pub struct Shared {
+    /// The address.
+    pub mac: MacAddr,
+    /// What its stations say that their ips are; `None`: it is this node's own.
+    pub ips: Option<([u8; 16], [u8; 16])>,
+}
+
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mac = self.mac;
+        match self.ips {
+            Some((one, other)) => write!(
+                f,
+                "two stations have the MAC {mac}, with the ips {} and {}: each takes the token of \
+                 the other; give one of them another MAC",
+                Ip(one),
+                Ip(other)
+            ),
+            None => write!(
+                f,
+                "another station has this node's MAC {mac}, or its frames come back to it: give \
+                 one of the two another MAC, or look for a loop"
+            ),
+        }
+    }
+}
+
+/// How many bytes of data a token may carry, and why no more.
+pub struct Limit(pub DataLimit);
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DataLimit { len, mtu, member } = self.0;
+        if len == MAX_DATA_LEN {
+            return f.write_str("a token carries at most 1,024 bytes of data");
+        }
+        write!(f, "a token carries at most {len} bytes of data: ")?;
+        match member {
+            Some(member) => write!(f, "{member} has an MTU of {mtu}"),
+            None => write!(f, "the interface has an MTU of {mtu}"),
+        }
     }
 }
 

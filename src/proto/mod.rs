@@ -7,7 +7,8 @@
 //! # Contract
 //! After **every** `handle_*` call the caller drains, in this order and until each returns `None`:
 //!
-//! 1. [`Machine::poll_durable`]: store it before anything drained after it leaves the process.
+//! 1. [`Machine::poll_durable`]: store it before anything drained after it leaves the process, and
+//!    report with [`Machine::handle_stored`] before anything else is drained.
 //! 2. [`Machine::poll_transmit`]: try to send the frame, then report with
 //!    [`Machine::handle_sent`], which may make more of 1 and 2 available.
 //! 3. [`Machine::poll_event`].
@@ -77,6 +78,17 @@ pub enum Sent {
     Accepted,
     /// The link refused it (queue full, link down, …); it was not sent.
     Failed,
+    /// It is longer than the link carries, and will be the next time; it was not sent.
+    TooLong,
+}
+
+/// Whether what must survive a restart was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// It was.
+    Done,
+    /// It was not (disk full, …).
+    Failed,
 }
 
 /// A protocol's state machine. See the [module's contract](self#contract).
@@ -98,6 +110,9 @@ pub trait Machine {
     fn handle_timeout(&mut self, now: Now);
     /// The outcome of sending the frame that `ticket` came with.
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent);
+
+    /// The outcome of storing what [`poll_durable`](Self::poll_durable) has returned.
+    fn handle_stored(&mut self, now: Now, stored: Stored);
 
     /// What is to be stored before the next frame leaves.
     fn poll_durable(&mut self) -> Option<Self::Durable>;

@@ -6,7 +6,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, NO_IP};
 use std::time::Duration;
 
-use super::node::{BLANK, Missed};
+use super::lease::is_orderly;
+use super::node::{BLANK, Missed, Node};
 use super::plan::{Fault, Schedule};
 use super::queue::What;
 use super::segment::{Segment, Weather, claim};
@@ -29,6 +30,7 @@ impl<M: Subject> World<M> {
         let (least, spread) = schedule.latency_us;
         world.segment = Segment::new((least * MICRO, spread * MICRO));
         world.plan = schedule.actions.as_slice().into();
+        world.orderly = is_orderly(&world.plan);
         let is_replay = |fault: &Fault| matches!(fault, Fault::Replay { .. });
         world.segment.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
         for (at, action) in schedule.actions.iter().enumerate() {
@@ -64,7 +66,11 @@ impl<M: Subject> World<M> {
             Fault::Crash { node } => self.crash(node, FaultKind::Crash),
             Fault::Forget { node } => self.forget(node),
             Fault::Start { node } => self.start_again(node),
-            Fault::Constants { node, percent } => self.change_constants(node, percent),
+            Fault::Constants {
+                node,
+                percent,
+                expect,
+            } => self.change_constants(node, percent, expect),
             Fault::Twin { node, of } => self.make_twin(node, of),
             Fault::Untwin { node } => self.part_twin(node),
             _ => self.act_on_node(fault),
@@ -148,6 +154,17 @@ impl<M: Subject> World<M> {
                 self.plug(node, false);
             }
             Fault::Plug { node } => self.plug(node, true),
+            Fault::Disk { node, full } => {
+                if full {
+                    self.met(FaultKind::Disk);
+                }
+                self.nodes[node].disk_full = full;
+            }
+            Fault::Mtu { node, mtu } => {
+                self.met(FaultKind::Mtu);
+                self.nodes[node].mtu = mtu.into();
+                self.look_at_link(node);
+            }
             Fault::Card { node, card } => {
                 self.met(FaultKind::Card);
                 self.change_card(node, card);
@@ -209,18 +226,24 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// The process is started anew with a heartbeat of so many hundredths of the ring's. A dead
+    /// The process is started anew with a heartbeat of so many hundredths of the ring's, and perhaps told of
+    /// another number of members. A dead
     /// one is started with it some time.
-    fn change_constants(&mut self, at: usize, percent: u16) {
+    fn change_constants(&mut self, at: usize, percent: u16, expect: Option<usize>) {
         let ring = &self.constants;
-        let constants = if percent == 100 {
+        // Of two that are told too low a number each would believe the other.
+        let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
+        let agree = |(_, node): (usize, &Node<M>)| node.constants.expect == ring.expect;
+        let told = others.into_iter().all(agree);
+        let expect = expect.filter(|&expect| told && expect <= ring.max_members);
+        let constants = if percent == 100 && expect.is_none() {
             Rc::clone(ring)
         } else {
             self.books.stats.met[FaultKind::Constants as usize] += 1;
             let heartbeat = ring.heartbeat * u32::from(percent) / 100;
             Rc::new(Constants {
                 max_members: ring.max_members,
-                expect: ring.expect,
+                expect: expect.or(ring.expect),
                 ..Constants::for_heartbeat(heartbeat)
             })
         };
@@ -319,6 +342,7 @@ impl<M: Subject> World<M> {
         for at in 0..self.nodes.len() {
             self.nodes[at].refuse = 0;
             self.nodes[at].slow = 0;
+            self.nodes[at].disk_full = false;
             self.resume(at);
             self.part_twin(at);
             self.plug(at, true);
@@ -327,7 +351,7 @@ impl<M: Subject> World<M> {
                 self.kill(at);
             }
             if !Rc::ptr_eq(&self.nodes[at].constants, &self.constants) {
-                self.change_constants(at, 100);
+                self.change_constants(at, 100, None);
             }
         }
         let wakes = self.nodes.iter().map(|node| node.down_until).max();

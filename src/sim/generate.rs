@@ -1,6 +1,6 @@
 //! Makes a run's schedule from its seed.
 
-use super::plan::{Action, Fault, Schedule, usual_take_attempts, usual_take_timeout};
+use super::plan::{Action, Fault, MIN_MTU, MTU, Schedule, usual_take_attempts, usual_take_timeout};
 use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
 use super::words::CARDS;
@@ -170,6 +170,17 @@ impl Maker {
                 self.at(at, Fault::Card { node, card });
             }
             FaultKind::Unresponsive => self.at(at, Fault::Unresponsive),
+            FaultKind::Disk => {
+                let node = self.node();
+                let end = at + self.lasting(10 * MS, 8 * SECOND);
+                self.at(at, Fault::Disk { node, full: true });
+                self.at(end, Fault::Disk { node, full: false });
+            }
+            FaultKind::Mtu => {
+                let node = self.node();
+                let mtu = self.rng.pick(&[MIN_MTU, 300, 576, 1_000, 1_280, MTU]);
+                self.at(at, Fault::Mtu { node, mtu });
+            }
             FaultKind::Address => {
                 let (node, ip) = (self.node(), self.few(6));
                 let ip = u8::try_from(ip - 1).unwrap_or(0);
@@ -244,9 +255,20 @@ impl Maker {
             FaultKind::Leave => (Fault::Leave { node }, down + SECOND),
             FaultKind::Constants => {
                 let percent = self.rng.pick(&[20, 50, 80, 120, 200, 400]);
-                self.at(at, Fault::Constants { node, percent });
-                let percent = 100;
-                return self.at(at + down, Fault::Constants { node, percent });
+                let expect = self.rng.chance(500).then(|| self.rng.index(2 * self.nodes));
+                let expect = expect.filter(|&expect| expect > 1);
+                let begins = Fault::Constants {
+                    node,
+                    percent,
+                    expect,
+                };
+                self.at(at, begins);
+                let ends = Fault::Constants {
+                    node,
+                    percent: 100,
+                    expect: None,
+                };
+                return self.at(at + down, ends);
             }
             _ => (Fault::Crash { node }, down),
         };

@@ -11,7 +11,6 @@ use crate::proto::lab2::{Command, Constants};
 /// Frames that a node reads at once: small, so that thousands of nodes fit.
 const RECEIVE: usize = 4;
 const TRANSMIT: usize = 2;
-const MTU: usize = 1_500;
 
 impl<M: Subject> World<M> {
     /// The node wants the token for so much work, in nanoseconds. Nothing if it wants it already,
@@ -50,6 +49,7 @@ impl<M: Subject> World<M> {
         if node.job.is_none_or(|wanted| wanted.number != job) {
             return;
         }
+        node.lease = None;
         if let Some(missed) = &mut node.paused {
             missed.done = true;
         } else {
@@ -93,7 +93,11 @@ impl<M: Subject> World<M> {
     /// sees that when it goes on, a dead one when it starts.
     pub(super) fn look_at_link(&mut self, at: usize) {
         let Node {
-            mac, ip, unplugged, ..
+            mac,
+            ip,
+            mtu,
+            unplugged,
+            ..
         } = self.nodes[at];
         if let Some(missed) = &mut self.nodes[at].paused {
             missed.moved = true;
@@ -102,7 +106,7 @@ impl<M: Subject> World<M> {
         let state = if unplugged {
             LinkState::Down
         } else {
-            LinkState::Up { mac, ip, mtu: MTU }
+            LinkState::Up { mac, ip, mtu }
         };
         self.input(at, |driver, now, surroundings| {
             driver.link_changed(now, state, surroundings);

@@ -13,6 +13,7 @@ mod clock;
 pub mod command;
 mod exempt;
 mod generate;
+mod lease;
 mod life;
 mod liveness;
 mod node;

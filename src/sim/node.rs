@@ -7,16 +7,20 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Token};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Token};
 
 use super::checks::Checks;
 use super::clock::Clock;
 use super::outcome::{Rule, Stats};
+use super::plan::MTU;
 use super::queue::Bytes;
 use super::record::Record;
 use super::rng::Rng;
 use super::settings::FaultKind;
-use crate::driver::{Driver, Link, MAX_FRAME, Observe, ReceiveBatch, Store, TransmitBatch};
+use crate::driver::{
+    Driver, Link, MAX_FRAME, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
+};
+use crate::proto::Stored;
 use crate::proto::lab2::{Constants, Durable, Event, Reason, State};
 use crate::proto::time::{Instant, Now};
 
@@ -51,7 +55,7 @@ pub(super) struct Missed {
     pub(super) moved: bool,
 }
 
-/// What an application was told of a quorum.
+/// What an application was told of a token, or of a quorum.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
     pub(super) token: Token,
@@ -67,10 +71,14 @@ pub(super) struct Node<M> {
     /// It has no link.
     pub(super) unplugged: bool,
     pub(super) ip: [u8; 16],
+    /// The longest payload that its interface carries.
+    pub(super) mtu: usize,
     /// `None`: the process is dead.
     pub(super) driver: Option<Driver<M>>,
     /// The state file.
     pub(super) durable: Cell<Durable>,
+    /// Which cannot be written.
+    pub(super) disk_full: bool,
     pub(super) constants: Rc<Constants>,
     pub(super) clock: Clock,
     /// What has arrived, with the node's time of arrival.
@@ -99,6 +107,8 @@ pub(super) struct Node<M> {
     pub(super) job: Option<Job>,
     /// What its application was told of a quorum last.
     pub(super) claim: Option<Claim>,
+    /// What its application was told last of its token, if it works with it.
+    pub(super) lease: Option<Claim>,
     /// Its state file was lost: it is not started before this time.
     pub(super) down_until: u64,
 }
@@ -110,8 +120,10 @@ impl<M> Node<M> {
             card: 0,
             unplugged: false,
             ip,
+            mtu: MTU.into(),
             driver: None,
             durable: Cell::new(BLANK),
+            disk_full: false,
             constants,
             clock: Clock::new(epoch),
             inbox: VecDeque::new(),
@@ -128,6 +140,7 @@ impl<M> Node<M> {
             last_held: None,
             job: None,
             claim: None,
+            lease: None,
             down_until: 0,
         }
     }
@@ -180,6 +193,7 @@ pub(super) struct Wire<'a> {
     pub(super) outgoing: &'a mut Vec<Outgoing>,
     pub(super) rng: &'a mut Rng,
     pub(super) refuse: u16,
+    pub(super) mtu: usize,
 }
 
 impl Link for Wire<'_> {
@@ -202,11 +216,22 @@ impl Link for Wire<'_> {
         Ok(())
     }
 
-    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         let Scene { at, node, .. } = *self.scene;
         let mut books = self.scene.books.borrow_mut();
         let mut accepted = 0;
+        let longest = ETHERNET_HEADER_LEN + self.mtu;
+        if batch
+            .iter()
+            .next()
+            .is_some_and(|bytes| bytes.len() > longest)
+        {
+            return Err(Refused::TooLong);
+        }
         for bytes in batch.iter() {
+            if bytes.len() > longest {
+                break;
+            }
             if self.rng.chance(self.refuse) {
                 books.stats.met[FaultKind::Refuse as usize] += 1;
                 break;
@@ -231,18 +256,26 @@ impl Link for Wire<'_> {
         let replies = u32::try_from(accepted).unwrap_or(u32::MAX);
         self.scene.replies.set(self.scene.replies.get() + replies);
         if accepted == 0 && !batch.is_empty() {
-            return Err(io::ErrorKind::OutOfMemory.into());
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         }
         Ok(accepted)
     }
 }
 
 /// The node's state file.
-pub(super) struct Disk<'a>(pub(super) &'a Scene<'a>);
+pub(super) struct Disk<'a> {
+    pub(super) scene: &'a Scene<'a>,
+    /// It takes nothing.
+    pub(super) full: bool,
+}
 
 impl Store<Durable> for Disk<'_> {
-    fn store(&mut self, durable: &Durable) {
-        self.0.durable.set(*durable);
+    fn store(&mut self, durable: &Durable) -> Stored {
+        if self.full {
+            return Stored::Failed;
+        }
+        self.scene.durable.set(*durable);
+        Stored::Done
     }
 }
 

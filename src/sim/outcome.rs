@@ -39,6 +39,8 @@ pub enum Rule {
     Storm,
     /// Two halves never both have a quorum.
     Quorum,
+    /// No two applications rely on a token at the same time, as long as no frame is lost.
+    Lease,
     /// Nothing is told of a token before it was stored.
     Stored,
     /// All frames that are sent are valid.
@@ -64,6 +66,7 @@ impl Rule {
             Self::Panic => "invariant 7: a node crashes",
             Self::Storm => "invariant 7: there is no end to the frames",
             Self::Quorum => "two nodes have a quorum at the same time",
+            Self::Lease => "two applications rely on a token at the same time",
             Self::Stored => "a token is told of that is not stored",
             Self::Valid => "a frame that is not valid is sent",
         }

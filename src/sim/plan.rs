@@ -18,6 +18,11 @@ const MAX_RATE: u32 = 10_000;
 /// Wall clocks are set by no more: all dates stay within those that 64 bits of nanoseconds have.
 const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
+/// The MTU of every interface at first, and the largest.
+pub(super) const MTU: u16 = 1_500;
+/// The smallest: all but tables and data fits it.
+pub(super) const MIN_MTU: u16 = 128;
+
 /// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
 /// world's time, nodes are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,7 +191,13 @@ pub enum Fault {
     Stranger { frames: u16 },
     /// The node is started anew with a heartbeat of so many hundredths of the ring's, and all
     /// that follows from that; 100: with the ring's constants.
-    Constants { node: usize, percent: u16 },
+    Constants {
+        node: usize,
+        percent: u16,
+        /// It expects so many members, if no other node is told another number than the ring has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expect: Option<usize>,
+    },
     /// The node wants the token, for so much work.
     Want { node: usize, work_us: u64 },
     /// The node sets the token's data, if it is the owner.
@@ -209,6 +220,11 @@ pub enum Fault {
     Card { node: usize, card: u8 },
     /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
     Unresponsive,
+    /// The node's state file cannot be written, or can again.
+    Disk { node: usize, full: bool },
+    /// The node's interface sends and receives payloads of so many bytes at most. It stays so when the
+    /// faults end.
+    Mtu { node: usize, mtu: u16 },
 }
 
 impl Fault {
@@ -241,6 +257,8 @@ impl Fault {
             Self::Unplug { .. } | Self::Plug { .. } => FaultKind::Link,
             Self::Card { .. } => FaultKind::Card,
             Self::Unresponsive => FaultKind::Unresponsive,
+            Self::Disk { .. } => FaultKind::Disk,
+            Self::Mtu { .. } => FaultKind::Mtu,
         }
     }
 
@@ -257,8 +275,11 @@ impl Fault {
             Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
             Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
             Self::Want { work_us, .. } => work_us <= MAX_SPAN_US,
-            Self::Constants { percent, .. } => (1..=10_000).contains(&percent),
+            Self::Constants {
+                percent, expect, ..
+            } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
             Self::Card { card, .. } => card < CARDS,
+            Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
             _ => true,
         }
     }
@@ -305,6 +326,8 @@ impl Fault {
             | Self::Unplug { node }
             | Self::Plug { node }
             | Self::Card { node, .. }
+            | Self::Disk { node, .. }
+            | Self::Mtu { node, .. }
             | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }

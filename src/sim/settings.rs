@@ -77,6 +77,8 @@ kinds! {
     Link "link" "A node has no link for a while.",
     Card "card" "A node gets another MAC address for good: another network card.",
     Unresponsive "unresponsive" "A station asks for the token all the time and never takes it.",
+    Disk "disk" "A node cannot write its state file for a while.",
+    Mtu "mtu" "A node's interface carries shorter frames, or longer ones again.",
 }
 
 /// A set of kinds.

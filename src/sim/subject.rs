@@ -17,6 +17,8 @@ pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> 
     fn held(&self) -> Option<Token>;
     /// Whether it believes that it may use the token: it is OWNER and does not pass it on.
     fn may_use(&self) -> bool;
+    /// Until when it tells an application at `now` that it may rely on the token; `None`: it may not.
+    fn lease_until(&self, now: Instant) -> Option<Instant>;
     /// Until when it tells its application that it has a quorum; `None`: it has none.
     fn quorum_until(&self) -> Option<Instant>;
     /// Size and hash of its member table.
@@ -42,6 +44,12 @@ impl Subject for Lab2 {
 
     fn may_use(&self) -> bool {
         self.may_use_token()
+    }
+
+    fn lease_until(&self, now: Instant) -> Option<Instant> {
+        let settled = self.settled_at().is_some_and(|at| at <= now);
+        let until = self.lease_until();
+        until.filter(|_| settled && self.may_use_token())
     }
 
     fn quorum_until(&self) -> Option<Instant> {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ring_codec::lab2::Token;
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Token};
 
 use super::node::{Books, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Wire, Witness};
 use super::outcome::Rule;
@@ -58,6 +58,8 @@ pub struct World<M> {
     pub(super) is_asked: bool,
     /// Who has done its work wants the token again at once, for so much more, in nanoseconds.
     pub(super) again: Option<u64>,
+    /// Nothing goes wrong that voids a lease.
+    pub(super) orderly: bool,
     /// The world has come to an end before its time.
     pub(super) over: bool,
 }
@@ -100,6 +102,7 @@ impl<M: Subject> World<M> {
             jobs: 0,
             is_asked: false,
             again: None,
+            orderly: false,
             over: false,
         }
     }
@@ -210,7 +213,8 @@ impl<M: Subject> World<M> {
     fn deliver(&mut self, to: usize, bytes: Bytes) {
         let now = self.now;
         let node = &mut self.nodes[to];
-        if node.driver.is_none() || node.unplugged {
+        let fits = bytes.len() <= ETHERNET_HEADER_LEN + node.mtu;
+        if node.driver.is_none() || node.unplugged || !fits {
             return;
         }
         if node.inbox.len() >= QUEUE {
@@ -308,10 +312,14 @@ impl<M: Subject> World<M> {
             outgoing: &mut self.outgoing,
             rng: &mut self.rng,
             refuse: node.refuse,
+            mtu: node.mtu,
         };
         let mut surroundings = Environment {
             link: Some(&mut wire),
-            store: &mut Disk(&scene),
+            store: &mut Disk {
+                scene: &scene,
+                full: node.disk_full,
+            },
             observer: &mut Witness(&scene),
         };
         act(driver, node.clock.now(self.now), &mut surroundings);
@@ -348,9 +356,12 @@ impl<M: Subject> World<M> {
         if held != node.held {
             self.hold(at, held);
         }
-        self.look_at_quorum(at);
         if may_use {
             self.begin_work(at);
+        }
+        self.look_at_quorum(at);
+        if self.orderly {
+            self.look_at_lease(at);
         }
         if finished {
             self.die(at);

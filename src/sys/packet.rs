@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use super::ring::ReceiveRing;
 use super::{Interface, clock, filter, messages};
-use crate::driver::{Link, ReceiveBatch, TransmitBatch};
+use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 use crate::proto::time::{Instant, Now};
 
 /// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
@@ -206,16 +206,18 @@ impl Link for PacketSocket {
         Ok(())
     }
 
-    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         let mut frames = batch.iter();
         let sent = match (frames.next(), frames.next()) {
-            (None, _) => 0,
+            (None, _) => return Ok(0),
             (Some(frame), None) => {
-                send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT)?;
-                1
+                send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT).map(|_| 1)
             }
-            (Some(_), Some(_)) => messages::send(self.socket.as_fd(), batch)?,
+            (Some(_), Some(_)) => messages::send(self.socket.as_fd(), batch),
         };
-        Ok(sent)
+        sent.map_err(|error| match error {
+            Errno::EMSGSIZE => Refused::TooLong,
+            other => Refused::Other(other.into()),
+        })
     }
 }

@@ -19,7 +19,7 @@ const SHARED: [(&str, &str); 3] = [
     ("constants.rs", "ConstantError, Constants"),
     (
         "event.rs",
-        "DropReason, Durable, Event, Grade, Reason, State",
+        "DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms",
     ),
 ];
 

@@ -14,6 +14,7 @@ mod ring;
 mod service;
 mod station;
 mod sys;
+mod untidy;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         service::tests(),
         station::tests(),
         sys::tests(),
+        untidy::tests(),
     ];
     ring_segment::main(parts.into_iter().flatten().collect())
 }

@@ -11,8 +11,9 @@
 //!    5      2  mtu        u16, the longest payload that it sends and receives, in bytes
 //!    7      8  constants  u64, a digest of its constants
 //!   15      8  patience   u64, nanoseconds: its WAITER_TIMEOUT
-//!   23      8  take       u64, nanoseconds: its TAKE_TIMEOUT
-//!   31      4  expect     u32, how many members it is told of; 0: it is not
+//!   23      8  shortest   u64, nanoseconds: the shortest patience of all that it has heard itself
+//!   31      8  take       u64, nanoseconds: its TAKE_TIMEOUT
+//!   39      4  expect     u32, how many members it is told of; 0: it is not
 //! ```
 //!
 //! # Example
@@ -25,6 +26,7 @@
 //!     "52474432 00 05dc"               // mark, flags, mtu: 1500
 //!     "fedcba9876543210"               // constants
 //!     "0000000017d78400"               // patience: 400 ms
+//!     "0000000005f5e100"               // shortest: 100 ms
 //!     "00000000004c4b40 00000003"      // take: 5 ms, expect: 3
 //! );
 //! let frame = Frame::decode(&bytes)?;
@@ -34,6 +36,7 @@
 //!     mtu: 1500,
 //!     constants: 0xfedc_ba98_7654_3210,
 //!     patience: 400_000_000,
+//!     shortest: 100_000_000,
 //!     take: 5_000_000,
 //!     expect: 3,
 //! };
@@ -55,13 +58,14 @@ use crate::writer::Writer;
 const MARK: [u8; 4] = *b"RGD2";
 
 layout! {
-    /// What may follow a message and its trailer, 35 bytes.
+    /// What may follow a message and its trailer, 43 bytes.
     struct ProfileLayout {
         mark: [u8; 4] = "mark",
         flags: u8 = "flags",
         mtu: U16 = "mtu",
         constants: U64 = "constants",
         patience: U64 = "patience",
+        shortest: U64 = "shortest",
         take: U64 = "take",
         expect: U32 = "expect",
     }
@@ -78,6 +82,8 @@ pub struct Profile {
     pub constants: u64,
     /// Its WAITER_TIMEOUT in nanoseconds: for how long it trusts in a token that is silent.
     pub patience: u64,
+    /// The shortest patience of the author and of all members that have told it theirs.
+    pub shortest: u64,
     /// Its TAKE_TIMEOUT in nanoseconds: for how long it stands by an offer.
     pub take: u64,
     /// How many members it is told that the ring has; 0: it is not told.
@@ -121,6 +127,7 @@ impl Profile {
             mtu: layout.mtu.get(),
             constants: layout.constants.get(),
             patience: layout.patience.get(),
+            shortest: layout.shortest.get(),
             take: layout.take.get(),
             expect: layout.expect.get(),
         })
@@ -135,6 +142,7 @@ impl Profile {
             mtu: self.mtu.into(),
             constants: self.constants.into(),
             patience: self.patience.into(),
+            shortest: self.shortest.into(),
             take: self.take.into(),
             expect: self.expect.into(),
         });

@@ -402,6 +402,7 @@ const PROFILE: lab2::Profile = lab2::Profile {
     mtu: 576,
     constants: 1,
     patience: 2,
+    shortest: 2,
     take: 3,
     expect: 4,
 };

@@ -30,6 +30,7 @@ pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
             "  and {more} more: ringctl status --json lists them all"
         )?;
     }
+    differences(status, out)?;
     clients(status, out)?;
     constants(&status.constants, out)?;
     counters(&status.counters, out)
@@ -78,7 +79,20 @@ fn state(status: &Status) -> String {
     if status.paused {
         text.push_str(", paused: owns nothing");
     }
+    if !status.stored {
+        text.push_str(", cannot write its state file: owns nothing");
+    }
     text
+}
+
+/// Members that do not agree with this node.
+fn differences(status: &Status, out: &mut impl Write) -> io::Result<()> {
+    let differ = |member: &&MemberStatus| member.differs.is_some();
+    for member in status.members.iter().filter(differ).take(LISTED) {
+        let differs = member.differs.as_deref().unwrap_or_default();
+        writeln!(out, "  Warning: {} {}", member.mac, harmless(differs))?;
+    }
+    Ok(())
 }
 
 /// Who on this machine holds the token, or waits for it.

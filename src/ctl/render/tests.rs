@@ -10,6 +10,7 @@ fn member(last: u8) -> MemberStatus {
         penalty: u32::from(last) - 1,
         paused: false,
         last_seen_ns: (last != 3).then_some(1_250_000),
+        differs: (last == 3).then(|| "expects 5 members, this node 3".to_owned()),
     }
 }
 
@@ -33,6 +34,7 @@ fn example() -> Status {
         }),
         grade: "alone".to_owned(),
         paused: false,
+        stored: true,
         owner: Some("02:00:00:00:00:02".to_owned()),
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),

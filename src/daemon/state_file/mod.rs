@@ -20,6 +20,7 @@ use nix::fcntl::{Flock, FlockArg};
 use super::Error;
 use crate::control::RingName;
 use crate::driver::Store;
+use crate::proto::Stored;
 use crate::proto::lab2::Durable;
 use record::Record;
 
@@ -114,16 +115,20 @@ impl StateFile {
 }
 
 impl Store<Durable> for StateFile {
-    fn store(&mut self, durable: &Durable) {
+    fn store(&mut self, durable: &Durable) -> Stored {
         let next = Record {
             sequence: self.last.sequence.wrapping_add(1),
             durable: *durable,
         };
         match self.write(&next) {
-            Ok(()) => self.last = next,
+            Ok(()) => {
+                self.last = next;
+                Stored::Done
+            }
             Err(last) => {
                 let count = self.failed.as_ref().map_or(0, |failed| failed.count) + 1;
                 self.failed = Some(WriteFailures { count, last });
+                Stored::Failed
             }
         }
     }

@@ -88,6 +88,40 @@ pub enum Reason {
     LinkLost,
     /// A candidate was paused.
     Paused,
+    /// What the state depends on could not be stored.
+    NotStored,
+}
+
+/// What a member lives by that others have to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// WAITER_TIMEOUT.
+    pub patience: Duration,
+    /// TAKE_TIMEOUT.
+    pub take_timeout: Duration,
+    /// How many members it expects.
+    pub expect: Option<usize>,
+}
+
+/// In what a member differs from this node although all members must agree: in these terms, or in other
+/// constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference {
+    /// What the member lives by.
+    pub theirs: Terms,
+    /// What this node lives by.
+    pub ours: Terms,
+}
+
+/// How many bytes of data a token may carry just now, and why no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataLimit {
+    /// So many.
+    pub len: usize,
+    /// The smallest MTU that is known of.
+    pub mtu: usize,
+    /// The member that has it; `None`: this node.
+    pub member: Option<MacAddr>,
 }
 
 /// Why a received frame was dropped without any effect.
@@ -198,6 +232,28 @@ pub enum Event {
         len: usize,
         /// Whether this node may change the data: it is OWNER and not passing the token on.
         may_use: bool,
+        /// How many bytes there may be.
+        limit: DataLimit,
+    },
+    /// The application's data were dropped, because they no longer reach every member: else the token
+    /// would not either.
+    DataDropped {
+        /// Their length in bytes.
+        len: usize,
+        /// How many bytes there may be.
+        limit: DataLimit,
+    },
+    /// What must survive a restart can no longer be stored, and the node owns nothing; or it can again.
+    StorageChanged {
+        /// It cannot.
+        failed: bool,
+    },
+    /// A frame was refused because it is longer than the interface carries.
+    TooLong {
+        /// Its kind.
+        kind: Kind,
+        /// The longest payload that the interface is said to carry, in bytes.
+        mtu: usize,
     },
     /// A member was added to the table.
     MemberAdded {
@@ -213,8 +269,41 @@ pub enum Event {
         /// Its ip.
         ip: [u8; 16],
     },
+    /// Two stations have one address. Said once, and not again while it goes on.
+    AddressShared {
+        /// The address, perhaps this node's own.
+        mac: MacAddr,
+        /// The ips that its stations say; `None`: a frame came that has this node's own address.
+        ips: Option<([u8; 16], [u8; 16])>,
+    },
     /// A member said that it is shutting down.
     MemberLeft {
+        /// The member.
+        mac: MacAddr,
+    },
+    /// A token is more than an hour ahead of this node's wall clock. Said once, until one is not.
+    TokenAhead {
+        /// The token.
+        token: Token,
+        /// By how much.
+        by: Duration,
+    },
+    /// This node's wall clock is so far ahead of what is known that a token which it generates does not follow
+    /// it.
+    ClockAhead {
+        /// By how much.
+        by: Duration,
+    },
+    /// A member has other constants than this node, or expects another number of members. Said once, and
+    /// again when the difference has changed.
+    MemberDiffers {
+        /// The member.
+        mac: MacAddr,
+        /// In what it differs.
+        difference: Difference,
+    },
+    /// A member that differed agrees with this node now.
+    MemberAgrees {
         /// The member.
         mac: MacAddr,
     },

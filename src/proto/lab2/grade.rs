@@ -121,12 +121,13 @@ fn place(beat: u32) -> usize {
 }
 
 impl Lab2 {
-    /// How many members make up the ring: as many as are expected, or have been heard if those are
-    /// more; all that are known if nothing is expected. Tables keep members that are gone, and who
+    /// How many members make up the ring: as many as are expected, by whoever expects the most, or have
+    /// been heard if those are more; all that are known if this node expects nothing. Tables keep members that are gone, and who
     /// is told of them learns them anew.
     pub(super) fn roster(&self) -> usize {
         let known = self.table.len();
-        match self.constants.expect {
+        match self.expected() {
+            Some(expected) if self.constants.expect.is_none() => known.max(expected),
             Some(expected) if known > expected => expected.max(self.heard_members()),
             Some(expected) => expected,
             None => known,
@@ -216,7 +217,7 @@ impl Lab2 {
         let own = usize::from(self.may_vote_for(token, self.me(), roster));
         let majority = roster / 2 + 1;
         // Who knows nobody, and was not told that there is nobody, cannot know.
-        let known = roster > 1 || self.constants.expect.is_some();
+        let known = roster > 1 || self.expected().is_some();
         if self.support.token == Some(token) && known {
             let end = if majority <= own {
                 self.lease_until()

@@ -22,7 +22,12 @@ impl Lab2 {
     pub(super) fn receive(&mut self, bytes: &[u8], age: Duration) {
         let frame = match self.admit(bytes, age) {
             Ok(frame) => frame,
-            Err(reason) => return self.event(Event::Dropped { reason }),
+            Err(reason) => {
+                if reason == DropReason::OwnFrame {
+                    self.own_address_heard();
+                }
+                return self.event(Event::Dropped { reason });
+            }
         };
         let envelope = Envelope {
             from: frame.author,
@@ -34,6 +39,9 @@ impl Lab2 {
         });
         let only_wants = matches!(frame.message, Message::WantToken);
         self.note_author(envelope, only_wants);
+        if let Some(profile) = frame.profile {
+            self.on_profile(envelope, profile);
+        }
         self.dispatch(envelope, &frame.message);
         self.greet(envelope);
     }
@@ -56,7 +64,7 @@ impl Lab2 {
                 return Err(DropReason::BroadcastTakeToken);
             }
             // By now its giver has repeated it, or given this node up and minted.
-            if age > self.constants.take_timeout {
+            if age > self.offer_lasts(frame.author) {
                 return Err(DropReason::StaleOffer);
             }
         }

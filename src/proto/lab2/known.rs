@@ -39,6 +39,14 @@ impl Known {
         self.data.extend_from_slice(data);
     }
 
+    /// Forgets what could not be stored.
+    pub(super) fn restore(&mut self, token: Option<Token>) {
+        if self.token != token {
+            self.token = token;
+            self.holder = token.map_or_else(MacAddr::default, |token| token.author);
+        }
+    }
+
     /// Whether `token` is stronger than what is known.
     pub(super) fn is_outdone_by(&self, token: &Token) -> bool {
         self.token

@@ -1,11 +1,14 @@
 //! The interface's ups and downs, and the node's own end.
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 
 use super::machine::Shutdown;
 use super::outbox::Content;
 use super::role::Role;
 use super::table::Inserted;
+use super::timer::Timer;
 use super::{Event, Lab2, Reason};
 use crate::proto::LinkState;
 
@@ -17,7 +20,7 @@ impl Lab2 {
         match link {
             LinkState::Down => self.link_lost(),
             LinkState::Up { mac, ip, mtu } => {
-                self.mtu = mtu;
+                let resized = std::mem::replace(&mut self.mtu, mtu) != mtu;
                 if self.mac != Some(mac) {
                     self.link_lost();
                     if self.is_finished() {
@@ -32,6 +35,12 @@ impl Lab2 {
                     self.last_broadcast = None;
                     self.ask();
                     self.say_want();
+                    if self.storage.failed {
+                        self.timer_in(Timer::Store, Duration::ZERO);
+                    }
+                } else if resized {
+                    self.broadcast(Content::Ping);
+                    self.fit_data();
                 }
             }
         }

@@ -26,7 +26,7 @@ impl Lab2 {
     pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
         // What is wanted goes on being wanted; all else belonged to the state that is left.
         for &timer in Timer::ALL {
-            if timer != Timer::Want {
+            if !matches!(timer, Timer::Want | Timer::Store) {
                 self.timers.stop(timer);
             }
         }
@@ -100,7 +100,7 @@ impl Lab2 {
         if self.timers.due(Timer::Ask).is_some_and(|at| at <= until) {
             self.timer_in(Timer::Ask, self.constants.looser_timeout());
         }
-        if self.paused {
+        if self.owns_nothing() {
             return self.sleep();
         }
         if self.waits_for_turn(Timer::Answer) {
@@ -120,7 +120,7 @@ impl Lab2 {
     /// election cost n² broadcasts.
     pub(super) fn consider_standing(&mut self, rival: MacAddr, theirs: Token) {
         let mine = self.candidate();
-        if self.paused || !mine.is_stronger_than(&theirs) {
+        if self.owns_nothing() || !mine.is_stronger_than(&theirs) {
             self.sleep();
             self.rival = Some(theirs);
         } else if self.rival.is_none_or(|rival| mine.is_stronger_than(&rival)) {
@@ -156,17 +156,20 @@ impl Lab2 {
     /// Nobody objected. The token is known, and stored, before its heartbeat leaves;
     /// [`elected`](Self::elected) goes on when it has left.
     fn generate(&mut self, candidate: Token) {
-        // It is made again if it could not be sent, and must not be weaker then: the wall clock may
-        // have gone back.
+        // It is made again if it could not be sent, as it was: the wall clock may have been set.
         let before = self.known.token();
-        let before = before.filter(|known| known.same_chain(&candidate));
-        let floor = before.map_or(self.now.wall, |known| known.progress.max(self.now.wall));
+        let again =
+            |known: &Token| known.same_chain(&candidate) && known.progress >= candidate.progress;
+        let before = before.filter(again);
+        let floor = before.map_or_else(|| self.clock_floor(), |known| known.progress);
         let progress = candidate.progress.max(floor).min(MAX_PROGRESS);
         let token = Token {
             progress,
             ..candidate
         };
         self.my_token_number = candidate.number;
+        // A token that cannot be sent to all would be elected again and again.
+        self.drop_long_data();
         self.learn(token, self.me(), None);
         self.durable_changed = true;
         self.timer_in(Timer::Answer, self.constants.take_timeout);

@@ -4,20 +4,21 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, Frame, Message, NO_IP, Token};
+use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Token};
 
 use super::grade::Support;
 use super::known::Known;
 use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
 use super::role::Role;
+use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
 use super::timer::{self, Timer};
 use super::{Command, Constants, Durable, Event, Reason};
 use crate::proto::time::{Instant, Now};
 use crate::proto::timers::{TimerKind, Timers};
-use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 /// Events that one input usually makes at most; past it the queue would allocate.
 const USUAL_EVENTS: usize = 128;
@@ -25,7 +26,7 @@ const USUAL_EVENTS: usize = 128;
 /// The Lab2 machine of one node. See [the contract](crate::proto#contract) of its calls.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four facts that know nothing of each other"
+    reason = "five facts that know nothing of each other"
 )]
 #[derive(Debug, Clone)]
 pub struct Lab2 {
@@ -70,6 +71,8 @@ pub struct Lab2 {
     pub(super) rivalled: Option<(Instant, Token)>,
     /// When `known` was last strengthened, or heard of as alive.
     pub(super) vouched: Option<Instant>,
+    /// When a frame of another station with the own address last came.
+    pub(super) shared_at: Option<Instant>,
     /// When a WAITER last told a holder of a stronger token.
     pub(super) objected: Option<Instant>,
     /// The candidate that has beaten the own one since the last question.
@@ -86,6 +89,9 @@ pub struct Lab2 {
     /// How many more frames the frame in hand may be answered with.
     pub(super) replies_left: usize,
     pub(super) durable_changed: bool,
+    pub(super) storage: Storage,
+    /// The strongest token is so far ahead of the wall clock that it was said.
+    pub(super) token_ahead: bool,
     pub(super) events: VecDeque<Event>,
 }
 
@@ -133,6 +139,7 @@ impl Lab2 {
             answered: None,
             rivalled: None,
             vouched: None,
+            shared_at: None,
             objected: None,
             rival: None,
             against: None,
@@ -143,6 +150,8 @@ impl Lab2 {
             outbox: Outbox::new(),
             replies_left: 0,
             durable_changed: false,
+            storage: Storage::new(durable),
+            token_ahead: false,
             events: VecDeque::with_capacity(USUAL_EVENTS),
         }
     }
@@ -198,6 +207,7 @@ impl Lab2 {
     /// Strengthens `known`, and remembers to store it.
     pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
         if self.known.learn(token, holder, data) {
+            self.compare_with_clock(token);
             self.durable_changed = true;
             self.vouched = Some(self.now.monotonic);
         }
@@ -226,6 +236,7 @@ impl Lab2 {
             Timer::Ask => self.on_question_due(),
             Timer::Compare => self.ask_for_table(),
             Timer::Want => self.say_want(),
+            Timer::Store => self.on_store_due(),
         }
     }
 
@@ -301,7 +312,7 @@ impl Lab2 {
             digest: self.table.digest(),
             ip: self.ip,
             promise,
-            paused: self.paused,
+            paused: self.owns_nothing(),
         }
     }
 }
@@ -365,16 +376,27 @@ impl Machine for Lab2 {
         let kind = content.kind();
         self.event(match sent {
             Sent::Accepted => Event::Transmitted { kind },
-            Sent::Failed => Event::TransmitFailed { kind },
+            Sent::Failed | Sent::TooLong => Event::TransmitFailed { kind },
         });
+        if sent == Sent::TooLong {
+            self.event(Event::TooLong {
+                kind,
+                mtu: self.mtu,
+            });
+            if matches!(kind, Kind::TakeToken | Kind::TokenIsHere) {
+                self.shorten();
+            }
+        }
         self.sent(to, content, sent);
     }
 
+    fn handle_stored(&mut self, now: Now, stored: Stored) {
+        self.advance(now);
+        self.on_stored(stored);
+    }
+
     fn poll_durable(&mut self) -> Option<Durable> {
-        std::mem::take(&mut self.durable_changed).then(|| Durable {
-            my_token_number: self.my_token_number,
-            known: self.known.token(),
-        })
+        std::mem::take(&mut self.durable_changed).then(|| self.durable())
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {

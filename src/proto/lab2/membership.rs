@@ -38,11 +38,9 @@ impl Lab2 {
             return;
         };
         self.table.peer_at(at).has_none = ip == NO_IP;
+        let before = self.table.members()[at].ip;
         if self.table.set_ip(at, ip) {
-            self.event(Event::MemberMoved {
-                mac: envelope.from,
-                ip,
-            });
+            self.member_moved(envelope.from, before, ip);
         }
         if !matches!(self.role, Role::Owner(_)) {
             self.overhear_ping(envelope, digest);
@@ -210,6 +208,7 @@ impl Lab2 {
     pub(super) fn on_leaving(&mut self, envelope: Envelope) {
         self.table.set_wants(envelope.from, false);
         self.table.set_paused(envelope.from, false);
+        self.table.set_profile(envelope.from, None);
         if let Some(peer) = self.table.peer_mut(envelope.from) {
             peer.penalty.leave();
         }
@@ -244,7 +243,8 @@ impl Lab2 {
     }
 
     pub(super) fn members_per_frame(&self) -> usize {
-        let fitting = self.mtu.saturating_sub(MEMBERS_HEAD) / size_of::<Member>();
+        let (mtu, _) = self.smallest_mtu();
+        let fitting = mtu.saturating_sub(MEMBERS_HEAD) / size_of::<Member>();
         fitting.clamp(1, MAX_MEMBERS_PER_FRAME)
     }
 

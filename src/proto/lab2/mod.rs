@@ -1,8 +1,10 @@
 //! The Lab2 machine: OWNER, WAITER, LOOSER, GENERATING (`docs/protocol.md`).
 
+mod clock;
 mod command;
 mod constants;
 mod crowd;
+mod data;
 mod event;
 mod grade;
 mod input;
@@ -19,7 +21,9 @@ mod peer;
 mod profile;
 mod promise;
 mod role;
+mod shared;
 mod snapshot;
+mod storage;
 mod sweep;
 mod table;
 mod timer;
@@ -33,7 +37,7 @@ mod tests;
 
 pub use command::Command;
 pub use constants::{ConstantError, Constants};
-pub use event::{DropReason, Durable, Event, Grade, Reason, State};
+pub use event::{DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms};
 pub use grade::Votes;
 pub use machine::Lab2;
 pub use view::MemberView;

@@ -58,6 +58,26 @@ impl Content {
     }
 }
 
+impl Content {
+    /// Whether it tells of a token, which must be stored first.
+    pub(super) const fn tells_of_token(self) -> bool {
+        match self {
+            Self::TakeToken(_)
+            | Self::TokenIsHere(_)
+            | Self::Elected(_)
+            | Self::TokenWasHereRecently(..)
+            | Self::GeneratingToken(_)
+            | Self::Standing(..) => true,
+            Self::Ping
+            | Self::Promise(_)
+            | Self::WhereIsToken
+            | Self::RingMembers { .. }
+            | Self::WantToken
+            | Self::Leaving => false,
+        }
+    }
+}
+
 /// More than one input ever makes a machine say; past it the queues would allocate.
 const USUAL: usize = 8;
 
@@ -84,6 +104,11 @@ impl Outbox {
 
     pub(super) fn pop(&mut self) -> Option<Outgoing> {
         self.waiting.pop_front()
+    }
+
+    /// Forgets what has not left yet and is such a frame.
+    pub(super) fn drop_all(&mut self, is_one: fn(Content) -> bool) {
+        self.waiting.retain(|outgoing| !is_one(outgoing.content));
     }
 
     /// Forgets what has not left yet.

@@ -1,12 +1,12 @@
 //! OWNER: holding the token and saying so.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_DATA_LEN, Token};
+use ring_codec::lab2::Token;
 
 use super::input::Envelope;
 use super::role::{Role, Tenure};
 use super::timer::Timer;
-use super::{Event, Lab2, Reason};
+use super::{Lab2, Reason};
 use crate::proto::time::Instant;
 
 impl Lab2 {
@@ -17,7 +17,7 @@ impl Lab2 {
         if self.is_shutting_down() {
             return;
         }
-        if self.paused {
+        if self.owns_nothing() {
             return self.send_ping(envelope.from);
         }
         let known_before = self.known.token();
@@ -25,6 +25,7 @@ impl Lab2 {
         self.known.set_data(data);
         self.table.set_wants(envelope.from, false);
         self.begin_tenure(token, known_before, Reason::TokenTaken);
+        self.fit_data();
         self.unacknowledged = Some(envelope.from);
         self.acknowledge_in_time();
         if self.broadcast_is_due() || self.may_speak() {
@@ -50,11 +51,9 @@ impl Lab2 {
             _ => now,
         };
         self.timers
-            .set(Timer::Heartbeat, trusted_since + self.constants.heartbeat);
-        self.timers.set(
-            Timer::Lease,
-            trusted_since + self.constants.waiter_timeout(),
-        );
+            .set(Timer::Heartbeat, trusted_since + self.beat_period());
+        self.timers
+            .set(Timer::Lease, trusted_since + self.shortest_patience());
         self.heard = Some(now);
         let tenure = Tenure {
             token,
@@ -150,9 +149,9 @@ impl Lab2 {
     }
 
     fn broadcast_is_due(&self) -> bool {
-        let heartbeat = self.constants.heartbeat;
+        let period = self.beat_period();
         self.last_broadcast
-            .is_none_or(|at| self.now.monotonic.since(at) >= heartbeat)
+            .is_none_or(|at| self.now.monotonic.since(at) >= period)
     }
 
     /// Broadcasts TOKEN_IS_HERE; [`said_so`](Self::said_so) goes on when it has left. One that
@@ -178,8 +177,8 @@ impl Lab2 {
         if matches!(self.role, Role::Owner(_)) {
             self.last_broadcast = Some(self.now.monotonic);
             self.heard = Some(self.now.monotonic);
-            self.timer_in(Timer::Heartbeat, self.constants.heartbeat);
-            self.timer_in(Timer::Lease, self.constants.waiter_timeout());
+            self.timer_in(Timer::Heartbeat, self.beat_period());
+            self.timer_in(Timer::Lease, self.shortest_patience());
             self.unacknowledged = None;
             self.timers.stop(Timer::Acknowledge);
             if self.table.len() == 1 {
@@ -201,20 +200,6 @@ impl Lab2 {
     pub(super) fn on_lease_expired(&mut self) {
         if matches!(self.role, Role::Owner(_)) {
             self.become_looser(Reason::LeaseExpired);
-        }
-    }
-
-    /// Changes the data, which all are told at once.
-    pub(super) fn set_data(&mut self, data: &[u8]) {
-        let may_use = matches!(self.role, Role::Owner(Tenure { offer: None, .. }));
-        if may_use && data.len() <= MAX_DATA_LEN {
-            self.known.set_data(data);
-            self.token_is_here(MacAddr::BROADCAST);
-        } else {
-            self.event(Event::DataRefused {
-                len: data.len(),
-                may_use,
-            });
         }
     }
 }

@@ -19,7 +19,7 @@ impl Lab2 {
 
     /// Whether the token is to go whatever work there is here.
     pub(super) fn gives_away(&self) -> bool {
-        self.paused || self.is_shutting_down()
+        self.owns_nothing() || self.is_shutting_down()
     }
 
     /// Offers the token to the member whose turn it is; whether there is one.

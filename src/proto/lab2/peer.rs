@@ -3,6 +3,7 @@
 //! A table of 10,000 members is held by 10,000 nodes in one simulated ring, so what every member
 //! has is kept small, and what few have is kept apart.
 
+use super::shared::Moves;
 use crate::proto::penalty::Penalty;
 use crate::proto::time::Instant;
 
@@ -81,6 +82,8 @@ pub(super) struct Notes {
     pub(super) disputed: Option<Instant>,
     /// When an offer to it last failed because it is paused.
     pub(super) refused: Option<Instant>,
+    /// How its ip has changed lately.
+    pub(super) moves: Moves,
     /// Where in the table the next RING_MEMBERS to it begins.
     pub(super) cursor: usize,
 }

@@ -1,6 +1,8 @@
 //! A member's side of a holder's grade: whom it has promised its help, and when it is free again
 //! (`docs/protocol.md`, "Grades").
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Digest, Token};
 
@@ -83,7 +85,7 @@ impl Lab2 {
     /// a restart does not change, or as many as it says. One that says far more than this node knows of
     /// does not bind it for as long as so many would.
     fn believed_size(&self, digest: Digest) -> usize {
-        if let Some(expected) = self.constants.expect {
+        if let Some(expected) = self.expected() {
             return expected;
         }
         let roster = self.roster();
@@ -107,9 +109,15 @@ impl Lab2 {
     /// nothing else. A node that was started not long ago may have, before.
     pub(super) fn may_vote_for(&self, token: Token, holder: MacAddr, members: usize) -> bool {
         let now = self.now.monotonic;
-        let quiet = self.promise_lasts(members);
+        let quiet = self.quiet(members);
         let settled = self.started.is_some_and(|at| now.since(at) >= quiet);
         settled && self.is_free_for(token, holder)
+    }
+
+    /// How long a node that was started promises nothing: as long as what it may have promised before
+    /// lasts, be it that it had other constants then, as others still have.
+    pub(super) fn quiet(&self, members: usize) -> Duration {
+        self.promise_lasts(members).max(self.longest_patience())
     }
 
     fn is_free_for(&self, token: Token, holder: MacAddr) -> bool {

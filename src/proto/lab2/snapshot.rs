@@ -19,6 +19,7 @@ use super::grade::Support;
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
 use super::role::{Offer, Role, Tenure};
+use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
 use super::timer::{self, Timer};
@@ -56,6 +57,8 @@ impl Lab2 {
             answered,
             rivalled,
             vouched,
+            // Which only people are told of.
+            shared_at: _,
             objected,
             rival,
             against,
@@ -67,7 +70,15 @@ impl Lab2 {
             // Set anew by every frame, and read only while one is in hand.
             replies_left: _,
             durable_changed,
+            storage:
+                Storage {
+                    stored,
+                    failed,
+                    told,
+                },
             events,
+            // Which only people see.
+            token_ahead: _,
         } = self;
         let (heartbeat, patience) = (constants.heartbeat, constants.waiter_timeout());
         let mut writer = Writer {
@@ -77,14 +88,17 @@ impl Lab2 {
         (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
         (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
         (against, in_turn.map(TimerKind::index)).hash(&mut writer);
-        (durable_changed, events.len()).hash(&mut writer);
+        (durable_changed, events.len(), failed, told).hash(&mut writer);
+        if *failed {
+            (stored.my_token_number, stored.known).hash(&mut writer);
+        }
         writer.role(role, constants.take_timeout);
         writer.table(table, heartbeat, patience);
         // A WAITER's patience that has run out can run out no further.
         writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
         let promised = self.promise_lasts(self.roster());
-        writer.age_up_to(*started, promised);
+        writer.age_up_to(*started, self.quiet(self.roster()));
         writer.support(support, role, promised);
         let promise = promise.filter(|promise| promise.until > now.monotonic);
         promise
@@ -169,6 +183,7 @@ impl Writer {
             peers,
             max,
             notes,
+            profiles,
             // These follow from what is taken down; a table that small is in order.
             hash: _,
             in_order: _,
@@ -184,6 +199,7 @@ impl Writer {
             mac.hash(self);
             self.notes(notes, heartbeat, patience);
         }
+        profiles.hash(self);
     }
 
     fn peer(&mut self, peer: &Peer, patience: Duration) {
@@ -209,6 +225,8 @@ impl Writer {
             disputed_since,
             disputed,
             refused,
+            // Which only people are told of.
+            moves: _,
             cursor,
         } = notes;
         cursor.hash(self);

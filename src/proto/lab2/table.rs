@@ -1,7 +1,7 @@
 //! The member table: a vector sorted by MAC, and what this node remembers of each member.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Member, NO_IP};
+use ring_codec::lab2::{Digest, Member, NO_IP, Profile};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
@@ -25,6 +25,8 @@ pub(super) struct Table {
     pub(super) peers: Vec<Peer>,
     /// By MAC: the notes of those peers that say that there are some.
     pub(super) notes: Vec<(MacAddr, Notes)>,
+    /// By MAC: what those members have said of themselves that say something else than this node.
+    pub(super) profiles: Vec<(MacAddr, Profile)>,
     /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
@@ -52,6 +54,7 @@ impl Table {
             in_order: 0,
             peers: Vec::new(),
             notes: Vec::new(),
+            profiles: Vec::new(),
             hash: None,
             max,
             wanting: 0,
@@ -179,6 +182,40 @@ impl Table {
             at
         });
         Some(&mut self.notes[at].1)
+    }
+
+    /// What members have said of themselves that say something else than this node.
+    pub(super) fn profiles(&self) -> &[(MacAddr, Profile)] {
+        &self.profiles
+    }
+
+    /// What a member has said of itself, if that differs.
+    pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
+        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
+        place.ok().map(|at| self.profiles[at].1)
+    }
+
+    /// Remembers what a member says of itself; `None`: nothing, or the same as this node. Whether that
+    /// is news.
+    pub(super) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
+        if self.profiles.is_empty() && said.is_none() {
+            return false;
+        }
+        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
+        match (place, said) {
+            (Ok(at), None) => {
+                self.profiles.remove(at);
+            }
+            (Ok(at), Some(said)) => {
+                let before = std::mem::replace(&mut self.profiles[at].1, said);
+                return before != said;
+            }
+            (Err(at), Some(said)) if self.find(mac).is_some() => {
+                self.profiles.insert(at, (mac, said));
+            }
+            (Err(_), _) => return false,
+        }
+        true
     }
 
     /// Adds a member if it is absent and there is room.

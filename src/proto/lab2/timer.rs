@@ -28,10 +28,12 @@ pub(super) enum Timer {
     Want,
     /// When a WAITER of a large ring is to ask for what its table lacks.
     Compare,
+    /// When to try again to store what could not be, and to tell the others.
+    Store,
 }
 
 /// How many timers there are.
-pub(super) const COUNT: usize = 11;
+pub(super) const COUNT: usize = 12;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
@@ -46,6 +48,7 @@ impl TimerKind for Timer {
         Self::Ask,
         Self::Want,
         Self::Compare,
+        Self::Store,
     ];
 
     fn index(self) -> usize {

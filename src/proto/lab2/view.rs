@@ -5,7 +5,7 @@ use ring_codec::lab2::{Digest, Token};
 
 use super::role::Role;
 use super::timer::Timer;
-use super::{Constants, Lab2, State};
+use super::{Constants, Difference, Lab2, State};
 use crate::proto::time::Instant;
 
 /// A member as people want to see it.
@@ -22,6 +22,8 @@ pub struct MemberView {
     /// When its last frame came; `None`: never, it is only heard of. For the node itself the
     /// machine's present.
     pub last_seen: Option<Instant>,
+    /// In what it differs from this node although all members must agree.
+    pub differs: Option<Difference>,
 }
 
 impl Lab2 {
@@ -57,16 +59,16 @@ impl Lab2 {
     #[must_use]
     pub fn may_use_token(&self) -> bool {
         !self.has_left()
-            && !self.paused
+            && !self.owns_nothing()
             && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
     }
 
     /// From when on an application may rely on the token: an owner that was there before this node
     /// could hear anything, and is stopped or dead by now, may have told its own to rely on its token
-    /// for WAITER_TIMEOUT. `None`: the link was never up.
+    /// for WAITER_TIMEOUT, the longest of all members'. `None`: the link was never up.
     #[must_use]
     pub fn settled_at(&self) -> Option<Instant> {
-        self.up_since.map(|up| up + self.constants.waiter_timeout())
+        self.up_since.map(|up| up + self.longest_patience())
     }
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this
@@ -126,6 +128,7 @@ impl Lab2 {
                 } else {
                     peer.last_seen()
                 },
+                differs: self.differs(member.mac).filter(|_| !own),
             }
         })
     }

@@ -47,7 +47,7 @@ impl Lab2 {
     /// for it too: its hand-over may take longer than a round of the others. A node that is paused
     /// would not take it.
     pub(super) fn say_want(&mut self) {
-        if self.want && !self.paused && self.link_up && !self.may_use() {
+        if self.want && !self.owns_nothing() && self.link_up && !self.may_use() {
             self.broadcast(Content::WantToken);
             self.timer_in(Timer::Want, self.constants.heartbeat);
         }

@@ -7,7 +7,7 @@ use ring_codec::lab2::{Digest, Token};
 use super::{Error, Options, run_machines};
 use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
 use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Ticket, Transmit};
+use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 use crate::sim::{Action, Fault, Rule, Schedule, Subject, replay};
 
 /// A machine that stores nothing any more once its interface has changed.
@@ -32,6 +32,9 @@ impl Subject for Spoilt {
     }
     fn may_use(&self) -> bool {
         self.machine.may_use()
+    }
+    fn lease_until(&self, now: Instant) -> Option<Instant> {
+        Subject::lease_until(&self.machine, now)
     }
     fn quorum_until(&self) -> Option<Instant> {
         self.machine.quorum_until()
@@ -67,6 +70,9 @@ impl Machine for Spoilt {
     }
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
         self.machine.handle_sent(now, ticket, sent);
+    }
+    fn handle_stored(&mut self, now: Now, stored: Stored) {
+        self.machine.handle_stored(now, stored);
     }
     fn poll_durable(&mut self) -> Option<Durable> {
         self.machine.poll_durable().filter(|_| self.told < 2)

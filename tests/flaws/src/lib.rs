@@ -41,6 +41,15 @@ macro_rules! flaw {
                 self.may_use_token()
             }
 
+            fn lease_until(
+                &self,
+                now: ringd::proto::time::Instant,
+            ) -> Option<ringd::proto::time::Instant> {
+                let settled = self.settled_at().is_some_and(|at| at <= now);
+                self.lease_until()
+                    .filter(|_| settled && self.may_use_token())
+            }
+
             fn quorum_until(&self) -> Option<ringd::proto::time::Instant> {
                 let has_one = self.grade() == ringd::proto::lab2::Grade::Quorum;
                 self.grade_until().filter(|_| has_one)

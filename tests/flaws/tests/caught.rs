@@ -174,6 +174,14 @@ caught! {
             .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })
             .bounds(3, 4, 12),
         "have a quorum");
+    unstored_all_the_same caught_by_simulator(
+        world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
+    own_patience_alone caught_by_simulator(
+        world(&[FaultKind::Constants, FaultKind::Work]), sim::Rule::Lease);
+    data_before_the_token caught_by_simulator(
+        world(&[FaultKind::Mtu, FaultKind::Work]), sim::Rule::OneOwner);
+    own_expectation_alone caught_by_simulator(
+        cut_ring(5, &[FaultKind::Constants]), sim::Rule::Quorum);
     penalty_for_ever caught_by_simulator(
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");

@@ -9,7 +9,7 @@ use ring_codec::lab2::{
 };
 use ringd::proto::lab2::{Command, Constants, Durable, Event, Lab2};
 use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Machine, Sent, Transmit};
+use ringd::proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 use super::oracle::{Oracle, Output};
 use super::predict::{Before, assert_arrow};
@@ -330,6 +330,7 @@ impl Station {
             if let Some(durable) = self.machine.poll_durable() {
                 self.oracle.stored(self.durable, durable);
                 self.durable = durable;
+                self.machine.handle_stored(self.now, Stored::Done);
             }
             let mut buf = [0xaa; MAX_FRAME_LEN];
             let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buf) else {

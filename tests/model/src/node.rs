@@ -8,7 +8,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
 use ringd::proto::lab2::{Command, Durable};
 use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Sent, Transmit};
+use ringd::proto::{LinkState, Sent, Stored, Transmit};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::machine::{AnyMachine, Start};
@@ -197,6 +197,7 @@ impl Node {
         loop {
             if let Some(durable) = self.machine.poll_durable() {
                 self.durable = durable;
+                self.machine.handle_stored(now, Stored::Done);
             }
             while let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buffer) {
                 if !refuse {

@@ -6,16 +6,17 @@ use std::slice;
 use anyhow::{Context, Result, bail, ensure};
 use nix::errno::Errno;
 use ring_segment::Segment;
-use ringd::driver::Link;
+use ringd::driver::{Link, Refused};
 use ringd::sys::{OpenError, PacketSocket};
 
 use crate::sys::helpers::{ALL, ETHERTYPE, Station, find, frame, open_only, transmit};
 
 /// That `result` is the error `wanted`.
-fn refused<T>(result: std::io::Result<T>, wanted: Errno) -> Result<()> {
-    match result {
+fn refused<T>(result: Result<T, impl Into<Refused>>, wanted: Errno) -> Result<()> {
+    match result.map_err(Into::into) {
         Ok(_) => bail!("no error, but {wanted} was due"),
-        Err(error) => {
+        Err(Refused::TooLong) => bail!("too long, but {wanted} was due"),
+        Err(Refused::Other(error)) => {
             let found = error.raw_os_error().map(Errno::from_raw);
             ensure!(found == Some(wanted), "{error}, not {wanted}");
             Ok(())

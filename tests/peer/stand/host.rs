@@ -6,8 +6,8 @@ use std::time::Duration;
 use ring_segment::Timing;
 use ringd::driver::{Driver, Environment, Store};
 use ringd::observe::{Log, Observers, Tally};
-use ringd::proto::LinkState;
 use ringd::proto::lab2::{Command, Constants, Durable, Lab2};
+use ringd::proto::{LinkState, Stored};
 
 use super::clock;
 use super::segment::{DAEMON, Port, Segment, mac};
@@ -20,8 +20,9 @@ const MTU: usize = 1500;
 pub struct Disk(pub Option<Durable>);
 
 impl Store<Durable> for Disk {
-    fn store(&mut self, durable: &Durable) {
+    fn store(&mut self, durable: &Durable) -> Stored {
         self.0 = Some(*durable);
+        Stored::Done
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use ring_segment::{MacAddr, Seen};
-use ringd::driver::{Link, MAX_FRAME, ReceiveBatch, TransmitBatch};
+use ringd::driver::{Link, MAX_FRAME, ReceiveBatch, Refused, TransmitBatch};
 use ringd::proto::time::Now;
 
 use super::clock;
@@ -99,7 +99,7 @@ impl Link for Port<'_> {
         Ok(())
     }
 
-    fn send(&mut self, batch: &TransmitBatch) -> io::Result<usize> {
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         for frame in batch.iter() {
             self.0.send(DAEMON, frame.to_vec());
         }

@@ -35,13 +35,14 @@ pub fn value(seed: &[u8]) {
 fn build(u: &mut Unstructured<'_>) -> Result<()> {
     let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
     let ethertype = u.arbitrary()?;
-    let said: Option<(u8, u16, [u64; 3], u32)> = u.arbitrary()?;
+    let said: Option<(u8, u16, [u64; 4], u32)> = u.arbitrary()?;
     let said = said.map(
-        |(flags, mtu, [constants, patience, take], expect)| Profile {
+        |(flags, mtu, [constants, patience, shortest, take], expect)| Profile {
             flags,
             mtu,
             constants,
             patience,
+            shortest,
             take,
             expect,
         },

@@ -3,8 +3,8 @@
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, IDLE_HOLD, Rig, TAKE_TIMEOUT, constants, here, ms, take, token,
-    token_of, was_here,
+    ANSWER_TIMEOUT, BLANK, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants, here, ms, take,
+    token, token_of, was_here,
 };
 use crate::proto::lab2::{Command, Event, State};
 
@@ -73,11 +73,82 @@ fn a_clock_that_is_behind_does_not_lower_progress() {
 }
 
 #[test]
-fn a_clock_past_the_largest_progress_is_cut_to_it() {
+fn no_clock_uses_up_more_than_half_of_all_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = u64::MAX;
     rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(rig.token(), "9223372036854775807:n5#1");
+    assert_eq!(rig.token(), "4611686018427387904:n5#1");
+}
+
+const DAY: u64 = 24 * 60 * 60 * 1_000_000_000;
+/// Some day in 2023.
+const TODAY: u64 = 1_700_000_000_000_000_000;
+
+/// A candidate that knows a token of today, and whose clock is so far ahead.
+fn ahead_by(by: u64) -> Rig {
+    let mut rig = Rig::looser();
+    rig.now.wall = TODAY;
+    rig.hear(3, was_here(token(TODAY), 3));
+    rig.pass_time(LOOSER_TIMEOUT + ANSWER_TIMEOUT);
+    assert_eq!(rig.state(), State::Generating);
+    rig.now.wall = TODAY + by;
+    rig.events.clear();
+    rig
+}
+
+fn progress(rig: &Rig) -> u64 {
+    rig.machine.token().expect("elected").progress
+}
+
+#[test]
+fn a_clock_that_is_a_lifetime_ahead_takes_a_token_a_month_further() {
+    let mut rig = ahead_by(174 * 365 * DAY);
+    rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(progress(&rig), TODAY + 30 * DAY);
+    let said = |event: &&Event| matches!(event, Event::ClockAhead { .. });
+    assert_eq!(rig.events.iter().filter(said).count(), 1);
+}
+
+#[test]
+fn a_token_that_could_not_be_sent_is_not_taken_further_each_time() {
+    let mut rig = ahead_by(174 * 365 * DAY);
+    rig.refuse = |_| true;
+    rig.pass_time(ANSWER_TIMEOUT + 10 * TAKE_TIMEOUT);
+    rig.refuse = |_| false;
+    rig.pass_time(TAKE_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(progress(&rig), TODAY + 30 * DAY);
+}
+
+#[test]
+fn a_clock_that_is_some_days_ahead_is_followed_without_a_word() {
+    let mut rig = ahead_by(7 * DAY);
+    rig.pass_time(ANSWER_TIMEOUT);
+    assert_eq!(progress(&rig), TODAY + 7 * DAY);
+    let said = |event: &&Event| matches!(event, Event::ClockAhead { .. });
+    assert_eq!(rig.events.iter().find(said), None);
+}
+
+#[test]
+fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
+    let hour = DAY / 24;
+    let mut rig = Rig::waiter();
+    rig.now.wall = TODAY;
+    let ahead = |rig: &Rig| {
+        let said = |event: &&Event| matches!(event, Event::TokenAhead { .. });
+        rig.events.iter().filter(said).count()
+    };
+    rig.hear_all(3, here(token(TODAY + hour)));
+    assert_eq!(ahead(&rig), 0);
+    for n in 1..5 {
+        rig.hear_all(3, here(token(TODAY + hour + n)));
+    }
+    assert_eq!(ahead(&rig), 1);
+    rig.now.wall = TODAY + DAY;
+    rig.hear_all(3, here(token(TODAY + DAY)));
+    rig.hear_all(3, here(token(TODAY + 3 * DAY)));
+    assert_eq!(ahead(&rig), 2);
 }
 
 #[test]

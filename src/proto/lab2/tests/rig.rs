@@ -9,7 +9,7 @@ use ring_codec::lab2::{MAX_FRAME_LEN, Message, NO_IP};
 pub use super::words::*;
 use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
 use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Transmit};
+use crate::proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// A machine, its clock and everything that came out of it.
 pub struct Rig {
@@ -22,6 +22,8 @@ pub struct Rig {
     pub frames: Vec<Vec<u8>>,
     /// Which frames the link refuses.
     pub refuse: fn(&str) -> bool,
+    /// Nothing can be stored.
+    pub disk_full: bool,
 }
 
 impl Rig {
@@ -43,6 +45,7 @@ impl Rig {
             durable,
             frames: Vec::new(),
             refuse: |_| false,
+            disk_full: false,
         };
         let said = rig.link_up();
         (rig, said)
@@ -201,7 +204,15 @@ impl Rig {
         let mut said = Vec::new();
         self.frames.clear();
         loop {
-            self.durable = self.machine.poll_durable().unwrap_or(self.durable);
+            if let Some(durable) = self.machine.poll_durable() {
+                let stored = if self.disk_full {
+                    Stored::Failed
+                } else {
+                    self.durable = durable;
+                    Stored::Done
+                };
+                self.machine.handle_stored(self.now, stored);
+            }
             let mut buf = [0xaa; MAX_FRAME_LEN];
             let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buf) else {
                 break;

@@ -15,7 +15,7 @@ use super::node::{Node, Weather};
 use super::words::{assert_stored, decode, line, mac, show};
 use crate::proto::lab2::{Command, Constants, Event, Lab2, Reason};
 use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Transmit};
+use crate::proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// What happened to a node.
 enum Note {
@@ -257,7 +257,10 @@ impl World {
         input(machine, now);
         let mut frames = Vec::new();
         loop {
-            node.durable = machine.poll_durable().unwrap_or(node.durable);
+            if let Some(durable) = machine.poll_durable() {
+                node.durable = durable;
+                machine.handle_stored(now, Stored::Done);
+            }
             let mut buf = [0xaa; MAX_FRAME_LEN];
             let Some(Transmit { len, ticket }) = machine.poll_transmit(&mut buf) else {
                 break;

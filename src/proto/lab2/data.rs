@@ -1,0 +1,81 @@
+//! The application's data, which the token carries and must not be lost for.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{HEARTBEAT_LEN, MAX_DATA_LEN};
+
+use super::role::{Role, Tenure};
+use super::timer::Timer;
+use super::{DataLimit, Event, Lab2};
+
+impl Lab2 {
+    /// How many bytes of data reach every member: a heartbeat with them fits the smallest MTU that is
+    /// known of.
+    #[must_use]
+    pub fn data_limit(&self) -> DataLimit {
+        let (mtu, member) = self.smallest_mtu();
+        DataLimit {
+            len: mtu.saturating_sub(HEARTBEAT_LEN).min(MAX_DATA_LEN),
+            mtu,
+            member,
+        }
+    }
+
+    /// Changes the data, which all are told at once.
+    pub(super) fn set_data(&mut self, data: &[u8]) {
+        let may_use = matches!(self.role, Role::Owner(Tenure { offer: None, .. }));
+        let limit = self.data_limit();
+        if may_use && data.len() <= limit.len {
+            self.known.set_data(data);
+            self.token_is_here(MacAddr::BROADCAST);
+        } else {
+            self.event(Event::DataRefused {
+                len: data.len(),
+                may_use,
+                limit,
+            });
+        }
+    }
+
+    /// The data give way before the token does: an OWNER whose data do not reach all members any more
+    /// drops them, and says so. All others leave that to the OWNER, or to themselves once they are it.
+    pub(super) fn fit_data(&mut self) {
+        if matches!(self.role, Role::Owner(_)) && self.drop_long_data() {
+            // Not as an answer to the frame that has brought this about.
+            self.timer_in(Timer::Heartbeat, Duration::ZERO);
+        }
+    }
+
+    /// Drops data that do not reach all members; whether there were any.
+    pub(super) fn drop_long_data(&mut self) -> bool {
+        let len = self.known.data().len();
+        if len == 0 {
+            return false;
+        }
+        let limit = self.data_limit();
+        let drops = len > limit.len;
+        if drops {
+            self.drop_data(limit);
+        }
+        drops
+    }
+
+    /// A frame with the token was refused because it is too long. What the interface was said to carry is
+    /// no longer so.
+    pub(super) fn shorten(&mut self) {
+        let limit = DataLimit {
+            len: 0,
+            ..self.data_limit()
+        };
+        if !self.known.data().is_empty() {
+            self.drop_data(limit);
+        }
+    }
+
+    fn drop_data(&mut self, limit: DataLimit) {
+        let len = self.known.data().len();
+        self.known.set_data(b"");
+        self.event(Event::DataDropped { len, limit });
+    }
+}

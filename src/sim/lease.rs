@@ -1,0 +1,68 @@
+//! Who relies on a token without asking how safe it is: as long as no frame is lost and no clock is
+//! wrong, no two nodes do at the same time.
+//!
+//! A node that holds a token tells its application how long it may rely on that. The application
+//! goes on for so long even if the node loses its token, crashes or stands still: only the end of
+//! its work, or the node's own hand-over, ends it earlier.
+
+use super::node::Claim;
+use super::outcome::Rule;
+use super::plan::Action;
+use super::settings::FaultKind;
+use super::subject::Subject;
+use super::words::show;
+use super::world::World;
+
+/// Kinds of fault that void no lease.
+const ORDERLY: [FaultKind; 8] = [
+    FaultKind::Constants,
+    FaultKind::Work,
+    FaultKind::Crash,
+    FaultKind::Pause,
+    FaultKind::Leave,
+    FaultKind::Yield,
+    FaultKind::HoldOff,
+    FaultKind::Address,
+];
+
+/// Whether leases count in a run with these actions.
+pub(super) fn is_orderly(plan: &[Action]) -> bool {
+    let mut kinds = plan.iter().map(|action| action.fault.kind());
+    kinds.all(|kind| ORDERLY.contains(&kind))
+}
+
+impl<M: Subject> World<M> {
+    /// Looks at what a node tells its application now.
+    pub(super) fn look_at_lease(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        let Some(driver) = node.driver.as_ref() else {
+            return;
+        };
+        let machine = driver.machine();
+        let held = machine.held();
+        let lets_go = |claim: Claim| held == Some(claim.token) && !machine.may_use();
+        if node.lease.is_some_and(lets_go) {
+            node.lease = None;
+        }
+        let local = node.clock.monotonic(now);
+        let works = node.job.is_some_and(|job| job.begun);
+        let until = machine.lease_until(local).filter(|&until| until > local);
+        let Some((token, until)) = held.zip(until).filter(|_| works) else {
+            return;
+        };
+        let before = node.lease.filter(|before| before.token == token);
+        let until = before.map_or(until, |before| before.until.max(until));
+        node.lease = Some(Claim { token, until });
+        let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
+        let rival = others.into_iter().find_map(|(of, node)| {
+            let claim = node.lease?;
+            (claim.until > node.clock.monotonic(now)).then_some((of, claim))
+        });
+        if let Some((other, claim)) = rival {
+            let (own, theirs) = (show(&token), show(&claim.token));
+            let what = format!("with {own}, and n{other} with {theirs}");
+            self.books.checks.broken(now, Some(at), Rule::Lease, what);
+        }
+    }
+}

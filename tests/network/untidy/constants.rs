@@ -1,0 +1,183 @@
+//! Members that were started with other options than the rest.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, tests};
+
+use super::{BINARIES, PATIENCE, ringctl};
+
+/// How many jobs each node has to have begun before the next one is changed.
+const JOBS: usize = 3;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_slow_owner_beside_fast_members_stays_the_only_one,
+        who_expects_another_number_is_named,
+        a_heartbeat_is_changed_on_one_machine_after_the_other,
+    ]
+}
+
+fn start(node: &Node, folder: &Path, heartbeat: &str) -> Result<Daemon> {
+    let ringd = node.ringd(BINARIES).option("--heartbeat", heartbeat);
+    ringd
+        .option("--control", folder.join("control"))
+        .option("--state-dir", folder.join("state"))
+        .spawn()
+}
+
+fn says_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
+    let mac = other.node().mac().to_string();
+    daemon.wait_for_line(PATIENCE, |line| line.contains(&mac) && line.contains(what))?;
+    let differs = |status: &serde_json::Value| {
+        let members = status["members"].as_array();
+        members.into_iter().flatten().any(|member| {
+            let text = member["differs"].as_str();
+            member["mac"] == mac && text.is_some_and(|text| text.contains(what))
+        })
+    };
+    daemon.wait_for_status(PATIENCE, differs).map(drop)
+}
+
+fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
+    let segment = Layout::new(3).bridge()?;
+    let at = |place: usize| segment.node(place).ringd(BINARIES);
+    let fast = [at(0).spawn()?, at(1).spawn()?];
+    let slow = at(2).option("--heartbeat", "1s").spawn()?;
+    for daemon in &fast {
+        says_of(
+            daemon,
+            &slow,
+            "waits 4s for a silent owner, this node 400ms",
+        )?;
+        says_of(
+            &slow,
+            daemon,
+            "waits 400ms for a silent owner, this node 4s",
+        )?;
+    }
+    // It is the only one, for longer than the others' patience.
+    let (done, said) = ringctl(&slow, &["run", "-w", "20", "--", "true"])?;
+    ensure!(done, "{said}");
+    let mark = segment.capture().mark();
+    let (done, said) = ringctl(&slow, &["run", "-w", "20", "--", "sleep", "2"])?;
+    ensure!(done, "{said}");
+    let stood = |seen: &Seen| matches!(seen.message, Message::GeneratingToken { .. });
+    let elections = segment
+        .capture()
+        .frames_from(mark)
+        .into_iter()
+        .filter(stood);
+    ensure!(elections.count() == 0, "the others have elected another");
+    Ok(())
+}
+
+fn who_expects_another_number_is_named() -> Result<()> {
+    let segment = Segment::bridge(2)?;
+    let at = |place: usize| segment.node(place).ringd(BINARIES);
+    let one = at(0).option("--expect", "2").spawn()?;
+    let other = at(1).option("--expect", "3").spawn()?;
+    says_of(
+        &one,
+        &other,
+        "expects 3 members, this node expects 2 members",
+    )?;
+    // Two of three are a quorum, two of two would be one as well; one of them is none.
+    let (done, said) = ringctl(
+        &one,
+        &["run", "-w", "20", "--require", "quorum", "--", "true"],
+    )?;
+    ensure!(done, "{said}");
+    let status = one.status()?;
+    ensure!(status["constants"]["expect"] == 2, "{status:#}");
+    Ok(())
+}
+
+/// Jobs under the lock of one node, one after the other, for as long as this lives.
+struct Jobs(Child);
+
+impl Jobs {
+    /// Each writes a line when it begins, and another one if it was not alone.
+    fn start(folder: &Path, shared: &Path) -> Result<Self> {
+        let (mark, begun) = (shared.join("mark"), folder.join("begun"));
+        let overlap = shared.join("overlap");
+        let job = format!(
+            "exec 9> {}; flock -n 9 || echo overlap >> {}; echo begun >> {}; sleep 0.05",
+            mark.display(),
+            overlap.display(),
+            begun.display()
+        );
+        let line = format!(
+            "while :; do {} --socket {} run -w 2 -- sh -c '{job}'; done",
+            BINARIES.ringctl,
+            folder.join("control").display()
+        );
+        let child = Command::new("sh")
+            .args(["-c", &line])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        // What it has started last ends by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn lines(file: &Path) -> usize {
+    fs::read_to_string(file).map_or(0, |text| text.lines().count())
+}
+
+/// Every node begins some more jobs.
+fn wait_for_jobs(folders: &[std::path::PathBuf]) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    for folder in folders {
+        let file = folder.join("begun");
+        let before = lines(&file);
+        while lines(&file) < before + JOBS {
+            ensure!(Instant::now() < deadline, "no jobs in {}", folder.display());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    Ok(())
+}
+
+fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
+    const NODES: usize = 3;
+    let segment = Segment::bridge(NODES)?;
+    let shared = tempfile::tempdir()?;
+    let mut folders = Vec::new();
+    let mut daemons = Vec::new();
+    let mut jobs = Vec::new();
+    for place in 0..NODES {
+        let folder = shared.path().join(place.to_string());
+        fs::create_dir(&folder)?;
+        daemons.push(start(segment.node(place), &folder, "50ms")?);
+        jobs.push(Jobs::start(&folder, shared.path())?);
+        folders.push(folder);
+    }
+    for heartbeat in ["250ms", "50ms"] {
+        for place in 0..NODES {
+            wait_for_jobs(&folders)?;
+            let daemon = daemons.get_mut(place).context("it was started")?;
+            daemon.signal(Signal::SIGTERM)?;
+            daemon.wait_exit(PATIENCE)?;
+            *daemon = start(segment.node(place), &folders[place], heartbeat)?;
+            let told = format!("heartbeat {heartbeat}");
+            daemon.wait_for_line(PATIENCE, |line| line.contains(&told))?;
+        }
+        wait_for_jobs(&folders)?;
+    }
+    let overlaps = lines(&shared.path().join("overlap"));
+    ensure!(overlaps == 0, "{overlaps} jobs were not alone");
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Rings on machines that are not all in order.
+
+mod constants;
+mod disk;
+mod mtu;
+mod twins;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use ring_segment::{Binaries, Daemon, Layout, Ring, Test, Timing, binaries};
+
+const BINARIES: Binaries = binaries!();
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn tests() -> Vec<Test> {
+    [
+        constants::tests(),
+        disk::tests(),
+        mtu::tests(),
+        twins::tests(),
+    ]
+    .concat()
+}
+
+fn timing() -> Timing {
+    Timing::patient(HEARTBEAT)
+}
+
+/// A ring with an owner and equal tables.
+fn form(count: usize) -> Result<Ring> {
+    let segment = Layout::new(count).bridge()?;
+    let ring = Ring::start(segment, count, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+/// What `ringctl` ends with, and what it says.
+fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<(bool, String)> {
+    let output = daemon.ringctl(arguments)?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok((
+        output.status.success(),
+        String::from_utf8_lossy(&said).into_owned(),
+    ))
+}

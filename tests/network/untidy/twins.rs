@@ -1,0 +1,46 @@
+//! Two stations with one MAC address.
+
+use anyhow::{Result, ensure};
+use ring_segment::{Layout, Test, now, tests};
+
+use super::{BINARIES, HEARTBEAT, PATIENCE, timing};
+
+pub fn tests() -> Vec<Test> {
+    tests![two_stations_with_one_address_are_named_once]
+}
+
+fn two_stations_with_one_address_are_named_once() -> Result<()> {
+    let segment = Layout::new(3).addresses().bridge()?;
+    let nodes = segment.nodes();
+    let shared = nodes[1].mac().to_string();
+    nodes[2]
+        .ns()
+        .ip(&format!("link set eth0 address {shared}\n"))?;
+    let daemons = nodes
+        .iter()
+        .map(|node| node.ringd(BINARIES).spawn())
+        .collect::<Result<Vec<_>>>()?;
+    let names = |line: &str| line.contains("two stations have the MAC") && line.contains(&shared);
+    let line = daemons[0].wait_for_line(PATIENCE, names)?;
+    for node in &nodes[1..] {
+        let ip = node.ip().map(|ip| ip.to_string()).unwrap_or_default();
+        ensure!(line.contains(&ip), "{line}");
+    }
+    let itself = |line: &str| line.contains("has this node's MAC");
+    for daemon in &daemons[1..] {
+        daemon.wait_for_line(PATIENCE, itself)?;
+    }
+    // For many heartbeats more it says no more of that.
+    let since = now();
+    let many = 20 * HEARTBEAT;
+    segment
+        .capture()
+        .wait_for(many + timing().waiter_timeout(), |seen| {
+            seen.at > since + many
+        })?;
+    let lines = daemons[0].output();
+    let said = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    ensure!(said("two stations") == 1, "{lines:#?}");
+    ensure!(said("has ip") <= 8, "{lines:#?}");
+    Ok(())
+}
