@@ -41,6 +41,7 @@ What a hook has in its environment; what is not known is empty:
   RINGD_GRADE         how safe a lock is now
   RINGD_MERGED        how many earlier changes are merged into this one, since hooks were too slow
   RINGD_INTERFACE     the interface
+  RINGD_RING          the ring, as ringctl -i takes it: the interface, or IFACE:TYPE
   RINGD_TIME_MS       when it was: milliseconds since 1970
 
 Where it may, ringd runs at nice -10, so that a busy machine does not cost it the token.
@@ -99,7 +100,8 @@ pub struct Options {
 
     /// The EtherType of the ring's frames, hexadecimal with 0x or decimal.
     ///
-    /// Rings with different EtherTypes share a segment without noticing each other.
+    /// Rings with different EtherTypes share a segment, and an interface, without noticing each other:
+    /// run a ringd for each, and ask the second by ringctl -i eth0:0x88b6.
     #[arg(long, value_name = "TYPE", default_value = "0x88b5", value_parser = parse_ethertype)]
     pub ethertype: u16,
 

@@ -58,6 +58,7 @@ impl Hooks {
     ) -> io::Result<Self> {
         let settings = Settings {
             interface: options.interface.clone(),
+            ring: options.ring().to_string(),
             command: options.on_change.clone(),
             directory: options.hooks_dir.clone(),
             timeout: options.hook_timeout,

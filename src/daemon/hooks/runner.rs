@@ -38,6 +38,8 @@ const LINE: &str = "--on-change";
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) interface: String,
+    /// The ring's name on this machine.
+    pub(super) ring: String,
     /// A line for the shell.
     pub(super) command: Option<String>,
     pub(super) directory: PathBuf,
@@ -165,6 +167,7 @@ impl Runner {
         let mut command = hook.command();
         command
             .env("RINGD_INTERFACE", &self.settings.interface)
+            .env("RINGD_RING", &self.settings.ring)
             .envs(change.environment());
         let lines = &mut self.lines;
         let mut say = |line: &str| {

@@ -14,7 +14,7 @@ use crate::hooks::place::{BINARIES, HEARTBEAT, PATIENCE, Place, Watch, at_rest, 
 const TELL: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
      old=$RINGD_OLD_STATE state=$RINGD_STATE reason=$RINGD_REASON token=$RINGD_TOKEN \
      progress=$RINGD_PROGRESS owner=$RINGD_OWNER grade=$RINGD_GRADE merged=$RINGD_MERGED \
-     interface=$RINGD_INTERFACE >>$R";
+     interface=$RINGD_INTERFACE ring=$RINGD_RING >>$R";
 
 /// Lets an owner hand its token over, again if the other one was stalled for too long to take it.
 fn gives_away(daemon: &Daemon) -> Result<()> {
@@ -75,6 +75,7 @@ pub fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
             ("grade", event["grade"].as_str().unwrap_or_default()),
             ("merged", "0"),
             ("interface", "eth0"),
+            ("ring", "eth0"),
         ];
         for (name, expected) in as_told {
             ensure!(value(line, name)? == expected, "{name}: {line} for {event}");

@@ -21,6 +21,7 @@ pub fn tests() -> Vec<Test> {
         what_is_killed_or_restarted_knows_its_last_token,
         what_hangs_is_ended_by_its_watchdog_and_started_again,
         what_no_second_try_can_mend_is_not_tried_again,
+        a_copy_of_the_unit_runs_a_second_ring_on_the_interface,
     ]
 }
 
@@ -222,6 +223,25 @@ fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
         .container
         .run(&["systemctl", "kill", "--signal=STOP", UNIT])?;
     scene.wait_for_restart("watchdog")
+}
+
+fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
+    const SECOND: &str = "ringd-two@eth0";
+    let scene = Scene::new("")?;
+    let container = &scene.container;
+    container.sh("cp systemd/ringd@.service /etc/systemd/system/ringd-two@.service")?;
+    let other = "[Service]\nEnvironment=\"RINGD_OPTIONS=--ethertype 0x88b6\"\n";
+    container.edit(&format!("{SECOND}.service"), other)?;
+    container.run(&["systemctl", "start", SECOND])?;
+    container.wait_for(SECOND, "StatusText", SOON, |text| {
+        text == "in a ring of its own"
+    })?;
+    for ring in ["eth0", "eth0:0x88b6"] {
+        container.run(&["ringctl", "-i", ring, "run", "--", "true"])?;
+    }
+    container.run(&["systemctl", "stop", SECOND])?;
+    ensure!(container.show(SECOND, "Result")? == "success");
+    scene.wait_for_ring()
 }
 
 fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {

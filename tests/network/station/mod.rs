@@ -3,6 +3,7 @@
 mod descriptors;
 mod interface;
 mod news;
+mod rings;
 mod signals;
 mod surroundings;
 
@@ -13,6 +14,7 @@ pub fn tests() -> Vec<Test> {
         surroundings::tests(),
         interface::tests(),
         news::tests(),
+        rings::tests(),
         signals::tests(),
         descriptors::tests(),
     ];
