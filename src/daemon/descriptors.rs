@@ -6,11 +6,12 @@ use crate::sys::descriptors::raise_limit;
 
 /// The most clients at a time, however many descriptors there may be.
 const MAX_CLIENTS: u64 = 512;
-/// What a client takes: its connection, and two descriptors that it may hand over.
-const A_CLIENT: u64 = 3;
+/// What a client takes: its connection, two descriptors that it has handed over, and two that are to take
+/// their place.
+const A_CLIENT: u64 = 5;
 /// What all else takes: the ring, while its interface is looked up and opened anew, the log, the state
-/// file, and a hook that runs.
-const THE_REST: u64 = 40;
+/// file, a hook that runs, and the life lines of holders that are gone.
+const THE_REST: u64 = 56;
 
 /// How many clients there is room for.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn clients_have_what_the_ring_leaves() {
-        let limits = [16, 64, 1024, 4096, u64::MAX];
-        assert_eq!(limits.map(clients), [1, 8, 328, 512, 512]);
+        let limits = [16, 96, 1024, 4096, u64::MAX];
+        assert_eq!(limits.map(clients), [1, 8, 193, 512, 512]);
     }
 }

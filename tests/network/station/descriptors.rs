@@ -73,7 +73,7 @@ fn rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
 fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start = |at: usize| segment.node(at).ringd(BINARIES).timing(&timing());
-    let limited = start(0).through(["prlimit", "--nofile=64:64"]).spawn()?;
+    let limited = start(0).through(["prlimit", "--nofile=96:96"]).spawn()?;
     let other = start(1).spawn()?;
     for daemon in [&limited, &other] {
         daemon.wait_for_status(SOON, |status| {
@@ -83,7 +83,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
         })?;
     }
     // More than it may have files, and more than wait to be accepted at a time.
-    let clients: Vec<_> = (0..100).map(|_| watcher(&limited)).collect::<Result<_>>()?;
+    let clients: Vec<_> = (0..150).map(|_| watcher(&limited)).collect::<Result<_>>()?;
     let last = clients.last().context("there are clients")?;
     let answer = first_line(last)?;
     ensure!(answer.contains("clients already"), "{answer}");
