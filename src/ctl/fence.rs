@@ -1,6 +1,7 @@
 //! `ringctl guard`: a command that runs only if its token is the newest.
 
 use std::env;
+use std::io::{self, Write};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
@@ -23,7 +24,21 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
         Some(token) => token,
         None => token_of_caller()?.ok_or(Error::NoToken)?,
     };
-    let mut record = Record::lock(&options.file)?;
+    let mut record = if options.repair {
+        Record::repair(&options.file)?
+    } else {
+        Record::lock(&options.file)?
+    };
+    if record.was_damaged() {
+        let left = record.newest().map(|token| token.to_string());
+        // Nobody may be there to read it.
+        let _ = writeln!(
+            io::stderr(),
+            "ringctl: {} was damaged, and is whole again; the newest token that could still be read in it: {}",
+            options.file.display(),
+            left.as_deref().unwrap_or("none")
+        );
+    }
     record.admit(token)?;
     fcntl(&record, FcntlArg::F_SETFD(FdFlag::empty()))
         .map_err(|error| Error::System(error.into()))?;

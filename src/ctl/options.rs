@@ -145,7 +145,7 @@ pub struct Options {
     #[command(subcommand)]
     pub command: Command,
 
-    /// The control socket of the ringd to ask.
+    /// The control socket of the ringd to ask, which runs as root, as this user or as the user ringd.
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
@@ -398,7 +398,16 @@ pub struct GuardOptions {
     #[arg(long)]
     pub token: Option<FencingToken>,
 
+    /// Go on from the newest token that can still be read in a damaged FILE.
+    ///
+    /// If a newer one was lost, a holder that is older than that is let through: make sure that none is at
+    /// work. An undamaged FILE stays as it is.
+    #[arg(long)]
+    pub repair: bool,
+
     /// The file that records the newest token; made if it is missing.
+    ///
+    /// It is refused if it is a symbolic link, if it is empty, or if it is damaged in any way.
     pub file: PathBuf,
 
     /// The command and its arguments.

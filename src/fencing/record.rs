@@ -1,16 +1,21 @@
 //! The newest token that a file has seen.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use thiserror::Error;
 
-use super::{FencingToken, slots};
+use super::FencingToken;
+use super::slots::{self, Slots};
+
+/// The length of a record in bytes.
+const LEN: usize = 2 * slots::SLOT;
 
 /// Why nothing is to be done under a token. The text has all of the reason: no error has a source
 /// that would tell it again.
@@ -32,8 +37,8 @@ pub enum FencingError {
     },
     /// The file is none that this module has written, or is damaged.
     #[error(
-        "{} is not a record of fencing tokens, or it is damaged: choose another file, or remove \
-         it when no holder of an older token is at work any more",
+        "{} is not a record of fencing tokens, or it is damaged: choose another file; or, if it is the record \
+         and no holder of an older token is at work, let ringctl guard --repair go on from what is left of it",
         path.display()
     )]
     Damaged {
@@ -60,32 +65,63 @@ pub struct Record {
     file: Flock<File>,
     newest: Option<FencingToken>,
     next: usize,
+    was_damaged: bool,
 }
 
 impl Record {
-    /// Waits for the lock on the file at `path`, and makes the file if it is not there. An empty
-    /// one counts as new.
+    /// Waits for the lock on the file at `path`, and makes the file if it is not there.
     ///
     /// # Errors
-    /// [`FencingError::Damaged`] if the file holds something else, [`FencingError::Io`].
+    /// [`FencingError::Damaged`] if the file holds something else, be it nothing; [`FencingError::Io`].
     pub fn lock(path: &Path) -> Result<Self, FencingError> {
+        Self::open(path, false)
+    }
+
+    /// The same, but a damaged record goes on from the newest token that can still be read in it. If a
+    /// newer one was lost, what is older than that passes again: no holder of an older token may be at
+    /// work. A file that is longer than a record is refused all the same.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub fn repair(path: &Path) -> Result<Self, FencingError> {
+        Self::open(path, true)
+    }
+
+    fn open(path: &Path, repair: bool) -> Result<Self, FencingError> {
         let fail = |reason| FencingError::Io {
             path: path.to_owned(),
             reason,
         };
         let file = locked(path).map_err(fail)?;
         let mut bytes = Vec::new();
-        let most = u64::try_from(2 * slots::SLOT).unwrap_or(u64::MAX);
+        // One more shows that there is more.
+        let most = u64::try_from(LEN + 1).unwrap_or(u64::MAX);
         (&*file).take(most).read_to_end(&mut bytes).map_err(fail)?;
-        let found = slots::read(&bytes).ok_or_else(|| FencingError::Damaged {
-            path: path.to_owned(),
-        })?;
+        let (found, was_damaged) = match slots::read(&bytes) {
+            Ok(found) => (found, false),
+            Err(damage) if repair && bytes.len() <= LEN => {
+                let found = rewrite(&file, damage.left).map_err(fail)?;
+                (found, true)
+            }
+            Err(_) => {
+                return Err(FencingError::Damaged {
+                    path: path.to_owned(),
+                });
+            }
+        };
         Ok(Self {
             path: path.to_owned(),
             file,
             newest: found.newest,
             next: found.next,
+            was_damaged,
         })
+    }
+
+    /// Whether it was damaged, and was repaired.
+    #[must_use]
+    pub const fn was_damaged(&self) -> bool {
+        self.was_damaged
     }
 
     /// The newest token that was seen.
@@ -134,7 +170,7 @@ impl AsFd for Record {
 /// The file at `path`, which nobody has put another in the place of while it was waited for.
 fn locked(path: &Path) -> io::Result<Flock<File>> {
     loop {
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
+        let file = match open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 make(path)?;
@@ -146,16 +182,27 @@ fn locked(path: &Path) -> io::Result<Flock<File>> {
         let ours = file.metadata()?;
         let is_there =
             |found: &fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
-        if !fs::metadata(path).is_ok_and(|found| is_there(&found)) {
-            continue;
+        if fs::symlink_metadata(path).is_ok_and(|found| is_there(&found)) {
+            return Ok(file);
         }
-        if ours.len() == 0 {
-            (&*file).write_all(&slots::blank())?;
-            file.sync_all()?;
-            io::Seek::rewind(&mut &*file)?;
-        }
-        return Ok(file);
     }
+}
+
+/// Opens the file itself: who owns a link's directory may point it at any other.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags.bits());
+    let file = options
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP) => io::Error::other("it is a symbolic link: give the file itself"),
+            _ => error,
+        })?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
 }
 
 fn exclusive(mut file: File) -> io::Result<Flock<File>> {
@@ -174,25 +221,39 @@ fn make(path: &Path) -> io::Result<()> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = directory.join(name);
-    let mut file = File::create(&new)?;
-    file.write_all(&slots::blank())?;
-    file.sync_all()?;
-    let linked = fs::hard_link(&new, path);
-    fs::remove_file(&new)?;
-    match linked {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+    let mut prefix = OsString::from(".");
+    prefix.push(path.file_name().unwrap_or_default());
+    // A name that nobody has: other machines may make the same record at the same moment.
+    let mut new = tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".new")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)?;
+    new.write_all(&slots::record(None))?;
+    new.as_file().sync_all()?;
+    match new.persist_noclobber(path) {
+        Err(failure) if failure.error.kind() != ErrorKind::AlreadyExists => Err(failure.error),
         _ => File::open(directory)?.sync_all(),
     }
+}
+
+/// Makes a damaged record a whole one, with this as its newest token.
+fn rewrite(file: &File, newest: Option<FencingToken>) -> io::Result<Slots> {
+    let bytes = slots::record(newest);
+    file.write_all_at(&bytes, 0)?;
+    file.sync_all()?;
+    Ok(Slots {
+        newest,
+        next: slots::SLOT,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::symlink;
 
-    use super::{FencingError, Record};
+    use super::{FencingError, Record, make};
     use crate::fencing::FencingToken;
 
     fn token(progress: u64) -> FencingToken {
@@ -229,31 +290,72 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_a_new_record() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut record = Record::lock(file.path()).unwrap();
-        assert_eq!(record.newest(), None);
-        record.admit(token(1)).unwrap();
-        drop(record);
-        assert_eq!(Record::lock(file.path()).unwrap().newest(), Some(token(1)));
+    fn a_damaged_record_is_refused_until_it_is_repaired() {
+        let whole = |progress| {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("record");
+            // The second slot is written first, so the first one holds the last of two.
+            for progress in [progress - 1, progress] {
+                Record::lock(&path).unwrap().admit(token(progress)).unwrap();
+            }
+            fs::read(&path).unwrap()
+        };
+        let mut first_slot = whole(6);
+        first_slot[0] = b'9';
+        let cases = [
+            (Vec::new(), None),
+            (whole(6)[..100].to_vec(), Some(6)),
+            (first_slot, Some(5)),
+            (vec![0; 192], None),
+        ];
+        for (bytes, left) in cases {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            fs::write(file.path(), &bytes).unwrap();
+            let error = Record::lock(file.path()).unwrap_err();
+            assert!(matches!(error, FencingError::Damaged { .. }), "{error}");
+            assert!(error.to_string().contains("--repair"), "{error}");
+            assert_eq!(fs::read(file.path()).unwrap(), bytes);
+            let record = Record::repair(file.path()).unwrap();
+            assert_eq!(
+                (record.newest(), record.was_damaged()),
+                (left.map(token), true)
+            );
+            drop(record);
+            let mut record = Record::repair(file.path()).unwrap();
+            assert!(!record.was_damaged());
+            record.admit(token(7)).unwrap();
+            assert!(record.admit(token(6)).is_err());
+            drop(record);
+            assert_eq!(Record::lock(file.path()).unwrap().newest(), Some(token(7)));
+        }
     }
 
     #[test]
-    fn a_record_that_lost_its_end_still_refuses_what_its_rest_knows() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        // The second slot is written first, so the first one holds 6.
-        for progress in [5, 6] {
-            Record::lock(file.path())
-                .unwrap()
-                .admit(token(progress))
-                .unwrap();
+    fn a_machine_that_makes_the_record_at_the_same_moment_takes_nothing_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("record");
+        Record::lock(&path).unwrap().admit(token(100)).unwrap();
+        // Where another machine's process of the same number is between two steps.
+        let its = directory
+            .path()
+            .join(format!("record.{}.new", std::process::id()));
+        fs::hard_link(&path, its).unwrap();
+        make(&path).unwrap();
+        let mut record = Record::lock(&path).unwrap();
+        assert!(record.admit(token(50)).is_err());
+    }
+
+    #[test]
+    fn a_link_is_refused_wherever_it_leads() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        Record::lock(&at("record")).unwrap();
+        for (name, target) in [("link", "record"), ("dangling", "missing")] {
+            symlink(at(target), at(name)).unwrap();
+            let error = Record::lock(&at(name)).unwrap_err();
+            assert!(error.to_string().contains("symbolic link"), "{error}");
         }
-        file.as_file().set_len(100).unwrap();
-        let mut record = Record::lock(file.path()).unwrap();
-        assert!(record.admit(token(5)).is_err());
-        record.admit(token(7)).unwrap();
-        drop(record);
-        assert_eq!(Record::lock(file.path()).unwrap().newest(), Some(token(7)));
+        assert!(!at("missing").exists());
     }
 
     #[test]
@@ -263,5 +365,10 @@ mod tests {
         let error = Record::lock(file.path()).unwrap_err();
         assert!(matches!(error, FencingError::Damaged { .. }), "{error}");
         assert_eq!(fs::read(file.path()).unwrap(), b"my thesis");
+        let long = "my thesis ".repeat(30);
+        fs::write(file.path(), &long).unwrap();
+        let error = Record::repair(file.path()).unwrap_err();
+        assert!(matches!(error, FencingError::Damaged { .. }), "{error}");
+        assert_eq!(fs::read(file.path()).unwrap(), long.as_bytes());
     }
 }

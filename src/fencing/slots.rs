@@ -1,9 +1,10 @@
-//! The bytes of a record: two slots, of which one is always whole.
+//! The bytes of a record: two slots, of which one at a time is written.
 //!
-//! Each is one line: a token (or `none`), a checksum, and spaces up to [`SLOT`] bytes. The newer
-//! token is written over the older one of the two, so a write that a crash has torn leaves the
-//! other slot as it was. The token of a torn slot was never acted under: the caller was not told
-//! yet that it is on disk.
+//! Each is one line: a token (or `none`), a checksum, and spaces up to [`SLOT`] bytes. The newer token is
+//! written over the older one of the two, so whatever becomes of a write, the other slot stays as it was.
+//! A slot that is not whole may have held the newest token: it is never known which of both was torn
+//! by a crash, before anybody acted under its token, and which was damaged later. So a record that is not
+//! whole says nothing.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -24,9 +25,9 @@ pub(super) struct Slots {
     pub next: usize,
 }
 
-/// The bytes of a record that has seen no token.
-pub(super) fn blank() -> Vec<u8> {
-    [slot(None), slot(None)].concat()
+/// The bytes of a record that has seen this token as its newest, or none.
+pub(super) fn record(newest: Option<FencingToken>) -> Vec<u8> {
+    [slot(newest), slot(newest)].concat()
 }
 
 /// The bytes of one slot.
@@ -38,17 +39,26 @@ pub(super) fn slot(token: Option<FencingToken>) -> Vec<u8> {
     bytes
 }
 
-/// Reads a record; `None`: no slot is whole, so nothing can be said.
-pub(super) fn read(bytes: &[u8]) -> Option<Slots> {
-    let mut slots = bytes.chunks(SLOT);
-    let first = slots.next().and_then(read_slot);
-    let second = slots.next().and_then(read_slot);
-    // A slot that is torn is less than every whole one.
-    let second_is_newer = second > first;
-    Some(Slots {
-        newest: first.max(second)?.0,
-        next: if second_is_newer { 0 } else { SLOT },
-    })
+/// What is left of a record that is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Damage {
+    /// The newest token that can still be read.
+    pub left: Option<FencingToken>,
+}
+
+/// Reads a record.
+pub(super) fn read(bytes: &[u8]) -> Result<Slots, Damage> {
+    let mut slots = bytes.chunks(SLOT).map(read_slot);
+    let (first, second) = (slots.next().flatten(), slots.next().flatten());
+    match (first, second) {
+        (Some(first), Some(second)) if bytes.len() == 2 * SLOT => Ok(Slots {
+            newest: first.max(second).0,
+            next: if second > first { 0 } else { SLOT },
+        }),
+        _ => Err(Damage {
+            left: first.max(second).and_then(|slot| slot.0),
+        }),
+    }
 }
 
 /// What a whole slot says. No token is less than every token.
@@ -66,7 +76,7 @@ fn read_slot(bytes: &[u8]) -> Option<Whole> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SLOT, Slots, blank, read, slot};
+    use super::{Damage, SLOT, Slots, read, record, slot};
     use crate::fencing::FencingToken;
 
     fn token(progress: u64) -> FencingToken {
@@ -75,7 +85,7 @@ mod tests {
             .expect("a token")
     }
 
-    fn record(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
+    fn of(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
         [slot(first.map(token)), slot(second.map(token))].concat()
     }
 
@@ -89,50 +99,41 @@ mod tests {
     #[test]
     fn the_newer_of_both_counts_and_the_older_is_written_over() {
         let cases = [
-            (blank(), None, SLOT),
-            (record(None, Some(5)), Some(5), 0),
-            (record(Some(6), Some(5)), Some(6), SLOT),
-            (record(Some(6), Some(7)), Some(7), 0),
+            (record(None), None, SLOT),
+            (record(Some(token(5))), Some(5), SLOT),
+            (of(None, Some(5)), Some(5), 0),
+            (of(Some(6), Some(5)), Some(6), SLOT),
+            (of(Some(6), Some(7)), Some(7), 0),
         ];
         for (bytes, newest, next) in cases {
             let newest = newest.map(token);
-            assert_eq!(read(&bytes), Some(Slots { newest, next }));
+            assert_eq!(read(&bytes), Ok(Slots { newest, next }));
         }
     }
 
     #[test]
-    fn a_slot_that_is_torn_at_any_byte_leaves_the_other() {
-        let (before, after) = (record(Some(6), Some(5)), record(Some(6), Some(7)));
-        for torn_at in SLOT..2 * SLOT {
-            let torn = [&after[..torn_at], &before[torn_at..]].concat();
-            let found = read(&torn).expect("a whole slot");
-            assert!(
-                [Some(token(6)), Some(token(7))].contains(&found.newest),
-                "{torn_at}: {found:?}"
-            );
-            let cut = read(&after[..torn_at]).expect("a whole slot");
-            assert_eq!(
-                cut,
-                Slots {
-                    newest: Some(token(6)),
-                    next: SLOT
-                }
-            );
+    fn a_record_that_is_not_whole_says_nothing_whichever_of_its_bytes_is_wrong() {
+        let whole = of(Some(6), Some(7));
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            let left = if at < SLOT { 7 } else { 6 };
+            let left = Some(token(left));
+            assert_eq!(read(&damaged), Err(Damage { left }), "{at}");
         }
+        for len in 0..whole.len() {
+            let left = (len >= SLOT).then(|| token(6));
+            assert_eq!(read(&whole[..len]), Err(Damage { left }), "{len}");
+        }
+        let longer = [&whole[..], b"\n"].concat();
+        let left = Some(token(7));
+        assert_eq!(read(&longer), Err(Damage { left }));
     }
 
     #[test]
-    fn a_record_without_a_whole_slot_says_nothing() {
-        let mut flipped = record(Some(6), Some(5));
-        flipped[0] = b'9';
-        flipped[SLOT] = b'9';
-        for bytes in [
-            &b""[..],
-            b"6-02:00:00:00:00:01-7\n",
-            &blank()[..50],
-            &flipped,
-        ] {
-            assert_eq!(read(bytes), None);
+    fn what_is_no_record_leaves_nothing() {
+        for bytes in [&b""[..], b"6-02:00:00:00:00:01-7\n", &record(None)[..50]] {
+            assert_eq!(read(bytes), Err(Damage { left: None }));
         }
     }
 }
