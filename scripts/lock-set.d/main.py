@@ -155,6 +155,10 @@ def inside(given: argparse.Namespace, folder: str) -> int:
     # In memory: a disk's speed is not what is tested.
     subprocess.run(["mount", "-n", "-t", "tmpfs", NAME, folder], check=True)
     os.chdir(folder)
+    # For the locks of the daemons, where /run is closed to this user.
+    runtime = os.path.join(folder, "run")
+    os.mkdir(runtime, 0o700)
+    os.environ["XDG_RUNTIME_DIR"] = runtime
     chance = random.Random(given.seed)
     service = SERVICES[given.service](Segment(given.nodes), folder, given.bin)
     began = time.monotonic()

@@ -10,9 +10,9 @@ use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::Error;
 use super::lines::Lines;
 use super::prober::Prober;
+use super::{Error, peer};
 use crate::control::{LockRequest, Reply, Request, to_line};
 use crate::daemon::spoken;
 use crate::proto::time::Instant;
@@ -31,10 +31,7 @@ pub(super) const HUNG_UP: &str =
 /// # Errors
 /// The daemon is not reached, does not answer in time, or not so that it is understood.
 pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
-    let stream = connected(path).map_err(|reason| Error::Connect {
-        path: path.to_owned(),
-        reason,
-    })?;
+    let stream = connected(path)?;
     let bytes =
         exchange(stream, request, &mut Prober::new(path)).map_err(|reason| Error::Exchange {
             path: path.to_owned(),
@@ -88,18 +85,34 @@ pub(super) fn answers_soon() -> Instant {
 
 /// The same without its framing.
 pub(super) fn endless_stream(path: &Path) -> Result<UnixStream, Error> {
-    let stream = connected(path).and_then(|stream| {
-        stream.set_read_timeout(None)?;
-        Ok(stream)
-    });
-    stream.map_err(|reason| Error::Connect {
-        path: path.to_owned(),
-        reason,
-    })
+    let stream = connected(path)?;
+    let unlimited = stream.set_read_timeout(None);
+    unlimited.map_err(unreachable(path))?;
+    Ok(stream)
 }
 
-/// Connects, but does not wait for ever for a daemon that accepts nobody.
-pub(super) fn connected(path: &Path) -> io::Result<UnixStream> {
+/// Connects, if it is a daemon who listens and no other user.
+fn connected(path: &Path) -> Result<UnixStream, Error> {
+    let fail = unreachable(path);
+    let reached = reach(path).and_then(|stream| Ok((peer::stranger(&stream)?, stream)));
+    match reached.map_err(fail)? {
+        (None, stream) => Ok(stream),
+        (Some(uid), _) => Err(Error::Stranger {
+            path: path.to_owned(),
+            uid,
+        }),
+    }
+}
+
+fn unreachable(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |reason| Error::Connect {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// Connects to whoever listens, but does not wait for ever for one who accepts nobody.
+pub(super) fn reach(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     let patience = i64::try_from(PATIENCE.as_secs()).unwrap_or(i64::MAX);

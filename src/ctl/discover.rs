@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::client::connected;
+use super::client::reach;
 use crate::control::RingName;
 
 /// The one control socket in `directory`.
@@ -45,7 +45,7 @@ fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Whether a daemon is behind it: one that was killed leaves its file behind.
 fn is_listened_at(path: &Path) -> bool {
-    !connected(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    !reach(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 fn name(path: &Path) -> Option<String> {

@@ -41,6 +41,18 @@ pub enum Error {
         /// What the system says.
         reason: io::Error,
     },
+    /// Somebody else than the daemon listens at the socket.
+    #[error(
+        "user {uid} listens at {}, and is not to be trusted with that: ringctl asks a ringd that runs as root, \
+         as the user ringd or as its own user",
+        path.display()
+    )]
+    Stranger {
+        /// The socket.
+        path: PathBuf,
+        /// Whoever it is.
+        uid: u32,
+    },
     /// No reply, or half of one.
     #[error("no answer from ringd at {}: {reason}", path.display())]
     Exchange {
@@ -124,7 +136,11 @@ impl Error {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Fencing(FencingError::Stale { .. }) => STALE,
-            Self::NoneRuns | Self::Directory(_) | Self::Connect { .. } | Self::Gone(_) => 3,
+            Self::NoneRuns
+            | Self::Directory(_)
+            | Self::Connect { .. }
+            | Self::Stranger { .. }
+            | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
             Self::NotAcquired { code, .. } => *code,
             Self::Lost(_) | Self::Outlived(_) => LOST,

@@ -10,6 +10,7 @@ mod keeper;
 mod lines;
 mod lock;
 mod options;
+mod peer;
 mod pipe;
 mod prober;
 mod render;

@@ -7,9 +7,12 @@ use tracing::{info, warn};
 
 use super::Error;
 use super::share::Share;
+use crate::control::RingName;
 use crate::proto::LinkState;
 use crate::proto::time::Instant;
-use crate::sys::{Interface, InterfaceWatch, OpenError, PacketSocket, clock};
+use crate::sys::{
+    Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
+};
 
 /// How long after a failure the interface is looked at again, if nothing is heard of it.
 const RETRY: Duration = Duration::from_secs(1);
@@ -25,6 +28,8 @@ pub enum Loss {
     Gone,
     /// It has another MAC, or is another interface of the same name.
     Replaced,
+    /// Another process receives the ring's frames on it.
+    Shared,
     /// The interface is there, but the socket does not work.
     Broken,
 }
@@ -38,6 +43,7 @@ impl Loss {
             Self::NoCarrier => "has no carrier",
             Self::Gone => "is gone",
             Self::Replaced => "has another MAC, or was replaced",
+            Self::Shared => "is in use by another ringd",
             Self::Broken => "cannot be used",
         }
     }
@@ -101,6 +107,21 @@ impl Attachment {
             share: Share::default(),
             retry: None,
         })
+    }
+
+    /// Refuses an interface on which another process receives the frames of this ring: by the lock of
+    /// another user, or with another file system, it is not kept off.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn check_alone(&self, ring: &RingName) -> Result<(), Error> {
+        let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
+            return Ok(());
+        };
+        Err(Error::Lock(LockError::Held {
+            ring: ring.to_string(),
+            holder: Holder { pid: None, uid },
+        }))
     }
 
     /// The watch, to wait for.
@@ -217,6 +238,12 @@ impl Attachment {
     fn reopen(&mut self, now: Instant) -> Option<Step> {
         match PacketSocket::open(&self.interface, self.ethertype) {
             Ok(socket) => {
+                // After the opening: of two that come at once one sees the other at least.
+                let rival = user_of_rival(&self.interface, self.ethertype, Some(&socket));
+                if let Some(user) = rival {
+                    self.stay_out(now, user);
+                    return None;
+                }
                 self.socket = Some(socket);
                 self.loss = None;
                 Some(Step::Opened(self.up("is up:")))
@@ -233,6 +260,19 @@ impl Attachment {
                 }
                 None
             }
+        }
+    }
+
+    /// Both would take a token that is meant for either.
+    fn stay_out(&mut self, now: Instant, user: u32) {
+        self.retry = Some(now + RETRY);
+        if self.loss.replace(Loss::Shared) != Some(Loss::Shared) {
+            let (name, ethertype) = (&self.name, self.ethertype);
+            warn!(
+                event = "interface_shared",
+                "a process of user {user} receives frames of EtherType {ethertype:#06x} on {name} too, as \
+                 another ringd would: staying out of the ring until it ends"
+            );
         }
     }
 

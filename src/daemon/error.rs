@@ -26,17 +26,28 @@ pub enum Error {
     /// The packet socket cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Another daemon has the interface.
+    /// Another daemon has the ring.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The state file cannot be made, opened or read.
-    #[error("cannot use {}: {source}; give a directory that can be written: --state-dir DIR",
+    #[error("cannot use {}: {source}; give a directory of ringd's own: --state-dir DIR",
         path.display())]
     State {
         /// The directory or file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
+    },
+    /// The state file is one that only newer versions know.
+    #[error(
+        "{} was written by a newer ringd (its format is {format}): run that one, or start without what it \
+         has stored in another directory: --state-dir DIR", path.display()
+    )]
+    StateNewer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u8,
     },
     /// Another daemon holds the state file.
     #[error(
@@ -92,7 +103,7 @@ impl Error {
             Self::Open(OpenError::NotEthernet { .. }) => 4,
             Self::Open(OpenError::Permission { .. }) => 5,
             Self::Lock(LockError::Held { .. }) => 6,
-            Self::State { .. } | Self::StateLocked { .. } => 7,
+            Self::State { .. } | Self::StateNewer { .. } | Self::StateLocked { .. } => 7,
             Self::Control { .. } | Self::ControlInUse { .. } => 8,
         }
     }
@@ -127,6 +138,7 @@ fn listed(existing: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Error, LockError, OpenError};
+    use crate::sys::Holder;
     use std::io;
     use std::path::PathBuf;
 
@@ -156,8 +168,8 @@ mod tests {
             ),
             (
                 Error::Lock(LockError::Held {
-                    interface: name(),
-                    holder: None,
+                    ring: name(),
+                    holder: Holder { pid: None, uid: 0 },
                 }),
                 6,
                 "another ringd",
@@ -169,6 +181,14 @@ mod tests {
                 },
                 7,
                 "--state-dir DIR",
+            ),
+            (
+                Error::StateNewer {
+                    path: path(),
+                    format: 2,
+                },
+                7,
+                "run that one",
             ),
             (Error::StateLocked { path: path() }, 7, "--state-dir DIR"),
             (

@@ -5,6 +5,7 @@
 //! the control socket.
 
 use std::io;
+use std::path::Path;
 
 use tracing::{debug, info, warn};
 
@@ -22,13 +23,13 @@ use super::state_file::{Found, StateFile};
 use super::surroundings::{Audience, Surroundings};
 use super::waiting::{CONTROL, PACKETS, SIGNALS, WATCH, Waiting};
 use super::{Error, LogFormat, Options};
-use crate::control::{Reply, Snapshot};
+use crate::control::{CONTROL_DIR, Reply, Snapshot};
 use crate::driver::Driver;
 use crate::observe::{Log, LogOutput, Observers, Tally};
 use crate::proto::LinkState;
 use crate::proto::lab2::{Command, Constants, Durable, Lab2};
 use crate::proto::time::{Instant, Now};
-use crate::sys::{InterfaceLock, clock, nice};
+use crate::sys::{RingLock, clock, nice};
 
 /// The most steps of the interface that one turn takes.
 const STEPS: usize = 2;
@@ -75,7 +76,7 @@ struct Daemon {
     leaving: Leaving,
     /// When the shutdown is complete, be it done or not; `None`: there is none.
     give_up: Option<Instant>,
-    _lock: InterfaceLock,
+    _lock: RingLock,
     log: LogOutput,
 }
 
@@ -83,7 +84,8 @@ impl Daemon {
     fn start(options: &Options, constants: Constants) -> Result<Self, Error> {
         let attachment = Attachment::open(&options.interface, constants.ethertype)?;
         let ring = options.ring();
-        let lock = InterfaceLock::acquire(&ring.to_string())?;
+        let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string())?;
+        attachment.check_alone(&ring)?;
         let (store, found) = StateFile::open(&options.state_dir, &ring)?;
         let room = Room::make();
         let server = Server::listen(&options.control_path(), room.clients())?;

@@ -1,115 +1,219 @@
-//! One daemon an interface.
+//! Locks that are files: held as long as their process lives, however it ends.
 
 use std::fmt;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, socket,
-};
+use nix::fcntl::{Flock, FlockArg};
 use thiserror::Error;
 
-/// Keeps a second daemon off an interface, as long as it lives.
-///
-/// It is a socket with an abstract name. Such names are per network namespace, as interfaces are,
-/// and go with the process however it ends, so there is no stale lock to clear away.
+use super::{owned, runtime};
+
+/// A file that is locked. It is removed when this is dropped; what a killed process leaves behind is
+/// locked by nobody.
 #[derive(Debug)]
-pub struct InterfaceLock {
-    _socket: OwnedFd,
+pub struct FileLock {
+    file: Flock<File>,
+    path: PathBuf,
+}
+
+/// Why a file could not be locked.
+#[derive(Debug, Error)]
+pub enum FileLockError {
+    /// Somebody has it locked, who is known as well as can be found out.
+    #[error("it is held {0}")]
+    Held(Holder),
+    /// It cannot be used.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl FileLock {
+    /// Locks the file at `path`, and makes it if it is missing.
+    ///
+    /// # Errors
+    /// Another process has it locked, or this one by another value; or it is none of this user's.
+    pub fn acquire(path: &Path) -> Result<Self, FileLockError> {
+        loop {
+            let file = owned::open(path)?;
+            let locked = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(locked) => Self {
+                    file: locked,
+                    path: path.to_owned(),
+                },
+                Err((file, Errno::EWOULDBLOCK)) => {
+                    return Err(FileLockError::Held(Holder::of(&file)?));
+                }
+                Err((_, error)) => return Err(FileLockError::Io(error.into())),
+            };
+            // Whoever had it may have removed it between the opening and the locking.
+            if locked.is_there() {
+                locked.name_holder();
+                return Ok(locked);
+            }
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        let identity = |found: fs::Metadata| (found.dev(), found.ino());
+        let found = fs::symlink_metadata(&self.path).map(identity);
+        let ours = self.file.metadata().map(identity);
+        matches!((found, ours), (Ok(found), Ok(ours)) if found == ours)
+    }
+
+    fn name_holder(&self) {
+        // For the message of those who come later, which does without it too.
+        let _ = self.file.set_len(0);
+        let line = format!("{}\n", std::process::id());
+        let _ = self.file.write_all_at(line.as_bytes(), 0);
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        if self.is_there() {
+            // One that stays is locked by nobody.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// Who holds a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process, as this process's namespace numbers it; 0 if it lies outside.
-    pub pid: i32,
+    /// Its process, as the holder's own namespace numbers it; `None`: not known.
+    pub pid: Option<i32>,
     /// Its user.
     pub uid: u32,
+}
+
+impl Holder {
+    fn of(mut file: &File) -> io::Result<Self> {
+        let mut text = String::new();
+        // One that was cut short names nobody.
+        let _ = file.read_to_string(&mut text);
+        Ok(Self {
+            pid: text.trim_end().parse().ok(),
+            uid: file.metadata()?.uid(),
+        })
+    }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
-            0 => write!(f, "by a process outside this container, user {}", self.uid),
-            pid => write!(f, "by process {pid}, user {}", self.uid),
+            None => write!(f, "by a process of user {}", self.uid),
+            Some(pid) => write!(f, "by process {pid}, user {}", self.uid),
         }
     }
 }
 
-/// Why an interface could not be locked.
+/// Keeps a second daemon off a ring, as long as it lives.
+///
+/// Interfaces are per network namespace, and so are these locks.
+#[derive(Debug)]
+pub struct RingLock {
+    _lock: FileLock,
+}
+
+/// Why a ring could not be locked.
 #[derive(Debug, Error)]
 pub enum LockError {
     /// Somebody else has it.
     #[error(
-        "{interface} is in use by another ringd ({}): stop that one, or choose another interface",
-        holder.map_or_else(|| "its process is unknown".to_owned(), |holder| format!("held {holder}"))
+        "{ring} is in use by another ringd (held {holder}): stop that one, or choose another interface"
     )]
     Held {
-        /// The interface.
-        interface: String,
-        /// Who has it, if it can be found out.
-        holder: Option<Holder>,
+        /// The ring.
+        ring: String,
+        /// Who has it.
+        holder: Holder,
     },
-    /// The kernel refused the lock itself.
-    #[error("{interface} cannot be locked: {source}")]
+    /// The file cannot be locked.
+    #[error("cannot lock {ring} by {}: {source}", path.display())]
     Io {
-        /// The interface.
-        interface: String,
-        /// What the kernel said.
+        /// The ring.
+        ring: String,
+        /// The file, or its directory.
+        path: PathBuf,
+        /// What is wrong with it.
         source: io::Error,
     },
 }
 
-impl InterfaceLock {
-    /// Locks the interface called `name` in this network namespace.
+impl RingLock {
+    /// Locks the ring called `ring` in this network namespace, by a file in this user's
+    /// [directory](runtime::directory).
     ///
     /// # Errors
     /// [`LockError::Held`] if another process has it, or this one has it already.
-    pub fn acquire(name: &str) -> Result<Self, LockError> {
-        match Self::bind(name) {
-            Ok(socket) => Ok(Self { _socket: socket }),
-            Err(Errno::EADDRINUSE) => Err(LockError::Held {
-                interface: name.to_owned(),
-                holder: holder(name).ok(),
+    pub fn acquire(system: &Path, ring: &str) -> Result<Self, LockError> {
+        let fail = |path: &Path, source| LockError::Io {
+            ring: ring.to_owned(),
+            path: path.to_owned(),
+            source,
+        };
+        let directory = runtime::directory(system).map_err(|source| fail(system, source))?;
+        // That of the thread: tests go from one namespace to another in one process.
+        let network = Path::new("/proc/thread-self/ns/net");
+        let network = fs::metadata(network).map_err(|source| fail(network, source))?;
+        let path = directory.join(format!("{ring}.{}.lock", network.ino()));
+        match FileLock::acquire(&path) {
+            Ok(lock) => Ok(Self { _lock: lock }),
+            Err(FileLockError::Held(holder)) => Err(LockError::Held {
+                ring: ring.to_owned(),
+                holder,
             }),
-            Err(error) => Err(LockError::Io {
-                interface: name.to_owned(),
-                source: error.into(),
-            }),
+            Err(FileLockError::Io(source)) => Err(fail(&path, source)),
         }
     }
+}
 
-    fn bind(name: &str) -> nix::Result<OwnedFd> {
-        let socket = stream()?;
-        bind(socket.as_raw_fd(), &address(name)?)?;
-        // Nobody is ever accepted: being connected to is enough to show who listens.
-        listen(&socket, Backlog::MAXCONN)?;
-        Ok(socket)
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::{FileLock, FileLockError};
+
+    #[test]
+    fn a_lock_is_held_until_it_is_dropped_and_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        for _ in 0..2 {
+            let _lock = FileLock::acquire(&path).unwrap();
+            let Err(FileLockError::Held(holder)) = FileLock::acquire(&path) else {
+                panic!("it is locked twice");
+            };
+            assert_eq!(holder.pid, i32::try_from(std::process::id()).ok());
+        }
+        assert!(!path.exists());
     }
-}
 
-/// Who listens at the name of the lock.
-fn holder(name: &str) -> nix::Result<Holder> {
-    let socket = stream()?;
-    connect(socket.as_raw_fd(), &address(name)?)?;
-    let credentials = getsockopt(&socket, PeerCredentials)?;
-    Ok(Holder {
-        pid: credentials.pid(),
-        uid: credentials.uid(),
-    })
-}
+    #[test]
+    fn what_a_killed_process_leaves_behind_is_locked_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        fs::write(&path, "7\n").unwrap();
+        FileLock::acquire(&path).unwrap();
+    }
 
-fn stream() -> nix::Result<OwnedFd> {
-    socket(
-        AddressFamily::Unix,
-        SockType::Stream,
-        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
-        None,
-    )
-}
-
-fn address(name: &str) -> nix::Result<UnixAddr> {
-    UnixAddr::new_abstract(format!("ringd/{name}").as_bytes())
+    #[test]
+    fn a_link_in_its_place_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, target) = (
+            directory.path().join("lock"),
+            directory.path().join("target"),
+        );
+        fs::write(&target, "precious").unwrap();
+        symlink(&target, &path).unwrap();
+        assert!(matches!(
+            FileLock::acquire(&path),
+            Err(FileLockError::Io(_))
+        ));
+        assert_eq!(fs::read(&target).unwrap(), b"precious");
+    }
 }

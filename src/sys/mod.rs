@@ -1,5 +1,5 @@
 //! What the daemon asks of the kernel: raw packets, interfaces, waiting, time, a share of the CPU, and
-//! power over the processes that it starts.
+//! power over the processes that it starts, and files that are its own.
 //!
 //! The only room with `unsafe` in it, and each file that needs it says so at its head: everywhere
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
@@ -19,9 +19,12 @@ mod lifeline;
 mod lock;
 mod messages;
 pub mod nice;
+pub mod owned;
 mod packet;
 mod poller;
 mod ring;
+mod rival;
+pub mod runtime;
 mod watch;
 
 pub use alarm::Alarm;
@@ -29,7 +32,8 @@ pub use cgroup::{Hierarchy, KillFile};
 pub use ignored::IgnoredSignals;
 pub use interface::Interface;
 pub use lifeline::{KeptLine, Lifeline, Tied};
-pub use lock::{Holder, InterfaceLock, LockError};
+pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use packet::{OpenError, PacketSocket};
 pub use poller::{Interest, Poller, Ready};
+pub use rival::user_of_rival;
 pub use watch::InterfaceWatch;

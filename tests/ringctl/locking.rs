@@ -1,14 +1,17 @@
 //! `ringctl lock` and `ringctl unlock`: locks that last as long as a process, or an open pipe.
 
+use std::fs;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::fake::{Client, Fake, LONG, boot_time};
 use crate::program::{RINGCTL, Running, ringctl};
@@ -87,18 +90,53 @@ fn a_lock_is_given_back_by_unlock_once() {
 
 /// Somebody at the door of the keeper of this script's lock.
 fn visitor(fake: &Fake, script: &Script) -> UnixStream {
-    let doors = std::fs::read_to_string("/proc/net/unix").unwrap();
-    let space = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
-    let start = format!("@ringctl/{space}/{}/", script.pid());
-    let door = doors
-        .lines()
-        .find_map(|line| Some(&line[line.find(&start)? + 1..]));
-    let door = SocketAddr::from_abstract_name(door.expect("it has one"));
-    assert!(
-        fake.path().exists(),
-        "its daemon's socket is part of the name"
-    );
-    UnixStream::connect_addr(&door.unwrap()).unwrap()
+    UnixStream::connect(door(fake, script).expect("it has one")).unwrap()
+}
+
+/// The socket of the keeper of this script's lock, if it has one.
+fn door(fake: &Fake, script: &Script) -> Option<PathBuf> {
+    let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let start = format!("keeper-{space}-{}-", script.pid());
+    let beside = fs::read_dir(fake.path().parent().unwrap()).unwrap();
+    let mut sockets = beside
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_socket());
+    let found = sockets.find(|entry| entry.file_name().to_str().unwrap().starts_with(&start));
+    found.map(|entry| entry.path())
+}
+
+#[test]
+fn nobody_else_can_take_the_place_of_a_keeper() {
+    let fake = Fake::new();
+    let script = Script::start();
+    // As any user can who has read where keepers once listened.
+    let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let daemon = xxh3_64(fake.path().as_os_str().as_encoded_bytes());
+    let name = format!("ringctl/{space}/{}/{daemon:016x}", script.pid());
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    let _occupied = UnixListener::bind_addr(&address).unwrap();
+    let _client = lock(&fake, &script, &[]);
+    let door = door(&fake, &script).expect("it has one");
+    let mode = fs::metadata(door).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothing() {
+    let fake = Fake::new();
+    let script = Script::start();
+    let client = lock(&fake, &script, &[]);
+    kill(client.pid(), Signal::SIGKILL).unwrap();
+    let left = door(&fake, &script).expect("it has one");
+    until("its keeper is gone", || UnixStream::connect(&left).is_err());
+    let mut client = lock(&fake, &script, &[]);
+    let mut unlock = start(&fake, &["unlock", "--pid", &script.pid()]);
+    client.unlocked();
+    assert_eq!(unlock.code(), Some(0));
+    assert_eq!(client.request(), Value::Null);
+    until("it leaves nothing behind", || {
+        fs::read_dir(fake.path().parent().unwrap()).unwrap().count() == 1
+    });
 }
 
 #[test]

@@ -11,5 +11,6 @@ mod requests;
 mod running;
 mod signals;
 mod silence;
+mod stranger;
 mod sudo;
 mod terminal;

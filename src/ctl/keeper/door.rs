@@ -1,26 +1,28 @@
-//! How a keeper that nobody stands by is found again: a socket with an abstract name.
+//! How a keeper that nobody stands by is found again: a socket in a directory where nobody else can make one.
 //!
-//! The name says which process the lock is bound to, so there is one keeper for it at a time.
-//! Such names go with the process that has them: nothing stale is left behind.
+//! It lies beside the daemon's, where that directory is this user's alone, or else in this user's own. Its
+//! name says which process the lock is bound to. A lock beside it sees to it that there is one keeper for
+//! that at a time, who may replace what a killed one has left.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::path::Path;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::stat::Mode;
 use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::lines::Lines;
 use super::Order;
-use crate::sys::{Interest, Poller};
+use crate::control::CONTROL_DIR;
+use crate::sys::{FileLock, FileLockError, Interest, Poller, runtime};
 
 /// The most visitors that have not said yet what they want. One more, and the first has to go.
 const VISITORS: usize = 16;
@@ -28,7 +30,9 @@ const VISITORS: usize = 16;
 /// A keeper's door. Nobody waits at it for a visitor to speak.
 pub(super) struct Door {
     listener: UnixListener,
+    path: PathBuf,
     visitors: VecDeque<Lines>,
+    _lock: FileLock,
 }
 
 impl Door {
@@ -37,14 +41,24 @@ impl Door {
     /// # Errors
     /// The system refuses.
     pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
-        match UnixListener::bind_addr(&address(pid, daemon)?) {
-            Ok(listener) => Ok(Some(Self {
-                listener,
-                visitors: VecDeque::new(),
-            })),
-            Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(None),
-            Err(error) => Err(error),
+        let path = path(pid, daemon)?;
+        let lock = match FileLock::acquire(&path.with_extension("lock")) {
+            Ok(lock) => lock,
+            Err(FileLockError::Held(_)) => return Ok(None),
+            Err(FileLockError::Io(error)) => return Err(error),
+        };
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
+        let private = Mode::from_bits_truncate(0o177);
+        let listener = runtime::with_mask(private, || UnixListener::bind(&path))?;
+        Ok(Some(Self {
+            listener,
+            path,
+            visitors: VecDeque::new(),
+            _lock: lock,
+        }))
     }
 
     /// Lets in who is at it, if that is somebody who may come in: the own user, or root. What it says
@@ -81,6 +95,13 @@ impl Door {
     }
 }
 
+impl Drop for Door {
+    fn drop(&mut self) {
+        // One that stays is replaced by the next keeper for that process.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
 fn is_readable(visitor: &Lines) -> bool {
     let mut readable = [PollFd::new(visitor.as_fd(), PollFlags::POLLIN)];
     poll(&mut readable, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
@@ -97,9 +118,16 @@ impl AsFd for Door {
 /// # Errors
 /// The system refuses.
 pub(in crate::ctl) fn knock(pid: i32, daemon: &Path) -> io::Result<Option<Lines>> {
-    match UnixStream::connect_addr(&address(pid, daemon)?) {
+    match UnixStream::connect(path(pid, daemon)?) {
         Ok(stream) => Ok(is_trusted(&stream).then(|| Lines::new(stream))),
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::ConnectionRefused | ErrorKind::NotFound
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -109,9 +137,14 @@ fn is_trusted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid() == getuid().as_raw() || peer.uid() == 0)
 }
 
-/// Containers that share a network have processes of the same number; their namespaces differ.
-fn address(pid: i32, daemon: &Path) -> io::Result<SocketAddr> {
+/// Containers that share files may have processes of the same number; their namespaces differ.
+fn path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid")?.ino();
-    let daemon = xxh3_64(daemon.as_os_str().as_encoded_bytes());
-    SocketAddr::from_abstract_name(format!("ringctl/{space}/{pid}/{daemon:016x}"))
+    let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());
+    let beside = daemon.parent().filter(|place| runtime::is_own_alone(place));
+    let directory = match beside {
+        Some(place) => place.to_owned(),
+        None => runtime::directory(Path::new(CONTROL_DIR))?,
+    };
+    Ok(directory.join(format!("keeper-{space}-{pid}-{name:016x}")))
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
+use crate::sys::owned;
+
 /// Ends of names of files that nobody means to be run: what editors and package managers leave
 /// behind, and what was put out of use.
 const PASSED_OVER: [&str; 13] = [
@@ -28,6 +30,8 @@ const PASSED_OVER: [&str; 13] = [
 /// The same, with an end of their own behind it.
 const PACKAGE: [&str; 2] = [".dpkg-", ".ucf-"];
 
+const NOT_EXECUTABLE: &str = "is skipped: it is not executable; chmod +x makes it so";
+
 /// What a directory has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -37,7 +41,8 @@ pub(super) struct Found {
     pub(super) problems: Vec<(PathBuf, String)>,
 }
 
-/// Looks for hooks. A directory that is not there has none.
+/// Looks for hooks. A directory that is not there has none, and one that others may write is not trusted
+/// with any.
 pub(super) fn look(directory: &Path) -> Found {
     let mut found = Found::default();
     let entries = match fs::read_dir(directory) {
@@ -49,6 +54,10 @@ pub(super) fn look(directory: &Path) -> Found {
             return found;
         }
     };
+    if let Some(why) = distrust(directory) {
+        found.problems.push((directory.to_owned(), why));
+        return found;
+    }
     let paths = entries.flatten().map(|entry| entry.path());
     let mut paths: Vec<_> = paths
         .filter(|path| path.file_name().is_some_and(is_meant))
@@ -59,14 +68,29 @@ pub(super) fn look(directory: &Path) -> Found {
         if !fs::metadata(&path).is_ok_and(|found| found.is_file()) {
             continue;
         }
-        if access(&path, AccessFlags::X_OK).is_ok() {
-            found.hooks.push(path);
-        } else {
-            let why = "is skipped: it is not executable; chmod +x makes it so";
-            found.problems.push((path, why.to_owned()));
+        let why = match access(&path, AccessFlags::X_OK) {
+            Ok(()) => distrust(&path),
+            Err(_) => Some(NOT_EXECUTABLE.to_owned()),
+        };
+        match why {
+            None => found.hooks.push(path),
+            Some(why) => found.problems.push((path, why)),
         }
     }
     found
+}
+
+/// Why others may have a say in what is run; `None`: they have not.
+fn distrust(path: &Path) -> Option<String> {
+    match owned::changeable_by_others(path) {
+        Ok(None) => None,
+        Ok(Some(way)) => Some(format!(
+            "is skipped: others than root and ringd's user may change {}; chmod go-w it, and chown it if it \
+             is another user's",
+            way.display()
+        )),
+        Err(error) => Some(format!("is skipped: it cannot be looked at: {error}")),
+    }
 }
 
 /// Whether a file of this name is meant to be run.
@@ -123,6 +147,38 @@ mod tests {
         };
         assert_eq!(*path, at("README"));
         assert!(why.contains("chmod +x"), "{why}");
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        make(directory.path(), "mine", 0o755);
+        make(directory.path(), "group", 0o775);
+        make(directory.path(), "all", 0o757);
+        fs::create_dir(at("open")).unwrap();
+        make(&at("open"), "target", 0o755);
+        fs::set_permissions(at("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        symlink("open/target", at("link")).unwrap();
+        let found = look(directory.path());
+        assert_eq!(found.hooks, [at("mine")]);
+        let problems = found.problems.iter().map(|(path, _)| path.clone());
+        assert_eq!(
+            problems.collect::<Vec<_>>(),
+            ["all", "group", "link"].map(at)
+        );
+        assert!(
+            found
+                .problems
+                .iter()
+                .all(|(_, why)| why.contains("chmod go-w")),
+            "{found:?}"
+        );
+        let named = &found.problems[2].1;
+        assert!(named.contains(&at("open").display().to_string()), "{named}");
+        let found = look(&at("open"));
+        assert!(found.hooks.is_empty(), "{found:?}");
+        assert_eq!(found.problems.len(), 1, "{found:?}");
     }
 
     #[test]

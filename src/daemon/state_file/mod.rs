@@ -9,9 +9,9 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -22,12 +22,13 @@ use crate::control::RingName;
 use crate::driver::Store;
 use crate::proto::Stored;
 use crate::proto::lab2::Durable;
-use record::Record;
+use crate::sys::{owned, runtime};
+use record::{Record, Slot};
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
 const SLOTS: [u64; 2] = [0, 512];
 
-/// The state file of one interface, locked for as long as this lives.
+/// The state file of one ring, locked for as long as this lives.
 #[derive(Debug)]
 pub struct StateFile {
     file: Flock<File>,
@@ -60,24 +61,22 @@ impl StateFile {
     /// Opens and locks the ring's file in `directory`; makes both if they are missing.
     ///
     /// # Errors
-    /// The directory or the file cannot be used, or another process has the file locked.
+    /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
+    /// process has it locked.
     pub fn open(directory: &Path, ring: &RingName) -> Result<(Self, Found), Error> {
-        fs::create_dir_all(directory).map_err(unusable(directory))?;
+        runtime::make_directory(directory, 0o755).map_err(unusable(directory))?;
         let path = ring.state(directory);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(unusable(&path))?;
+        let file = owned::open(&path).map_err(unusable(&path))?;
         let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(file) => file,
             Err((_, Errno::EWOULDBLOCK)) => return Err(Error::StateLocked { path }),
             Err((_, errno)) => return Err(unusable(&path)(errno.into())),
         };
-        let (found, last) = read(&file).map_err(unusable(&path))?;
+        let contents = read(&file).map_err(unusable(&path))?;
+        let (found, last) = match contents {
+            Contents::Known(found, last) => (found, last),
+            Contents::Newer(format) => return Err(Error::StateNewer { path, format }),
+        };
         let state = Self {
             file,
             path,
@@ -141,19 +140,29 @@ fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     }
 }
 
-/// What the file holds, and the record to go on from.
-fn read(file: &File) -> io::Result<(Found, Record)> {
+/// What a file holds.
+enum Contents {
+    /// This, and the record to go on from.
+    Known(Found, Record),
+    /// Records of this format, which only newer versions know.
+    Newer(u8),
+}
+
+fn read(file: &File) -> io::Result<Contents> {
     let mut newest: Option<Record> = None;
     for slot in SLOTS {
-        let Some(record) = read_slot(file, slot)? else {
-            continue;
-        };
-        if newest.is_none_or(|newest| newest.sequence < record.sequence) {
-            newest = Some(record);
+        match read_slot(file, slot)? {
+            Slot::Invalid => {}
+            Slot::Newer(format) => return Ok(Contents::Newer(format)),
+            Slot::Valid(record) => {
+                if newest.is_none_or(|newest| newest.sequence < record.sequence) {
+                    newest = Some(record);
+                }
+            }
         }
     }
     if let Some(record) = newest {
-        return Ok((Found::Stored(record.durable), record));
+        return Ok(Contents::Known(Found::Stored(record.durable), record));
     }
     let fresh = Record {
         sequence: 0,
@@ -167,15 +176,14 @@ fn read(file: &File) -> io::Result<(Found, Record)> {
     } else {
         Found::Corrupt
     };
-    Ok((found, fresh))
+    Ok(Contents::Known(found, fresh))
 }
 
-/// The record at `slot`; `None` if there is no valid one.
-fn read_slot(file: &File, slot: u64) -> io::Result<Option<Record>> {
+fn read_slot(file: &File, slot: u64) -> io::Result<Slot> {
     let mut bytes = [0; record::LEN];
     match file.read_exact_at(&mut bytes, slot) {
-        Ok(()) => Ok(Record::decode(&bytes)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Ok(()) => Ok(Slot::read(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Slot::Invalid),
         Err(error) => Err(error),
     }
 }

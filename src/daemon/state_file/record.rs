@@ -1,7 +1,7 @@
 //! One record of the state file: 64 bytes that prove themselves.
 //!
 //! ```text
-//!  0  magic and version  "RINGST01"
+//!  0  magic and format   "RINGST01"; a greater number is a newer ringd's
 //!  8  sequence           u64   the larger of two valid records is the newer
 //! 16  my_token_number    u32
 //! 20  known present      u32   0 or 1
@@ -23,7 +23,9 @@ use crate::proto::lab2::Durable;
 /// Bytes of a record.
 pub const LEN: usize = 64;
 
+/// What a record begins with; its last two digits are its format.
 const MAGIC: [u8; 8] = *b"RINGST01";
+const FORMAT: u8 = 1;
 const SUMMED: usize = LEN - 8;
 
 /// What one record holds.
@@ -33,6 +35,35 @@ pub struct Record {
     pub sequence: u64,
     /// What is to survive.
     pub durable: Durable,
+}
+
+/// What one place for a record holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// A record.
+    Valid(Record),
+    /// A record of a format that only newer versions know.
+    Newer(u8),
+    /// Neither: nothing was written there yet, or it is damaged.
+    Invalid,
+}
+
+impl Slot {
+    /// Reads the bytes of one.
+    pub fn read(bytes: &[u8; LEN]) -> Self {
+        match format(bytes) {
+            Some(FORMAT) => Record::decode(bytes).map_or(Self::Invalid, Self::Valid),
+            // How it is summed is not known.
+            Some(format) if format > FORMAT => Self::Newer(format),
+            _ => Self::Invalid,
+        }
+    }
+}
+
+fn format(bytes: &[u8; LEN]) -> Option<u8> {
+    let digits = bytes.strip_prefix(&MAGIC[..6])?.get(..2)?;
+    let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
+    u8::try_from(tens? * 10 + ones?).ok()
 }
 
 impl Record {
@@ -54,8 +85,8 @@ impl Record {
     }
 
     /// Reads a record; `None` if the bytes are none, or none that this version writes.
-    pub fn decode(bytes: &[u8; LEN]) -> Option<Self> {
-        if bytes[..8] != MAGIC || u64_at(bytes, SUMMED) != xxh3_64(&bytes[..SUMMED]) {
+    fn decode(bytes: &[u8; LEN]) -> Option<Self> {
+        if u64_at(bytes, SUMMED) != xxh3_64(&bytes[..SUMMED]) {
             return None;
         }
         let known = match u32_at(bytes, 20) {
@@ -100,7 +131,7 @@ fn array_at<const N: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use super::{LEN, Record};
+    use super::{LEN, Record, Slot};
     use crate::proto::lab2::Durable;
     use ring_codec::MacAddr;
     use ring_codec::lab2::{MAX_PROGRESS, Token};
@@ -123,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_back() {
-        assert_eq!(Record::decode(&record().encode()), Some(record()));
+        assert_eq!(Slot::read(&record().encode()), Slot::Valid(record()));
         let without = Record {
             durable: Durable {
                 known: None,
@@ -131,7 +162,7 @@ mod tests {
             },
             ..record()
         };
-        assert_eq!(Record::decode(&without.encode()), Some(without));
+        assert_eq!(Slot::read(&without.encode()), Slot::Valid(without));
     }
 
     #[test]
@@ -139,9 +170,18 @@ mod tests {
         for at in 0..LEN {
             let mut bytes = record().encode();
             bytes[at] ^= 0x10;
-            assert_eq!(Record::decode(&bytes), None, "byte {at}");
+            assert_eq!(Slot::read(&bytes), Slot::Invalid, "byte {at}");
         }
-        assert_eq!(Record::decode(&[0; LEN]), None);
+        assert_eq!(Slot::read(&[0; LEN]), Slot::Invalid);
+    }
+
+    #[test]
+    fn a_newer_format_is_known_as_such_though_not_understood() {
+        for (digits, format) in [(*b"02", 2), (*b"10", 10), (*b"99", 99)] {
+            let mut bytes = [0xff; LEN];
+            bytes[..8].copy_from_slice(&[&b"RINGST"[..], &digits].concat());
+            assert_eq!(Slot::read(&bytes), Slot::Newer(format));
+        }
     }
 
     #[test]
@@ -149,7 +189,7 @@ mod tests {
         let mut impossible = record();
         let known = impossible.durable.known.as_mut().unwrap();
         known.progress = MAX_PROGRESS + 1;
-        assert_eq!(Record::decode(&impossible.encode()), None);
+        assert_eq!(Slot::read(&impossible.encode()), Slot::Invalid);
     }
 
     #[test]
@@ -157,7 +197,7 @@ mod tests {
         for author in [MacAddr::default(), MacAddr::BROADCAST] {
             let mut forged = record();
             forged.durable.known.as_mut().unwrap().author = author;
-            assert_eq!(Record::decode(&forged.encode()), Some(forged));
+            assert_eq!(Slot::read(&forged.encode()), Slot::Valid(forged));
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::record::{LEN, Record};
+use super::record::{LEN, Slot};
 use super::{Found, SLOTS, StateFile};
 use crate::control::RingName;
 use crate::daemon::Error;
@@ -7,7 +7,7 @@ use crate::proto::lab2::Durable;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
 fn durable(number: u32) -> Durable {
@@ -104,7 +104,10 @@ fn a_record_is_one_write_to_one_slot() {
     let [written, kept] = SLOTS.map(|slot| usize::try_from(slot).unwrap());
     assert_eq!(before[kept..kept + LEN], after[kept..kept + LEN]);
     let bytes = after[written..written + LEN].try_into().unwrap();
-    assert_eq!(Record::decode(bytes).unwrap().durable, durable(2));
+    let Slot::Valid(record) = Slot::read(bytes) else {
+        panic!("it is no record");
+    };
+    assert_eq!(record.durable, durable(2));
 }
 
 #[test]
@@ -130,6 +133,41 @@ fn a_directory_that_is_none_is_an_error_that_names_it() {
     let error = StateFile::open(&file, &ring("eth0")).unwrap_err();
     assert!(error.to_string().contains(&file.display().to_string()));
     assert_eq!(error.exit_code(), 7);
+}
+
+#[test]
+fn a_newer_file_is_refused_and_left_alone() {
+    for slot in SLOTS.map(|slot| usize::try_from(slot).unwrap()) {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut state, _) = open(directory.path());
+        state.store(&durable(1));
+        let path = state.path().to_owned();
+        drop(state);
+        let mut newer = fs::read(&path).unwrap();
+        newer[slot..slot + 8].copy_from_slice(b"RINGST02");
+        fs::write(&path, &newer).unwrap();
+        let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+        assert!(
+            matches!(error, Error::StateNewer { format: 2, .. }),
+            "{error}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), newer);
+    }
+}
+
+#[test]
+fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, target) = (
+        directory.path().join("eth0.state"),
+        directory.path().join("other"),
+    );
+    fs::write(&target, "precious").unwrap();
+    symlink(&target, &path).unwrap();
+    let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    assert_eq!(error.exit_code(), 7);
+    assert!(error.to_string().contains("symbolic link"), "{error}");
+    assert_eq!(fs::read(&target).unwrap(), b"precious");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Hooks, and what they have written down.
 
-use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -31,7 +31,9 @@ pub struct Place {
 impl Place {
     pub fn new() -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        fs::create_dir(folder.path().join("hooks.d"))?;
+        DirBuilder::new()
+            .mode(0o755)
+            .create(folder.path().join("hooks.d"))?;
         Ok(Self { folder })
     }
 

@@ -1,6 +1,9 @@
 //! What a user meets: bad surroundings get a sentence and an exit code of their own.
 
 use std::fs;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -24,8 +27,12 @@ pub fn tests() -> Vec<Test> {
         a_user_with_the_one_capability_is_enough,
         it_takes_a_larger_share_of_a_busy_machine_if_it_may,
         a_second_daemon_on_the_interface_is_refused,
+        a_second_daemon_is_refused_though_it_sees_other_files,
+        nobody_without_rights_can_keep_a_daemon_from_starting,
         a_state_directory_that_cannot_be_written_is_refused,
         a_broken_state_file_is_survived,
+        what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone,
+        a_socket_is_for_the_group_whatever_the_mask,
         a_control_socket_that_cannot_be_made_is_refused,
         a_stale_control_socket_is_replaced,
         constants_that_cannot_work_are_refused,
@@ -152,6 +159,49 @@ fn a_second_daemon_on_the_interface_is_refused() -> Result<()> {
     Ok(())
 }
 
+fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let mut first = timed(segment.node(0)).spawn()?;
+    first.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+    // As in a container that shares the network, or as an ordinary user with a directory of its own.
+    let elsewhere = "mkdir -p /run/ringd && mount -t tmpfs tmpfs /run/ringd && exec \"$@\"";
+    let elsewhere = ["unshare", "--mount", "sh", "-c", elsewhere, "sh"];
+    let mut second = timed(segment.node(0)).through(elsewhere).spawn()?;
+    ends(&mut second, 6, &["eth0", "another ringd"])?;
+    ensure!(first.is_running()?, "the first was disturbed");
+    // While the link is down nobody receives anything; when it is back both would.
+    segment.node(0).ns().ip("link set eth0 down\n")?;
+    first.wait_for_status(SOON, |status| status["link"] != "up")?;
+    second.start()?;
+    second.wait_for_status(SOON, |status| status["link"] != "up")?;
+    segment.node(0).ns().ip("link set eth0 up\n")?;
+    let both = [&first, &second];
+    let out = |daemon: &&Daemon| {
+        let is_out = |status: &serde_json::Value| status["link"] == "is in use by another ringd";
+        daemon.wait_for_status(SOON, is_out).is_ok()
+    };
+    ensure!(both.iter().any(out), "both are on one interface");
+    second.kill()?;
+    first.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+    Ok(())
+}
+
+fn nobody_without_rights_can_keep_a_daemon_from_starting() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let node = segment.node(0);
+    // Anybody may have any abstract name, and connect to or lock whatever its mode lets them.
+    let name = SocketAddr::from_abstract_name("ringd/eth0")?;
+    let _occupied = node.ns().run(|| UnixListener::bind_addr(&name))??;
+    let daemon = timed(node).spawn()?;
+    daemon.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+    for entry in fs::read_dir("/run/ringd")? {
+        let entry = entry?;
+        let mode = entry.metadata()?.mode() & 0o777;
+        ensure!(mode == 0o600, "{}: {mode:o}", entry.path().display());
+    }
+    Ok(())
+}
+
 fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     // Below a file nobody, not even root, can make a directory.
@@ -182,6 +232,50 @@ fn a_broken_state_file_is_survived() -> Result<()> {
     daemon.start()?;
     daemon.wait_for_line(SOON, |line| line.contains("unreadable"))?;
     daemon.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+    Ok(())
+}
+
+fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("precious"), "data")?;
+    symlink(at("precious"), at("eth0.state"))?;
+    symlink(at("precious"), at("control.sock"))?;
+    let start = || timed(segment.node(0)).option("--state-dir", folder.path());
+    let own_state = || timed(segment.node(0));
+    ends(&mut start().spawn()?, 7, &["eth0.state", "symbolic link"])?;
+    let mut daemon = own_state()
+        .option("--control", at("control.sock"))
+        .spawn()?;
+    ends(&mut daemon, 8, &["control.sock", "not a socket"])?;
+    fs::remove_file(at("eth0.state"))?;
+    fs::hard_link(at("precious"), at("eth0.state"))?;
+    ends(&mut start().spawn()?, 7, &["eth0.state", "hard link"])?;
+    ensure!(fs::read(at("precious"))? == b"data");
+    fs::remove_file(at("eth0.state"))?;
+    let newer = [&b"RINGST02"[..], &[0; 56]].concat();
+    fs::write(at("eth0.state"), &newer)?;
+    ends(&mut start().spawn()?, 7, &["eth0.state", "newer ringd"])?;
+    ensure!(fs::read(at("eth0.state"))? == newer);
+    Ok(())
+}
+
+fn a_socket_is_for_the_group_whatever_the_mask() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    for mask in ["077", "000"] {
+        let masked = format!("umask {mask}; exec \"$@\"");
+        let ringd = timed(segment.node(0)).through(["sh", "-c", &masked, "sh"]);
+        let mut daemon = ringd.spawn()?;
+        daemon.wait_for_status(SOON, |_| true)?;
+        let mode = fs::metadata(daemon.control())?.mode();
+        ensure!(mode & 0o777 == 0o660, "{mode:o}");
+        for entry in fs::read_dir(daemon.state_dir())? {
+            let mode = entry?.metadata()?.mode();
+            ensure!(mode & 0o777 == 0o600, "{mode:o}");
+        }
+        daemon.kill()?;
+    }
     Ok(())
 }
 

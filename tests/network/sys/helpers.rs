@@ -3,6 +3,7 @@
 use std::env;
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use pnet::datalink::{self, Channel, DataLinkSender};
 use ring_segment::Node;
 use ringd::driver::{Link, ReceiveBatch, TransmitBatch};
-use ringd::sys::{Interest, Interface, InterfaceLock, PacketSocket, Poller, clock};
+use ringd::sys::{Interest, Interface, PacketSocket, Poller, RingLock, clock};
 
 /// IEEE 802's first experimental EtherType.
 pub const ETHERTYPE: u16 = 0x88b5;
@@ -20,6 +21,9 @@ pub const OTHER: u16 = 0x88b6;
 pub const ALL: [u8; 6] = [0xff; 6];
 /// How long something that must happen may take.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where locks lie.
+pub const LOCKS: &str = "/run/ringd";
 
 /// Tells the test program to be a child that locks the interface named in it.
 const LOCK: &str = "RINGD_TEST_LOCK";
@@ -61,7 +65,7 @@ pub fn act_as_a_child() -> Option<ExitCode> {
 }
 
 fn hold(interface: &str) -> Result<()> {
-    let _lock = InterfaceLock::acquire(interface)?;
+    let _lock = RingLock::acquire(Path::new(LOCKS), interface)?;
     println!("held");
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())

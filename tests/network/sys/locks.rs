@@ -1,28 +1,26 @@
-//! One daemon an interface.
+//! One daemon a ring.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::unistd::{getpid, getuid};
 use ring_segment::{NetNs, Segment};
-use ringd::sys::{InterfaceLock, LockError};
+use ringd::sys::{LockError, RingLock};
 
 use crate::sys::helpers;
 
-fn acquire(ns: &NetNs) -> Result<Result<InterfaceLock, LockError>> {
-    ns.run(|| InterfaceLock::acquire("eth0"))
+fn acquire(ns: &NetNs) -> Result<Result<RingLock, LockError>> {
+    ns.run(|| RingLock::acquire(Path::new(helpers::LOCKS), "eth0"))
 }
 
 /// That the lock is refused because process `pid` holds it.
 fn held_by(ns: &NetNs, pid: u32) -> Result<()> {
     match acquire(ns)? {
-        Err(LockError::Held {
-            interface,
-            holder: Some(holder),
-        }) => {
-            ensure!(interface == "eth0", "{interface}");
-            ensure!(u32::try_from(holder.pid)? == pid, "{holder}, not {pid}");
+        Err(LockError::Held { ring, holder }) => {
+            ensure!(ring == "eth0", "{ring}");
+            ensure!(holder.pid == i32::try_from(pid).ok(), "{holder}, not {pid}");
             ensure!(holder.uid == getuid().as_raw(), "{holder}");
             Ok(())
         }

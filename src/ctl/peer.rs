@@ -1,0 +1,51 @@
+//! Who may be the daemon.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::unistd::{Uid, User};
+use rustix::process::getuid;
+
+use crate::control::CONTROL_DIR;
+
+/// The user that the service runs as.
+const SERVICE: &str = "ringd";
+
+/// The user of who listens, if that is none whose word is to be taken.
+///
+/// # Errors
+/// The system does not say who listens.
+pub(super) fn stranger(stream: &UnixStream) -> io::Result<Option<u32>> {
+    let uid = getsockopt(stream, PeerCredentials)?.uid();
+    Ok((!is_daemons(uid)).then_some(uid))
+}
+
+/// Whether root runs as this user, or oneself does, or the service: it is called so, or its directory of
+/// sockets, which only root can have made, is this user's.
+fn is_daemons(uid: u32) -> bool {
+    let owns_sockets = || fs::metadata(CONTROL_DIR).is_ok_and(|found| found.uid() == uid);
+    let is_service = || {
+        let user = User::from_uid(Uid::from_raw(uid));
+        matches!(user, Ok(Some(user)) if user.name == SERVICE)
+    };
+    uid == 0 || uid == getuid().as_raw() || owns_sockets() || is_service()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::getuid;
+
+    use super::is_daemons;
+
+    #[test]
+    fn root_and_oneself_are_trusted_and_others_are_not() {
+        assert!(is_daemons(0));
+        assert!(is_daemons(getuid().as_raw()));
+        // The highest number that a user can have, and nobody's.
+        assert!(!is_daemons(u32::MAX - 1));
+    }
+}

@@ -1,0 +1,232 @@
+//! Files that nobody else has had a hand in.
+//!
+//! A daemon that runs as root may be given paths in directories of others, who can put there what they
+//! like: a link to a file of root's, a file that they keep open, a program.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use rustix::process::geteuid;
+
+/// The write permissions of others than the owner.
+const OTHERS_WRITE: u32 = 0o022;
+/// In such a directory only its owner and that of a file may remove or rename the file.
+const STICKY: u32 = 0o1000;
+/// As many symbolic links as the kernel follows.
+const MOST_LINKS: u32 = 40;
+
+/// Opens the file at `path`, to read and write it, or makes it, for this user alone.
+///
+/// # Errors
+/// It is a symbolic link, not a regular file, another user's, or has a second name; or the system
+/// refuses.
+pub fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits())
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP) => refused("it is a symbolic link"),
+            _ => error,
+        })?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    check_owner(found.uid())?;
+    if found.nlink() > 1 {
+        return Err(refused("the same file has another name, by a hard link"));
+    }
+    Ok(file)
+}
+
+/// Refuses what belongs to another user than the one that this process runs as.
+///
+/// # Errors
+/// It does.
+pub fn check_owner(uid: u32) -> io::Result<()> {
+    let own = geteuid().as_raw();
+    if uid == own {
+        return Ok(());
+    }
+    Err(refused(&format!(
+        "it belongs to user {uid}, and this process runs as user {own}"
+    )))
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, why)
+}
+
+/// What lets others change what `path` leads to: the first file, directory or link on its way that
+/// belongs to somebody else than root and this user, or that others may write. `None`: nobody can.
+///
+/// # Errors
+/// There is no such file, or it cannot be looked at.
+pub fn changeable_by_others(path: &Path) -> io::Result<Option<PathBuf>> {
+    let root = Path::new("/");
+    // In a user namespace root may have no number; who owns the root directory owns all.
+    let trusted = [0, geteuid().as_raw(), fs::metadata(root)?.uid()];
+    let mut left = parts(&std::path::absolute(path)?);
+    let mut way = root.to_owned();
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            way.pop();
+            continue;
+        }
+        let next = way.join(part);
+        let found = fs::symlink_metadata(&next)?;
+        if !trusted.contains(&found.uid()) || others_may_write(&found) {
+            return Ok(Some(next));
+        }
+        if !found.is_symlink() {
+            way = next;
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(io::Error::from_raw_os_error(libc::ELOOP));
+        }
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            root.clone_into(&mut way);
+        }
+        left.extend(parts(&target));
+    }
+    Ok(None)
+}
+
+fn others_may_write(found: &Metadata) -> bool {
+    let is_sticky = found.is_dir() && found.mode() & STICKY != 0;
+    // Every symbolic link has all permissions, and nobody can write one.
+    !found.is_symlink() && found.mode() & OTHERS_WRITE != 0 && !is_sticky
+}
+
+/// The names on the way of a path, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let named = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
+    let mut parts: Vec<_> = path
+        .components()
+        .filter(named)
+        .map(|part| part.as_os_str().to_owned())
+        .collect();
+    parts.reverse();
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::path::Path;
+
+    use rustix::process::geteuid;
+
+    use super::{changeable_by_others, open};
+
+    const NOBODY: u32 = 65534;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Gives a file away, which only root can.
+    fn give_away(path: &Path) -> bool {
+        geteuid().is_root() && chown(path, Some(NOBODY), None).is_ok()
+    }
+
+    #[test]
+    fn an_own_file_is_opened_or_made_for_this_user_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        for _ in 0..2 {
+            let found = open(&path).unwrap().metadata().unwrap();
+            assert_eq!(found.permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn what_others_may_have_put_there_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("precious"), "data").unwrap();
+        symlink(at("precious"), at("link")).unwrap();
+        symlink(at("nothing"), at("dangling")).unwrap();
+        fs::hard_link(at("precious"), at("second")).unwrap();
+        fs::create_dir(at("directory")).unwrap();
+        let cases = [
+            ("link", "symbolic link"),
+            ("dangling", "symbolic link"),
+            ("second", "hard link"),
+        ];
+        for (name, why) in cases {
+            let error = open(&at(name)).unwrap_err().to_string();
+            assert!(error.contains(why), "{name}: {error}");
+        }
+        assert!(open(&at("directory")).is_err());
+        assert!(!at("nothing").exists());
+        fs::write(at("foreign"), "data").unwrap();
+        if give_away(&at("foreign")) {
+            let error = open(&at("foreign")).unwrap_err().to_string();
+            assert!(error.contains("user 65534"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_others_may_write_is_named_wherever_it_is_on_the_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("open")).unwrap();
+        fs::write(at("open/file"), "").unwrap();
+        fs::write(at("file"), "").unwrap();
+        symlink("open/../file", at("through")).unwrap();
+        symlink("file", at("link")).unwrap();
+        for name in ["file", "open/file", "open"] {
+            set_mode(&at(name), 0o755);
+        }
+        for name in ["file", "link", "through", "open/file"] {
+            assert_eq!(changeable_by_others(&at(name)).unwrap(), None, "{name}");
+        }
+        for mode in [0o775, 0o757] {
+            set_mode(&at("open"), mode);
+            for name in ["open/file", "through"] {
+                let found = changeable_by_others(&at(name)).unwrap();
+                assert_eq!(found, Some(at("open")), "{name}");
+            }
+            set_mode(&at("file"), mode);
+            let found = changeable_by_others(&at("link")).unwrap();
+            assert_eq!(found, Some(at("file")));
+            set_mode(&at("file"), 0o755);
+        }
+        set_mode(&at("open"), 0o1777);
+        assert_eq!(changeable_by_others(&at("open/file")).unwrap(), None);
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_is_theirs_to_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, "").unwrap();
+        if give_away(&path) {
+            assert_eq!(changeable_by_others(&path).unwrap(), Some(path));
+        }
+    }
+
+    #[test]
+    fn a_link_to_itself_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("loop");
+        symlink(&path, &path).unwrap();
+        assert!(changeable_by_others(&path).is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! Another user who listens where the daemon should.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::unistd::geteuid;
+use tempfile::TempDir;
+
+use crate::program::{RINGCTL, Running};
+
+/// Becomes a user without rights, and grants everybody the lock.
+const GRANTING: &str = r#"
+import os, socket, sys
+os.setgroups([])
+os.setuid(65534)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+print("listens", flush=True)
+held = []
+while True:
+    client, _ = listener.accept()
+    if not client.makefile().readline():
+        continue
+    client.sendall(b'{"granted": {"token": {"progress": 1, "author": "02:00:00:00:00:01", "number": 1},'
+        b' "fencing": "1-02:00:00:00:00:01-1", "grade": "alone", "data": "", "until_ns": 9000000000000000000}}\n')
+    held.append(client)
+"#;
+
+struct Stranger {
+    directory: TempDir,
+    child: Child,
+}
+
+impl Stranger {
+    /// `None`: only root can be another user.
+    fn start() -> Option<Self> {
+        if !geteuid().is_root() {
+            eprintln!("not tested: only root can start a process of another user");
+            return None;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).expect("set");
+        let mut child = Command::new("python3")
+            .args(["-c", GRANTING])
+            .arg(directory.path().join("eth0.sock"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 is there");
+        let mut said = String::new();
+        let output = child.stdout.take().expect("it is piped");
+        BufReader::new(output)
+            .read_line(&mut said)
+            .expect("it says");
+        assert_eq!(said, "listens\n");
+        Some(Self { directory, child })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ringctl(socket: &Path, arguments: &[&str]) -> Running {
+    let mut command = Command::new(RINGCTL);
+    command.arg("--socket").arg(socket).args(arguments);
+    Running::start(command.stdin(Stdio::null()))
+}
+
+#[test]
+fn nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word() {
+    let Some(stranger) = Stranger::start() else {
+        return;
+    };
+    let (socket, ran) = (stranger.path("eth0.sock"), stranger.path("ran"));
+    let touch = ran.display().to_string();
+    let cases = [
+        &["run", "--", "touch", &touch][..],
+        &["lock", "--pipe"],
+        &["lock"],
+        &["data", "get"],
+        &["watch"],
+        &["status"],
+    ];
+    for arguments in cases {
+        let (status, said) = ringctl(&socket, arguments).end();
+        assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
+        assert!(
+            said.contains("user 65534 listens at"),
+            "{arguments:?}: {said}"
+        );
+    }
+    assert!(!ran.exists());
+}
