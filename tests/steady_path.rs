@@ -195,6 +195,7 @@ impl<'a> Ring<'a> {
         let blank = Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         };
         let count = segment.borrow().inboxes.len();
         let node = |at| Node {

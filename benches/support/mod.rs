@@ -39,6 +39,7 @@ impl Node {
         let fresh = Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         };
         let now = Now {
             monotonic: Instant::from_nanos(1_000_000_000),

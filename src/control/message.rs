@@ -21,6 +21,13 @@ pub enum Request {
     Status,
     /// The token, for this connection, until it says [`Request::Unlock`] or ends.
     Lock(LockRequest),
+    /// The token, to run a job that has not run in its period.
+    Once(OnceRequest),
+    /// The job that this connection was granted the token for has ended.
+    Ran {
+        /// Whether it has succeeded.
+        done: bool,
+    },
     /// How the work of this connection, which has the token, is ended if it ends without
     /// [`Request::Unlock`]: by the descriptors that come with this.
     Bind,
@@ -87,6 +94,21 @@ pub struct LockRequest {
     /// end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
+}
+
+/// A job that is to run once in a period, and how its lock is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnceRequest {
+    /// The job: 1 to 32 printable ASCII characters without blanks.
+    pub name: String,
+    /// The period: no run within this time after the last one began, in milliseconds.
+    pub every_ms: u64,
+    /// A run that has failed or was lost does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry: bool,
+    /// How the lock is wanted.
+    #[serde(flatten)]
+    pub lock: LockRequest,
 }
 
 /// How safe a lock is (`docs/guarantees.md`), from the least to the most.
@@ -182,6 +204,12 @@ pub enum RefusalReason {
     Grade,
     /// The node is paused, and it was not to be waited for.
     Paused,
+    /// The job has run in its period, or runs.
+    Ran,
+    /// No more jobs can be remembered until the period of one is over.
+    Names,
+    /// This interface's frames are too short to tell the members of a job.
+    Mtu,
     /// Too many clients wait already.
     Crowded,
     /// The client runs under the lock that it asks for.

@@ -12,12 +12,13 @@ mod text;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
 pub use message::{
-    EventMessage, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, PROTOCOL, Refusal,
-    RefusalReason, Renewal, Reply, Request, Snapshot, TokenData, Version,
+    EventMessage, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, OnceRequest, PROTOCOL,
+    Refusal, RefusalReason, Renewal, Reply, Request, Snapshot, TokenData, Version,
 };
 pub use name::RingName;
 pub use status::{
-    ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, Status, TokenStatus,
+    ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, RunStatus, Status,
+    TokenStatus,
 };
 pub use text::harmless;
 

@@ -39,6 +39,9 @@ pub struct Status {
     /// Who holds the token on this machine, and who waits for it, in order.
     #[serde(default)]
     pub clients: Vec<ClientStatus>,
+    /// The last run of each job that runs once in a period.
+    #[serde(default)]
+    pub runs: Vec<RunStatus>,
     /// The constants in force.
     pub constants: ConstantsStatus,
     /// What has happened since the daemon started.
@@ -74,6 +77,21 @@ pub struct ClientStatus {
     /// How safe it requires the token to be; absent: it does not mind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
+}
+
+/// The last run of a job that runs once in a period.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStatus {
+    /// The job.
+    pub name: String,
+    /// Who ran it.
+    pub runner: String,
+    /// `begun`: nobody has said that it has ended; `done`, `failed`, or `void`: it never began.
+    pub outcome: String,
+    /// How long ago it began, in nanoseconds.
+    pub began_ns: u64,
+    /// For how long it counts from then on, in nanoseconds.
+    pub every_ns: u64,
 }
 
 /// One member.

@@ -87,6 +87,9 @@ pub enum Error {
         /// The exit code that was asked for.
         code: u8,
     },
+    /// There is nothing to do: the job has run in its period. When and where, as a sentence.
+    #[error("{0}")]
+    HasRun(String),
     /// There is no lock to end or to ask about.
     #[error("no lock is held for that process: it was never acquired, is lost, or was given back")]
     NotHeld,
@@ -142,6 +145,7 @@ impl Error {
             | Self::Stranger { .. }
             | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
+            Self::HasRun(_) => 0,
             Self::NotAcquired { code, .. } => *code,
             Self::Lost(_) | Self::Outlived(_) => LOST,
             Self::Exchange { .. }

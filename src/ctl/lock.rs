@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::unistd::getppid;
 
 use super::Error;
-use super::keeper::{Bond, Keeper, Note, Order, Task, knock};
+use super::keeper::{Bond, Keeper, Note, Order, Task, Want, knock};
 use super::options::LockOptions;
 use super::pipe::while_read;
 use super::run::granted;
@@ -28,7 +28,7 @@ pub(super) fn lock(
     }
     let task = Task {
         socket: socket.to_owned(),
-        lock: options.request(),
+        want: Want::Lock(options.request()),
         grace_ms: 0,
         bond: Bond::Process {
             pid: pid(options.pid),

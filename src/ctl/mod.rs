@@ -26,7 +26,8 @@ use anyhow::Context;
 
 pub use error::Error;
 pub use options::{
-    Acquire, Command, DataCommand, GuardOptions, LockOptions, Options, RunOptions, Target,
+    Acquire, Command, DataCommand, GuardOptions, LockOptions, OnceOptions, Options, RunOptions,
+    Target,
 };
 
 use crate::control::{CONTROL_DIR, Reply, Request, RingName, Status};
@@ -43,6 +44,7 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
             show(&status, *json, output).context("cannot write the answer")?;
         }
         Command::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
+        Command::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),
         Command::Lock(lock) => lock::lock(&full_socket(options)?, lock, output)?,
         Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
         Command::Pause => client::done(&socket(options)?, &Request::Pause)?,

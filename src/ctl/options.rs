@@ -12,6 +12,7 @@ use super::{duration_ms, fence};
 use crate::control::{Grade, LockRequest};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
+use crate::proto::lab2::JobName;
 
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
@@ -23,6 +24,8 @@ Examples:
   ringctl status --json | jq .owner  for programs; times are in nanoseconds
   ringctl run -- backup /srv         run a command on one node at a time
   ringctl run -n -- backup /srv      the same, but do not wait for the token
+  ringctl once nightly --every 20h -- backup /srv
+                                     on one node of the ring, once a night
 
 Exit codes:
   0  done
@@ -31,7 +34,7 @@ Exit codes:
   3  no ringd runs here, or none is reached at the socket
   4  several run here: choose one with -i
 
-The help of run, lock, wait and guard lists theirs.";
+The help of run, once, lock, wait and guard lists theirs.";
 
 const RUN: &str = "\
 The command's environment:
@@ -77,6 +80,36 @@ Examples:
   ringctl run -- backup /srv           wait for the token
   ringctl run -n -- backup /srv        do not wait while another one holds it
   ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
+
+const ONCE: &str = "\
+Put the same line into the crontab of every machine. The first one that is
+granted the token stamps the run with NAME, has the other members store the
+stamp, and runs the command as ringctl run does. The others find the stamp: they
+do nothing, say nothing and exit with 0.
+
+The period counts from when the last run began, so give it a little less than the
+time between two calls: 20h for a job that cron starts every 24 hours. It is
+counted by each machine's own clock; no two clocks are compared.
+
+A run counts as soon as it is stamped, whatever becomes of it: within the period
+there is never a second one. With --retry one that has failed (exit code other than
+0) or was lost (the machine crashed, the token was lost) does not count, and the
+next machine that asks runs the command again, at once or when the token is free.
+
+A segment that is cut may run the job once on each side. With --require quorum it
+runs on the side that has more than half of the members, whose number ringd was
+told with --expect, and on no other.
+
+The last runs are shown by ringctl status. A ring remembers 32 names.
+
+The command's environment and exit codes are those of ringctl run, and
+  0   the job has run in this period, or is being run (-v says where)
+  1   no more names can be remembered, or the token was not to be had (-E sets
+      another)
+
+Examples:
+  ringctl once nightly --every 20h -- backup /srv
+  ringctl once nightly --every 20h --retry --require quorum -- backup /srv";
 
 const LOCK: &str = "\
 A process in the background (ringd-keeper) holds the lock as long as the process
@@ -165,6 +198,8 @@ pub enum Command {
     },
     /// Run a command while the token is held, then give it back.
     Run(RunOptions),
+    /// Run a command on one machine of the ring, once in a period.
+    Once(OnceOptions),
     /// Hold the token for a script that cannot wrap a command; print its fencing token.
     Lock(LockOptions),
     /// Give back the token that ringctl lock holds.
@@ -365,6 +400,31 @@ pub struct RunOptions {
     pub command: Vec<OsString>,
 }
 
+/// What is to be run once in a period, and how.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = ONCE)]
+pub struct OnceOptions {
+    /// The job: 1 to 32 printable ASCII characters. Each name has its own period.
+    #[arg(value_name = "NAME", value_parser = job_name)]
+    pub name: JobName,
+
+    /// The period: nothing is run within this time after the last run began.
+    #[arg(long, value_name = "DURATION", required = true, value_parser = parse_duration)]
+    pub every: Duration,
+
+    /// Run it again in the period if the last run failed or was lost.
+    #[arg(long)]
+    pub retry: bool,
+
+    /// Say where the job has run if it is not run here.
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// How it is run.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
 /// For whom the token is to be held.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = LOCK)]
@@ -418,6 +478,12 @@ pub struct GuardOptions {
         required = true
     )]
     pub command: Vec<OsString>,
+}
+
+/// The name of a job.
+fn job_name(text: &str) -> Result<JobName, String> {
+    let wrong = "a job's name has 1 to 32 printable ASCII characters, and no blanks";
+    JobName::new(text).ok_or_else(|| wrong.to_owned())
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Daemon {
         let ring = options.ring();
         let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string())?;
         attachment.check_alone(&ring)?;
-        let (store, found) = StateFile::open(&options.state_dir, &ring)?;
+        let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
         let room = Room::make();
         let server = Server::listen(&options.control_path(), room.clients())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
@@ -121,8 +121,9 @@ impl Daemon {
                 nice::URGENT
             );
         }
+        let machine = Lab2::new(constants, durable(found)).with_stamps(store.take_stamps());
         Ok(Self {
-            driver: Driver::new(Lab2::new(constants, durable(found))),
+            driver: Driver::new(machine),
             around: Surroundings {
                 attachment,
                 store,
@@ -389,6 +390,7 @@ fn durable(found: Found) -> Durable {
         Found::Nothing | Found::Corrupt => Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         },
     }
 }

@@ -2,6 +2,7 @@
 //! hear what happens.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
@@ -10,18 +11,19 @@ use tracing::{info, warn};
 use super::backstop::Backstops;
 use super::history::History;
 use super::server::Server;
-use super::status::token_status;
+use super::spoken;
+use super::status::{outcome_text, token_status};
 use super::verdict::{self, Scene};
 use super::who::Who;
 use crate::control::hex;
 use crate::control::{
-    ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, PROTOCOL, Refusal,
-    RefusalReason, Renewal, Reply, Request, TokenData, Version,
+    ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, OnceRequest, PROTOCOL,
+    Refusal, RefusalReason, Renewal, Reply, Request, TokenData, Version,
 };
 use crate::fencing::FencingToken;
-use crate::locks::{Client, ClientId, Facts, Locks, Notice};
+use crate::locks::{Client, ClientId, Facts, Job, Locks, Notice};
 use crate::observe::Limit;
-use crate::proto::lab2::{self, Command, Lab2};
+use crate::proto::lab2::{self, Command, JobName, Lab2, RunEnd, RunView};
 use crate::proto::time::{Instant, Now};
 
 /// The most events that one client is told in one round.
@@ -113,8 +115,10 @@ impl Service {
     ) -> Answer {
         let client = peer.id;
         match request {
-            Request::Lock(request) => self.lock(now, peer, &request, machine),
+            Request::Lock(request) => self.lock(now, peer, &request, None, machine),
             Request::Bind => self.bind(client, descriptors),
+            Request::Once(request) => self.once(now, peer, &request, machine),
+            Request::Ran { done } => self.ran(client, done),
             Request::Unlock => {
                 self.backstops.cancel(client);
                 if self.locks.release(client) {
@@ -142,7 +146,14 @@ impl Service {
         }
     }
 
-    fn lock(&mut self, now: Now, peer: Client, request: &LockRequest, machine: &Lab2) -> Answer {
+    fn lock(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &LockRequest,
+        job: Option<Job>,
+        machine: &Lab2,
+    ) -> Answer {
         if self.locks.concerns(peer.id) {
             return error("this connection holds a lock, or waits for one, already");
         }
@@ -154,7 +165,8 @@ impl Service {
             Err(RefusalReason::Nested)
         } else {
             let request = request.clone();
-            self.locks.request(now.monotonic, peer, request, way)
+            self.locks
+                .request_for(now.monotonic, peer, request, job, way)
         };
         if let Err(why) = asked {
             let text = self.scene(now, machine).refusal(why, request);
@@ -186,6 +198,26 @@ impl Service {
     fn is_held_under(&self, token: Option<&str>) -> bool {
         let token = token.and_then(|text| text.parse().ok());
         token.is_some_and(|token: FencingToken| self.locks.held().map(fencing) == Some(token))
+    }
+
+    fn once(&mut self, now: Now, peer: Client, request: &OnceRequest, machine: &Lab2) -> Answer {
+        let Some(name) = JobName::new(&request.name) else {
+            return error("a job's name has 1 to 32 printable ASCII characters, and no blanks");
+        };
+        let job = Job {
+            name,
+            every: Duration::from_millis(request.every_ms),
+            retry: request.retry,
+        };
+        self.lock(now, peer, &request.lock, Some(job), machine)
+    }
+
+    fn ran(&self, client: ClientId, done: bool) -> Answer {
+        if !self.locks.holds(client) {
+            return error("this connection has no lock: whether the job was done is not recorded");
+        }
+        let end = if done { RunEnd::Done } else { RunEnd::Failed };
+        Answer::Command(Command::EndOnce(client, end), Reply::Done {})
     }
 
     fn watches(&self, client: ClientId) -> bool {
@@ -315,6 +347,7 @@ impl Service {
                 let request = if lasting { None } else { Some(request.clone()) };
                 told.push((client, request.unwrap_or_default(), notice));
             };
+            self.locks.dismiss(|once| machine.met_by(once), &mut tell);
             self.locks
                 .settle(now.monotonic, &facts(now, machine), &mut tell)
         };
@@ -329,7 +362,9 @@ impl Service {
                     say_loss(server.peer(client), label, loss);
                     history.lock(now, "lock_lost", label, Some(verdict::key(*why)));
                 }
-                (Notice::Refused(_), _) => history.lock(now, "lock_refused", label, None),
+                (Notice::Refused(_) | Notice::Ran(_), _) => {
+                    history.lock(now, "lock_refused", label, None);
+                }
                 _ => {}
             }
             server.tell(now.monotonic, client, &reply);
@@ -357,6 +392,10 @@ impl Service {
             Notice::Refused(why) => Reply::Refused(Refusal {
                 why,
                 text: self.scene(now, machine).refusal(why, request),
+            }),
+            Notice::Ran(run) => Reply::Refused(Refusal {
+                why: RefusalReason::Ran,
+                text: has_run(run),
             }),
             Notice::Lost { why, until } => Reply::Lost(Loss {
                 why,
@@ -398,6 +437,7 @@ fn facts(now: Now, machine: &Lab2) -> Facts {
         others_want: machine.is_wanted(),
         state: machine.state(),
         link_up: machine.is_link_up(),
+        once: machine.once(),
     }
 }
 
@@ -407,6 +447,16 @@ const fn grade(grade: lab2::Grade) -> Grade {
         lab2::Grade::View => Grade::View,
         lab2::Grade::Quorum => Grade::Quorum,
     }
+}
+
+/// Why a job is not run.
+fn has_run(RunView { stamp, age }: RunView) -> String {
+    let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
+    let outcome = outcome_text(stamp.outcome);
+    format!(
+        "{name} was begun {} ago by {runner}: {outcome}",
+        spoken(ago)
+    )
 }
 
 /// Whoever looks after the machine is to know whose work was ended, and why.

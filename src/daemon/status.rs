@@ -3,12 +3,12 @@
 use std::net::Ipv6Addr;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{NO_IP, Token};
+use ring_codec::lab2::{NO_IP, RunOutcome, Token};
 
 use super::attachment::{Attachment, Loss};
-use crate::control::{ClientStatus, ConstantsStatus, MemberStatus, Status, TokenStatus};
+use crate::control::{ClientStatus, ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::observe::{Differs, Tally};
-use crate::proto::lab2::{Constants, Lab2, MemberView};
+use crate::proto::lab2::{Constants, Lab2, MemberView, RunView};
 use crate::proto::time::{Instant, nanos};
 
 /// How the ring is, as this node sees it at `now`.
@@ -38,6 +38,7 @@ pub fn status(
         members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
         clients,
+        runs: machine.runs().map(run).collect(),
         constants: constants(machine.constants()),
         counters,
     }
@@ -49,6 +50,26 @@ pub fn token_status(token: Token) -> TokenStatus {
         progress: token.progress,
         author: token.author.to_string(),
         number: token.number,
+    }
+}
+
+fn run(RunView { stamp, age }: RunView) -> RunStatus {
+    RunStatus {
+        name: stamp.name.to_string(),
+        runner: stamp.runner.to_string(),
+        outcome: outcome_text(stamp.outcome).to_owned(),
+        began_ns: nanos(age),
+        every_ns: nanos(stamp.period),
+    }
+}
+
+/// What a run has come to, for people and programs.
+pub const fn outcome_text(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Begun => "begun",
+        RunOutcome::Done => "done",
+        RunOutcome::Failed => "failed",
+        RunOutcome::Void => "void",
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::spoken;
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
-use crate::proto::lab2::{Lab2, Votes};
+use crate::proto::lab2::{Lab2, MAX_STAMPS, Votes};
 
 /// What is known when a sentence is made.
 #[derive(Debug)]
@@ -37,6 +37,15 @@ impl Scene<'_> {
                 "this runs under the token already ($RINGD_TOKEN), and would wait for its own end"
                     .to_owned()
             }
+            RefusalReason::Ran => "the job has run in this period".to_owned(),
+            RefusalReason::Names => format!(
+                "the ring remembers {MAX_STAMPS} jobs, and the period of none of them is over: \
+                 use the name of one that is no longer needed"
+            ),
+            RefusalReason::Mtu => format!(
+                "the MTU of {} is too small to tell the members of a job: it needs 108 bytes",
+                self.interface
+            ),
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),
         }
     }

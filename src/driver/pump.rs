@@ -210,7 +210,7 @@ impl<M: Machine> Pump<M> {
         O: Observe<M::Event>,
     {
         loop {
-            if let Some(durable) = self.machine.poll_durable() {
+            while let Some(durable) = self.machine.poll_durable() {
                 let stored = environment.store.store(&durable);
                 self.machine.handle_stored(now, stored);
             }

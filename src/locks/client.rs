@@ -6,10 +6,22 @@ use ring_codec::lab2::Token;
 
 use super::{Client, ClientId};
 use crate::control::{ClientStatus, Grade, LockRequest};
+use crate::proto::lab2;
 use crate::proto::time::{Instant, nanos};
 
 /// How long before the end of its longest time a holder is told of it.
 const WARNING: Duration = Duration::from_secs(1);
+
+/// A job that is to run once in a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    /// Its name.
+    pub name: lab2::JobName,
+    /// The period.
+    pub every: Duration,
+    /// A run that has failed or was lost does not count.
+    pub retry: bool,
+}
 
 /// A client that waits.
 #[derive(Debug)]
@@ -22,6 +34,8 @@ pub(super) struct Waiter {
     pub(super) until: Option<Instant>,
     /// How safe the token must be.
     pub(super) require: Grade,
+    /// The job that it wants the token for.
+    pub(super) job: Option<Job>,
 }
 
 impl Waiter {
@@ -38,7 +52,24 @@ impl Waiter {
             until: patience.map(|patience| now + patience),
             require: request.require.unwrap_or(Grade::Alone),
             request,
+            job: None,
         }
+    }
+
+    /// What the machine is asked for the job.
+    pub(super) fn once(&self) -> Option<lab2::OnceRequest> {
+        let job = self.job?;
+        Some(lab2::OnceRequest {
+            id: self.client,
+            name: job.name,
+            every: job.every,
+            retry: job.retry,
+            require: match self.require {
+                Grade::Alone => lab2::Grade::Alone,
+                Grade::View => lab2::Grade::View,
+                Grade::Quorum => lab2::Grade::Quorum,
+            },
+        })
     }
 
     pub(super) fn status(&self, now: Instant) -> ClientStatus {

@@ -17,8 +17,9 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
-use crate::proto::lab2::{Command, State};
+use crate::proto::lab2::{Command, OnceRequest, OnceStanding, RunEnd, RunView, State};
 use crate::proto::time::Instant;
+pub use client::Job;
 use client::{Holder, Waiter};
 pub use facts::Facts;
 use seek::Seek;
@@ -77,6 +78,8 @@ pub enum Notice {
     },
     /// It does not get the token.
     Refused(RefusalReason),
+    /// It needs no token: its job has run in this period, or runs.
+    Ran(RunView),
     /// It has the token no more.
     Lost {
         /// Why.
@@ -102,6 +105,8 @@ pub struct Locks {
     standing: Standing,
     /// The machine is to be told of a pause, or its end.
     pausing: bool,
+    /// The client that was granted the token for a job last.
+    last_job: Option<ClientId>,
 }
 
 impl Locks {
@@ -132,6 +137,26 @@ impl Locks {
         }
         self.waiting
             .push_back(Waiter::new(now, client, request, way));
+        Ok(())
+    }
+
+    /// The same, perhaps for a job: then it is granted the token if the job has not run in its period, once
+    /// the members know of the run.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub fn request_for(
+        &mut self,
+        now: Instant,
+        client: Client,
+        request: LockRequest,
+        job: Option<Job>,
+        way: Duration,
+    ) -> Result<(), RefusalReason> {
+        self.request(now, client, request, way)?;
+        if let Some(waiter) = self.waiting.back_mut() {
+            waiter.job = job;
+        }
         Ok(())
     }
 
@@ -237,6 +262,9 @@ impl Locks {
     ) -> Option<Command> {
         self.look_after_holder(now, facts, tell);
         self.refuse_the_impatient(now, facts, tell);
+        if let Some(command) = self.end_deserted_job(facts) {
+            return Some(command);
+        }
         if let Some(holder) = &self.holder {
             let is_over = facts.token != Some(holder.token);
             return if is_over && self.waiting.is_empty() {
@@ -281,6 +309,9 @@ impl Locks {
             return self.want().or_else(|| self.seek_grade(now, facts, token));
         };
         self.seek = None;
+        if let Some(step) = self.prepare_job(at, facts, tell) {
+            return step;
+        }
         if let Some(waiter) = self.waiting.remove(at) {
             self.served = Some(token);
             tell(
@@ -291,6 +322,62 @@ impl Locks {
             self.holder = Some(Holder::new(now, waiter, token, until));
         }
         self.want()
+    }
+
+    /// Tells those who wait to run a job that has run elsewhere.
+    pub fn dismiss(
+        &mut self,
+        met_by: impl Fn(&OnceRequest) -> Option<RunView>,
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
+    ) {
+        self.waiting.retain(|waiter| {
+            let Some(run) = waiter.once().and_then(|once| met_by(&once)) else {
+                return true;
+            };
+            tell(waiter.client, &waiter.request, Notice::Ran(run));
+            false
+        });
+    }
+
+    /// The machine is at work for a client that is gone, or waits no longer.
+    fn end_deserted_job(&self, facts: &Facts) -> Option<Command> {
+        let (id, standing) = facts.once?;
+        let end = match standing {
+            OnceStanding::Begun if self.last_job == Some(id) => RunEnd::Unknown,
+            _ => RunEnd::NotRun,
+        };
+        (!self.concerns(id)).then_some(Command::EndOnce(id, end))
+    }
+
+    /// What there is to do before the client at this place is granted the token, if it is for a job:
+    /// the members must know of the run. `None`: nothing.
+    fn prepare_job(
+        &mut self,
+        at: usize,
+        facts: &Facts,
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
+    ) -> Option<Option<Command>> {
+        let waiter = self.waiting.get(at)?;
+        let (client, once) = (waiter.client, waiter.once());
+        let other = facts.once.filter(|&(id, _)| id != client);
+        if let Some((id, _)) = other {
+            return Some(Some(Command::EndOnce(id, RunEnd::NotRun)));
+        }
+        let once = once?;
+        let notice = match facts.once {
+            None => return Some(self.want().or(Some(Command::Once(once)))),
+            Some((_, OnceStanding::Asking)) => return Some(self.want()),
+            Some((_, OnceStanding::Begun)) => {
+                self.last_job = Some(client);
+                return None;
+            }
+            Some((_, OnceStanding::Ran(run))) => Notice::Ran(run),
+            Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
+            Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
+        };
+        let waiter = self.waiting.remove(at)?;
+        tell(client, &waiter.request, notice);
+        Some(Some(Command::EndOnce(client, RunEnd::NotRun)))
     }
 
     /// Who holds the token here, then who waits for it, in order.

@@ -285,6 +285,10 @@ impl Observe<Event> for Log {
                 self.unconfirmed = (grade == Grade::Alone).then_some(now);
                 self.grade_changed(now, grade, token, routine);
             }
+            Event::RunStamped { stamp } => {
+                let job = stamp.name;
+                info!(event = "run_stamped", %job, "this node is about to run {job}");
+            }
             Event::HandedOver { to, latency } => {
                 if self.verbose {
                     let latency_ns = crate::proto::time::nanos(latency);

@@ -124,7 +124,8 @@ impl Observe<Event> for Tally {
             | Event::MemberMoved { .. }
             | Event::MemberLeft { .. }
             | Event::MemberDiffers { .. }
-            | Event::MemberAgrees { .. } => {}
+            | Event::MemberAgrees { .. }
+            | Event::RunStamped { .. } => {}
         }
     }
 }

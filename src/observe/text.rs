@@ -53,6 +53,7 @@ texts! {
         TooManyMembers => "too_many_members", "it holds more than 66 members";
         MemberNotAStation => "member_not_a_station", "it lists a group address or all zero as a member";
         OwnFrame => "own_frame", "sent by a station with this node's own MAC";
+        NotAStamp => "not_a_stamp", "one of its stamps, or its purpose, is illegal";
         NotForUs => "not_for_us", "addressed to another node";
         BroadcastTakeToken => "broadcast_take_token", "a broadcast TAKE_TOKEN";
         StaleOffer => "stale_offer", "an offer older than TAKE_TIMEOUT";

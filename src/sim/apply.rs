@@ -121,6 +121,15 @@ impl<M: Subject> World<M> {
                 self.met(FaultKind::Work);
                 self.want_for(node, work_us * MICRO);
             }
+            Fault::Once {
+                node,
+                job,
+                quorum,
+                work_us,
+            } => {
+                self.met(FaultKind::Once);
+                self.send_on_errand(node, job, quorum, work_us * MICRO);
+            }
             Fault::Data { node, len } => {
                 self.met(FaultKind::Work);
                 let byte = u8::try_from(len % 251).unwrap_or(0);
@@ -208,6 +217,7 @@ impl<M: Subject> World<M> {
         self.crash(at, FaultKind::Forget);
         let node = &mut self.nodes[at];
         node.durable.set(BLANK);
+        node.stamps.borrow_mut().clear();
         // What it held before is forgotten: that its tenures grow is kept by the state file, or,
         // if the clocks are right, by the clock floor of what it generates.
         node.last_held = None;
@@ -347,6 +357,8 @@ impl<M: Subject> World<M> {
             self.part_twin(at);
             self.plug(at, true);
             self.command(at, Command::Pause(false));
+            // Nobody waits for a quorum that may never come again.
+            self.give_up_errand(at);
             if self.nodes[at].leaving {
                 self.kill(at);
             }

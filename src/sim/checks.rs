@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::{Frame, Message, Token};
 
 use super::exempt::{Chain, Exemptions, chain};
+use super::once::Run;
 use super::outcome::{MAX_VIOLATIONS, Rule, Violation};
 use super::words::show;
 use crate::proto::lab2::Durable;
@@ -30,6 +31,8 @@ pub(super) struct Checks {
     latest: Option<(Chain, u64)>,
     /// The largest progress of any tenure.
     strongest: u64,
+    /// The runs of jobs, in order of time.
+    pub(super) runs: Vec<Run>,
     /// What the resource has accepted last, and from whom.
     accepted: Option<(Token, usize)>,
 }

@@ -29,6 +29,8 @@ pub(super) struct Exemptions {
     tainted: BTreeSet<Chain>,
     /// Until then promises may be broken, or be somebody else's.
     void_until: u64,
+    /// Stamps may be lost, or say what nobody has said.
+    stamps_are_void: bool,
 }
 
 impl Exemptions {
@@ -84,6 +86,23 @@ impl Exemptions {
     /// promised before may last for longer than it is silent now.
     pub(super) fn void_promises(&mut self, until: u64) {
         self.void_until = self.void_until.max(until);
+    }
+
+    /// Bits of a stamp flipped and no checksum noticed.
+    pub(super) fn void_stamps(&mut self) {
+        self.stamps_are_void = true;
+    }
+
+    /// Whether a job may be run twice in a period. A member that has lost its state file has lost the stamps in
+    /// it: a majority that has stored one is none any more. Two stations of one address count as one
+    /// member, and a quorum that is void is none. A wall clock that was set while a node was down makes a run
+    /// look older than it is.
+    pub(super) fn once(&self, began: u64) -> bool {
+        self.stamps_are_void
+            || !self.forgetful.is_empty()
+            || self.names_clash()
+            || self.floor_is_void
+            || began < self.void_until
     }
 
     /// Whether two nodes may have a quorum at `now`, for these tokens. A promise ends when its chain is

@@ -181,6 +181,7 @@ impl Maker {
                 let mtu = self.rng.pick(&[MIN_MTU, 300, 576, 1_000, 1_280, MTU]);
                 self.at(at, Fault::Mtu { node, mtu });
             }
+            FaultKind::Once => self.once(at),
             FaultKind::Address => {
                 let (node, ip) = (self.node(), self.few(6));
                 let ip = u8::try_from(ip - 1).unwrap_or(0);
@@ -314,6 +315,26 @@ impl Maker {
             let by = i64::try_from(self.lasting(MS, 60 * year)).unwrap_or(0);
             let by_us = i64::from(sign) * by;
             self.at(at, Fault::Wall { node, by_us });
+        }
+    }
+
+    /// As cron does it: on most nodes at nearly the same time.
+    fn once(&mut self, at: u64) {
+        let job = u8::try_from(self.rng.below(3)).unwrap_or(0);
+        let quorum = self.rng.chance(700);
+        let work_us = self.lasting(MS, 2 * SECOND);
+        let apart = self.rng.pick(&[MS, 20 * MS, SECOND]);
+        for node in 0..self.nodes {
+            if self.rng.chance(700) {
+                let at = at + self.rng.below(apart);
+                let fault = Fault::Once {
+                    node,
+                    job,
+                    quorum,
+                    work_us,
+                };
+                self.at(at, fault);
+            }
         }
     }
 

@@ -16,7 +16,8 @@ impl<M: Subject> World<M> {
     /// The node wants the token for so much work, in nanoseconds. Nothing if it wants it already,
     /// or its process does not run.
     pub(super) fn want_for(&mut self, at: usize, work: u64) {
-        if self.nodes[at].job.is_some() || !self.nodes[at].is_running() {
+        let node = &self.nodes[at];
+        if node.job.is_some() || node.errand.is_some() || !node.is_running() {
             return;
         }
         self.jobs += 1;
@@ -77,7 +78,11 @@ impl<M: Subject> World<M> {
             return;
         }
         let machine = M::start(Constants::clone(&node.constants), node.durable.get());
+        let mut stamps = node.stamps.borrow().clone();
+        stamps.sort_unstable_by_key(|stored| stored.place);
+        let machine = machine.recall(stamps);
         let batches = (ReceiveBatch::of(RECEIVE), TransmitBatch::of(TRANSMIT));
+        node.up_since = self.now;
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
         self.look_at_link(at);
     }
@@ -126,6 +131,7 @@ impl<M: Subject> World<M> {
         node.armed = NEVER;
         node.busy_until = 0;
         node.job = None;
+        node.errand = None;
         node.leaving = false;
         node.may_use = false;
         if node.held.take().is_some() {

@@ -248,7 +248,7 @@ impl<M: Subject> World<M> {
     }
 
     /// An election costs O(n) broadcasts: since `before` there were no more.
-    fn count_broadcasts(&mut self, before: &[u64; 10]) {
+    fn count_broadcasts(&mut self, before: &[u64; 11]) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
             let cost = self.books.stats.broadcasts(kind) - before[kind as usize];

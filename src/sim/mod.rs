@@ -17,6 +17,7 @@ mod lease;
 mod life;
 mod liveness;
 mod node;
+mod once;
 mod outcome;
 mod plan;
 mod queue;

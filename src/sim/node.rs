@@ -11,6 +11,7 @@ use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Token};
 
 use super::checks::Checks;
 use super::clock::Clock;
+use super::once::Errand;
 use super::outcome::{Rule, Stats};
 use super::plan::MTU;
 use super::queue::Bytes;
@@ -21,7 +22,7 @@ use crate::driver::{
     Driver, Link, MAX_FRAME, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
 };
 use crate::proto::Stored;
-use crate::proto::lab2::{Constants, Durable, Event, Reason, State};
+use crate::proto::lab2::{Constants, Durable, Event, Reason, State, StoredStamp};
 use crate::proto::time::{Instant, Now};
 
 /// Frames that wait for a process that does not read them. Fewer than one turn of the driver reads
@@ -31,6 +32,7 @@ pub(super) const QUEUE: usize = 200;
 pub(super) const BLANK: Durable = Durable {
     my_token_number: 0,
     known: None,
+    stamp: None,
 };
 /// Never, as a time.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -79,6 +81,8 @@ pub(super) struct Node<M> {
     pub(super) durable: Cell<Durable>,
     /// Which cannot be written.
     pub(super) disk_full: bool,
+    /// The stamps in it.
+    pub(super) stamps: RefCell<Vec<StoredStamp>>,
     pub(super) constants: Rc<Constants>,
     pub(super) clock: Clock,
     /// What has arrived, with the node's time of arrival.
@@ -89,6 +93,8 @@ pub(super) struct Node<M> {
     pub(super) busy_until: u64,
     /// How long a turn takes, in nanoseconds.
     pub(super) slow: u64,
+    /// When the process was started, or its address changed.
+    pub(super) up_since: u64,
     /// The process stands still, and what it has missed.
     pub(super) paused: Option<Missed>,
     /// It was asked to shut down, and has not ended yet.
@@ -105,6 +111,8 @@ pub(super) struct Node<M> {
     /// The last token that it held.
     pub(super) last_held: Option<Token>,
     pub(super) job: Option<Job>,
+    /// The job that it wants to run once in a period.
+    pub(super) errand: Option<Errand>,
     /// What its application was told of a quorum last.
     pub(super) claim: Option<Claim>,
     /// What its application was told last of its token, if it works with it.
@@ -124,12 +132,14 @@ impl<M> Node<M> {
             driver: None,
             durable: Cell::new(BLANK),
             disk_full: false,
+            stamps: RefCell::default(),
             constants,
             clock: Clock::new(epoch),
             inbox: VecDeque::new(),
             armed: NEVER,
             busy_until: 0,
             slow: 0,
+            up_since: 0,
             paused: None,
             leaving: false,
             refuse: 0,
@@ -139,6 +149,7 @@ impl<M> Node<M> {
             may_use: false,
             last_held: None,
             job: None,
+            errand: None,
             claim: None,
             lease: None,
             down_until: 0,
@@ -171,6 +182,7 @@ pub(super) struct Scene<'a> {
     pub(super) at: u64,
     pub(super) node: usize,
     pub(super) durable: &'a Cell<Durable>,
+    pub(super) stamps: &'a RefCell<Vec<StoredStamp>>,
     pub(super) books: RefCell<&'a mut Books>,
     /// Frames sent since the last received one was done with.
     pub(super) replies: Cell<u32>,
@@ -274,7 +286,15 @@ impl Store<Durable> for Disk<'_> {
         if self.full {
             return Stored::Failed;
         }
-        self.scene.durable.set(*durable);
+        self.scene.durable.set(Durable {
+            stamp: None,
+            ..*durable
+        });
+        if let Some(stamp) = durable.stamp {
+            let mut stamps = self.scene.stamps.borrow_mut();
+            stamps.retain(|stored| stored.place != stamp.place);
+            stamps.push(stamp);
+        }
         Stored::Done
     }
 }

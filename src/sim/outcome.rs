@@ -41,6 +41,8 @@ pub enum Rule {
     Quorum,
     /// No two applications rely on a token at the same time, as long as no frame is lost.
     Lease,
+    /// A job is run once in its period.
+    Once,
     /// Nothing is told of a token before it was stored.
     Stored,
     /// All frames that are sent are valid.
@@ -67,6 +69,7 @@ impl Rule {
             Self::Storm => "invariant 7: there is no end to the frames",
             Self::Quorum => "two nodes have a quorum at the same time",
             Self::Lease => "two applications rely on a token at the same time",
+            Self::Once => "a job is run twice in its period",
             Self::Stored => "a token is told of that is not stored",
             Self::Valid => "a frame that is not valid is sent",
         }
@@ -113,9 +116,9 @@ impl fmt::Display for Violation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Frames sent, by [`Kind`] as a number; at 0 those of strangers and replays.
-    pub sent: [u64; 10],
+    pub sent: [u64; Kind::ALL.len() + 1],
     /// Those of them to the broadcast address.
-    pub broadcast: [u64; 10],
+    pub broadcast: [u64; Kind::ALL.len() + 1],
     /// Copies of frames that nodes have read.
     pub delivered: u64,
     /// How often each fault really happened, by [`FaultKind`] as a number.
@@ -136,6 +139,8 @@ pub struct Stats {
     pub expired_leases: u64,
     /// Work that was begun with a token.
     pub jobs: u64,
+    /// Jobs that were begun, to run once in a period.
+    pub runs: u64,
     /// Work that a fenced resource refused: the token was outdated.
     pub fenced: u64,
     /// Invariants that a fault voids by nature, and that were broken so.

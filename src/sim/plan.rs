@@ -216,6 +216,14 @@ pub enum Fault {
     Unplug { node: usize },
     /// It is up again.
     Plug { node: usize },
+    /// The node wants to run the job of this number, for so much work, unless it has run in its period: at
+    /// grade quorum, or at any.
+    Once {
+        node: usize,
+        job: u8,
+        quorum: bool,
+        work_us: u64,
+    },
     /// The node gets the MAC address of its network card of this number; it began with number 0.
     Card { node: usize, card: u8 },
     /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
@@ -259,6 +267,7 @@ impl Fault {
             Self::Unresponsive => FaultKind::Unresponsive,
             Self::Disk { .. } => FaultKind::Disk,
             Self::Mtu { .. } => FaultKind::Mtu,
+            Self::Once { .. } => FaultKind::Once,
         }
     }
 
@@ -274,7 +283,7 @@ impl Fault {
             Self::Rate { millionths, .. } => millionths.unsigned_abs() <= MAX_RATE,
             Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
             Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
-            Self::Want { work_us, .. } => work_us <= MAX_SPAN_US,
+            Self::Want { work_us, .. } | Self::Once { work_us, .. } => work_us <= MAX_SPAN_US,
             Self::Constants {
                 percent, expect, ..
             } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
@@ -328,6 +337,7 @@ impl Fault {
             | Self::Card { node, .. }
             | Self::Disk { node, .. }
             | Self::Mtu { node, .. }
+            | Self::Once { node, .. }
             | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }

@@ -28,6 +28,8 @@ pub(super) enum What {
     Ask,
     /// The work that a node wanted the token for is done: its job of this number.
     Done(u32, u32),
+    /// A node's errand may go on: the one of this number.
+    Errand(u32, u32),
 }
 
 #[derive(Debug)]

@@ -270,6 +270,9 @@ impl<M: Subject> World<M> {
         if matches!(kind(&wrong), Some(Kind::Ping | Kind::TokenIsHere)) {
             self.void_promises_from(due);
         }
+        if kind(&wrong) == Some(Kind::Stamps) {
+            self.books.checks.exempt.void_stamps();
+        }
         let bytes = wrong.into();
         self.queue.push(due, What::One { to: id(to), bytes });
     }

@@ -79,6 +79,7 @@ kinds! {
     Unresponsive "unresponsive" "A station asks for the token all the time and never takes it.",
     Disk "disk" "A node cannot write its state file for a while.",
     Mtu "mtu" "A node's interface carries shorter frames, or longer ones again.",
+    Once "once" "Jobs are asked for on many nodes at once, to be run once in a period.",
 }
 
 /// A set of kinds.

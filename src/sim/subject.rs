@@ -3,7 +3,10 @@
 use ring_codec::lab2::{Digest, Token};
 
 use crate::proto::Machine;
-use crate::proto::lab2::{Command, Constants, Durable, Event, Grade, Lab2, State};
+use crate::proto::lab2::{
+    Command, Constants, Durable, Event, Grade, JobName, Lab2, OnceStanding, RunView, State,
+    StoredStamp,
+};
 use crate::proto::time::Instant;
 
 /// A Lab2 machine as the world sees it: the one that ships, or one that was spoilt on purpose to
@@ -11,6 +14,19 @@ use crate::proto::time::Instant;
 pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> + Sized {
     /// A machine whose link is down, with what an earlier run has stored.
     fn start(constants: Constants, durable: Durable) -> Self;
+    /// The same machine with the stamps that an earlier run has stored.
+    #[must_use]
+    fn recall(self, _stamps: Vec<StoredStamp>) -> Self {
+        self
+    }
+    /// How far the job has come that was asked for last, by its number.
+    fn once(&self) -> Option<(u64, OnceStanding)> {
+        None
+    }
+    /// The last run of a job that is known here.
+    fn run_of(&self, _job: JobName) -> Option<RunView> {
+        None
+    }
     /// The state.
     fn state(&self) -> State;
     /// The token that it believes to hold; `None` unless it is OWNER.
@@ -32,6 +48,18 @@ pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> 
 impl Subject for Lab2 {
     fn start(constants: Constants, durable: Durable) -> Self {
         Self::new(constants, durable)
+    }
+
+    fn recall(self, stamps: Vec<StoredStamp>) -> Self {
+        self.with_stamps(stamps)
+    }
+
+    fn once(&self) -> Option<(u64, OnceStanding)> {
+        self.once()
+    }
+
+    fn run_of(&self, job: JobName) -> Option<RunView> {
+        self.runs().find(|run| run.stamp.name == job)
     }
 
     fn state(&self) -> State {

@@ -78,6 +78,9 @@ pub fn line(bytes: &[u8]) -> String {
             format!("{} at {} ", show(&token), name(holder))
         }
         Message::RingMembers { members, .. } => format!("{} ", members.len()),
+        Message::Stamps {
+            purpose, stamps, ..
+        } => format!("{purpose:?} {} ", stamps.len()),
         Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
             String::new()
         }

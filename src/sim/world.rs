@@ -207,6 +207,7 @@ impl<M: Subject> World<M> {
             }
             What::Ask => self.ask_again(),
             What::Done(at, job) => self.work_done(index(at), job),
+            What::Errand(at, errand) => self.go_on_with_errand(index(at), errand),
         }
     }
 
@@ -301,6 +302,7 @@ impl<M: Subject> World<M> {
             at: self.now,
             node: at,
             durable: &node.durable,
+            stamps: &node.stamps,
             books: RefCell::new(&mut self.books),
             replies: Cell::new(0),
             expired: Cell::new(false),
@@ -363,6 +365,7 @@ impl<M: Subject> World<M> {
         if self.orderly {
             self.look_at_lease(at);
         }
+        self.look_at_errand(at);
         if finished {
             self.die(at);
         }

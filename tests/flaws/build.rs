@@ -14,12 +14,16 @@ use diffy::Patch;
 const MACHINE: &str = "src/proto/lab2/";
 
 /// Modules whose types the driver, the world and the checker know: a copy has the same ones.
-const SHARED: [(&str, &str); 3] = [
+const SHARED: [(&str, &str); 4] = [
     ("command.rs", "Command"),
     ("constants.rs", "ConstantError, Constants"),
     (
         "event.rs",
         "DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms",
+    ),
+    (
+        "job.rs",
+        "JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp",
     ),
 ];
 

@@ -1,8 +1,8 @@
-//! The nine messages as values.
+//! The ten messages as values.
 
 use super::{
-    Digest, Member, Promise, Token, generating_token, leaving, ping, ring_members, take_token,
-    token_is_here, token_was_here_recently, want_token, where_is_token,
+    Digest, Member, Promise, Purpose, Stamp, Token, generating_token, leaving, ping, ring_members,
+    stamps, take_token, token_is_here, token_was_here_recently, want_token, where_is_token,
 };
 use crate::MacAddr;
 use crate::messages::messages;
@@ -78,4 +78,19 @@ messages! {
 
     /// The author is shutting down.
     9 "LEAVING" Leaving in leaving;
+
+    /// What is known of the jobs that run once in a period.
+    10 "STAMPS" Stamps {
+        /// The token of the one who tells or asks; in an answer, that of the asker.
+        token: Token,
+        /// Which telling or question this is, or answers.
+        serial: u32,
+        /// What it is for.
+        purpose: Purpose,
+        /// The sum of the hashes of the author's whole table.
+        digest: u64,
+        /// The part of it in this frame, at most
+        /// [`MAX_STAMPS_PER_FRAME`](super::MAX_STAMPS_PER_FRAME).
+        stamps: &'a [Stamp],
+    } in stamps;
 }

@@ -12,7 +12,7 @@
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the frame is shorter than its kind needs |
-//! | `kind` | `Unknown` | none of 1 to 9 |
+//! | `kind` | `Unknown` | none of 1 to 10 |
 //! | `reserved` | `Reserved` | not 0 |
 //! | `messageAuthorMAC` | `NotAStation` | all zero, or a group address (broadcast included) |
 //! | `messageAuthorMAC` | `NotTheSource` | not the Ethernet source address |
@@ -20,6 +20,11 @@
 //! | `dataLen` | `TooLarge` | above [`MAX_DATA_LEN`] |
 //! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`] |
 //! | `mac` | `NotAStation` | a member's address is not one of a single station |
+//! | `purpose` | `Illegal` | above 4 |
+//! | `stampCount` | `TooLarge` | above [`MAX_STAMPS_PER_FRAME`] |
+//! | `name` | `Illegal` | no name of a job |
+//! | `runnerMAC` | `NotAStation` | all zero, or a group address |
+//! | `outcome` | `Illegal` | above 3 |
 //!
 //! Encoding refuses what decoding would refuse.
 
@@ -33,6 +38,7 @@ pub mod leaving;
 pub mod ping;
 pub mod profile;
 pub mod ring_members;
+pub mod stamps;
 pub mod take_token;
 pub mod token_is_here;
 pub mod token_was_here_recently;
@@ -45,6 +51,7 @@ pub use parts::EthernetHeader;
 pub use ping::Promise;
 pub use profile::Profile;
 pub use ring_members::Member;
+pub use stamps::{MAX_NAME_LEN, NO_AGE, Purpose, RunOutcome, Stamp};
 pub use token::{Digest, Token};
 
 /// The default EtherType: IEEE 802 local experimental 1.
@@ -55,6 +62,8 @@ pub const ETHERNET_HEADER_LEN: usize = 14;
 pub const MAX_DATA_LEN: usize = 1024;
 /// The most members that one RING_MEMBERS frame carries: what fits an MTU of 1500.
 pub const MAX_MEMBERS_PER_FRAME: usize = 66;
+/// The most stamps that one STAMPS frame carries: what fits an MTU of 1500.
+pub const MAX_STAMPS_PER_FRAME: usize = 20;
 /// The largest legal progress: values of 2^63 and more are refused.
 pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
 /// Payload bytes of the longest heartbeat beside its data, trailer and profile included.

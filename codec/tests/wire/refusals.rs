@@ -58,7 +58,7 @@ fn lab2() {
     let half: &[u8] = &hex!("8000000000000000");
     let rows: &[Row<'_>] = &[
         ("leaving", 14, &[0], "kind", 14, unknown(0)),
-        ("leaving", 14, &[10], "kind", 14, unknown(10)),
+        ("leaving", 14, &[11], "kind", 14, unknown(11)),
         ("leaving", 15, &[1], "reserved", 15, reserved(1)),
         ("ping", 16, &[0; 6], "messageAuthorMAC", 16, station),
         ("ping", 16, &[0xff; 6], "messageAuthorMAC", 16, station),
@@ -101,6 +101,27 @@ fn lab2() {
         ("ring_members", 34, &[0, 67], "count", 34, too_large(67, 66)),
         ("ring_members", 36, &[0; 6], "mac", 36, station),
         ("ring_members", 58, &[0xff; 6], "mac", 58, station),
+    ];
+    refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
+    let name = |first: u8| illegal(first.into());
+    let most = lab2::MAX_STAMPS_PER_FRAME as u64;
+    let rows: &[Row<'_>] = &[
+        ("stamps", 22, half, "progress", 22, progress),
+        ("stamps", 44, &[5], "purpose", 44, illegal(5)),
+        (
+            "stamps",
+            53,
+            &[0, 21],
+            "stampCount",
+            53,
+            too_large(21, most),
+        ),
+        ("stamps", 55, &[0], "name", 55, name(0)),
+        ("stamps", 55, b" ", "name", 55, name(b' ')),
+        ("stamps", 70, &[1], "name", 55, name(b'n')),
+        ("stamps", 87, half, "progress", 87, progress),
+        ("stamps", 99, &[1], "runnerMAC", 99, station),
+        ("stamps", 105, &[4], "outcome", 105, illegal(4)),
     ];
     refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
 }

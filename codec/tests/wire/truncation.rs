@@ -32,6 +32,7 @@ fn lab2() -> Vec<Fields> {
     let ping = format!("{digest} ip:16");
     let recently = format!("{token} holder:6");
     let members = format!("{digest} count:2 members:44");
+    let stamps = format!("{token} serial:4 purpose:1 stampsHash:8 stampCount:2 stamps:67");
     let rows = [
         ("take_token", baton.as_str()),
         ("token_is_here", &baton),
@@ -45,6 +46,7 @@ fn lab2() -> Vec<Fields> {
         ("ring_members", &members),
         ("want_token", ""),
         ("leaving", ""),
+        ("stamps", &stamps),
     ];
     of("lab2", head, &rows)
 }

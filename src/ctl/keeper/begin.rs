@@ -13,7 +13,6 @@ use super::super::{Error, client, lines::Lines};
 use super::bond::Bound;
 use super::work::Work;
 use super::{Bond, NAME, Note, Order, Task, Why};
-use crate::control::Request;
 use crate::proto::time::Instant;
 use crate::sys::nice;
 
@@ -26,10 +25,10 @@ pub(super) struct Daemon {
 
 impl Daemon {
     fn ask(task: &Task) -> Result<Self, Error> {
-        let answers_by = client::answers_by(&task.lock);
+        let answers_by = client::answers_by(task.want.lock());
         let mut lines = client::endless(&task.socket)?;
         // A daemon that has no room for one more client says so and hangs up without reading.
-        let _ = lines.send(&Request::Lock(task.lock.clone()));
+        let _ = lines.send(&task.want.request());
         Ok(Self { lines, answers_by })
     }
 }

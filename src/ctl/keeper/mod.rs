@@ -60,7 +60,7 @@ pub(super) use fuse::Fuse;
 pub(super) use lease::{Lease, OVERDUE};
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Killed, Survivor, Tree, out_of_reach};
-pub(super) use words::{Bond, Note, Order, Task, Why};
+pub(super) use words::{Bond, Note, Order, Task, Want, Why};
 
 /// The name that a keeper goes by.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

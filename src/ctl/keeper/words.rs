@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{Grant, LockRequest, Refusal, RefusalReason};
+use crate::control::{Grant, LockRequest, OnceRequest, Refusal, RefusalReason, Request};
 
 /// What a keeper is for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -12,11 +12,38 @@ pub(in crate::ctl) struct Task {
     /// The daemon's control socket.
     pub socket: PathBuf,
     /// How the lock is wanted.
-    pub lock: LockRequest,
+    pub want: Want,
     /// The most time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
     /// Whom the lock is for.
     pub bond: Bond,
+}
+
+/// What is asked of the daemon.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in crate::ctl) enum Want {
+    /// The lock.
+    Lock(LockRequest),
+    /// The lock, for a job that has not run in its period.
+    Once(OnceRequest),
+}
+
+impl Want {
+    /// How the lock is wanted.
+    pub(in crate::ctl) const fn lock(&self) -> &LockRequest {
+        match self {
+            Self::Lock(lock) => lock,
+            Self::Once(once) => &once.lock,
+        }
+    }
+
+    /// The same to the daemon.
+    pub(in crate::ctl) fn request(&self) -> Request {
+        match self {
+            Self::Lock(lock) => Request::Lock(lock.clone()),
+            Self::Once(once) => Request::Once(once.clone()),
+        }
+    }
 }
 
 /// What a lock is bound to: when that is gone, so is the lock.
@@ -42,6 +69,11 @@ pub(in crate::ctl) enum Order {
     Started {
         /// Its process.
         pid: i32,
+    },
+    /// Whether the job, for which the lock is held, was done; before [`Order::Ended`].
+    Ran {
+        /// It has succeeded.
+        done: bool,
     },
     /// The command has ended, or the lock is not wanted any more.
     Ended,
@@ -80,6 +112,8 @@ pub(in crate::ctl) enum Note {
 pub(in crate::ctl) enum Why {
     /// It is not to be had now: why, as a sentence.
     Refused(String),
+    /// It is not needed, the job has run in its period: when and where, as a sentence.
+    Ran(String),
     /// The daemon is not reached: why, as a sentence.
     NoDaemon(String),
     /// The daemon answered with an error.
@@ -91,7 +125,10 @@ impl Why {
     pub(in crate::ctl) fn of(refusal: Refusal) -> Self {
         match refusal.why {
             // To wait for somebody else, or to try again, does not help.
-            RefusalReason::Nested => Self::Error(refusal.text),
+            RefusalReason::Nested | RefusalReason::Names | RefusalReason::Mtu => {
+                Self::Error(refusal.text)
+            }
+            RefusalReason::Ran => Self::Ran(refusal.text),
             _ => Self::Refused(refusal.text),
         }
     }

@@ -58,6 +58,8 @@ pub(super) struct Work {
     has_ended: bool,
     /// The caller was told that something works on all the same.
     is_outlived: bool,
+    /// Whether the job that the lock is for was done, if the caller has said so.
+    job_done: Option<bool>,
 }
 
 /// Whether there is more to do.
@@ -114,6 +116,7 @@ impl Work {
             backstop: None,
             has_ended: false,
             is_outlived: false,
+            job_done: None,
         })
     }
 
@@ -280,6 +283,7 @@ impl Work {
                         self.note(&Note::Go);
                     }
                 }
+                Order::Ran { done } => self.job_done = Some(done),
                 Order::Ended => self.has_ended(),
                 Order::StandAlone => {
                     self.stands_alone = true;
@@ -406,6 +410,10 @@ impl Work {
         }
         let stream = self.daemon.stream();
         stream.set_read_timeout(Some(PATIENCE))?;
+        if let Some(done) = self.job_done {
+            // A daemon that is gone is found out by the next request.
+            let _ = self.daemon.send(&Request::Ran { done });
+        }
         if self.daemon.send(&Request::Unlock).is_ok() {
             while let Some(reply) = self.daemon.wait() {
                 if matches!(reply, Reply::Unlocked {}) {

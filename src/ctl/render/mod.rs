@@ -32,6 +32,7 @@ pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
     }
     differences(status, out)?;
     clients(status, out)?;
+    runs(status, out)?;
     constants(&status.constants, out)?;
     counters(&status.counters, out)
 }
@@ -116,6 +117,23 @@ fn clients(status: &Status, out: &mut impl Write) -> io::Result<()> {
             out,
             "  {does} for {since}, process {pid} {}{require}",
             harmless(&client.label)
+        )?;
+    }
+    Ok(())
+}
+
+/// The last run of each job that runs once in a period.
+fn runs(status: &Status, out: &mut impl Write) -> io::Result<()> {
+    if status.runs.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nJobs, run once in a period ({})", status.runs.len())?;
+    for run in &status.runs {
+        let (began, every) = (short(run.began_ns), short(run.every_ns));
+        let (name, outcome, runner) = (harmless(&run.name), &run.outcome, &run.runner);
+        writeln!(
+            out,
+            "  {name}  {outcome}, begun {began} ago by {runner}, every {every}"
         )?;
     }
     Ok(())

@@ -39,6 +39,7 @@ fn example() -> Status {
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),
         ring_hash: "00000000deadbeef".to_owned(),
+        runs: Vec::new(),
         clients: vec![client("backup", true), client("report", false)],
         constants: ConstantsStatus {
             heartbeat_ns: 100_000_000,

@@ -10,14 +10,14 @@ mod terminal;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::keeper::{Bond, Keeper, Note, Task, Why};
-use super::options::{Acquire, RunOptions};
+use super::keeper::{Bond, Keeper, Note, Task, Want, Why};
+use super::options::{Acquire, OnceOptions, RunOptions};
 use super::prober::Prober;
 use super::{Error, duration_ms};
-use crate::control::Grant;
+use crate::control::{Grant, OnceRequest};
 use signals::Signals;
 use supervisor::Supervisor;
 
@@ -26,11 +26,46 @@ use supervisor::Supervisor;
 /// # Errors
 /// The lock is not to be had, or it is lost.
 pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
-    let mut signals = Signals::new().map_err(Error::System)?;
     let command = command(options);
+    let lock = options.acquire.request(&name(&command));
+    work(socket, options, &command, Want::Lock(lock))
+}
+
+/// Runs the command if it has not run in its period; its exit code, 0 if it has.
+///
+/// # Errors
+/// The lock is not to be had, or it is lost.
+pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
+    let run = &options.run;
+    let once = OnceRequest {
+        name: options.name.to_string(),
+        every_ms: duration_ms(options.every),
+        retry: options.retry,
+        lock: run.acquire.request(&options.name.to_string()),
+    };
+    match work(socket, run, &command(run), Want::Once(once)) {
+        Err(Error::HasRun(text)) => {
+            if options.verbose {
+                // Who cannot be told has the exit code.
+                let _ = writeln!(io::stderr(), "ringctl: {text}");
+            }
+            Ok(0)
+        }
+        other => other,
+    }
+}
+
+fn work(
+    socket: &Path,
+    options: &RunOptions,
+    command: &[OsString],
+    want: Want,
+) -> Result<u8, Error> {
+    let mut signals = Signals::new().map_err(Error::System)?;
+    let is_job = matches!(want, Want::Once(_));
     let task = Task {
         socket: socket.to_owned(),
-        lock: options.acquire.request(&name(&command)),
+        want,
         grace_ms: duration_ms(options.grace),
         bond: Bond::Command,
     };
@@ -38,8 +73,8 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
     let (grant, cgroup) = granted(&mut keeper, socket, &options.acquire)?;
     // From here on what comes is for the command.
     signals.take_all().map_err(Error::System)?;
-    let supervisor = Supervisor::start(keeper, signals, cgroup, &command, &environment(&grant));
-    supervisor.map_err(Error::System)?.work()
+    let supervisor = Supervisor::start(keeper, signals, cgroup, command, &environment(&grant));
+    supervisor.map_err(Error::System)?.work(is_job)
 }
 
 /// Waits for the lock, of the daemon at `socket`.
@@ -67,6 +102,7 @@ pub(super) fn granted(
 pub(super) fn without_lock(why: Why, options: &Acquire) -> Error {
     match why {
         Why::Refused(text) => super::not_acquired(text, options),
+        Why::Ran(text) => Error::HasRun(text),
         Why::NoDaemon(text) => Error::Gone(text),
         Why::Error(text) => Error::Refused(text),
     }

@@ -84,11 +84,15 @@ impl Supervisor {
         })
     }
 
-    /// Stands for the command until it has ended and nothing is left of it; its exit code.
-    pub(super) fn work(mut self) -> Result<u8, Error> {
+    /// Stands for the command until it has ended and nothing is left of it; its exit code. Of a job it
+    /// is told whether that is 0.
+    pub(super) fn work(mut self, is_job: bool) -> Result<u8, Error> {
         let code = self.until_end().map_err(Error::System)?;
         if let Some(terminal) = &self.terminal {
             terminal.take_back(self.gate.pid());
+        }
+        if is_job {
+            self.keeper.tell(&Order::Ran { done: code == 0 });
         }
         self.keeper.tell(&Order::Ended);
         self.until_released().map_err(Error::System)?;

@@ -6,6 +6,7 @@
 //! a generated token's progress starts from (`docs/protocol.md`, order of tokens).
 
 mod record;
+mod stamps;
 #[cfg(test)]
 mod tests;
 
@@ -21,9 +22,10 @@ use super::Error;
 use crate::control::RingName;
 use crate::driver::Store;
 use crate::proto::Stored;
-use crate::proto::lab2::Durable;
+use crate::proto::lab2::{Durable, StoredStamp};
 use crate::sys::{owned, runtime};
 use record::{Record, Slot};
+use stamps::StampFile;
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
 const SLOTS: [u64; 2] = [0, 512];
@@ -34,6 +36,9 @@ pub struct StateFile {
     file: Flock<File>,
     path: PathBuf,
     last: Record,
+    stamps: StampFile,
+    /// What an earlier run has stored, until it is taken.
+    found_stamps: Vec<StoredStamp>,
     failed: Option<WriteFailures>,
 }
 
@@ -58,7 +63,8 @@ pub struct WriteFailures {
 }
 
 impl StateFile {
-    /// Opens and locks the ring's file in `directory`; makes both if they are missing.
+    /// Opens and locks the ring's file in `directory`, and opens the file of its jobs beside it; makes
+    /// all of them if they are missing.
     ///
     /// # Errors
     /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
@@ -77,10 +83,15 @@ impl StateFile {
             Contents::Known(found, last) => (found, last),
             Contents::Newer(format) => return Err(Error::StateNewer { path, format }),
         };
+        let jobs = path.with_extension("jobs");
+        let stamps = owned::open(&jobs).and_then(StampFile::open);
+        let (stamps, found_stamps) = stamps.map_err(unusable(&jobs))?;
         let state = Self {
             file,
             path,
             last,
+            stamps,
+            found_stamps,
             failed: None,
         };
         // A disk that is full or read-only is to be found now, not at the first token.
@@ -94,6 +105,11 @@ impl StateFile {
         &self.path
     }
 
+    /// The stamps of jobs that an earlier run has stored; once.
+    pub fn take_stamps(&mut self) -> Vec<StoredStamp> {
+        std::mem::take(&mut self.found_stamps)
+    }
+
     /// The writes that have failed since the last call.
     pub fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
@@ -104,7 +120,8 @@ impl StateFile {
     /// # Errors
     /// The disk does not have it.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_all()
+        self.file.sync_all()?;
+        self.stamps.sync()
     }
 
     fn write(&self, record: &Record) -> io::Result<()> {
@@ -117,9 +134,14 @@ impl Store<Durable> for StateFile {
     fn store(&mut self, durable: &Durable) -> Stored {
         let next = Record {
             sequence: self.last.sequence.wrapping_add(1),
-            durable: *durable,
+            durable: Durable {
+                stamp: None,
+                ..*durable
+            },
         };
-        match self.write(&next) {
+        let stamp = durable.stamp.as_ref();
+        let stamped = stamp.map_or(Ok(()), |stamp| self.stamps.store(stamp));
+        match stamped.and_then(|()| self.write(&next)) {
             Ok(()) => {
                 self.last = next;
                 Stored::Done
@@ -169,6 +191,7 @@ fn read(file: &File) -> io::Result<Contents> {
         durable: Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         },
     };
     let found = if file.metadata()?.len() == 0 {

@@ -99,6 +99,7 @@ impl Record {
             durable: Durable {
                 my_token_number: u32_at(bytes, 16),
                 known,
+                stamp: None,
             },
         })
     }
@@ -148,6 +149,7 @@ mod tests {
             durable: Durable {
                 my_token_number,
                 known,
+                stamp: None,
             },
         }
     }

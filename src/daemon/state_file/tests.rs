@@ -18,6 +18,7 @@ fn durable(number: u32) -> Durable {
             author: MacAddr([2, 0, 0, 0, 0, 1]),
             number,
         }),
+        stamp: None,
     }
 }
 
@@ -57,6 +58,7 @@ fn a_file_from_before_the_first_token_is_not_corrupt() {
     let nothing = Durable {
         my_token_number: 0,
         known: None,
+        stamp: None,
     };
     assert_eq!(open(directory.path()).1, Found::Stored(nothing));
 }

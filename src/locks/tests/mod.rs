@@ -6,6 +6,7 @@
 )]
 
 mod grades;
+mod jobs;
 mod pausing;
 
 use std::time::Duration;
@@ -60,6 +61,7 @@ impl Rig {
                 others_want: false,
                 state: State::Waiter,
                 link_up: true,
+                once: None,
             },
             commands: Vec::new(),
         }

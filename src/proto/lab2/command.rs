@@ -2,6 +2,8 @@
 
 use ring_codec::MacAddr;
 
+use super::{OnceRequest, RunEnd};
+
 /// A request to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -15,6 +17,11 @@ pub enum Command {
     Confirm,
     /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
     SetData(Vec<u8>),
+    /// Find out whether a job has run in its period and, if it has not, stamp a run; only an OWNER that may
+    /// use the token can. [`Lab2::once`](super::Lab2::once) says how far that is.
+    Once(OnceRequest),
+    /// The job that was asked for by this number has ended.
+    EndOnce(u64, RunEnd),
     /// Take part, but own nothing: pass the token on, accept none and stand for no election; or end
     /// that.
     Pause(bool),

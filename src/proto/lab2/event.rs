@@ -5,6 +5,8 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Token};
 
+use super::{Stamp, StoredStamp};
+
 /// The states of section 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
@@ -130,7 +132,7 @@ pub struct DataLimit {
 pub enum DropReason {
     /// Shorter than its kind needs.
     Truncated,
-    /// The kind is none of 1 to 9.
+    /// The kind is none of 1 to 10.
     UnknownKind,
     /// The reserved byte is not 0.
     Reserved,
@@ -148,6 +150,8 @@ pub enum DropReason {
     MemberNotAStation,
     /// A frame of our own, or of a station with our address.
     OwnFrame,
+    /// A stamp, or a purpose of stamps, that cannot be.
+    NotAStamp,
     /// Addressed to neither this node nor broadcast.
     NotForUs,
     /// A TAKE_TOKEN to the broadcast address: it would make several owners of one token.
@@ -255,6 +259,11 @@ pub enum Event {
         /// The longest payload that the interface is said to carry, in bytes.
         mtu: usize,
     },
+    /// This node is about to run a job: the members are told of it.
+    RunStamped {
+        /// The run.
+        stamp: Stamp,
+    },
     /// A member was added to the table.
     MemberAdded {
         /// The member.
@@ -321,4 +330,6 @@ pub struct Durable {
     pub my_token_number: u32,
     /// The strongest token seen.
     pub known: Option<Token>,
+    /// A stamp that is new, or another than before, in its place; those in the other places stay.
+    pub stamp: Option<StoredStamp>,
 }

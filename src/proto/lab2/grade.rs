@@ -208,6 +208,7 @@ impl Lab2 {
         if grade != before {
             let token = tenure.token;
             self.event(Event::GradeChanged { grade, token });
+            self.review_once();
         }
     }
 

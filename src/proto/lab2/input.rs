@@ -6,6 +6,7 @@ use ring_codec::lab2::{Frame, Message};
 use ring_codec::{DecodeError, MacAddr, Problem};
 
 use super::table::Inserted;
+use super::telling::{Telling, Told};
 use super::{DropReason, Event, Lab2};
 use crate::proto::time::Instant;
 
@@ -128,6 +129,21 @@ impl Lab2 {
             }
             Message::WantToken => self.on_want_token(envelope),
             Message::Leaving => self.on_leaving(envelope),
+            Message::Stamps {
+                token,
+                serial,
+                purpose,
+                digest,
+                stamps,
+            } => {
+                let telling = Telling {
+                    token,
+                    serial,
+                    purpose,
+                    first: 0,
+                };
+                self.on_stamps(envelope, telling, &Told { digest, stamps });
+            }
         }
     }
 
@@ -154,8 +170,12 @@ fn drop_reason(error: DecodeError) -> DropReason {
         (Problem::Reserved { .. }, _) => DropReason::Reserved,
         (Problem::TooLarge { .. }, "progress") => DropReason::ProgressTooLarge,
         (Problem::TooLarge { .. }, "count") => DropReason::TooManyMembers,
+        (Problem::TooLarge { .. }, "stampCount") | (Problem::Illegal { .. }, _) => {
+            DropReason::NotAStamp
+        }
         (Problem::TooLarge { .. }, _) => DropReason::DataTooLong,
         (Problem::NotAStation, "messageAuthorMAC") => DropReason::AuthorNotAStation,
+        (Problem::NotAStation, "runnerMAC") => DropReason::NotAStamp,
         (Problem::NotAStation, _) => DropReason::MemberNotAStation,
         (Problem::NotTheSource, _) => DropReason::AuthorNotSource,
         _ => DropReason::Truncated,

@@ -8,6 +8,7 @@ use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Token};
 
 use super::grade::Support;
 use super::known::Known;
+use super::once::Jobs;
 use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
 use super::role::Role;
@@ -15,7 +16,7 @@ use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
 use super::timer::{self, Timer};
-use super::{Command, Constants, Durable, Event, Reason};
+use super::{Command, Constants, Durable, Event, Reason, StoredStamp};
 use crate::proto::time::{Instant, Now};
 use crate::proto::timers::{TimerKind, Timers};
 use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
@@ -83,6 +84,8 @@ pub struct Lab2 {
     pub(super) in_turn: Option<Timer>,
     /// How tables become equal in a large ring.
     pub(super) sweep: Sweep,
+    /// What is known of jobs that run once in a period.
+    pub(super) jobs: Jobs,
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
@@ -145,6 +148,7 @@ impl Lab2 {
             against: None,
             in_turn: None,
             sweep: Sweep::new(),
+            jobs: Jobs::default(),
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),
@@ -154,6 +158,13 @@ impl Lab2 {
             token_ahead: false,
             events: VecDeque::with_capacity(USUAL_EVENTS),
         }
+    }
+
+    /// Gives it the stamps that an earlier run has stored, before anything else.
+    #[must_use]
+    pub fn with_stamps(mut self, stored: impl IntoIterator<Item = StoredStamp>) -> Self {
+        self.jobs.stamps.recalled.extend(stored);
+        self
     }
 
     /// The own address. Only asked for while the link is or was up.
@@ -220,7 +231,10 @@ impl Lab2 {
             monotonic,
             wall: now.wall,
         };
-        self.started.get_or_insert(monotonic);
+        if self.started.is_none() {
+            self.started = Some(monotonic);
+            self.jobs.stamps.recall(self.now);
+        }
     }
 
     fn fire(&mut self, timer: Timer) {
@@ -237,12 +251,14 @@ impl Lab2 {
             Timer::Compare => self.ask_for_table(),
             Timer::Want => self.say_want(),
             Timer::Store => self.on_store_due(),
+            Timer::Stamps => self.on_stamps_due(),
         }
     }
 
     /// What depends on the state that an input has led to in the end.
     fn settle_input(&mut self) {
         self.recount();
+        self.review_once();
         self.leave_if_free();
         self.go_on_wanting();
     }
@@ -304,6 +320,13 @@ impl Lab2 {
             },
             Content::WantToken => Message::WantToken,
             Content::Leaving => Message::Leaving,
+            Content::Stamps(telling) => Message::Stamps {
+                token: telling.token,
+                serial: telling.serial,
+                purpose: telling.purpose,
+                digest: self.jobs.stamps.digest,
+                stamps: &self.jobs.stamps.wire,
+            },
         }
     }
 
@@ -343,6 +366,8 @@ impl Machine for Lab2 {
             Command::WorkDone => self.work_done(),
             Command::SetData(data) => self.set_data(&data),
             Command::Confirm => self.ask_to_confirm(),
+            Command::Once(request) => self.begin_once(request),
+            Command::EndOnce(id, end) => self.run_has_ended(id, end),
             Command::Pause(paused) => self.set_paused(paused),
             Command::Yield(to) => self.yield_to(to),
             Command::ShutDown => self.shut_down(),
@@ -388,15 +413,30 @@ impl Machine for Lab2 {
             }
         }
         self.sent(to, content, sent);
+        if let (Content::Stamps(telling), Sent::Accepted) = (content, sent) {
+            self.told_stamps(telling);
+        }
+        self.review_once();
     }
 
     fn handle_stored(&mut self, now: Now, stored: Stored) {
         self.advance(now);
+        self.jobs.stamps.stored(stored);
         self.on_stored(stored);
+        self.review_once();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {
-        std::mem::take(&mut self.durable_changed).then(|| self.durable())
+        let may_try = std::mem::take(&mut self.durable_changed);
+        if self.storage.failed && !may_try {
+            // It is tried again in a while.
+            return None;
+        }
+        let stamp = self.jobs.stamps.take_unstored(self.now);
+        (may_try || stamp.is_some()).then(|| Durable {
+            stamp,
+            ..self.durable()
+        })
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
@@ -405,6 +445,9 @@ impl Machine for Lab2 {
             self.table.hash_anew();
             let (author, ethertype) = (self.me(), self.constants.ethertype);
             let beat = self.beat(outgoing);
+            if let Content::Stamps(telling) = outgoing.content {
+                self.lay_out_stamps(&telling);
+            }
             let frame = Frame {
                 destination: outgoing.to,
                 author,

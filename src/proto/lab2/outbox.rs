@@ -6,6 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Promise, Token};
 
 use super::Reason;
+use super::telling::Telling;
 use crate::proto::Ticket;
 
 /// Frames that one received frame is answered with at the most (`docs/protocol.md`, section 5).
@@ -40,6 +41,7 @@ pub(super) enum Content {
     },
     WantToken,
     Leaving,
+    Stamps(Telling),
 }
 
 impl Content {
@@ -54,20 +56,22 @@ impl Content {
             Self::RingMembers { .. } => Kind::RingMembers,
             Self::WantToken => Kind::WantToken,
             Self::Leaving => Kind::Leaving,
+            Self::Stamps(_) => Kind::Stamps,
         }
     }
 }
 
 impl Content {
-    /// Whether it tells of a token, which must be stored first.
-    pub(super) const fn tells_of_token(self) -> bool {
+    /// Whether it tells of a token or a stamp, which must be stored first.
+    pub(super) const fn needs_storage(self) -> bool {
         match self {
             Self::TakeToken(_)
             | Self::TokenIsHere(_)
             | Self::Elected(_)
             | Self::TokenWasHereRecently(..)
             | Self::GeneratingToken(_)
-            | Self::Standing(..) => true,
+            | Self::Standing(..)
+            | Self::Stamps(_) => true,
             Self::Ping
             | Self::Promise(_)
             | Self::WhereIsToken

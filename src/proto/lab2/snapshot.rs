@@ -16,12 +16,15 @@ use std::time::Duration;
 
 use super::Lab2;
 use super::grade::Support;
+use super::once::{Jobs, Once};
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
 use super::role::{Offer, Role, Tenure};
+use super::stamps::{Age, Entry, Stamps};
 use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
+use super::telling::TELLING;
 use super::timer::{self, Timer};
 use crate::proto::time::Instant;
 use crate::proto::timers::{TimerKind, Timers};
@@ -64,6 +67,7 @@ impl Lab2 {
             against,
             in_turn,
             sweep,
+            jobs,
             shutdown,
             timers,
             outbox,
@@ -115,6 +119,7 @@ impl Lab2 {
         writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
         writer.within(*objected, heartbeat);
         writer.sweep(sweep, heartbeat);
+        writer.jobs(jobs, heartbeat);
         writer.timers(timers);
         writer.outbox(outbox);
         writer.bytes
@@ -248,6 +253,56 @@ impl Writer {
         (digest.size, digest.hash, end, by, parts).hash(self);
         self.within(*since, heartbeat);
         self.within(*asked, heartbeat);
+    }
+
+    fn jobs(&mut self, jobs: &Jobs, heartbeat: Duration) {
+        let Jobs {
+            stamps,
+            once,
+            serial,
+            told,
+            lacking,
+            answered,
+            owes,
+        } = jobs;
+        let Stamps {
+            entries,
+            unstored,
+            storing,
+            recalled,
+            // The sum of what is taken down.
+            digest: _,
+            wire: _,
+        } = stamps;
+        (entries.len(), unstored, storing, recalled).hash(self);
+        if entries.is_empty() && once.is_none() {
+            // Nothing is told or asked: what was is of no consequence.
+            return;
+        }
+        for Entry { stamp, age } in entries {
+            let Age {
+                then: _,
+                at: _,
+                is_guess,
+            } = age;
+            (stamp, age.now(self.now), is_guess).hash(self);
+        }
+        (serial, lacking, owes).hash(self);
+        self.age_up_to(*told, heartbeat * TELLING);
+        self.within(*answered, heartbeat);
+        if let Some(Once {
+            request,
+            token,
+            phase,
+            since,
+            asked,
+            first,
+            agreed,
+        }) = once
+        {
+            (request, token, phase, asked, first, agreed).hash(self);
+            self.now.since(*since).hash(self);
+        }
     }
 
     /// Votes and heartbeats count for the tenure that they are for.

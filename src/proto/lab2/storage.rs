@@ -36,6 +36,7 @@ impl Lab2 {
         Durable {
             my_token_number: self.my_token_number,
             known: self.known.token(),
+            stamp: None,
         }
     }
 
@@ -68,7 +69,7 @@ impl Lab2 {
     /// token that was offered to it stays with its giver; one that it has made, or could not offer, is lost,
     /// as with a node that dies.
     fn take_back(&mut self) {
-        self.outbox.drop_all(Content::tells_of_token);
+        self.outbox.drop_all(Content::needs_storage);
         self.known.restore(self.storage.stored.known);
         if matches!(self.role, Role::Owner(_) | Role::Generating(_)) {
             self.enter_looser(Reason::NotStored, self.known.token());

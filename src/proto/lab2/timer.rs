@@ -30,10 +30,12 @@ pub(super) enum Timer {
     Compare,
     /// When to try again to store what could not be, and to tell the others.
     Store,
+    /// When to ask again who knows of which runs.
+    Stamps,
 }
 
 /// How many timers there are.
-pub(super) const COUNT: usize = 12;
+pub(super) const COUNT: usize = 13;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
@@ -49,6 +51,7 @@ impl TimerKind for Timer {
         Self::Want,
         Self::Compare,
         Self::Store,
+        Self::Stamps,
     ];
 
     fn index(self) -> usize {

@@ -103,6 +103,7 @@ fn what_is_told_before_it_is_stored_is_found() {
     let stored = |known, my_token_number| Durable {
         my_token_number,
         known,
+        stamp: None,
     };
     let five = token(5, 0, 3);
     assert_eq!(told(five, stored(Some(five), 3)), None);

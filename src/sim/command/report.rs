@@ -110,8 +110,8 @@ pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) 
     )?;
     writeln!(
         out,
-        "work          {} times with the token, {} refused as outdated",
-        stats.jobs, stats.fenced
+        "work          {} times with the token, {} refused as outdated; {} jobs once in their period",
+        stats.jobs, stats.fenced, stats.runs
     )?;
     writeln!(
         out,

@@ -28,6 +28,21 @@ macro_rules! flaw {
                 Self::new(constants, durable)
             }
 
+            fn recall(self, stamps: Vec<ringd::proto::lab2::StoredStamp>) -> Self {
+                self.with_stamps(stamps)
+            }
+
+            fn once(&self) -> Option<(u64, ringd::proto::lab2::OnceStanding)> {
+                self.once()
+            }
+
+            fn run_of(
+                &self,
+                job: ringd::proto::lab2::JobName,
+            ) -> Option<ringd::proto::lab2::RunView> {
+                self.runs().find(|run| run.stamp.name == job)
+            }
+
             fn state(&self) -> ringd::proto::lab2::State {
                 self.state()
             }

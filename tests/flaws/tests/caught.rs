@@ -133,6 +133,8 @@ macro_rules! caught {
 caught! {
     any_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, ..Faults::default() }), "go back");
+    begun_untold caught_by_simulator(
+        cut_ring(4, &[FaultKind::Once, FaultKind::Drop]), sim::Rule::Once);
     broadcast_offer_accepted caught_by_checker(
         three_formed().faults(Faults { misled: 1, ..Faults::default() }), "no good");
     candidate_never_yields caught_by_checker(two_cold(), "still stands");

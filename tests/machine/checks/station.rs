@@ -56,6 +56,7 @@ impl Station {
         let durable = Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         };
         Self {
             machine: Lab2::new(constants.clone(), durable),
@@ -327,7 +328,7 @@ impl Station {
         let mut output = Output::default();
         let mut frames = VecDeque::new();
         loop {
-            if let Some(durable) = self.machine.poll_durable() {
+            while let Some(durable) = self.machine.poll_durable() {
                 self.oracle.stored(self.durable, durable);
                 self.durable = durable;
                 self.machine.handle_stored(self.now, Stored::Done);

@@ -82,6 +82,7 @@ impl Node {
         let durable = Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         };
         Self {
             machine: start(scenario.constants.clone(), durable),
@@ -195,7 +196,7 @@ impl Node {
         let mut tickets = Vec::new();
         let mut buffer = [0; MAX_FRAME_LEN];
         loop {
-            if let Some(durable) = self.machine.poll_durable() {
+            while let Some(durable) = self.machine.poll_durable() {
                 self.durable = durable;
                 self.machine.handle_stored(now, Stored::Done);
             }
@@ -223,8 +224,9 @@ impl Node {
         let Durable {
             my_token_number,
             known,
+            stamp,
         } = self.durable;
-        (my_token_number, known, self.last_tenure).hash(&mut key);
+        (my_token_number, known, stamp, self.last_tenure).hash(&mut key);
         (self.running, self.connected, self.wants).hash(&mut key);
         let quorum = self.quorum.filter(|&(_, until)| until > self.clock);
         let quorum = quorum.map(|(token, until)| (token, until.since(self.clock)));

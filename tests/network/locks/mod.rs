@@ -5,6 +5,7 @@ mod crashes;
 mod data;
 mod ends;
 mod nuisances;
+mod once;
 mod program;
 mod scene;
 mod scripts;
@@ -44,6 +45,7 @@ pub fn tests() -> Vec<Test> {
     tests.extend(scripts::tests());
     tests.extend(data::tests());
     tests.extend(nuisances::tests());
+    tests.extend(once::tests());
     tests
 }
 

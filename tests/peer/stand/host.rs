@@ -76,6 +76,7 @@ impl Host {
         let durable = self.disk.0.unwrap_or(Durable {
             my_token_number: 0,
             known: None,
+            stamp: None,
         });
         let machine = Lab2::new(self.constants.clone(), durable);
         self.has_ended = false;

@@ -131,6 +131,13 @@ pub enum Message {
     WantToken,
     /// Kind 9.
     Leaving,
+    /// Kind 10.
+    Stamps {
+        /// 0 more follows, 1 tell, 2 ask, 3 agree, 4 differ.
+        purpose: u8,
+        /// The part of the author's table that fits.
+        stamps: Vec<Stamp>,
+    },
     /// Nothing that the protocol allows, and why.
     Invalid(&'static str),
 }
@@ -160,7 +167,8 @@ impl Message {
             Self::RingMembers { digest, members } => (7, members_bytes(digest, members)),
             Self::WantToken => (8, Vec::new()),
             Self::Leaving => (9, Vec::new()),
-            Self::Invalid(_) => return Vec::new(),
+            // Only daemons say that.
+            Self::Stamps { .. } | Self::Invalid(_) => return Vec::new(),
         };
         [&[kind, 0][..], &author.octets(), &body].concat()
     }
@@ -188,6 +196,19 @@ impl Message {
             _ => None,
         }
     }
+}
+
+/// What is told of the last run of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The job.
+    pub name: String,
+    /// Who ran it.
+    pub runner: MacAddr,
+    /// 0 begun, 1 done, 2 failed, 3 void.
+    pub outcome: u8,
+    /// For how long it counts, in nanoseconds.
+    pub period: u64,
 }
 
 /// One frame that was seen on the segment.
@@ -311,8 +332,28 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
         },
         8 => Message::WantToken,
         9 => Message::Leaving,
+        10 => Message::Stamps {
+            purpose: *body.get(22).filter(|&&purpose| purpose <= 4)?,
+            stamps: stamps_at(body)?,
+        },
         _ => Message::Invalid("unknown kind"),
     })
+}
+
+fn stamps_at(body: &[u8]) -> Option<Vec<Stamp>> {
+    let count = usize::from(u16::from_be_bytes(array_at(body, 31)?));
+    let stamp = |at: usize| {
+        let bytes = body.get(33 + at * 67..33 + (at + 1) * 67)?;
+        let name = bytes[..32].split(|&byte| byte == 0).next()?;
+        let is_legal = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
+        Some(Stamp {
+            name: is_legal.then(|| String::from_utf8_lossy(name).into_owned())?,
+            runner: mac_at(bytes, 44)?,
+            outcome: Some(bytes[50]).filter(|&outcome| outcome <= 3)?,
+            period: u64::from_be_bytes(array_at(bytes, 51)?),
+        })
+    };
+    (count <= 20).then(|| (0..count).map(stamp).collect())?
 }
 
 fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {

@@ -3,8 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS, Member, Message,
-    Profile, Promise, Token,
+    Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_NAME_LEN, MAX_PROGRESS,
+    MAX_STAMPS_PER_FRAME, Member, Message, Profile, Promise, Purpose, Stamp, Token,
 };
 
 use super::{located, written};
@@ -114,6 +114,24 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         }
         Kind::WantToken => check(Message::WantToken),
         Kind::Leaving => check(Message::Leaving),
+        Kind::Stamps => {
+            let purposes = [
+                Purpose::More,
+                Purpose::Tell,
+                Purpose::Ask,
+                Purpose::Agree,
+                Purpose::Differ,
+            ];
+            let count = u.int_in_range(0..=MAX_STAMPS_PER_FRAME)?;
+            let stamps = (0..count).map(|_| stamp(u)).collect::<Result<Vec<_>>>()?;
+            check(Message::Stamps {
+                token,
+                serial: u.arbitrary()?,
+                purpose: *u.choose(&purposes)?,
+                digest: digest.hash,
+                stamps: &stamps,
+            });
+        }
     }
     Ok(())
 }
@@ -122,6 +140,23 @@ fn member(u: &mut Unstructured<'_>) -> Result<Member> {
     Ok(Member {
         mac: station(u)?,
         ip: u.arbitrary()?,
+    })
+}
+
+fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
+    let mut name = [0; MAX_NAME_LEN];
+    let len = u.int_in_range(1..=MAX_NAME_LEN)?;
+    for byte in &mut name[..len] {
+        *byte = u.int_in_range(b'!'..=b'~')?;
+    }
+    Ok(Stamp {
+        name,
+        progress: u.int_in_range(0..=MAX_PROGRESS)?.into(),
+        run: u.arbitrary::<u32>()?.into(),
+        runner: station(u)?,
+        outcome: u.int_in_range(0..=3)?,
+        period: u.arbitrary::<u64>()?.into(),
+        age: u.arbitrary::<u64>()?.into(),
     })
 }
 

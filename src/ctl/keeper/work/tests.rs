@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Daemon, Lease, Lines, Next, Work};
 use crate::control::{LockRequest, Renewal, Reply, to_line};
-use crate::ctl::keeper::{Bond, Task};
+use crate::ctl::keeper::{Bond, Task, Want};
 use crate::proto::time::Instant;
 use crate::sys::clock;
 
@@ -21,7 +21,7 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
     let (daemon, daemons_end) = UnixStream::pair().expect("a pair of sockets");
     let task = Task {
         socket: PathBuf::new(),
-        lock: LockRequest::default(),
+        want: Want::Lock(LockRequest::default()),
         grace_ms: 0,
         bond: Bond::Process {
             pid: 0,

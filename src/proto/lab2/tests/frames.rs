@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Message, NO_IP, Token};
+use ring_codec::lab2::{Message, NO_IP, Purpose, Token};
 
 use super::rig::{
     BLANK, ME, Rig, SAME, TAKE_TIMEOUT, constants, frame, generating, here, mac, member, ms, ping,
@@ -35,6 +35,13 @@ fn every_kind(to: MacAddr) -> Vec<Vec<u8>> {
         },
         Message::WantToken,
         Message::Leaving,
+        Message::Stamps {
+            token: token(99),
+            serial: 1,
+            purpose: Purpose::Tell,
+            digest: 0,
+            stamps: &[],
+        },
     ];
     messages.map(|message| frame(mac(7), to, message)).to_vec()
 }
@@ -76,7 +83,7 @@ fn bytes_after_the_messages_own_length_are_ignored() {
 
 #[test]
 fn a_frame_of_unknown_kind_is_dropped() {
-    for kind in (0..=u8::MAX).filter(|kind| !(1..=9).contains(kind)) {
+    for kind in (0..=u8::MAX).filter(|kind| !(1..=10).contains(kind)) {
         let mut bytes = every_kind(mac(ME)).remove(0);
         bytes[KIND] = kind;
         assert_dropped(&bytes, Duration::ZERO, DropReason::UnknownKind);
@@ -93,7 +100,7 @@ fn a_frame_with_a_reserved_byte_that_is_not_0_is_dropped() {
 
 #[test]
 fn a_frame_with_a_progress_of_2_to_the_63_or_more_is_dropped() {
-    for kind in [1, 2, 4, 6] {
+    for kind in [1, 2, 4, 6, 10] {
         for first in [0x80, 0xff] {
             let mut bytes = every_kind(mac(ME)).remove(kind - 1);
             bytes[MESSAGE] = first;
@@ -188,6 +195,20 @@ fn ring_members_with_a_mac_of_no_station_is_dropped_whole() {
         bytes[MESSAGE + 14 + 22..][..6].copy_from_slice(&odd);
         assert_dropped(&bytes, Duration::ZERO, DropReason::MemberNotAStation);
     }
+}
+
+#[test]
+fn stamps_that_cannot_be_are_dropped_whole() {
+    for (at, byte) in [(22, 5), (32, 21)] {
+        let mut bytes = every_kind(mac(ME)).remove(9);
+        bytes[MESSAGE + at] = byte;
+        bytes.extend([0; 21 * 67]);
+        assert_dropped(&bytes, Duration::ZERO, DropReason::NotAStamp);
+    }
+    let mut nameless = every_kind(mac(ME)).remove(9);
+    nameless[MESSAGE + 32] = 1;
+    nameless.extend([0; 67]);
+    assert_dropped(&nameless, Duration::ZERO, DropReason::NotAStamp);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod invariants;
 mod lease;
 mod looser;
 mod membership;
+mod once;
 mod order;
 mod outgrown;
 mod owner;

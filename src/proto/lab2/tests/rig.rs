@@ -204,7 +204,7 @@ impl Rig {
         let mut said = Vec::new();
         self.frames.clear();
         loop {
-            if let Some(durable) = self.machine.poll_durable() {
+            while let Some(durable) = self.machine.poll_durable() {
                 let stored = if self.disk_full {
                     Stored::Failed
                 } else {

@@ -25,6 +25,7 @@ pub const OTHER: Digest = Digest {
 pub const BLANK: Durable = Durable {
     my_token_number: 0,
     known: None,
+    stamp: None,
 };
 /// HEART_BEAT_PERIOD of the default constants.
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -212,6 +213,9 @@ pub fn line(bytes: &[u8]) -> String {
             format!("{} at {} ", show(token), name(holder))
         }
         Message::RingMembers { members, .. } => format!("{} ", members.len()),
+        Message::Stamps {
+            purpose, stamps, ..
+        } => format!("{purpose:?} {} ", stamps.len()),
         Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
             String::new()
         }

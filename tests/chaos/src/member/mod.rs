@@ -210,7 +210,10 @@ impl Member {
             Message::Leaving => {
                 self.wanting.remove(&author);
             }
-            Message::Ping { .. } | Message::RingMembers { .. } | Message::Invalid(_) => {}
+            Message::Ping { .. }
+            | Message::RingMembers { .. }
+            | Message::Stamps { .. }
+            | Message::Invalid(_) => {}
         }
         let (owner, period) = (matches!(self.role, Role::Owner(_)), self.timing.heartbeat);
         out.extend(self.table.hear(now, seen, owner, period));

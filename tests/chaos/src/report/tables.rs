@@ -115,6 +115,7 @@ fn kind_of(message: &Message) -> &'static str {
         Message::RingMembers { .. } => "RING_MEMBERS",
         Message::WantToken => "WANT_TOKEN",
         Message::Leaving => "LEAVING",
+        Message::Stamps { .. } => "STAMPS",
         Message::Invalid(_) => "invalid",
     }
 }

@@ -1,0 +1,262 @@
+//! STAMPS, kind 10: what is known of the jobs that run once in a period (`docs/once.md`).
+//!
+//! A table of more stamps than fit a frame goes in several; all but the last say that more follows.
+//! The digest is the whole table's: the sum, in 64 bits that wrap, of the XXH3-64 (seed 0) of each
+//! stamp's bytes up to its age. A node that does not know this kind may ignore it.
+//!
+//! ```text
+//!   at  bytes  field
+//!   14      1  kind              = 10
+//!   15      1  reserved          = 0
+//!   16      6  messageAuthorMAC  the Ethernet source
+//!   22      8  progress          u64, below 2^63: the token of the one who tells or asks
+//!   30      6  authorMAC
+//!   36      4  authorTokenNum    u32
+//!   40      4  serial            u32, of the table as it was told or asked with
+//!   44      1  purpose           0 more follows, 1 tell, 2 ask, 3 agree, 4 differ
+//!   45      8  stampsHash        u64
+//!   53      2  stampCount        u16, at most 20
+//!   55  67 each  stamps          stampCount times
+//! ```
+//! A stamp:
+//! ```text
+//!    0     32  name              1 to 32 printable ASCII characters without blanks, then zeros
+//!   32      8  progress          u64, below 2^63: of the token under which the run began
+//!   40      4  run               u32, tells the runs with one progress apart
+//!   44      6  runnerMAC         the address of a single station: who ran it
+//!   50      1  outcome           0 begun, 1 done, 2 failed, 3 void
+//!   51      8  period            u64, nanoseconds
+//!   59      8  age               u64, nanoseconds since the run began; 2^64 - 1: not known
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::MacAddr;
+//! use ring_codec::lab2::{self, Frame, Message, Purpose, RunOutcome, Stamp, Token};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "0a 00 020000000001"                        // kind, reserved, messageAuthorMAC
+//!     "0000000000000007 020000000001 00000003"    // token: progress, authorMAC, authorTokenNum
+//!     "00000005 02"                               // serial, purpose: ask
+//!     "0123456789abcdef"                          // stampsHash
+//!     "0001"                                      // stampCount
+//!     "6e696768746c79 00000000000000000000000000000000000000000000000000" // name: nightly
+//!     "0000000000000007 00000000"                 // progress, run
+//!     "020000000001 00"                           // runnerMAC, outcome: begun
+//!     "0000417bce6c8000 000000003b9aca00"         // period: 20 h, age: 1 s
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! let Message::Stamps { token, serial: 5, purpose: Purpose::Ask, digest, stamps: [stamp] } =
+//!     frame.message
+//! else {
+//!     panic!("{frame:?}");
+//! };
+//! assert_eq!(token, Token { progress: 7, author: MacAddr([2, 0, 0, 0, 0, 1]), number: 3 });
+//! assert_eq!(digest, 0x0123_4567_89ab_cdef);
+//! assert_eq!(stamp.name[..8], *b"nightly\0");
+//! assert_eq!(stamp.outcome(), Some(RunOutcome::Begun));
+//! assert_eq!((stamp.period.get(), stamp.age.get()), (72_000_000_000_000, 1_000_000_000));
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
+
+use super::parts::TokenLayout;
+use super::{MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Message, Token};
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, MacAddr, Problem};
+
+/// The longest name of a stamp, in bytes.
+pub const MAX_NAME_LEN: usize = 32;
+/// An age that is not known.
+pub const NO_AGE: u64 = u64::MAX;
+
+layout! {
+    /// What is known of the last run of one job, 67 bytes.
+    pub struct Stamp {
+        /// The job's name: printable ASCII without blanks, then zeros.
+        pub name: [u8; MAX_NAME_LEN] = "name",
+        /// The progress of the token under which the run began.
+        pub progress: U64 = "progress",
+        /// Tells runs with one progress apart.
+        pub run: U32 = "run",
+        /// Who ran it.
+        pub runner: MacAddr = "runnerMAC",
+        /// How it ended, as a [`RunOutcome`].
+        pub outcome: u8 = "outcome",
+        /// For how long the run counts, in nanoseconds.
+        pub period: U64 = "period",
+        /// How long ago it began, in nanoseconds; [`NO_AGE`]: not known.
+        pub age: U64 = "age",
+    }
+}
+
+layout! {
+    /// What STAMPS has before the stamps, 33 bytes.
+    struct StampsLayout {
+        token: TokenLayout = "token",
+        serial: U32 = "serial",
+        purpose: u8 = "purpose",
+        digest: U64 = "stampsHash",
+        count: U16 = "stampCount",
+    }
+}
+
+/// How a run has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum RunOutcome {
+    /// It has begun, and nobody has said that it has ended.
+    Begun,
+    /// It has succeeded.
+    Done,
+    /// It has failed.
+    Failed,
+    /// It never began, though it was about to.
+    Void,
+}
+
+impl RunOutcome {
+    /// The outcome with this number on the wire.
+    #[must_use]
+    pub const fn from_wire(outcome: u8) -> Option<Self> {
+        match outcome {
+            0 => Some(Self::Begun),
+            1 => Some(Self::Done),
+            2 => Some(Self::Failed),
+            3 => Some(Self::Void),
+            _ => None,
+        }
+    }
+}
+
+/// What a STAMPS frame is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Purpose {
+    /// A part of the author's table; another frame follows.
+    More,
+    /// The end of the table, for whoever knows less.
+    Tell,
+    /// The same, and everybody is to answer.
+    Ask,
+    /// The author has stored just what it was asked with, and knows no more.
+    Agree,
+    /// The author knows something else: here it is.
+    Differ,
+}
+
+impl Purpose {
+    const fn from_wire(purpose: u8) -> Option<Self> {
+        match purpose {
+            0 => Some(Self::More),
+            1 => Some(Self::Tell),
+            2 => Some(Self::Ask),
+            3 => Some(Self::Agree),
+            4 => Some(Self::Differ),
+            _ => None,
+        }
+    }
+}
+
+impl Stamp {
+    /// How the run has ended; `None` only of a stamp that no frame carries.
+    #[must_use]
+    pub const fn outcome(&self) -> Option<RunOutcome> {
+        RunOutcome::from_wire(self.outcome)
+    }
+
+    /// What keeps this from being a stamp: the field, where it begins, and the problem.
+    fn flaw(&self) -> Option<(&'static str, usize, Problem)> {
+        if !is_name(&self.name) {
+            let value = self.name[0].into();
+            return Some(("name", 0, Problem::Illegal { value }));
+        }
+        let value = self.progress.get();
+        if value > MAX_PROGRESS {
+            let max = MAX_PROGRESS;
+            return Some(("progress", 32, Problem::TooLarge { value, max }));
+        }
+        if !self.runner.is_station() {
+            return Some(("runnerMAC", 44, Problem::NotAStation));
+        }
+        if self.outcome().is_none() {
+            let value = self.outcome.into();
+            return Some(("outcome", 50, Problem::Illegal { value }));
+        }
+        None
+    }
+}
+
+/// Whether these bytes name a job: one graphic ASCII character at least, and nothing but zeros after
+/// the last.
+#[must_use]
+pub fn is_name(name: &[u8; MAX_NAME_LEN]) -> bool {
+    let len = name.iter().take_while(|byte| byte.is_ascii_graphic());
+    let len = len.count();
+    len > 0 && name[len..].iter().all(|&byte| byte == 0)
+}
+
+#[inline]
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let offset = reader.offset();
+    let head: &StampsLayout = reader.view()?;
+    let token = head.token.legal(offset)?;
+    let first = reader.offset();
+    let Some(purpose) = Purpose::from_wire(head.purpose) else {
+        let value = head.purpose.into();
+        let at = offset + size_of::<TokenLayout>() + size_of::<U32>();
+        return Err(DecodeError::new("purpose", at, Problem::Illegal { value }));
+    };
+    let count = usize::from(head.count.get());
+    if count > MAX_STAMPS_PER_FRAME {
+        let (value, max) = (count as u64, MAX_STAMPS_PER_FRAME as u64);
+        let problem = Problem::TooLarge { value, max };
+        let at = first - size_of::<U16>();
+        return Err(DecodeError::new("stampCount", at, problem));
+    }
+    let stamps: &[Stamp] = reader.views("stamps", count)?;
+    for (at, stamp) in stamps.iter().enumerate() {
+        if let Some((field, within, problem)) = stamp.flaw() {
+            let offset = first + at * size_of::<Stamp>() + within;
+            return Err(DecodeError::new(field, offset, problem));
+        }
+    }
+    Ok(Message::Stamps {
+        token,
+        serial: head.serial.get(),
+        purpose,
+        digest: head.digest.get(),
+        stamps,
+    })
+}
+
+#[inline]
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    token: Token,
+    serial: u32,
+    purpose: Purpose,
+    digest: u64,
+    stamps: &[Stamp],
+) {
+    writer.require_len("stamps", stamps.len(), MAX_STAMPS_PER_FRAME);
+    for (field, ..) in stamps.iter().filter_map(Stamp::flaw) {
+        writer.require(false, field);
+    }
+    let token = TokenLayout::checked(token, writer);
+    writer.layout(&StampsLayout {
+        token,
+        serial: serial.into(),
+        purpose: purpose as u8,
+        digest: digest.into(),
+        count: u16::try_from(stamps.len()).unwrap_or(u16::MAX).into(),
+    });
+    writer.layout(stamps);
+}

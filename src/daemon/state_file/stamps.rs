@@ -1,0 +1,219 @@
+//! The stamps of jobs that run once in a period, in a file beside the state file.
+//!
+//! Each of the 32 places has two records of 128 bytes, written in turn, one `pwrite` each: whenever
+//! the process dies the other one holds the stamp before. A record:
+//!
+//! ```text
+//!  0  magic and version  "RINGJB01"
+//!  8  sequence           u64   the larger of two valid records is the newer
+//! 16  began              u64   nanoseconds since 1970
+//! 24  progress           u64
+//! 32  run                u32
+//! 36  runner             6 bytes
+//! 42  outcome            u8
+//! 43  zero               5 bytes
+//! 48  period             u64   nanoseconds
+//! 56  name               32 bytes, then zeros to 120
+//! 120 XXH3-64 of bytes 0 to 119
+//! ```
+//! All integers are big-endian.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::RunOutcome;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
+use crate::proto::time::nanos;
+
+const LEN: usize = 128;
+const SUMMED: usize = LEN - 8;
+const MAGIC: [u8; 8] = *b"RINGJB01";
+
+/// The stamps' file.
+#[derive(Debug)]
+pub struct StampFile {
+    file: File,
+    /// Of the newest record of each place.
+    sequences: [u64; MAX_STAMPS],
+}
+
+impl StampFile {
+    /// Reads what an earlier run has stored. Records that are none count as not there.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open(file: File) -> io::Result<(Self, Vec<StoredStamp>)> {
+        let mut sequences = [0; MAX_STAMPS];
+        let mut found = Vec::new();
+        for (place, sequence) in (0..).zip(&mut sequences) {
+            let first = read(&file, place, 0)?;
+            let second = read(&file, place, 1)?;
+            if let Some((newest, stored)) = first.into_iter().chain(second).max_by_key(|it| it.0) {
+                *sequence = newest;
+                found.push(stored);
+            }
+        }
+        Ok((Self { file, sequences }, found))
+    }
+
+    /// Stores a stamp in its place.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
+        let Some(sequence) = self.sequences.get_mut(usize::from(stored.place)) else {
+            return Err(ErrorKind::InvalidInput.into());
+        };
+        let next = sequence.wrapping_add(1);
+        let at = offset(stored.place, next % 2);
+        self.file.write_all_at(&encode(next, stored), at)?;
+        *sequence = next;
+        Ok(())
+    }
+
+    /// Makes sure that the disk has it all.
+    ///
+    /// # Errors
+    /// The disk does not have it.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+fn offset(place: u8, slot: u64) -> u64 {
+    (u64::from(place) * 2 + slot) * LEN as u64
+}
+
+fn read(file: &File, place: u8, slot: u64) -> io::Result<Option<(u64, StoredStamp)>> {
+    let mut bytes = [0; LEN];
+    match file.read_exact_at(&mut bytes, offset(place, slot)) {
+        Ok(()) => Ok(decode(&bytes, place)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn encode(sequence: u64, stored: &StoredStamp) -> [u8; LEN] {
+    let stamp = &stored.stamp;
+    let mut bytes = [0; LEN];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..16].copy_from_slice(&sequence.to_be_bytes());
+    bytes[16..24].copy_from_slice(&stored.began.to_be_bytes());
+    bytes[24..32].copy_from_slice(&stamp.progress.to_be_bytes());
+    bytes[32..36].copy_from_slice(&stamp.run.to_be_bytes());
+    bytes[36..42].copy_from_slice(&stamp.runner.0);
+    bytes[42] = stamp.outcome as u8;
+    bytes[48..56].copy_from_slice(&nanos(stamp.period).to_be_bytes());
+    bytes[56..88].copy_from_slice(stamp.name.bytes());
+    let sum = xxh3_64(&bytes[..SUMMED]);
+    bytes[SUMMED..].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8; LEN], place: u8) -> Option<(u64, StoredStamp)> {
+    if bytes[..8] != MAGIC || u64_at(bytes, SUMMED) != xxh3_64(&bytes[..SUMMED]) {
+        return None;
+    }
+    let stamp = Stamp {
+        name: JobName::from_bytes(array_at(bytes, 56))?,
+        progress: u64_at(bytes, 24),
+        run: u32::from_be_bytes(array_at(bytes, 32)),
+        runner: MacAddr(array_at(bytes, 36)),
+        outcome: RunOutcome::from_wire(bytes[42])?,
+        period: Duration::from_nanos(u64_at(bytes, 48)),
+    };
+    let began = u64_at(bytes, 16);
+    let stored = StoredStamp {
+        place,
+        stamp,
+        began,
+    };
+    Some((u64_at(bytes, 8), stored))
+}
+
+fn u64_at(bytes: &[u8; LEN], at: usize) -> u64 {
+    u64::from_be_bytes(array_at(bytes, at))
+}
+
+fn array_at<const N: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LEN, StampFile, offset};
+    use crate::proto::lab2::{JobName, Stamp, StoredStamp};
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::RunOutcome;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use std::time::Duration;
+
+    fn stamp(place: u8, name: &str, progress: u64) -> StoredStamp {
+        StoredStamp {
+            place,
+            stamp: Stamp {
+                name: JobName::new(name).unwrap(),
+                progress,
+                run: 3,
+                runner: MacAddr([2, 0, 0, 0, 0, 1]),
+                outcome: RunOutcome::Failed,
+                period: Duration::from_secs(72_000),
+            },
+            began: 1_700_000_000_000_000_000 + progress,
+        }
+    }
+
+    fn open(file: &File) -> (StampFile, Vec<StoredStamp>) {
+        StampFile::open(file.try_clone().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_was_stored_last_is_found_again_in_its_place() {
+        let file = tempfile::tempfile().unwrap();
+        let (mut stamps, found) = open(&file);
+        assert_eq!(found, []);
+        for progress in 1..=5 {
+            stamps.store(&stamp(0, "nightly", progress)).unwrap();
+        }
+        stamps.store(&stamp(31, "report", 7)).unwrap();
+        let found = open(&file).1;
+        assert_eq!(found, [stamp(0, "nightly", 5), stamp(31, "report", 7)]);
+    }
+
+    #[test]
+    fn a_torn_record_leaves_the_one_before() {
+        for stored in 2..=3 {
+            let file = tempfile::tempfile().unwrap();
+            let (mut stamps, _) = open(&file);
+            for progress in 1..=stored {
+                stamps.store(&stamp(4, "nightly", progress)).unwrap();
+            }
+            let torn = offset(4, stored % 2);
+            for at in 0..LEN as u64 {
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, torn + at).unwrap();
+                file.write_all_at(&[byte[0] ^ 0x10], torn + at).unwrap();
+                assert_eq!(
+                    open(&file).1,
+                    [stamp(4, "nightly", stored - 1)],
+                    "byte {at}"
+                );
+                file.write_all_at(&byte, torn + at).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_none_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(open(&file).0.store(&stamp(32, "nightly", 1)).is_err());
+    }
+}

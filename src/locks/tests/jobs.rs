@@ -1,0 +1,148 @@
+//! Clients that want the token to run a job once in its period.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::RunOutcome;
+
+use super::{HEARTBEAT, Rig, token};
+use crate::control::{LockRequest, RefusalReason};
+use crate::locks::{Client, ClientId, Job, Notice};
+use crate::proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn job() -> Job {
+    Job {
+        name: JobName::new("nightly").expect("a name"),
+        every: 20 * HOUR,
+        retry: false,
+    }
+}
+
+fn run() -> RunView {
+    RunView {
+        stamp: Stamp {
+            name: job().name,
+            progress: 1,
+            run: 0,
+            runner: MacAddr([2, 0, 0, 0, 0, 9]),
+            outcome: RunOutcome::Done,
+            period: 20 * HOUR,
+        },
+        age: HOUR,
+    }
+}
+
+/// A client wants to run the job; the machine is asked for it.
+fn wants_to_run(rig: &mut Rig, id: ClientId) {
+    let client = Client {
+        id,
+        pid: None,
+        uid: None,
+    };
+    let request = LockRequest::default();
+    let asked = rig
+        .locks
+        .request_for(rig.now, client, request, Some(job()), HEARTBEAT);
+    assert_eq!(asked, Ok(()));
+}
+
+/// What is said when the job has come so far, which is that of client 1.
+fn stands(rig: &mut Rig, standing: OnceStanding) -> Vec<(ClientId, Notice)> {
+    rig.facts.once = Some((1, standing));
+    rig.settle()
+}
+
+fn is_once(command: &Command) -> bool {
+    matches!(command, Command::Once(request) if request.id == 1 && request.name == job().name)
+}
+
+/// A machine that is asking the members for the job of client 1.
+fn asking() -> Rig {
+    let mut rig = Rig::has_token(1);
+    wants_to_run(&mut rig, 1);
+    rig.facts.once = None;
+    let (now, facts) = (rig.now, rig.facts);
+    let mut tell = |_, _: &LockRequest, notice| panic!("{notice:?}");
+    let command = rig.locks.settle(now, &facts, &mut tell);
+    assert_eq!(command, Some(Command::WantToken));
+    let command = rig.locks.settle(now, &facts, &mut tell);
+    assert!(command.as_ref().is_some_and(is_once), "{command:?}");
+    rig
+}
+
+fn until(rig: &Rig) -> crate::proto::time::Instant {
+    rig.facts.lease_until
+}
+
+#[test]
+fn a_job_is_granted_the_token_when_its_run_may_begin_and_not_before() {
+    let mut rig = asking();
+    assert_eq!(stands(&mut rig, OnceStanding::Asking), []);
+    let (token, until) = (token(1), until(&rig));
+    let granted = (1, Notice::Granted { token, until });
+    assert_eq!(stands(&mut rig, OnceStanding::Begun), [granted]);
+}
+
+#[test]
+fn a_job_that_has_run_or_finds_no_room_is_refused_and_the_machine_is_free() {
+    for (standing, notice) in [
+        (OnceStanding::Ran(run()), Notice::Ran(run())),
+        (OnceStanding::Full, Notice::Refused(RefusalReason::Names)),
+        (OnceStanding::TooSmall, Notice::Refused(RefusalReason::Mtu)),
+    ] {
+        let mut rig = asking();
+        let (now, mut facts) = (rig.now, rig.facts);
+        facts.once = Some((1, standing));
+        let mut told = Vec::new();
+        let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
+        let command = rig.locks.settle(now, &facts, &mut tell);
+        assert_eq!(command, Some(Command::EndOnce(1, RunEnd::NotRun)));
+        assert_eq!(told, [(1, notice)]);
+        assert_eq!(rig.settle(), []);
+        assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
+    }
+}
+
+#[test]
+fn who_gives_up_before_the_run_begins_has_not_run_and_who_is_gone_later_is_lost() {
+    for (standing, end) in [
+        (OnceStanding::Asking, RunEnd::NotRun),
+        (OnceStanding::Begun, RunEnd::Unknown),
+    ] {
+        let mut rig = asking();
+        stands(&mut rig, standing);
+        rig.locks.release(1);
+        let (now, facts) = (rig.now, rig.facts);
+        let mut tell = |_, _: &LockRequest, notice| panic!("{notice:?}");
+        let command = rig.locks.settle(now, &facts, &mut tell);
+        assert_eq!(command, Some(Command::EndOnce(1, end)));
+    }
+}
+
+#[test]
+fn who_waits_for_a_job_that_runs_elsewhere_is_told_without_the_token() {
+    let mut rig = Rig::new();
+    wants_to_run(&mut rig, 1);
+    rig.wants(2);
+    let mut told = Vec::new();
+    let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
+    rig.locks
+        .dismiss(|once| (once.id == 1).then(run), &mut tell);
+    assert_eq!(told, [(1, Notice::Ran(run()))]);
+    assert!(rig.locks.concerns(2) && !rig.locks.concerns(1));
+}
+
+#[test]
+fn who_wants_no_job_is_not_kept_waiting_by_one_that_needs_more() {
+    let mut rig = asking();
+    stands(&mut rig, OnceStanding::Asking);
+    rig.wants(2);
+    assert!(rig.locks.concerns(1) && rig.locks.concerns(2));
+    assert_eq!(stands(&mut rig, OnceStanding::Asking), []);
+    rig.locks.release(1);
+    rig.facts.once = None;
+    let (token, until) = (token(1), until(&rig));
+    assert_eq!(rig.settle(), [(2, Notice::Granted { token, until })]);
+}

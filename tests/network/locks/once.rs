@@ -1,0 +1,266 @@
+//! `ringctl once`: a job that every machine calls, and one runs.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Daemon, Layout, Message, Ring, Test, tests};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::locks::program::Running;
+use crate::locks::{BINARIES, PATIENCE, form, ringctl, shared_ring, timing, wait_until_held};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        the_nightly_job_of_the_readme_runs_on_one_machine_only,
+        while_a_job_runs_the_others_do_not_wait_for_its_end,
+        a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
+        a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for,
+        what_has_run_is_known_after_a_restart_of_the_whole_ring,
+        a_machine_that_was_away_learns_what_has_run,
+        a_part_without_a_quorum_runs_nothing_that_requires_one,
+        a_name_that_no_job_can_have_is_refused,
+    ]
+}
+
+/// Where a job says that it runs.
+struct Diary {
+    folder: TempDir,
+}
+
+impl Diary {
+    fn new() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("runs"), "")?;
+        Ok(Self { folder })
+    }
+
+    /// A line for the shell that writes itself down, and then this.
+    fn line(&self, then: &str) -> String {
+        let runs = self.folder.path().join("runs");
+        format!("echo ran >> {}; {then}", runs.display())
+    }
+
+    fn runs(&self) -> Result<usize> {
+        let text = fs::read_to_string(self.folder.path().join("runs"))?;
+        Ok(text.lines().count())
+    }
+}
+
+fn once(daemon: &Daemon, name: &str, options: &[&str], line: &str) -> Result<Running> {
+    let job = ["once", name, "--every", "20h"];
+    let arguments = [&job, options, &["-c", line]].concat();
+    Running::start(&mut ringctl(daemon, &arguments))
+}
+
+/// It has nothing to say, and nothing was wrong.
+fn is_quiet(mut run: Running) -> Result<()> {
+    let (said, errors) = (run.rest(), run.errors());
+    ensure!(said.is_empty() && errors.is_empty(), "{said}{errors}");
+    run.ends_with(0)
+}
+
+fn run_of<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
+    let mut runs = status["runs"].as_array()?.iter();
+    runs.find(|run| run["name"] == name)
+}
+
+fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
+    let known = |status: &Value| run_of(status, name).is_some_and(|run| run["outcome"] == outcome);
+    daemon.wait_for_status(PATIENCE, known).map(drop)
+}
+
+/// The line of README's crontab, with another program.
+fn nightly(program: &str) -> Result<Vec<String>> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(readme)?;
+    let mut lines = readme
+        .lines()
+        .filter(|line| line.contains("ringctl once nightly"));
+    let line = lines.next().context("README has the nightly job")?;
+    let (_, called) = line.split_once("ringctl ").context("it calls ringctl")?;
+    let words = called.split_whitespace();
+    let word = |word: &str| {
+        let is_program = word == "/usr/local/bin/nightly";
+        if is_program { program } else { word }.to_owned()
+    };
+    Ok(words.map(word).collect())
+}
+
+fn the_nightly_job_of_the_readme_runs_on_one_machine_only() -> Result<()> {
+    // The name is README's: nobody else of a shared ring may have run it.
+    let ring = form(3)?;
+    let diary = Diary::new()?;
+    let program = diary.folder.path().join("nightly");
+    fs::write(&program, format!("#!/bin/sh\n{}\n", diary.line("true")))?;
+    let program = program.to_str().context("a plain path")?;
+    let words = nightly(&format!("sh {program}"))?;
+    let words: Vec<&str> = words.iter().flat_map(|word| word.split(' ')).collect();
+    let start = |daemon: &Daemon| Running::start(&mut ringctl(daemon, &words));
+    for _ in 0..2 {
+        let runs: Result<Vec<_>> = ring.daemons.iter().map(start).collect();
+        for run in runs? {
+            is_quiet(run)?;
+        }
+    }
+    ensure!(diary.runs()? == 1, "{} times", diary.runs()?);
+    for daemon in &ring.daemons {
+        knows(daemon, "nightly", "done")?;
+    }
+    let told = |seen: &[ring_segment::Seen]| {
+        let mut kinds = seen.iter().map(|seen| &seen.message);
+        kinds
+            .any(|message| matches!(message, Message::Stamps { purpose: 3, .. }))
+            .then_some(())
+    };
+    ring.segment.capture().wait_until(PATIENCE, told).map(drop)
+}
+
+fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let diary = Diary::new()?;
+    let mut run = once(
+        &ring.daemons[0],
+        "long",
+        &[],
+        &diary.line("echo ready; read -r _"),
+    )?;
+    run.says("ready")?;
+    is_quiet(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
+    is_quiet(once(&ring.daemons[0], "long", &[], &diary.line("true"))?)?;
+    let mut told = once(&ring.daemons[1], "long", &["-v"], &diary.line("true"))?;
+    let errors = told.errors();
+    ensure!(
+        errors.contains("begun") && errors.contains("ago by"),
+        "{errors}"
+    );
+    told.ends_with(0)?;
+    ensure!(diary.runs()? == 1);
+    run.signal(Signal::SIGTERM)?;
+    run.end().map(drop)
+}
+
+fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let diary = Diary::new()?;
+    once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.ends_with(7)?;
+    knows(&ring.daemons[1], "fails", "failed")?;
+    is_quiet(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
+    ensure!(diary.runs()? == 1);
+    is_quiet(once(
+        &ring.daemons[1],
+        "fails",
+        &["--retry"],
+        &diary.line("true"),
+    )?)?;
+    ensure!(diary.runs()? == 2);
+    is_quiet(once(
+        &ring.daemons[0],
+        "fails",
+        &["--retry"],
+        &diary.line("true"),
+    )?)?;
+    ensure!(diary.runs()? == 2, "it was done");
+    Ok(())
+}
+
+fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<()> {
+    let mut ring = form(3)?;
+    let diary = Diary::new()?;
+    let line = diary.line("echo ready; sleep 1000");
+    let mut run = once(&ring.daemons[0], "dies", &[], &line)?;
+    run.says("ready")?;
+    wait_until_held(&ring.daemons[0])?;
+    ring.daemons[0].kill()?;
+    is_quiet(once(&ring.daemons[1], "dies", &[], &diary.line("true"))?)?;
+    ensure!(diary.runs()? == 1);
+    is_quiet(once(
+        &ring.daemons[2],
+        "dies",
+        &["--retry"],
+        &diary.line("true"),
+    )?)?;
+    ensure!(diary.runs()? == 2);
+    is_quiet(once(
+        &ring.daemons[1],
+        "dies",
+        &["--retry"],
+        &diary.line("true"),
+    )?)?;
+    ensure!(diary.runs()? == 2);
+    run.ends_with(75)
+}
+
+fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
+    let mut ring = form(3)?;
+    let diary = Diary::new()?;
+    is_quiet(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
+    for daemon in &ring.daemons {
+        knows(daemon, "nightly", "done")?;
+    }
+    for daemon in &mut ring.daemons {
+        daemon.kill()?;
+    }
+    // The one that has run it does not come back.
+    for daemon in &mut ring.daemons[1..] {
+        daemon.start()?;
+    }
+    for daemon in &ring.daemons[1..] {
+        daemon.wait_for_status(PATIENCE, |_| true)?;
+        is_quiet(once(daemon, "nightly", &[], &diary.line("true"))?)?;
+    }
+    ensure!(diary.runs()? == 1);
+    Ok(())
+}
+
+fn a_machine_that_was_away_learns_what_has_run() -> Result<()> {
+    let mut ring = form(3)?;
+    let diary = Diary::new()?;
+    ring.daemons[2].kill()?;
+    is_quiet(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
+    ring.daemons[2].start()?;
+    ring.daemons[2].wait_for_status(PATIENCE, |_| true)?;
+    is_quiet(once(&ring.daemons[2], "nightly", &[], &diary.line("true"))?)?;
+    ensure!(diary.runs()? == 1);
+    knows(&ring.daemons[2], "nightly", "done")
+}
+
+fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
+    let segment = Layout::new(3).addresses().bridge()?;
+    let ring = Ring::start_with(segment, 3, timing(), BINARIES, |ringd| {
+        ringd.option("--expect", "3")
+    })?;
+    ring.wait_until_formed()?;
+    let diary = Diary::new()?;
+    ring.segment.cut(2)?;
+    let quorum = &["--require", "quorum"][..];
+    let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];
+    once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.ends_with(9)?;
+    ensure!(diary.runs()? == 0);
+    is_quiet(once(
+        &ring.daemons[0],
+        "nightly",
+        quorum,
+        &diary.line("true"),
+    )?)?;
+    ring.segment.heal(2)?;
+    is_quiet(once(
+        &ring.daemons[2],
+        "nightly",
+        quorum,
+        &diary.line("true"),
+    )?)?;
+    ensure!(diary.runs()? == 1);
+    Ok(())
+}
+
+fn a_name_that_no_job_can_have_is_refused() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let request = json!({"request": "once", "name": "two words", "every_ms": 1000});
+    let answer = ring.daemons[0].ask(&request, "error")?;
+    let answer = answer.as_str().context("a sentence")?;
+    ensure!(answer.contains("32 printable"), "{answer}");
+    once(&ring.daemons[0], "two words", &[], "true")?.ends_with(2)
+}
