@@ -17,6 +17,7 @@ use crate::proto::lab2::JobName;
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
 If it does not answer for two seconds, ringctl says so, and waits on.
+The last of an option given twice counts.
 
 Examples:
   ringctl status                     the ring as the only ringd here sees it
@@ -172,7 +173,13 @@ Example:
 
 /// Show a ring, and run commands while this machine holds its token.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "ringctl", version, after_long_help = EXAMPLES, after_help = "--help says more.")]
+#[command(
+    name = "ringctl",
+    version,
+    args_override_self = true,
+    after_long_help = EXAMPLES,
+    after_help = "--help says more."
+)]
 pub struct Options {
     /// What to do.
     #[command(subcommand)]
@@ -521,6 +528,19 @@ mod tests {
         );
         assert_eq!(run(&["ls"]).acquire.request("ls").wait_ms, None);
         assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
+    }
+
+    #[test]
+    fn the_last_of_an_option_given_twice_counts() {
+        let options = run(&["-w", "1", "-E", "9", "-w", "2.5", "-E", "8", "ls"]);
+        assert_eq!(options.acquire.request("ls").wait_ms, Some(2500));
+        assert_eq!(options.acquire.conflict_exit_code, 8);
+        let once = run(&["-n", "-n", "--", "ls", "-x", "-x"]);
+        assert_eq!(once.acquire.request("ls").wait_ms, Some(0));
+        assert_eq!(once.command, ["ls", "-x", "-x"], "nothing of the command's");
+        let given = ["ringctl", "-i", "a", "status", "-i", "b"];
+        let options = Options::try_parse_from(given).expect("they are right");
+        assert_eq!(options.interface.as_deref(), Some("b"));
     }
 
     #[test]

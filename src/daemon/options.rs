@@ -12,7 +12,7 @@ use crate::proto::lab2::Constants;
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
-given the same constants.
+given the same constants. The last of an option given twice counts.
 
 Examples:
   sudo ringd eth0                        join or start the ring on eth0
@@ -64,7 +64,13 @@ Exit codes:
 /// No servers and no configuration: members find one another by broadcast, in frames of their
 /// own EtherType.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "ringd", version, after_long_help = EXAMPLES, after_help = "--help says more.")]
+#[command(
+    name = "ringd",
+    version,
+    args_override_self = true,
+    after_long_help = EXAMPLES,
+    after_help = "--help says more."
+)]
 pub struct Options {
     /// The interface whose segment holds the ring: Ethernet, veth, bridge, VLAN or macvlan.
     #[arg(value_name = "IFACE")]
@@ -320,6 +326,13 @@ mod tests {
         assert_eq!(options.hooks_dir, Path::new("/h"));
         assert_eq!(options.hook_timeout, Duration::from_secs(3));
         assert_eq!(options.log_format, LogFormat::Json);
+        assert!(options.verbose);
+    }
+
+    #[test]
+    fn the_last_of_an_option_given_twice_counts() {
+        let options = parse(&["eth0", "--expect", "3", "-v", "--expect=4", "-v"]).unwrap();
+        assert_eq!(options.expect, Some(4));
         assert!(options.verbose);
     }
 

@@ -35,7 +35,7 @@ Exit codes:
 /// --time; then they end, and the ring has to recover. Everything follows from the seed: the same
 /// seed makes the same run, to the byte, on every machine. No network is touched.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "sim", after_long_help = after_help(), after_help = "--help says more.")]
+#[command(name = "sim", args_override_self = true, after_long_help = after_help(), after_help = "--help says more.")]
 pub struct Options {
     /// The seed of one run [default: 1]
     #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "schedule"])]
