@@ -128,8 +128,8 @@ pub struct ConstantsStatus {
     pub take_timeout_ns: u64,
     /// TAKE_ATTEMPTS.
     pub take_attempts: u32,
-    /// IDLE_HOLD.
-    pub idle_hold_ns: u64,
+    /// IDLE_HOLD; `null`: for ever.
+    pub idle_hold_ns: Option<u64>,
     /// The frames' EtherType, as `0x88b5`.
     pub ethertype: String,
     /// The most members that the table holds.

@@ -8,7 +8,7 @@ use ring_codec::lab2::ETHERTYPE;
 
 use super::duration::parse_duration;
 use crate::control::{CONTROL_DIR, RingName};
-use crate::proto::lab2::Constants;
+use crate::proto::lab2::{Constants, FOREVER};
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
@@ -18,7 +18,7 @@ Examples:
   sudo ringd eth0                        join or start the ring on eth0
   sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
   sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
-  sudo ringd eth0 --idle-hold 1h --on-change 'logger \"$RINGD_STATE\"'
+  sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'
                                          write to the system's log who leads
   ringctl status                         ask the running daemon how the ring is
   ringd sim                              simulate rings, and what goes wrong in them
@@ -99,9 +99,9 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub take_attempts: u32,
 
-    /// How long an owner without work keeps the token; 0ms rotates at full speed
-    /// [default: as long as the heartbeat]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
+    /// How long an owner without work keeps the token; 0ms rotates at full speed, forever keeps a
+    /// leader until it stops, dies or another member wants the token [default: as long as the heartbeat]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
 
     /// The EtherType of the ring's frames, hexadecimal with 0x or decimal.
@@ -205,6 +205,13 @@ impl Options {
 /// The longest time limit: past it there is none.
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
+fn parse_idle_hold(text: &str) -> Result<Duration, String> {
+    match text {
+        "forever" => Ok(FOREVER),
+        text => parse_duration(text).map_err(|why| format!("{why}; or forever")),
+    }
+}
+
 fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         Duration::ZERO => Err("too short: give a second or so".to_owned()),
@@ -227,7 +234,7 @@ fn parse_ethertype(text: &str) -> Result<u16, String> {
 #[cfg(test)]
 mod tests {
     use super::{LogFormat, Options};
-    use crate::proto::lab2::Constants;
+    use crate::proto::lab2::{Constants, FOREVER};
     use clap::{CommandFactory, Parser};
     use std::path::Path;
     use std::time::Duration;
@@ -334,6 +341,17 @@ mod tests {
         let options = parse(&["eth0", "--expect", "3", "-v", "--expect=4", "-v"]).unwrap();
         assert_eq!(options.expect, Some(4));
         assert!(options.verbose);
+    }
+
+    #[test]
+    fn an_owner_may_keep_the_token_for_ever_but_nothing_else_lasts_so_long() {
+        let constants = parse(&["eth0", "--idle-hold", "forever"]).unwrap().constants();
+        assert_eq!((constants.idle_hold, constants.check()), (FOREVER, Ok(())));
+        let error = parse(&["eth0", "--idle-hold", "always"]).unwrap_err();
+        assert!(error.contains("or forever"), "{error}");
+        assert!(parse(&["eth0", "--heartbeat", "forever"]).is_err());
+        let constants = parse(&["eth0", "--idle-hold", "25h"]).unwrap().constants();
+        assert!(constants.check().is_err());
     }
 
     #[test]

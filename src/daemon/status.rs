@@ -8,7 +8,7 @@ use ring_codec::lab2::{NO_IP, RunOutcome, Token};
 use super::attachment::{Attachment, Loss};
 use crate::control::{ClientStatus, ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::observe::{Differs, Tally};
-use crate::proto::lab2::{Constants, Lab2, MemberView, RunView};
+use crate::proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
 use crate::proto::time::{Instant, nanos};
 
 /// How the ring is, as this node sees it at `now`.
@@ -101,7 +101,7 @@ fn constants(constants: &Constants) -> ConstantsStatus {
         looser_answer_timeout_ns: nanos(constants.looser_answer_timeout()),
         take_timeout_ns: nanos(constants.take_timeout),
         take_attempts: constants.take_attempts,
-        idle_hold_ns: nanos(constants.idle_hold),
+        idle_hold_ns: (constants.idle_hold != FOREVER).then(|| nanos(constants.idle_hold)),
         ethertype: format!("{:#06x}", constants.ethertype),
         max_members: constants.max_members,
         expect: constants.expect,

@@ -16,7 +16,7 @@ const MACHINE: &str = "src/proto/lab2/";
 /// Modules whose types the driver, the world and the checker know: a copy has the same ones.
 const SHARED: [(&str, &str); 4] = [
     ("command.rs", "Command"),
-    ("constants.rs", "ConstantError, Constants"),
+    ("constants.rs", "ConstantError, Constants, FOREVER"),
     (
         "event.rs",
         "DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms",

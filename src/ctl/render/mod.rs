@@ -196,7 +196,7 @@ fn constants(constants: &ConstantsStatus, out: &mut impl Write) -> io::Result<()
         "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}",
         short(constants.take_timeout_ns),
         constants.take_attempts,
-        short(constants.idle_hold_ns),
+        constants.idle_hold_ns.map_or_else(|| "forever".to_owned(), short),
         constants.ethertype,
         constants.max_members,
     )

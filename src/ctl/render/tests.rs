@@ -48,7 +48,7 @@ fn example() -> Status {
             looser_answer_timeout_ns: 100_000_000,
             take_timeout_ns: 5_000_000,
             take_attempts: 3,
-            idle_hold_ns: 10_000_000,
+            idle_hold_ns: Some(10_000_000),
             ethertype: "0x88b5".to_owned(),
             max_members: 4096,
             expect: Some(3),

@@ -149,7 +149,7 @@ impl Runner {
             warn!(
                 event = "hooks_restless",
                 "hooks run at every turn of the token, which an idle owner passes on after {}: for a \
-                 leader that stays give all members a long --idle-hold, as in 1h",
+                 leader that stays give all members --idle-hold forever",
                 spoken(hold)
             );
         }

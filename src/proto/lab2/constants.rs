@@ -21,7 +21,7 @@ pub struct Constants {
     pub take_timeout: Duration,
     /// TAKE_ATTEMPTS: how often TAKE_TOKEN is sent to one member.
     pub take_attempts: u32,
-    /// IDLE_HOLD: how long an OWNER without work keeps the token.
+    /// IDLE_HOLD: how long an OWNER without work keeps the token; [`FOREVER`] as long as it can.
     pub idle_hold: Duration,
     /// The frames' EtherType.
     pub ethertype: u16,
@@ -119,6 +119,8 @@ pub enum ConstantError {
 
 /// The longest heartbeat, take-timeout or idle-hold.
 const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+/// The idle-hold of an OWNER that keeps the token until another member wants it.
+pub const FOREVER: Duration = Duration::MAX;
 /// The largest bound of the member table: 22 bytes and some bookkeeping each.
 const MAX_MAX_MEMBERS: usize = 1 << 20;
 /// The most intervals and attempts: with [`MAX_PERIOD`] they still fit 64 bits of nanoseconds.
@@ -232,12 +234,15 @@ impl Constants {
 
     fn check_periods(&self) -> Result<(), ConstantError> {
         let periods = [
-            ("heartbeat", self.heartbeat, false),
-            ("take-timeout", self.take_timeout, false),
-            ("idle-hold", self.idle_hold, true),
+            ("heartbeat", self.heartbeat, &[][..]),
+            ("take-timeout", self.take_timeout, &[]),
+            ("idle-hold", self.idle_hold, &[Duration::ZERO, FOREVER]),
         ];
-        for (name, value, may_be_zero) in periods {
-            if value.is_zero() && !may_be_zero {
+        for (name, value, exceptions) in periods {
+            if exceptions.contains(&value) {
+                continue;
+            }
+            if value.is_zero() {
                 return Err(ConstantError::Zero { name });
             }
             if value > MAX_PERIOD {

@@ -27,8 +27,8 @@ impl Lab2 {
             members: self.table.len(),
         });
         if self.may_pass() && !self.timers.is_set(Timer::Pass) {
-            let turn = self.constants.idle_hold.max(self.constants.take_timeout);
-            self.timer_in(Timer::Pass, turn);
+            let pause = self.before_the_next_round();
+            self.timer_in(Timer::Pass, pause);
         }
     }
 

@@ -40,7 +40,7 @@ mod wanting;
 mod tests;
 
 pub use command::Command;
-pub use constants::{ConstantError, Constants};
+pub use constants::{ConstantError, Constants, FOREVER};
 pub use event::{DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms};
 pub use grade::Votes;
 pub use job::{

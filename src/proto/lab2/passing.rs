@@ -1,5 +1,7 @@
 //! OWNER: passing the token on, once and for all, to one successor.
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_PROGRESS, Token};
 
@@ -7,7 +9,7 @@ use super::input::Envelope;
 use super::outbox::Content;
 use super::role::{Offer, Role, Tenure};
 use super::timer::Timer;
-use super::{Event, Lab2, Reason};
+use super::{Constants, Event, Lab2, Reason};
 
 impl Lab2 {
     /// Whether the token could go on: there is another member, and no work here.
@@ -102,14 +104,30 @@ impl Lab2 {
             self.leave();
         } else {
             // A turn of nobody must not become a busy loop.
-            let least = self.constants.take_timeout;
-            let turn = if minted && self.table.is_wanted_by_others(self.me()) {
-                least
+            let pause = if minted && self.table.is_wanted_by_others(self.me()) {
+                self.constants.take_timeout
             } else {
-                self.constants.idle_hold.max(least)
+                self.before_the_next_round()
             };
-            self.timer_in(Timer::Pass, turn);
+            self.timer_in(Timer::Pass, pause);
         }
+    }
+
+    /// How long nobody is offered the token that nobody has taken: a turn of nobody must not become a
+    /// busy loop. A node that is to own nothing does not wait for a long IDLE_HOLD.
+    pub(super) fn before_the_next_round(&self) -> Duration {
+        let Constants {
+            idle_hold,
+            heartbeat,
+            take_timeout,
+            ..
+        } = self.constants;
+        let rests = if self.gives_away() {
+            idle_hold.min(heartbeat)
+        } else {
+            idle_hold
+        };
+        rests.max(take_timeout)
     }
 
     /// The offer is known, and stored, before it leaves; [`offered`](Self::offered) goes on.

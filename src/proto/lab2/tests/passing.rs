@@ -3,13 +3,29 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, here, mac, ms, ping, take, token,
+    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, ping, take, token,
     token_of, was_here,
 };
-use crate::proto::lab2::{Command, Constants, Event, Reason, State};
+use crate::proto::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 
 const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
 const WANT: &str = "WANT_TOKEN to all";
+
+#[test]
+fn with_an_idle_hold_for_ever_the_token_stays_until_it_is_wanted() {
+    let leader = Constants {
+        idle_hold: FOREVER,
+        ..constants()
+    };
+    let mut rig = Rig::owner_with(leader);
+    let said = rig.pass_time(100_000 * HEARTBEAT);
+    assert!(said.iter().all(|it| it.starts_with("TOKEN_IS_HERE")));
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(
+        rig.hear_all(3, Message::WantToken),
+        ["TAKE_TOKEN 12:n3#1 to n3"]
+    );
+}
 
 #[test]
 fn with_no_work_the_token_is_passed_after_idle_hold() {

@@ -4,10 +4,10 @@ use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
     ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, OTHER, Rig, SAME, TAKE_TIMEOUT,
-    WAITER_TIMEOUT, decode, generating, here, mac, ms, ping, take, token, token_of, was_here,
+    WAITER_TIMEOUT, constants, decode, generating, here, mac, ms, ping, take, token, token_of, was_here,
 };
 use crate::proto::LinkState;
-use crate::proto::lab2::{Command, Event, Reason, State};
+use crate::proto::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 
 const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
 const PING: &str = "PING to all";
@@ -201,6 +201,22 @@ fn an_owner_that_may_own_again_may_use_what_it_kept() {
     rig.hear_all(3, ping(NO_IP));
     let said = rig.pass_time(HEARTBEAT);
     assert_eq!(offers(&said), [""; 0], "it has work");
+}
+
+#[test]
+fn an_owner_that_nobody_relieves_tries_again_every_heartbeat_whatever_the_idle_hold() {
+    let patient = Constants {
+        idle_hold: FOREVER,
+        ..constants()
+    };
+    let mut rig = Rig::owner_with(patient);
+    rig.command(PAUSE);
+    let said = rig.pass_time(HEARTBEAT);
+    assert!(offers(&said).iter().any(|it| it.ends_with("to n3")), "{said:?}");
+    assert_eq!(rig.state(), State::Owner);
+    // They were passed over once for that.
+    let said = rig.pass_time(4 * HEARTBEAT);
+    assert!(!offers(&said).is_empty(), "{said:?}");
 }
 
 #[test]
