@@ -192,7 +192,7 @@ pub struct Refusal {
 }
 
 /// Why a lock was not granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RefusalReason {
@@ -218,6 +218,33 @@ pub enum RefusalReason {
     Leaving,
 }
 
+impl RefusalReason {
+    /// All there are.
+    pub const ALL: [Self; 7] = [
+        Self::Timeout,
+        Self::Nested,
+        Self::Busy,
+        Self::Grade,
+        Self::Paused,
+        Self::Crowded,
+        Self::Leaving,
+    ];
+
+    /// As programs are told it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Busy => "busy",
+            Self::Grade => "grade",
+            Self::Paused => "paused",
+            Self::Crowded => "crowded",
+            Self::Nested => "nested",
+            Self::Leaving => "leaving",
+        }
+    }
+}
+
 /// A lock is safe for longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
@@ -238,7 +265,7 @@ pub struct Loss {
 }
 
 /// Why a lock ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossReason {
@@ -258,6 +285,35 @@ pub enum LossReason {
     Grade,
     /// The node was paused.
     Paused,
+}
+
+impl LossReason {
+    /// All there are.
+    pub const ALL: [Self; 8] = [
+        Self::Yield,
+        Self::MaxHold,
+        Self::Shutdown,
+        Self::StrongerToken,
+        Self::Lease,
+        Self::Link,
+        Self::Grade,
+        Self::Paused,
+    ];
+
+    /// As programs are told it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Yield => "yield",
+            Self::MaxHold => "max_hold",
+            Self::Shutdown => "shutdown",
+            Self::StrongerToken => "stronger_token",
+            Self::Lease => "lease",
+            Self::Link => "link",
+            Self::Grade => "grade",
+            Self::Paused => "paused",
+        }
+    }
 }
 
 /// The token's data.

@@ -17,7 +17,8 @@ pub use message::{
 };
 pub use name::RingName;
 pub use status::{
-    ClientStatus, ConstantsStatus, Counters, HandOverLatency, MemberStatus, RunStatus, Status,
+    ClientStatus, ConstantsStatus, Counters, HandOverLatency, LockTotals, MemberStatus, RunStatus,
+    Status,
     TokenStatus,
 };
 pub use text::harmless;

@@ -9,6 +9,15 @@ use super::Grade;
 /// A daemon's view of its ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
+    /// The daemon's version.
+    #[serde(default)]
+    pub ringd: String,
+    /// When it was started: milliseconds since 1970, by the clock of then.
+    #[serde(default)]
+    pub started_ms: u64,
+    /// For how long it has run, in nanoseconds.
+    #[serde(default)]
+    pub up_ns: u64,
     /// The interface's name.
     pub interface: String,
     /// Its own address.
@@ -42,6 +51,9 @@ pub struct Status {
     /// The last run of each job that runs once in a period.
     #[serde(default)]
     pub runs: Vec<RunStatus>,
+    /// What has become of all locks of this machine since the daemon started.
+    #[serde(default)]
+    pub locks: LockTotals,
     /// The constants in force.
     pub constants: ConstantsStatus,
     /// What has happened since the daemon started.
@@ -61,6 +73,9 @@ pub struct TokenStatus {
     pub author: String,
     /// That station's number for it.
     pub number: u32,
+    /// The same as a fencing token: progress-author-number.
+    #[serde(default)]
+    pub fencing: String,
 }
 
 /// A client of this machine that holds the token, or waits for it.
@@ -92,6 +107,17 @@ pub struct RunStatus {
     pub began_ns: u64,
     /// For how long it counts from then on, in nanoseconds.
     pub every_ns: u64,
+}
+
+/// How often locks were granted, lost and refused. Every key of the maps is always there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockTotals {
+    /// Locks that were granted.
+    pub granted: u64,
+    /// Locks that ended before they were given back, by reason (`yield`, …).
+    pub lost: BTreeMap<String, u64>,
+    /// Requests that were not granted, by reason (`timeout`, …).
+    pub refused: BTreeMap<String, u64>,
 }
 
 /// One member.

@@ -11,6 +11,7 @@ mod error;
 mod history;
 mod hooks;
 mod housekeeping;
+mod lock_totals;
 mod notify;
 mod options;
 mod report;

@@ -95,13 +95,14 @@ impl Daemon {
         waiting.add(&signals, SIGNALS)?;
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
+        let started = clock::now();
         let tally = Tally::new().map_err(io::Error::other);
         let audience = Audience {
             observers: Observers {
                 tally: tally.map_err(Error::system("make the counters"))?,
                 log: Log::new(options.verbose),
             },
-            history: History::new(clock::now()),
+            history: History::new(started),
         };
         let log = LogOutput::start(options.log_format == LogFormat::Json, options.verbose);
         let log = log
@@ -125,6 +126,7 @@ impl Daemon {
         Ok(Self {
             driver: Driver::new(machine),
             around: Surroundings {
+                started,
                 attachment,
                 store,
                 audience,

@@ -10,15 +10,16 @@ use tracing::{info, warn};
 
 use super::backstop::Backstops;
 use super::history::History;
+use super::lock_totals::LockCount;
 use super::server::Server;
 use super::spoken;
 use super::status::{outcome_text, token_status};
-use super::verdict::{self, Scene};
+use super::verdict::Scene;
 use super::who::Who;
 use crate::control::hex;
 use crate::control::{
-    ClientStatus, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, OnceRequest, PROTOCOL,
-    Refusal, RefusalReason, Renewal, Reply, Request, TokenData, Version,
+    ClientStatus, Grade, Grant, LockRequest, LockTotals, Loss, LossReason, MAX_LABEL, OnceRequest,
+    PROTOCOL, Refusal, RefusalReason, Renewal, Reply, Request, TokenData, Version,
 };
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Job, Locks, Notice};
@@ -59,6 +60,7 @@ pub enum Answer {
 pub struct Service {
     interface: String,
     locks: Locks,
+    count: LockCount,
     /// When somebody who waits may be granted the token.
     settles_at: Option<Instant>,
     backstops: Backstops,
@@ -74,6 +76,7 @@ impl Service {
         Self {
             interface: interface.to_owned(),
             locks: Locks::default(),
+            count: LockCount::default(),
             settles_at: None,
             backstops: Backstops::new(),
             watchers: Vec::new(),
@@ -94,8 +97,13 @@ impl Service {
     }
 
     /// Who holds the token here and who waits for it.
-    pub fn clients(&self, now: Now) -> Vec<ClientStatus> {
-        self.locks.clients(now.monotonic).collect()
+    pub fn clients(&self, now: Instant) -> Vec<ClientStatus> {
+        self.locks.clients(now).collect()
+    }
+
+    /// What has become of all who have asked for the token here.
+    pub fn lock_totals(&self) -> LockTotals {
+        self.count.totals()
     }
 
     /// Whether a client of this machine works with the token.
@@ -169,6 +177,7 @@ impl Service {
                 .request_for(now.monotonic, peer, request, job, way)
         };
         if let Err(why) = asked {
+            self.count.refused(why);
             let text = self.scene(now, machine).refusal(why, request);
             return Answer::Reply(Reply::Refused(Refusal { why, text }));
         }
@@ -354,13 +363,14 @@ impl Service {
         self.backstops.end_unless(|client| self.locks.holds(client));
         let mut told = std::mem::take(&mut self.told);
         for (client, request, notice) in told.drain(..) {
+            self.count.told(&notice);
             let label = &request.label;
             let reply = self.reply(now, &request, &notice, machine);
             match (&notice, &reply) {
                 (Notice::Granted { .. }, _) => history.lock(now, "lock_granted", label, None),
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
                     say_loss(server.peer(client), label, loss);
-                    history.lock(now, "lock_lost", label, Some(verdict::key(*why)));
+                    history.lock(now, "lock_lost", label, Some(why.name()));
                 }
                 (Notice::Refused(_) | Notice::Ran(_), _) => {
                     history.lock(now, "lock_refused", label, None);

@@ -6,18 +6,21 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, RunOutcome, Token};
 
 use super::attachment::{Attachment, Loss};
-use crate::control::{ClientStatus, ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
+use super::service::Service;
+use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
+use crate::fencing::FencingToken;
 use crate::observe::{Differs, Tally};
 use crate::proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
-use crate::proto::time::{Instant, nanos};
+use crate::proto::time::{Instant, Now, nanos};
 
-/// How the ring is, as this node sees it at `now`.
+/// How the ring is, as this node, which was started then, sees it at `now`.
 pub fn status(
+    started: Now,
     now: Instant,
     machine: &Lab2,
     attachment: &mut Attachment,
     tally: &Tally,
-    clients: Vec<ClientStatus>,
+    service: &Service,
 ) -> Status {
     let counters = tally.counters(attachment.kernel_drops());
     let interface = attachment.interface();
@@ -25,6 +28,9 @@ pub fn status(
     let own = interface.mac;
     let members = machine.members().map(|view| member(now, own, view));
     Status {
+        ringd: env!("CARGO_PKG_VERSION").to_owned(),
+        started_ms: started.wall / 1_000_000,
+        up_ns: nanos(now.since(started.monotonic)),
         interface: interface.name.clone(),
         mac: interface.mac.to_string(),
         link: attachment.loss().map_or("up", Loss::text).to_owned(),
@@ -37,8 +43,9 @@ pub fn status(
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
         members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
-        clients,
+        clients: service.clients(now),
         runs: machine.runs().map(run).collect(),
+        locks: service.lock_totals(),
         constants: constants(machine.constants()),
         counters,
     }
@@ -50,6 +57,7 @@ pub fn token_status(token: Token) -> TokenStatus {
         progress: token.progress,
         author: token.author.to_string(),
         number: token.number,
+        fencing: FencingToken::from(token).to_string(),
     }
 }
 

@@ -15,6 +15,8 @@ use crate::sys::PacketSocket;
 /// What surrounds the machine.
 #[derive(Debug)]
 pub struct Surroundings {
+    /// When the daemon was started.
+    pub started: Now,
     pub attachment: Attachment,
     pub store: StateFile,
     pub audience: Audience,
@@ -23,9 +25,14 @@ pub struct Surroundings {
 impl Surroundings {
     /// What `ringctl status` shows.
     pub fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
-        let tally = &self.audience.observers.tally;
-        let clients = service.clients(now);
-        status(now.monotonic, machine, &mut self.attachment, tally, clients)
+        status(
+            self.started,
+            now.monotonic,
+            machine,
+            &mut self.attachment,
+            &self.audience.observers.tally,
+            service,
+        )
     }
 
     /// What the machine's driver works with.

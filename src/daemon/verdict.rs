@@ -116,20 +116,6 @@ fn name(label: &str, pid: Option<i32>) -> String {
     }
 }
 
-/// A reason's name for programs.
-pub const fn key(why: LossReason) -> &'static str {
-    match why {
-        LossReason::Yield => "yield",
-        LossReason::MaxHold => "max_hold",
-        LossReason::Shutdown => "shutdown",
-        LossReason::StrongerToken => "stronger_token",
-        LossReason::Lease => "lease",
-        LossReason::Grade => "grade",
-        LossReason::Paused => "paused",
-        LossReason::Link => "link",
-    }
-}
-
 fn no_quorum(votes: Votes) -> String {
     let Votes {
         confirmed,

@@ -5,12 +5,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::control::{
-    ConstantsStatus, Counters, Grade, HandOverLatency, MemberStatus, Status, harmless,
+    ConstantsStatus, Counters, Grade, HandOverLatency, LockTotals, MemberStatus, Status, harmless,
 };
 
 /// The most members that are listed; a larger ring is for programs (`--json`).
@@ -33,6 +33,7 @@ pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
     differences(status, out)?;
     clients(status, out)?;
     runs(status, out)?;
+    locks(&status.locks, out)?;
     constants(&status.constants, out)?;
     counters(&status.counters, out)
 }
@@ -44,7 +45,7 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
     };
     let token = status.token.as_ref().map_or_else(
         || "none known".to_owned(),
-        |token| format!("{}-{}-{}", token.progress, token.author, token.number),
+        |token| token.fencing.clone(),
     );
     let owner = match &status.owner {
         Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
@@ -55,6 +56,7 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
         .heard_about_token_ns
         .map_or_else(|| "never".to_owned(), |ns| format!("{} ago", short(ns)));
     let lines = [
+        ("Daemon", daemon(status)),
         (
             "Interface",
             format!("{}, MAC {}{link}", status.interface, status.mac),
@@ -69,6 +71,14 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{name:<13}{value}")?;
     }
     Ok(())
+}
+
+/// Which daemon answers, and since when it runs.
+fn daemon(status: &Status) -> String {
+    let started = SystemTime::UNIX_EPOCH + Duration::from_millis(status.started_ms);
+    let started = humantime::format_rfc3339_seconds(started);
+    let up = short(status.up_ns);
+    format!("ringd {}, started {started}, {up} ago", status.ringd)
 }
 
 /// The state, and what is to be known of it.
@@ -139,6 +149,22 @@ fn runs(status: &Status, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// What has become of all locks of this machine.
+fn locks(locks: &LockTotals, out: &mut impl Write) -> io::Result<()> {
+    let sum = |counts: &BTreeMap<String, u64>| {
+        let sum: u64 = counts.values().sum();
+        let some = counts.iter().filter(|(_, count)| **count > 0);
+        let some: Vec<_> = some.map(|(why, count)| format!("{why} {count}")).collect();
+        if some.is_empty() {
+            sum.to_string()
+        } else {
+            format!("{sum} ({})", some.join(", "))
+        }
+    };
+    let (granted, lost, refused) = (locks.granted, sum(&locks.lost), sum(&locks.refused));
+    writeln!(out, "\nLocks\n  granted {granted}, lost {lost}, refused {refused}")
+}
+
 fn members(status: &Status) -> Table {
     let mut table = Table::new();
     table
@@ -193,12 +219,15 @@ fn constants(constants: &ConstantsStatus, out: &mut impl Write) -> io::Result<()
     )?;
     writeln!(
         out,
-        "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}",
+        "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}, expect {}",
         short(constants.take_timeout_ns),
         constants.take_attempts,
         constants.idle_hold_ns.map_or_else(|| "forever".to_owned(), short),
         constants.ethertype,
         constants.max_members,
+        constants
+            .expect
+            .map_or_else(|| "-".to_owned(), |expect| expect.to_string()),
     )
 }
 

@@ -1,6 +1,6 @@
 use super::{short, status};
 use crate::control::{
-    ClientStatus, ConstantsStatus, Counters, Grade, MemberStatus, Status, TokenStatus,
+    ClientStatus, ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, Status, TokenStatus,
 };
 
 fn member(last: u8) -> MemberStatus {
@@ -23,6 +23,9 @@ fn example() -> Status {
     counters.received.insert("LEAVING".to_owned(), 0);
     counters.hand_over_latency.p50_ns = 37_400;
     Status {
+        ringd: "0.1.0".to_owned(),
+        started_ms: 1_000,
+        up_ns: 185_400_000_000,
         interface: "eth0".to_owned(),
         mac: "02:00:00:00:00:01".to_owned(),
         link: "up".to_owned(),
@@ -31,6 +34,7 @@ fn example() -> Status {
             progress: 17,
             author: "02:00:00:00:00:01".to_owned(),
             number: 3,
+            fencing: "17-02:00:00:00:00:01-3".to_owned(),
         }),
         grade: "alone".to_owned(),
         paused: false,
@@ -41,6 +45,11 @@ fn example() -> Status {
         ring_hash: "00000000deadbeef".to_owned(),
         runs: Vec::new(),
         clients: vec![client("backup", true), client("report", false)],
+        locks: LockTotals {
+            granted: 12,
+            lost: [("lease".to_owned(), 0), ("yield".to_owned(), 2)].into(),
+            refused: [("timeout".to_owned(), 0)].into(),
+        },
         constants: ConstantsStatus {
             heartbeat_ns: 100_000_000,
             waiter_timeout_ns: 400_000_000,
@@ -100,6 +109,7 @@ fn the_head_says_state_token_and_owner() {
     for line in [
         "Interface    eth0, MAC 02:00:00:00:00:01\n",
         "State        WAITER\n",
+        "Daemon       ringd 0.1.0, started 1970-01-01T00:00:01Z, 3m 5s ago\n",
         "Token        17-02:00:00:00:00:01-3\n",
         "Owner        02:00:00:00:00:02\n",
         "Token heard  12.3ms ago\n",
@@ -107,6 +117,17 @@ fn the_head_says_state_token_and_owner() {
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
+}
+
+#[test]
+fn it_is_told_what_has_become_of_locks_and_how_many_members_are_expected() {
+    let text = text(&example());
+    assert!(text.contains("\nLocks\n  granted 12, lost 2 (yield 2), refused 0\n"), "{text}");
+    assert!(text.contains("idle hold 10ms") && text.contains("expect 3\n"), "{text}");
+    let mut other = example();
+    (other.constants.expect, other.constants.idle_hold_ns) = (None, None);
+    let text = self::text(&other);
+    assert!(text.contains("idle hold forever") && text.contains("expect -\n"), "{text}");
 }
 
 #[test]

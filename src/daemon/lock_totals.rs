@@ -1,0 +1,82 @@
+//! How often locks were granted, lost and refused on this machine.
+
+use std::collections::BTreeMap;
+
+use crate::control::{LockTotals, LossReason, RefusalReason};
+use crate::locks::Notice;
+
+/// What has become of all who have asked for the token here.
+#[derive(Debug, Default)]
+pub struct LockCount {
+    granted: u64,
+    lost: BTreeMap<LossReason, u64>,
+    refused: BTreeMap<RefusalReason, u64>,
+}
+
+impl LockCount {
+    /// A client was told this.
+    pub fn told(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Granted { .. } => self.granted += 1,
+            Notice::Lost { why, .. } => *self.lost.entry(*why).or_default() += 1,
+            Notice::Refused(why) => self.refused(*why),
+            Notice::Renewed { .. } => {}
+        }
+    }
+
+    /// A client does not get the token.
+    pub fn refused(&mut self, why: RefusalReason) {
+        *self.refused.entry(why).or_default() += 1;
+    }
+
+    /// The totals as they are shown, with every reason that there is.
+    pub fn totals(&self) -> LockTotals {
+        let named = |name: &str, count: Option<&u64>| (name.to_owned(), *count.unwrap_or(&0));
+        let lost = LossReason::ALL.iter();
+        let refused = RefusalReason::ALL.iter();
+        LockTotals {
+            granted: self.granted,
+            lost: lost
+                .map(|why| named(why.name(), self.lost.get(why)))
+                .collect(),
+            refused: refused
+                .map(|why| named(why.name(), self.refused.get(why)))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LockCount;
+    use crate::control::{LossReason, RefusalReason};
+    use crate::locks::Notice;
+    use crate::proto::time::Instant;
+
+    #[test]
+    fn every_reason_is_there_be_its_total_0() {
+        let mut count = LockCount::default();
+        let until = Instant::default();
+        count.told(&Notice::Lost {
+            why: LossReason::Yield,
+            until,
+        });
+        count.told(&Notice::Refused(RefusalReason::Timeout));
+        count.refused(RefusalReason::Timeout);
+        let totals = count.totals();
+        assert_eq!((totals.granted, totals.lost["yield"]), (0, 1));
+        assert_eq!((totals.lost["max_hold"], totals.refused["timeout"]), (0, 2));
+        assert_eq!(totals.lost.len(), LossReason::ALL.len());
+        assert_eq!(totals.refused.len(), RefusalReason::ALL.len());
+    }
+
+    #[test]
+    fn reasons_are_called_as_clients_are_told_them() {
+        for why in LossReason::ALL {
+            assert_eq!(serde_json::to_value(why).unwrap(), why.name());
+        }
+        for why in RefusalReason::ALL {
+            assert_eq!(serde_json::to_value(why).unwrap(), why.name());
+        }
+    }
+}
