@@ -11,13 +11,17 @@ use ringd::ctl::{self, Options};
 
 fn main() -> ExitCode {
     let mut output = io::BufWriter::new(io::stdout().lock());
-    match ctl::carry_out(&Options::parse(), &mut output) {
+    let options = Options::parse();
+    match ctl::carry_out(&options, &mut output) {
         Ok(code) => ExitCode::from(code),
         Err(error) if has_read_enough(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where nobody can be told, the exit code still says it.
-            let _ = writeln!(io::stderr(), "ringctl: {error:#}");
-            ExitCode::from(error.downcast_ref().map_or(1, ctl::Error::exit_code))
+            let known: Option<&ctl::Error> = error.downcast_ref();
+            if !(options.quiet && known.is_some_and(ctl::Error::is_answer)) {
+                // Where nobody can be told, the exit code still says it.
+                let _ = writeln!(io::stderr(), "ringctl: {error:#}");
+            }
+            ExitCode::from(known.map_or(1, ctl::Error::exit_code))
         }
     }
 }

@@ -64,6 +64,15 @@ const fn yes() -> bool {
     true
 }
 
+impl Status {
+    /// Whether the node is in a ring, be it one of its own: its link is up, and it holds the token or
+    /// trusts that it is held.
+    #[must_use]
+    pub fn is_in_ring(&self) -> bool {
+        self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER")
+    }
+}
+
 /// A token's identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenStatus {

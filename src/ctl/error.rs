@@ -134,6 +134,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is no failure but an answer, no, for which an exit code is enough.
+    #[must_use]
+    pub const fn is_answer(&self) -> bool {
+        matches!(self, Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet)
+    }
+
     /// The process's exit code, as `ringctl --help` lists them.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {

@@ -32,6 +32,9 @@ pub use options::{
 
 use crate::control::{CONTROL_DIR, Reply, Request, RingName, Status};
 
+/// The exit code of a status that says that the node is in no ring.
+const NOT_IN_RING: u8 = 5;
+
 /// Does what the options say, and prints to `output` what there is to print; the process's exit
 /// code.
 ///
@@ -41,7 +44,10 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
     match &options.command {
         Command::Status { json } => {
             let status = status(&socket(options)?)?;
-            show(&status, *json, output).context("cannot write the answer")?;
+            if !options.quiet {
+                show(&status, *json, output).context("cannot write the answer")?;
+            }
+            return Ok(if status.is_in_ring() { 0 } else { NOT_IN_RING });
         }
         Command::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
         Command::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),

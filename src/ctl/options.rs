@@ -23,8 +23,10 @@ Examples:
   ringctl status                     the ring as the only ringd here sees it
   ringctl status -i eth0             as the ringd on eth0 sees it
   ringctl status --json | jq .owner  for programs; times are in nanoseconds
+  ringctl status -q || page-me       for monitoring: the exit code alone
   ringctl run -- backup /srv         run a command on one node at a time
   ringctl run -n -- backup /srv      the same, but do not wait for the token
+  ringctl run -nq -- backup /srv     nor say so if it is not to be had, for cron
   ringctl once nightly --every 20h -- backup /srv
                                      on one node of the ring, once a night
 
@@ -34,6 +36,8 @@ Exit codes:
   2  wrong usage
   3  no ringd runs here, or none is reached at the socket
   4  several run here: choose one with -i
+  5  status: the node is in no ring, since it looks for the token (LOOSER),
+     elects an owner (GENERATING), or its link is down
 
 The help of run, once, lock, wait and guard lists theirs.";
 
@@ -189,6 +193,10 @@ pub struct Options {
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
+    /// Print neither a status nor that the answer is no: the exit code says it. Errors are printed.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
     /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype.
     #[arg(short, long, value_name = "IFACE", global = true)]
     pub interface: Option<String>,
@@ -197,7 +205,9 @@ pub struct Options {
 /// What `ringctl` can do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Show state, token, owner, members, constants and counters.
+    /// Show state, token, owner, members, locks, constants and counters.
+    ///
+    /// The exit code is 5 while the node is in no ring.
     Status {
         /// Print JSON for programs: one object, times in nanoseconds.
         #[arg(long)]

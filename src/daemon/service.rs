@@ -471,7 +471,7 @@ fn has_run(RunView { stamp, age }: RunView) -> String {
 
 /// Whoever looks after the machine is to know whose work was ended, and why.
 fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
-    let (reason, text) = (verdict::key(loss.why), &loss.text);
+    let (reason, text) = (loss.why.name(), &loss.text);
     let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
     let who = peer.map_or_else(
         || "a client that is gone".to_owned(),

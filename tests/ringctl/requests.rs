@@ -54,6 +54,32 @@ fn orders_are_asked_for_and_their_answer_is_the_exit_code() {
 }
 
 #[test]
+fn an_answer_that_is_no_can_be_left_to_the_exit_code_and_an_error_cannot() {
+    let refused = json!({"refused": {"why": "busy", "text": "somebody works with it"}});
+    for (arguments, says) in [
+        (&["run", "-n", "true"][..], true),
+        (&["run", "-nq", "true"], false),
+    ] {
+        let fake = Fake::new();
+        let mut run = start(&fake, arguments);
+        let mut client = fake.client();
+        client.request();
+        client.say(&refused);
+        let (status, said) = run.end();
+        assert_eq!(status.code(), Some(1));
+        assert_eq!(said.contains("somebody works with it"), says, "{said}");
+    }
+    let fake = Fake::new();
+    let mut run = start(&fake, &["-q", "run", "-n", "true"]);
+    let mut client = fake.client();
+    client.request();
+    client.say(&json!({"error": "the disk is full"}));
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("the disk is full"), "{said}");
+}
+
+#[test]
 fn data_are_shown_in_digits_or_as_they_are() {
     for (arguments, shown) in [
         (&["data", "get"][..], "6869\n"),

@@ -38,6 +38,7 @@ pub fn tests() -> Vec<Test> {
         constants_that_cannot_work_are_refused,
         wrong_usage_is_refused,
         the_only_daemon_is_found_without_being_named,
+        monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
         of_several_daemons_one_must_be_named,
         nobody_to_ask_is_said,
         a_hanging_client_does_not_stop_the_ring,
@@ -383,6 +384,34 @@ fn the_only_daemon_is_found_without_being_named() -> Result<()> {
         fs::read_dir("/var/lib/ringd")?.count() > 0,
         "the state lies elsewhere"
     );
+    Ok(())
+}
+
+/// Nothing but the exit code says whether the node is in a ring.
+fn in_ring(daemon: &Daemon) -> Result<i32> {
+    let output = daemon.ringctl(&["status", "-q"])?;
+    ensure!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    output.status.code().context("it was killed")
+}
+
+fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let node = segment.node(0);
+    let daemon = timed(node).spawn()?;
+    daemon.wait_for_line(SOON, |line| line.contains("OWNER"))?;
+    ensure!(in_ring(&daemon)? == 0);
+    node.ns().ip("link set eth0 down\n")?;
+    daemon.wait_for_status(SOON, |status| status["link"] != "up")?;
+    ensure!(in_ring(&daemon)? == 5);
+    let shown = daemon.ringctl(&["status"])?;
+    ensure!(shown.status.code() == Some(5), "{shown:?}");
+    ensure!(String::from_utf8(shown.stdout)?.contains("LOOSER"));
+    node.ns().ip("link set eth0 up\n")?;
+    daemon.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+    ensure!(in_ring(&daemon)? == 0);
     Ok(())
 }
 
