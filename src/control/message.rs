@@ -35,7 +35,7 @@ pub enum Request {
     Unlock,
     /// The token is to go to another member now.
     Yield {
-        /// To which; without it to the next.
+        /// To which, by its MAC or ip; without it to the next.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },

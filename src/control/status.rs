@@ -134,6 +134,9 @@ pub struct LockTotals {
 pub struct MemberStatus {
     /// Its address on the segment.
     pub mac: String,
+    /// Its name on the machine of who asks, which `ringctl` adds; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Its ip (`10.0.0.1`, `fe80::1`); `null` if it has none or none is known yet.
     pub ip: Option<String>,
     /// For how many more turns it is passed over.

@@ -79,6 +79,12 @@ pub enum Error {
     /// The daemon is not reached, or gone: why, as a sentence.
     #[error("{0}")]
     Gone(String),
+    /// No member is called so.
+    #[error("no member of the ring is called '{0}': ringctl status shows their names and addresses")]
+    NoMember(String),
+    /// More than one member is called so.
+    #[error("several members of the ring are called '{0}': give an address that ringctl status shows")]
+    SeveralMembers(String),
     /// The lock is not granted.
     #[error("{text}")]
     NotAcquired {
@@ -137,7 +143,7 @@ impl Error {
     /// Whether it is no failure but an answer, no, for which an exit code is enough.
     #[must_use]
     pub const fn is_answer(&self) -> bool {
-        matches!(self, Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet)
+        matches!(self, Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet { .. })
     }
 
     /// The process's exit code, as `ringctl --help` lists them.
@@ -158,6 +164,8 @@ impl Error {
             | Self::Reply { .. }
             | Self::Unexpected(_)
             | Self::Refused(_)
+            | Self::NoMember(_)
+            | Self::SeveralMembers(_)
             | Self::NotHeld
             | Self::NoPipe
             | Self::NotYet { .. }

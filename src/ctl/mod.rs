@@ -9,6 +9,7 @@ mod gate;
 mod keeper;
 mod lines;
 mod lock;
+mod names;
 mod options;
 mod peer;
 mod pipe;
@@ -55,9 +56,7 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
         Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
         Command::Pause => client::done(&socket(options)?, &Request::Pause)?,
         Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
-        Command::Yield { to } => {
-            client::done(&socket(options)?, &Request::Yield { to: to.clone() })?;
-        }
+        Command::Yield { to } => yield_to(&socket(options)?, to.as_deref())?,
         Command::Data { command } => data::data(&socket(options)?, command, output)?,
         Command::Watch { json, from, turns } => {
             watch::watch(&socket(options)?, *json, *from, *turns, output)?;
@@ -72,10 +71,21 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
 
 fn status(socket: &Path) -> Result<Status, Error> {
     match client::ask(socket, &Request::Status)? {
-        Reply::Status(status) => Ok(*status),
+        Reply::Status(mut status) => {
+            names::Names::read().give_to(&mut status);
+            Ok(*status)
+        }
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
     }
+}
+
+fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
+    let to = match to {
+        Some(name) if names::is_name(name) => Some(names::member_called(name, &status(socket)?)?),
+        address => address.map(str::to_owned),
+    };
+    client::done(socket, &Request::Yield { to })
 }
 
 fn show(status: &Status, json: bool, output: &mut impl Write) -> io::Result<()> {

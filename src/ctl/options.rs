@@ -230,8 +230,8 @@ pub enum Command {
     /// What runs under the token here is told to end first, as on a loss. An error if the token is not
     /// here: where nobody works with it, it moves on ten times a second.
     Yield {
-        /// To the member of this address; without it to the next.
-        #[arg(value_name = "MAC")]
+        /// To the member of this MAC, ip or name, as status shows them; without it to the next.
+        #[arg(value_name = "MEMBER")]
         to: Option<String>,
     },
     /// Let this machine take part but never own the token: maintenance.

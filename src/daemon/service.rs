@@ -1,6 +1,7 @@
 //! What clients of the control socket ask for beyond the status: locks, the token's data, and to
 //! hear what happens.
 
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -234,7 +235,7 @@ impl Service {
     }
 
     fn yield_to(&mut self, to: Option<&str>, machine: &Lab2) -> Answer {
-        let member = match to.map(parse_mac).transpose() {
+        let member = match to.map(|to| address(to, machine)).transpose() {
             Ok(member) => member,
             Err(why) => return Answer::Reply(Reply::Error(why)),
         };
@@ -499,10 +500,24 @@ fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
     }
 }
 
-fn parse_mac(text: &str) -> Result<MacAddr, String> {
-    let mac = text.parse::<mac_address::MacAddress>();
-    mac.map(|mac| MacAddr(mac.bytes()))
-        .map_err(|_| format!("'{text}' is no MAC address"))
+/// The MAC of the member that is meant, by its MAC or its ip.
+fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
+    if let Ok(mac) = text.parse::<mac_address::MacAddress>() {
+        return Ok(MacAddr(mac.bytes()));
+    }
+    let ip = match text.parse() {
+        Ok(IpAddr::V4(ip)) => ip.to_ipv6_mapped(),
+        Ok(IpAddr::V6(ip)) => ip,
+        Err(_) => return Err(format!("'{text}' is neither a MAC address nor an ip")),
+    };
+    let mut owners = machine.members().filter(|it| it.ip == ip.octets());
+    match (owners.next(), owners.next()) {
+        (Some(member), None) => Ok(member.mac),
+        (None, _) => Err(format!("no member of the ring has the ip {text}")),
+        (Some(_), Some(_)) => Err(format!(
+            "several members of the ring have the ip {text}: give a MAC"
+        )),
+    }
 }
 
 fn error(text: &str) -> Answer {

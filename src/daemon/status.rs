@@ -91,6 +91,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
     let ip = (view.ip != NO_IP).then(|| Ipv6Addr::from(view.ip).to_canonical().to_string());
     MemberStatus {
         mac: view.mac.to_string(),
+        name: None,
         ip,
         penalty: view.penalty,
         paused: view.paused,

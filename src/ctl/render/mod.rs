@@ -170,14 +170,14 @@ fn members(status: &Status) -> Table {
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header([" MAC", "IP", "PENALTY", "LAST SEEN", ""]);
+        .set_header([" MAC", "IP", "NAME", "PENALTY", "LAST SEEN", ""]);
     for member in status.members.iter().take(LISTED) {
         table.add_row(row(status, member));
     }
     table
 }
 
-fn row(status: &Status, member: &MemberStatus) -> [String; 5] {
+fn row(status: &Status, member: &MemberStatus) -> [String; 6] {
     let is_self = member.mac == status.mac;
     let seen = match member.last_seen_ns {
         _ if is_self => "now".to_owned(),
@@ -201,6 +201,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 5] {
     [
         format!(" {}", member.mac),
         ip.to_owned(),
+        member.name.as_deref().map_or_else(|| "-".to_owned(), harmless),
         penalty,
         seen,
         remark.to_owned(),

@@ -6,6 +6,7 @@ use crate::control::{
 fn member(last: u8) -> MemberStatus {
     MemberStatus {
         mac: format!("02:00:00:00:00:{last:02x}"),
+        name: (last == 2).then(|| "lab2".to_owned()),
         ip: (last == 2).then(|| "10.0.0.2".to_owned()),
         penalty: u32::from(last) - 1,
         paused: false,
@@ -152,15 +153,15 @@ fn members_stand_one_a_line_with_remarks() {
     };
     assert_eq!(
         line("02:00:00:00:00:01"),
-        "02:00:00:00:00:01 - - now this node"
+        "02:00:00:00:00:01 - - - now this node"
     );
     assert_eq!(
         line("02:00:00:00:00:02"),
-        "02:00:00:00:00:02 10.0.0.2 1 turn 1.25ms ago owner"
+        "02:00:00:00:00:02 10.0.0.2 lab2 1 turn 1.25ms ago owner"
     );
     assert_eq!(
         line("02:00:00:00:00:03"),
-        "02:00:00:00:00:03 - 2 turns never"
+        "02:00:00:00:00:03 - - 2 turns never"
     );
 }
 

@@ -150,17 +150,49 @@ fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
 
 fn the_token_can_be_sent_to_a_member() -> Result<()> {
     let ring = shared_ring(4)?;
-    let mut holder = connect(&ring.daemons[0])?;
+    let node = ring.daemons[2].node();
+    let (mac, ip) = (node.mac().to_string(), node.ip().context("an ip")?.to_string());
+    for (to, why) in [
+        ("02:00:00:00:77:77", "is no member of the ring"),
+        ("10.99.0.1", "no member of the ring has the ip"),
+        ("south", "no member of the ring is called"),
+    ] {
+        let stranger = ringctl(&ring.daemons[0], &["yield", to]).output()?;
+        let said = String::from_utf8_lossy(&stranger.stderr);
+        ensure!(stranger.status.code() == Some(1) && said.contains(why), "{stranger:?}");
+    }
+    for to in [&mac, &ip, "south"] {
+        check_it_is_sent(&ring, to, &ip)?;
+    }
+    Ok(())
+}
+
+/// `ringctl`, on a machine whose table of hosts has this one name.
+fn where_it_is_called_south(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
+    let mut hosts = tempfile::NamedTempFile::new()?;
+    writeln!(hosts, "{ip} south")?;
+    let mut command = Command::new("unshare");
+    let line = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+    command.args(["--mount", "sh", "-c", line]).arg(hosts.path());
+    command.arg(crate::locks::BINARIES.ringctl);
+    command.arg("--socket").arg(daemon.control());
+    Ok(command.args(arguments).output()?)
+}
+
+/// The token goes to the third member, which is meant by `to`.
+fn check_it_is_sent(ring: &Ring, to: &str, ip: &str) -> Result<()> {
+    let here = &ring.daemons[0];
+    let mut holder = connect(here)?;
     holder.lock("holder")?;
     holder.hears("granted")?;
-    let mac = ring.daemons[2].node().mac().to_string();
     let mut watcher = connect(&ring.daemons[2])?;
     watcher.say(&json!({"request": "watch"}))?;
     watcher.hears("snapshot")?;
-    let stranger = ringctl(&ring.daemons[0], &["yield", "02:00:00:00:77:77"]).output()?;
-    ensure!(!stranger.status.success(), "{stranger:?}");
-    let output = ringctl(&ring.daemons[0], &["yield", &mac]).output()?;
-    ensure!(output.status.success(), "{output:?}");
+    let shown = where_it_is_called_south(ip, here, &["status"])?;
+    let shown = String::from_utf8(shown.stdout)?;
+    ensure!(shown.contains(" south "), "{shown}");
+    let output = where_it_is_called_south(ip, here, &["yield", to])?;
+    ensure!(output.status.success(), "{to}: {output:?}");
     let lost = holder.hears("lost")?;
     ensure!(lost["why"] == "yield", "{lost}");
     holder.unlock()?;
