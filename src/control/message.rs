@@ -40,7 +40,7 @@ pub enum Request {
         to: Option<String>,
     },
     /// Take part, but own nothing: maintenance.
-    Pause,
+    Pause(PauseRequest),
     /// The end of [`Request::Pause`].
     Resume,
     /// The token's data, as far as it is known here.
@@ -111,6 +111,20 @@ pub struct OnceRequest {
     pub lock: LockRequest,
 }
 
+/// How a pause is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseRequest {
+    /// Who holds the token here ends its work in its own time, and is not told to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drain: bool,
+    /// It lasts beyond the daemon's end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub persist: bool,
+    /// How long the answer may wait for its being complete, in milliseconds; without it not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+}
+
 /// How safe a lock is (`docs/guarantees.md`), from the least to the most.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
@@ -146,6 +160,8 @@ pub enum Reply {
     Unlocked {},
     /// It is carried out.
     Done {},
+    /// To [`Request::Pause`]: the node is to own nothing, but still does.
+    Pending(Pending),
     /// To [`Request::DataGet`].
     Data(TokenData),
     /// The first answer to [`Request::Watch`].
@@ -262,6 +278,39 @@ pub struct Loss {
     /// By when the work must have ended, as a time of CLOCK_BOOTTIME in nanoseconds; it may be
     /// past.
     pub until_ns: u64,
+}
+
+/// Why a node that is to own nothing still owns the token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// For programs.
+    pub why: PendingReason,
+    /// For people, as a sentence.
+    pub text: String,
+}
+
+/// What a pause waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PendingReason {
+    /// The end of a client's work.
+    Holder,
+    /// Another member that takes the token.
+    Token,
+}
+
+impl PendingReason {
+    /// What a person is told.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Holder => "a program of this machine still works under the token",
+            Self::Token => {
+                "no other member has taken the token, which stays here unused until one does"
+            }
+        }
+    }
 }
 
 /// Why a lock ended.

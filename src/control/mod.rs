@@ -13,13 +13,13 @@ mod text;
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
 pub use message::{
     EventMessage, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, OnceRequest, PROTOCOL,
-    Refusal, RefusalReason, Renewal, Reply, Request, Snapshot, TokenData, Version,
+    PauseRequest, Pending, PendingReason, Refusal, RefusalReason, Renewal, Reply, Request,
+    Snapshot, TokenData, Version,
 };
 pub use name::RingName;
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HandOverLatency, LockTotals, MemberStatus, RunStatus,
-    Status,
-    TokenStatus,
+    Status, TokenStatus,
 };
 pub use text::harmless;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Grade;
+use super::{Grade, PendingReason};
 
 /// A daemon's view of its ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct Status {
     /// What must survive a restart can be stored. A node that cannot store it owns nothing.
     #[serde(default = "yes")]
     pub stored: bool,
+    /// What a pause waits for that is not complete; `null`: there is none, or it is.
+    #[serde(default)]
+    pub pausing: Option<PendingReason>,
     /// Who holds it as far as is known.
     pub owner: Option<String>,
     /// Nanoseconds since the token was heard of; `null`: not yet.

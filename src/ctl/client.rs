@@ -80,7 +80,12 @@ pub(super) fn silent() -> String {
 
 /// By when the daemon has answered a request that needs no wait.
 pub(super) fn answers_soon() -> Instant {
-    clock::now().monotonic + PATIENCE
+    answers_after(Duration::ZERO)
+}
+
+/// By when the daemon has answered a request that it may wait with for so long.
+pub(super) fn answers_after(wait: Duration) -> Instant {
+    clock::now().monotonic + wait + PATIENCE
 }
 
 /// The same without its framing.

@@ -94,7 +94,7 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
 
 /// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
 /// answer.
-fn exchange(
+pub(super) fn exchange(
     daemon: &mut Lines,
     request: &Request,
     by: Option<Instant>,

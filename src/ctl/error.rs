@@ -79,11 +79,18 @@ pub enum Error {
     /// The daemon is not reached, or gone: why, as a sentence.
     #[error("{0}")]
     Gone(String),
+    /// The node still owns the token, though it is to own nothing: why, as a sentence.
+    #[error("pending: {0}")]
+    Pending(String),
     /// No member is called so.
-    #[error("no member of the ring is called '{0}': ringctl status shows their names and addresses")]
+    #[error(
+        "no member of the ring is called '{0}': ringctl status shows their names and addresses"
+    )]
     NoMember(String),
     /// More than one member is called so.
-    #[error("several members of the ring are called '{0}': give an address that ringctl status shows")]
+    #[error(
+        "several members of the ring are called '{0}': give an address that ringctl status shows"
+    )]
     SeveralMembers(String),
     /// The lock is not granted.
     #[error("{text}")]
@@ -139,11 +146,17 @@ pub enum Error {
     System(io::Error),
 }
 
+/// The exit code of a pause that is not complete.
+const PENDING: u8 = 6;
+
 impl Error {
     /// Whether it is no failure but an answer, no, for which an exit code is enough.
     #[must_use]
     pub const fn is_answer(&self) -> bool {
-        matches!(self, Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet { .. })
+        matches!(
+            self,
+            Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet { .. } | Self::Pending(_)
+        )
     }
 
     /// The process's exit code, as `ringctl --help` lists them.
@@ -158,6 +171,7 @@ impl Error {
             | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
             Self::HasRun(_) => 0,
+            Self::Pending(_) => PENDING,
             Self::NotAcquired { code, .. } => *code,
             Self::Lost(_) | Self::Outlived(_) => LOST,
             Self::Exchange { .. }

@@ -11,6 +11,7 @@ mod lines;
 mod lock;
 mod names;
 mod options;
+mod pause;
 mod peer;
 mod pipe;
 mod prober;
@@ -27,8 +28,8 @@ use anyhow::Context;
 
 pub use error::Error;
 pub use options::{
-    Acquire, Command, DataCommand, GuardOptions, LockOptions, OnceOptions, Options, RunOptions,
-    Target,
+    Acquire, Command, DataCommand, GuardOptions, LockOptions, OnceOptions, Options, PauseOptions,
+    RunOptions, Target,
 };
 
 use crate::control::{CONTROL_DIR, Reply, Request, RingName, Status};
@@ -54,7 +55,7 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
         Command::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),
         Command::Lock(lock) => lock::lock(&full_socket(options)?, lock, output)?,
         Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
-        Command::Pause => client::done(&socket(options)?, &Request::Pause)?,
+        Command::Pause(pause) => pause::pause(&socket(options)?, pause, options.quiet)?,
         Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
         Command::Yield { to } => yield_to(&socket(options)?, to.as_deref())?,
         Command::Data { command } => data::data(&socket(options)?, command, output)?,

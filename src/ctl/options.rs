@@ -143,6 +143,18 @@ Bound to an open file descriptor, 9, and to all who inherit it:
   exec 9<&-
 When the lock is lost, reading from 9 gives the end of the file.";
 
+const PAUSE: &str = "\
+Exit codes:
+  0  the node owns nothing, and will not until resume
+  6  pending: it is to own nothing, but still does. A program works under the
+     token (--drain), or no other member takes it: the token then stays here,
+     and is granted to nobody, until one does
+
+Examples:
+  ringctl pause --persist && reboot            it does not own the token again
+                                               until ringctl resume
+  ringctl pause --drain --wait && apt upgrade  let the nightly job end first";
+
 const WATCH: &str = "\
 Shows owners elected and lost, members, grades, and the locks of this machine.
 An owner that hands the token on is shown if it has had it for 10 seconds;
@@ -238,8 +250,9 @@ pub enum Command {
     ///
     /// What runs under the token here is told to end first, as on a loss. It lasts until resume, or
     /// the daemon's end.
-    Pause,
-    /// End a pause.
+    #[command(after_long_help = PAUSE)]
+    Pause(PauseOptions),
+    /// End a pause, be it --persist or not.
     Resume,
     /// Get or set the bytes that travel with the token, at most 1,024.
     Data {
@@ -285,6 +298,22 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
+}
+
+/// How a pause is wanted.
+#[derive(Debug, Clone, Args)]
+pub struct PauseOptions {
+    /// Wait until the node owns nothing, for so many seconds at the most; without it for 2.
+    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds)]
+    pub wait: Option<Option<Duration>>,
+
+    /// Stay paused when the daemon or the machine starts again.
+    #[arg(long)]
+    pub persist: bool,
+
+    /// Let what runs under the token here end in its own time; nothing else is granted it meanwhile.
+    #[arg(long)]
+    pub drain: bool,
 }
 
 /// How the token is wanted.

@@ -345,7 +345,9 @@ mod tests {
 
     #[test]
     fn an_owner_may_keep_the_token_for_ever_but_nothing_else_lasts_so_long() {
-        let constants = parse(&["eth0", "--idle-hold", "forever"]).unwrap().constants();
+        let constants = parse(&["eth0", "--idle-hold", "forever"])
+            .unwrap()
+            .constants();
         assert_eq!((constants.idle_hold, constants.check()), (FOREVER, Ok(())));
         let error = parse(&["eth0", "--idle-hold", "always"]).unwrap_err();
         assert!(error.contains("or forever"), "{error}");

@@ -20,6 +20,7 @@ use super::server::Server;
 use super::service::{Answer, Service};
 use super::signals::{Signals, Wish};
 use super::state_file::{Found, StateFile};
+use super::stored_pause::StoredPause;
 use super::surroundings::{Audience, Surroundings};
 use super::waiting::{CONTROL, PACKETS, SIGNALS, WATCH, Waiting};
 use super::{Error, LogFormat, Options};
@@ -123,6 +124,14 @@ impl Daemon {
             );
         }
         let machine = Lab2::new(constants, durable(found)).with_stamps(store.take_stamps());
+        let stored_pause = StoredPause::beside(store.path());
+        let mut service = Service::new(&options.interface, stored_pause);
+        if service.go_on_pausing()? {
+            info!(
+                event = "paused",
+                "paused, as before the start (ringctl pause --persist), until ringctl resume"
+            );
+        }
         Ok(Self {
             driver: Driver::new(machine),
             around: Surroundings {
@@ -134,7 +143,7 @@ impl Daemon {
             waiting,
             signals,
             server,
-            service: Service::new(&options.interface),
+            service,
             hooks,
             server_awaited: true,
             notifier: Notifier::new(),
@@ -148,6 +157,8 @@ impl Daemon {
 
     fn run(&mut self) -> Result<(), Error> {
         self.notifier.ready();
+        // A pause of an earlier run counts before the first frame.
+        self.heed_clients(clock::now());
         self.look_at_interface(clock::now())?;
         let result = loop {
             if self.driver.machine().is_finished() {

@@ -9,23 +9,27 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use tracing::{info, warn};
 
+use super::Error;
 use super::backstop::Backstops;
 use super::history::History;
 use super::lock_totals::LockCount;
+use super::pausing::{Pausing, Progress};
 use super::server::Server;
 use super::spoken;
 use super::status::{outcome_text, token_status};
+use super::stored_pause::StoredPause;
 use super::verdict::Scene;
 use super::who::Who;
 use crate::control::hex;
 use crate::control::{
     ClientStatus, Grade, Grant, LockRequest, LockTotals, Loss, LossReason, MAX_LABEL, OnceRequest,
-    PROTOCOL, Refusal, RefusalReason, Renewal, Reply, Request, TokenData, Version,
+    PROTOCOL, PauseRequest, PendingReason, Refusal, RefusalReason, Renewal, Reply, Request,
+    TokenData, Version,
 };
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Job, Locks, Notice};
 use crate::observe::Limit;
-use crate::proto::lab2::{self, Command, JobName, Lab2, RunEnd, RunView};
+use crate::proto::lab2::{self, Command, JobName, Lab2, RunEnd, RunView, State};
 use crate::proto::time::{Instant, Now};
 
 /// The most events that one client is told in one round.
@@ -66,6 +70,8 @@ pub struct Service {
     settles_at: Option<Instant>,
     backstops: Backstops,
     watchers: Vec<Watcher>,
+    pausing: Pausing,
+    stored_pause: StoredPause,
     /// Clients whose standing has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
     told: Vec<(ClientId, LockRequest, Notice)>,
@@ -73,7 +79,7 @@ pub struct Service {
 
 impl Service {
     /// Nobody wants anything.
-    pub fn new(interface: &str) -> Self {
+    pub fn new(interface: &str, stored_pause: StoredPause) -> Self {
         Self {
             interface: interface.to_owned(),
             locks: Locks::default(),
@@ -81,6 +87,8 @@ impl Service {
             settles_at: None,
             backstops: Backstops::new(),
             watchers: Vec::new(),
+            pausing: Pausing::default(),
+            stored_pause,
             changed: Vec::new(),
             told: Vec::new(),
         }
@@ -88,8 +96,12 @@ impl Service {
 
     /// When [`settle`](Self::settle) is to be called at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        let locks = self.locks.deadline();
-        locks.into_iter().chain(self.settles_at).min()
+        let deadlines = [
+            self.locks.deadline(),
+            self.settles_at,
+            self.pausing.deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// The daemon shuts down: nobody is granted the token any more.
@@ -136,8 +148,8 @@ impl Service {
                 Answer::Reply(Reply::Unlocked {})
             }
             Request::Yield { to } => self.yield_to(to.as_deref(), machine),
-            Request::Pause => self.pause(true, peer),
-            Request::Resume => self.pause(false, peer),
+            Request::Pause(request) => self.pause(now, peer, &request),
+            Request::Resume => self.resume(peer),
             Request::DataGet => Answer::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
                 token: machine.token().map(token_status),
@@ -262,20 +274,82 @@ impl Service {
         Answer::Reply(Reply::Done {})
     }
 
-    fn pause(&mut self, paused: bool, peer: Client) -> Answer {
-        if self.locks.pause(paused) {
+    fn pause(&mut self, now: Now, peer: Client, request: &PauseRequest) -> Answer {
+        let Client { id, pid, uid } = peer;
+        if self.pausing.concerns(id) {
+            return error("this connection waits for a pause already");
+        }
+        if request.persist
+            && let Err(why) = self.stored_pause.store()
+        {
+            return Answer::Reply(Reply::Error(why));
+        }
+        let is_new = if request.drain {
+            self.locks.drain()
+        } else {
+            self.locks.pause(true)
+        };
+        if is_new {
+            let who = Who(peer);
+            info!(
+                event = "paused",
+                pid, uid, "paused by {who}: this node owns nothing until ringctl resume"
+            );
+        }
+        let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
+        self.pausing.wait(id, now.monotonic + patience);
+        self.changed.push((id, true));
+        Answer::Later
+    }
+
+    fn resume(&mut self, peer: Client) -> Answer {
+        if let Err(why) = self.stored_pause.forget() {
+            return Answer::Reply(Reply::Error(why));
+        }
+        if self.locks.pause(false) {
             let Client { pid, uid, .. } = peer;
             let who = Who(peer);
-            if paused {
-                info!(
-                    event = "paused",
-                    pid, uid, "paused by {who}: this node owns nothing until ringctl resume"
-                );
-            } else {
-                info!(event = "resumed", pid, uid, "resumed by {who}");
-            }
+            info!(event = "resumed", pid, uid, "resumed by {who}");
         }
         Answer::Reply(Reply::Done {})
+    }
+
+    /// An earlier run was paused, and this one is to be.
+    ///
+    /// # Errors
+    /// The system does not tell whether it was.
+    pub fn go_on_pausing(&mut self) -> Result<bool, Error> {
+        let stored = &self.stored_pause;
+        let paused = stored.is_stored().map_err(|source| Error::State {
+            path: stored.path().to_owned(),
+            source,
+        })?;
+        if paused {
+            self.locks.pause(true);
+        }
+        Ok(paused)
+    }
+
+    /// What a pause waits for that is not complete.
+    pub fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
+        match self.progress(machine) {
+            Progress::Pending(why) => Some(why),
+            Progress::Complete | Progress::Over(_) => None,
+        }
+    }
+
+    fn progress(&self, machine: &Lab2) -> Progress {
+        if self.locks.is_leaving() {
+            Progress::Over("ringd is shutting down: the token goes to another member first")
+        } else if !self.locks.is_paused() {
+            Progress::Over("the pause was ended by ringctl resume")
+        } else if self.locks.is_held() {
+            Progress::Pending(PendingReason::Holder)
+        } else if machine.state() == State::Owner || !machine.is_paused() {
+            Progress::Pending(PendingReason::Token)
+        } else {
+            Progress::Complete
+        }
     }
 
     fn set_data(
@@ -342,6 +416,7 @@ impl Service {
             self.backstops.end(client);
             self.locks.leave_behind(now.monotonic, client);
             self.watchers.retain(|watcher| watcher.client != client);
+            self.pausing.forget(client);
         }
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
@@ -383,6 +458,7 @@ impl Service {
         // With the memory that it has.
         self.told = told;
         if command.is_none() {
+            self.tell_pausing(now, server, machine);
             self.tell_watchers(now, server, history);
         }
         command
@@ -414,6 +490,20 @@ impl Service {
                 until_ns: until.as_nanos(),
             }),
         }
+    }
+
+    fn tell_pausing(&mut self, now: Now, server: &mut Server, machine: &Lab2) {
+        let mut pausing = std::mem::take(&mut self.pausing);
+        pausing.settle(
+            now.monotonic,
+            || self.progress(machine),
+            |client, reply| {
+                server.tell(now.monotonic, client, reply);
+                let lasting = self.watches(client) || self.locks.concerns(client);
+                server.set_lasting(now.monotonic, client, lasting);
+            },
+        );
+        self.pausing = pausing;
     }
 
     fn tell_watchers(&mut self, now: Now, server: &mut Server, history: &History) {

@@ -39,6 +39,7 @@ pub fn status(
         grade: machine.grade().name().to_owned(),
         paused: machine.is_paused(),
         stored: machine.is_stored(),
+        pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
         heard_about_token_ns: heard.map(|heard| nanos(now.since(heard))),
         members: members.collect(),

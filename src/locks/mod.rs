@@ -103,6 +103,8 @@ pub struct Locks {
     /// What is waited for if the token is here, but not safe enough for anybody.
     seek: Option<Seek>,
     standing: Standing,
+    /// In a pause the holder ends its work in its own time.
+    draining: bool,
     /// The machine is to be told of a pause, or its end.
     pausing: bool,
     /// The client that was granted the token for a job last.
@@ -230,12 +232,34 @@ impl Locks {
         } else {
             (Standing::Paused, Standing::Open)
         };
+        self.draining = false;
         let is_new = self.standing == from;
         if is_new {
             self.standing = to;
             self.pausing = true;
         }
         is_new
+    }
+
+    /// The node is to own nothing as soon as its holder, which is not told to end, has let go. Whether
+    /// that is new.
+    pub fn drain(&mut self) -> bool {
+        let is_told_to_end = self.standing == Standing::Paused && !self.draining;
+        let is_new = self.pause(true);
+        self.draining = !is_told_to_end;
+        is_new
+    }
+
+    /// Whether the node is to own nothing for now.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.standing == Standing::Paused
+    }
+
+    /// Whether the daemon shuts down.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.standing == Standing::Leaving
     }
 
     /// The daemon shuts down: nobody is granted the token any more.
@@ -401,6 +425,7 @@ impl Locks {
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (standing, yielding) = (self.standing, self.yielding.is_some());
+        let ends_for_pause = standing == Standing::Paused && !self.draining;
         let Some(holder) = &mut self.holder else {
             return;
         };
@@ -426,7 +451,7 @@ impl Locks {
             Some((LossReason::Shutdown, now + NOTICE))
         } else if yielding {
             Some((LossReason::Yield, now + NOTICE))
-        } else if standing == Standing::Paused {
+        } else if ends_for_pause {
             Some((LossReason::Paused, now + NOTICE))
         } else if safe_until.is_none() {
             Some((LossReason::Grade, holder.until))

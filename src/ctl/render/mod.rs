@@ -43,10 +43,10 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
         "up" => String::new(),
         why => format!(" ({} {why})", status.interface),
     };
-    let token = status.token.as_ref().map_or_else(
-        || "none known".to_owned(),
-        |token| token.fencing.clone(),
-    );
+    let token = status
+        .token
+        .as_ref()
+        .map_or_else(|| "none known".to_owned(), |token| token.fencing.clone());
     let owner = match &status.owner {
         Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
         Some(owner) => owner.clone(),
@@ -87,7 +87,9 @@ fn state(status: &Status) -> String {
     if status.state == "OWNER" && !status.grade.is_empty() {
         text = format!("{text}, grade {}", status.grade);
     }
-    if status.paused {
+    if let Some(why) = status.pausing {
+        text = format!("{text}, pausing: {}", why.text());
+    } else if status.paused {
         text.push_str(", paused: owns nothing");
     }
     if !status.stored {
@@ -162,7 +164,10 @@ fn locks(locks: &LockTotals, out: &mut impl Write) -> io::Result<()> {
         }
     };
     let (granted, lost, refused) = (locks.granted, sum(&locks.lost), sum(&locks.refused));
-    writeln!(out, "\nLocks\n  granted {granted}, lost {lost}, refused {refused}")
+    writeln!(
+        out,
+        "\nLocks\n  granted {granted}, lost {lost}, refused {refused}"
+    )
 }
 
 fn members(status: &Status) -> Table {
@@ -201,7 +206,10 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 6] {
     [
         format!(" {}", member.mac),
         ip.to_owned(),
-        member.name.as_deref().map_or_else(|| "-".to_owned(), harmless),
+        member
+            .name
+            .as_deref()
+            .map_or_else(|| "-".to_owned(), harmless),
         penalty,
         seen,
         remark.to_owned(),
@@ -223,7 +231,9 @@ fn constants(constants: &ConstantsStatus, out: &mut impl Write) -> io::Result<()
         "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}, expect {}",
         short(constants.take_timeout_ns),
         constants.take_attempts,
-        constants.idle_hold_ns.map_or_else(|| "forever".to_owned(), short),
+        constants
+            .idle_hold_ns
+            .map_or_else(|| "forever".to_owned(), short),
         constants.ethertype,
         constants.max_members,
         constants

@@ -1,6 +1,7 @@
 use super::{short, status};
 use crate::control::{
-    ClientStatus, ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, Status, TokenStatus,
+    ClientStatus, ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, PendingReason,
+    Status, TokenStatus,
 };
 
 fn member(last: u8) -> MemberStatus {
@@ -40,6 +41,7 @@ fn example() -> Status {
         grade: "alone".to_owned(),
         paused: false,
         stored: true,
+        pausing: None,
         owner: Some("02:00:00:00:00:02".to_owned()),
         heard_about_token_ns: Some(12_345_678),
         members: (1..=3).map(member).collect(),
@@ -123,12 +125,35 @@ fn the_head_says_state_token_and_owner() {
 #[test]
 fn it_is_told_what_has_become_of_locks_and_how_many_members_are_expected() {
     let text = text(&example());
-    assert!(text.contains("\nLocks\n  granted 12, lost 2 (yield 2), refused 0\n"), "{text}");
-    assert!(text.contains("idle hold 10ms") && text.contains("expect 3\n"), "{text}");
+    assert!(
+        text.contains("\nLocks\n  granted 12, lost 2 (yield 2), refused 0\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("idle hold 10ms") && text.contains("expect 3\n"),
+        "{text}"
+    );
     let mut other = example();
     (other.constants.expect, other.constants.idle_hold_ns) = (None, None);
     let text = self::text(&other);
-    assert!(text.contains("idle hold forever") && text.contains("expect -\n"), "{text}");
+    assert!(
+        text.contains("idle hold forever") && text.contains("expect -\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_pause_is_shown_and_what_it_waits_for() {
+    let mut paused = example();
+    paused.paused = true;
+    assert!(text(&paused).contains("WAITER, paused: owns nothing\n"));
+    paused.state = "OWNER".to_owned();
+    paused.pausing = Some(PendingReason::Token);
+    let text = text(&paused);
+    assert!(
+        text.contains("pausing: no other member has taken the token"),
+        "{text}"
+    );
 }
 
 #[test]

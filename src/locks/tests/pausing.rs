@@ -46,6 +46,44 @@ fn a_holder_has_a_second_where_the_lease_is_longer_and_is_waited_for_until_that_
 }
 
 #[test]
+fn a_drained_holder_ends_its_work_in_its_own_time_and_nobody_follows_it() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.locks.drain();
+    assert_eq!(rig.settle(), []);
+    rig.facts.lease_until = rig.now + 10 * LEASE;
+    let until = rig.facts.lease_until;
+    assert_eq!(rig.settle(), [(1, Notice::Renewed { until })], "it goes on");
+    assert_eq!(rig.count(&Command::Pause(true)), 0);
+    assert_eq!(rig.release(1), [], "the next is not granted it");
+    assert_eq!(rig.count(&Command::Pause(true)), 1);
+    rig.locks.pause(false);
+    rig.settle();
+    rig.comes(9);
+    assert_eq!(rig.settle(), rig.granted(2));
+}
+
+#[test]
+fn a_pause_ends_what_a_drain_has_left_and_not_the_other_way_round() {
+    for first_drains in [true, false] {
+        let mut rig = Rig::has_token(5);
+        rig.wants(1);
+        if first_drains {
+            rig.locks.drain();
+            assert_eq!(rig.settle(), []);
+        }
+        rig.locks.pause(true);
+        if !first_drains {
+            rig.locks.drain();
+        }
+        assert_eq!(rig.settle(), lost(&rig, LEASE));
+        rig.release(1);
+        assert_eq!(rig.count(&Command::Pause(true)), 1);
+    }
+}
+
+#[test]
 fn who_waits_goes_on_waiting_until_the_pause_is_over() {
     let mut rig = Rig::has_token(5);
     rig.wants(1);

@@ -1,12 +1,18 @@
 //! `ringctl pause` and `resume`: maintenance.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use ring_segment::{Daemon, Message, Ring, Seen, Test, is_claim, now, tests};
 
-use super::{Holder, LOST, PATIENCE, ringctl, says, shared_ring};
+use super::holder::boottime;
+use super::{
+    BINARIES, Holder, LOST, PATIENCE, bridge, form_with, ringctl, says, shared_ring, timing,
+};
 
+/// The exit code of a pause that is not complete.
+const PENDING: i32 = 6;
 /// How often an offer is made at the most.
 const TAKE_ATTEMPTS: usize = 3;
 
@@ -14,6 +20,9 @@ pub fn tests() -> Vec<Test> {
     tests![
         a_paused_node_owns_nothing_and_the_others_go_on,
         a_pause_of_all_ends_with_the_first_that_resumes,
+        a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for,
+        what_runs_may_end_in_its_own_time_and_nothing_follows_it,
+        a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not,
     ]
 }
 
@@ -86,10 +95,107 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     says(daemon, &["-w", "20"], "true").map(drop)
 }
 
+/// `ringctl`, which must end so; what it says of errors.
+fn ends_with(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> {
+    let output = ringctl(daemon, arguments)?;
+    ensure!(
+        output.status.code() == Some(code),
+        "{arguments:?}: {output:?}"
+    );
+    Ok(String::from_utf8(output.stderr)?)
+}
+
+fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Result<()> {
+    let mut ring = form_with(bridge(2)?, 1, |ringd| {
+        ringd.option("--idle-hold", "forever")
+    })?;
+    let said = ends_with(&ring.daemons[0], &["pause", "--wait", "0"], PENDING)?;
+    ensure!(
+        said.contains("pending: no other member has taken"),
+        "{said}"
+    );
+    let status = ring.daemons[0].status()?;
+    ensure!(
+        status["pausing"] == "token" && status["state"] == "OWNER",
+        "{status:#}"
+    );
+    let text = String::from_utf8(ringctl(&ring.daemons[0], &["status"])?.stdout)?;
+    ensure!(
+        text.contains("pausing: no other member has taken"),
+        "{text}"
+    );
+    let quiet = ends_with(&ring.daemons[0], &["pause", "-q", "-w", "0.1"], PENDING)?;
+    ensure!(quiet.is_empty(), "{quiet}");
+    let mut command = Command::new(BINARIES.ringctl);
+    command.arg("--socket").arg(ring.daemons[0].control());
+    let waits = command
+        .args(["pause", "--wait"])
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Another member takes it, though an idle token is to stay where it is.
+    ring.join()?;
+    let output = waits.wait_with_output()?;
+    ensure!(output.status.success(), "{output:?}");
+    let status = ring.daemons[0].status()?;
+    ensure!(
+        status["pausing"].is_null() && status["paused"] == true,
+        "{status:#}"
+    );
+    ensure!(status["state"] != "OWNER", "{status:#}");
+    says(&ring.daemons[1], &["-w", "20"], "true")?;
+    ends_with(&ring.daemons[0], &["pause"], 0)?;
+    Ok(())
+}
+
+fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let daemon = &ring.daemons[0];
+    let holder = Holder::at_work(daemon, &["-w", "20"])?;
+    let waiting = Holder::start(daemon, &["-w", "25"])?;
+    let said = ends_with(daemon, &["pause", "--drain", "--wait", "0"], PENDING)?;
+    ensure!(
+        said.contains("pending: a program of this machine"),
+        "{said}"
+    );
+    ensure!(daemon.status()?["pausing"] == "holder");
+    // It goes on, with renewals, for longer than its lease.
+    holder.wait_for_sign(boottime()? + 2 * timing().waiter_timeout())?;
+    holder.finish()?;
+    ends_with(daemon, &["pause", "--drain", "--wait"], 0)?;
+    ensure!(waiting.first()?.is_none(), "nothing is granted here");
+    tell(daemon, "resume")?;
+    waiting.wait_for_sign(Duration::ZERO)?;
+    waiting.finish()
+}
+
+fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Result<()> {
+    let mut ring = form_with(bridge(2)?, 2, |ringd| ringd)?;
+    ends_with(&ring.daemons[0], &["pause", "--persist"], 0)?;
+    for _ in 0..2 {
+        ring.daemons[0].kill()?;
+        let since = now();
+        ring.daemons[0].start()?;
+        ring.daemons[0].wait_for_status(PATIENCE, |status| {
+            status["paused"] == true && status["state"] == "WAITER"
+        })?;
+        says(&ring.daemons[1], &["-w", "20", "-r", "quorum"], "true")?;
+        check_left_out(&ring, 0, since)?;
+    }
+    tell(&ring.daemons[0], "resume")?;
+    says(&ring.daemons[0], &["-w", "20"], "true")?;
+    ends_with(&ring.daemons[0], &["pause"], 0)?;
+    ring.daemons[0].kill()?;
+    ring.daemons[0].start()?;
+    ring.daemons[0].wait_for_status(PATIENCE, |status| status["paused"] == false)?;
+    says(&ring.daemons[0], &["-w", "20"], "true").map(drop)
+}
+
 fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
     let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
-        tell(daemon, "pause")?;
+        // Whoever is left with the token is not done.
+        let code = ringctl(daemon, &["pause", "-w", "1"])?.status.code();
+        ensure!([Some(0), Some(PENDING)].contains(&code), "{code:?}");
     }
     let waiting = Holder::start(&ring.daemons[2], &["-w", "25"])?;
     for daemon in &ring.daemons {
@@ -99,7 +205,10 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
         })?;
     }
     // Again makes no difference.
-    tell(&ring.daemons[1], "pause")?;
+    let again = ringctl(&ring.daemons[1], &["pause", "-w", "0"])?
+        .status
+        .code();
+    ensure!([Some(0), Some(PENDING)].contains(&again), "{again:?}");
     ensure!(waiting.first()?.is_none(), "nobody is granted it");
     tell(&ring.daemons[2], "resume")?;
     tell(&ring.daemons[2], "resume")?;

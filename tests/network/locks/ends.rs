@@ -1,7 +1,8 @@
 //! How a lock ends that its holder has not given up, and when the next one begins.
 
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -151,7 +152,10 @@ fn is_granted_late(ring: &Ring, begun: Duration) -> Result<()> {
 fn the_token_can_be_sent_to_a_member() -> Result<()> {
     let ring = shared_ring(4)?;
     let node = ring.daemons[2].node();
-    let (mac, ip) = (node.mac().to_string(), node.ip().context("an ip")?.to_string());
+    let (mac, ip) = (
+        node.mac().to_string(),
+        node.ip().context("an ip")?.to_string(),
+    );
     for (to, why) in [
         ("02:00:00:00:77:77", "is no member of the ring"),
         ("10.99.0.1", "no member of the ring has the ip"),
@@ -159,7 +163,10 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
     ] {
         let stranger = ringctl(&ring.daemons[0], &["yield", to]).output()?;
         let said = String::from_utf8_lossy(&stranger.stderr);
-        ensure!(stranger.status.code() == Some(1) && said.contains(why), "{stranger:?}");
+        ensure!(
+            stranger.status.code() == Some(1) && said.contains(why),
+            "{stranger:?}"
+        );
     }
     for to in [&mac, &ip, "south"] {
         check_it_is_sent(&ring, to, &ip)?;
@@ -173,7 +180,9 @@ fn where_it_is_called_south(ip: &str, daemon: &Daemon, arguments: &[&str]) -> Re
     writeln!(hosts, "{ip} south")?;
     let mut command = Command::new("unshare");
     let line = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
-    command.args(["--mount", "sh", "-c", line]).arg(hosts.path());
+    command
+        .args(["--mount", "sh", "-c", line])
+        .arg(hosts.path());
     command.arg(crate::locks::BINARIES.ringctl);
     command.arg("--socket").arg(daemon.control());
     Ok(command.args(arguments).output()?)

@@ -3,8 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, ping, take, token,
-    token_of, was_here,
+    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, ping, take,
+    token, token_of, was_here,
 };
 use crate::proto::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 

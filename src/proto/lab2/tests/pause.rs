@@ -4,7 +4,8 @@ use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
     ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, OTHER, Rig, SAME, TAKE_TIMEOUT,
-    WAITER_TIMEOUT, constants, decode, generating, here, mac, ms, ping, take, token, token_of, was_here,
+    WAITER_TIMEOUT, constants, decode, generating, here, mac, ms, ping, take, token, token_of,
+    was_here,
 };
 use crate::proto::LinkState;
 use crate::proto::lab2::{Command, Constants, Event, FOREVER, Reason, State};
@@ -212,7 +213,10 @@ fn an_owner_that_nobody_relieves_tries_again_every_heartbeat_whatever_the_idle_h
     let mut rig = Rig::owner_with(patient);
     rig.command(PAUSE);
     let said = rig.pass_time(HEARTBEAT);
-    assert!(offers(&said).iter().any(|it| it.ends_with("to n3")), "{said:?}");
+    assert!(
+        offers(&said).iter().any(|it| it.ends_with("to n3")),
+        "{said:?}"
+    );
     assert_eq!(rig.state(), State::Owner);
     // They were passed over once for that.
     let said = rig.pass_time(4 * HEARTBEAT);

@@ -1,0 +1,55 @@
+//! `ringctl pause` and `resume`: maintenance.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use super::options::PauseOptions;
+use super::prober::Prober;
+use super::{Error, client, data, duration_ms};
+use crate::control::{PauseRequest, Reply, Request};
+use crate::proto::time::Instant;
+use crate::sys::clock;
+
+/// How long a pause may take before it is said what it waits for: a holder has a second to end.
+const USUAL: Duration = Duration::from_secs(2);
+
+/// Pauses the node, and waits until it owns nothing: for as long as the options say, or the usual time.
+///
+/// # Errors
+/// It still owns the token, or an [`Error`] of asking.
+pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Result<(), Error> {
+    let wait = match options.wait {
+        None => USUAL,
+        Some(wait) => wait.unwrap_or(Duration::MAX),
+    };
+    let end = clock::now().monotonic + wait;
+    let mut daemon = client::endless(socket)?;
+    let mut prober = Prober::new(socket);
+    let mut ask = |until: Instant| {
+        let wait = until.since(clock::now().monotonic);
+        let request = Request::Pause(PauseRequest {
+            drain: options.drain,
+            persist: options.persist,
+            wait_ms: Some(duration_ms(wait)),
+        });
+        let by = client::answers_after(wait);
+        match data::exchange(&mut daemon, &request, Some(by), &mut prober)? {
+            Reply::Done {} => Ok(None),
+            Reply::Pending(pending) => Ok(Some(pending.text)),
+            Reply::Error(why) => Err(Error::Refused(why)),
+            other => Err(Error::Unexpected(format!("{other:?}"))),
+        }
+    };
+    let mut pending = ask(end.min(clock::now().monotonic + USUAL))?;
+    if let Some(why) = &pending
+        && end > clock::now().monotonic
+    {
+        if !quiet {
+            // Where nobody can be told, the exit code still says what has become of it.
+            let _ = writeln!(io::stderr(), "ringctl: pending: {why}; waiting");
+        }
+        pending = ask(end)?;
+    }
+    pending.map_or(Ok(()), |why| Err(Error::Pending(why)))
+}

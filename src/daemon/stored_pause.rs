@@ -1,0 +1,127 @@
+//! A pause that survives the daemon: a file beside the state, there for as long as the pause lasts.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::libc::O_NOFOLLOW;
+use tracing::warn;
+
+/// Where a pause is stored.
+#[derive(Debug)]
+pub struct StoredPause {
+    path: PathBuf,
+}
+
+impl StoredPause {
+    /// Beside the file that has the node's state.
+    pub fn beside(state: &Path) -> Self {
+        Self {
+            path: state.with_extension("paused"),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether an earlier run has stored one.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn is_stored(&self) -> io::Result<bool> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores one.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn store(&self) -> Result<(), String> {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).mode(0o600);
+        let file = options.custom_flags(O_NOFOLLOW).open(&self.path);
+        file.map(|_| self.sync())
+            .map_err(|why| self.cannot("store", &why))
+    }
+
+    /// Forgets the one that is stored, if there is one.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn forget(&self) -> Result<(), String> {
+        match fs::remove_file(&self.path) {
+            Ok(()) => self.sync(),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(self.cannot("remove", &error)),
+        }
+        Ok(())
+    }
+
+    /// Has the disk know of it, in a thread of its own: the loop waits for no disk.
+    fn sync(&self) {
+        let Some(directory) = self.path.parent().map(Path::to_owned) else {
+            return;
+        };
+        let synced = thread::Builder::new().spawn(move || {
+            let synced = File::open(&directory).and_then(|directory| directory.sync_all());
+            if let Err(error) = synced {
+                let directory = directory.display();
+                warn!(
+                    event = "pause_not_synced",
+                    "{directory} was not synced: a power cut may undo the last pause or resume: {error}"
+                );
+            }
+        });
+        if let Err(error) = synced {
+            warn!(
+                event = "pause_not_synced",
+                "cannot start a thread: a power cut may undo the last pause or resume: {error}"
+            );
+        }
+    }
+
+    fn cannot(&self, what: &str, why: &io::Error) -> String {
+        format!("cannot {what} the pause in {}: {why}", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StoredPause;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_pause_is_stored_until_it_is_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        assert!(!stored.is_stored().unwrap());
+        assert_eq!(stored.forget(), Ok(()));
+        for _ in 0..2 {
+            assert_eq!(stored.store(), Ok(()));
+            assert!(stored.is_stored().unwrap());
+        }
+        assert_eq!(stored.forget(), Ok(()));
+        assert!(!stored.is_stored().unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_named_and_no_link_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let stored = StoredPause::beside(&directory.path().join("gone/eth0.state"));
+        let why = stored.store().unwrap_err();
+        assert!(why.contains("gone/eth0.paused"), "{why}");
+        let victim = directory.path().join("victim");
+        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        symlink(&victim, stored.path()).unwrap();
+        assert!(stored.store().is_err());
+        assert!(!victim.exists());
+    }
+}
