@@ -10,6 +10,7 @@ mod grades;
 mod hooks;
 mod locks;
 mod peer;
+mod recipes;
 mod ring;
 mod service;
 mod station;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         locks::tests(),
         hooks::tests(),
         peer::tests(),
+        recipes::tests(),
         service::tests(),
         station::tests(),
         sys::tests(),

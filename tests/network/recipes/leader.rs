@@ -1,0 +1,167 @@
+//! The unit of `docs/hooks.md` that runs where the token is, on two machines, while their daemons are
+//! killed, restarted, stopped and paused.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use ring_segment::{Container, Segment, Test, tests};
+
+use super::pages::{HOOKS, block};
+use super::{BINARIES, SOON, check_apart, runs, with_reports};
+
+const POLL: Duration = Duration::from_millis(50);
+const UNIT: &str = "reports";
+const RINGD: &str = "ringd@eth0";
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons,
+        a_service_that_is_there_already_is_put_behind_run,
+        a_leader_is_tried_again_for_as_long_as_there_is_no_daemon,
+    ]
+}
+
+/// Two machines on one segment.
+struct Pair {
+    machines: [Container; 2],
+    _segment: Segment,
+}
+
+impl Pair {
+    /// Both run the service, which is made as `install` has it.
+    fn new(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
+        let segment = Segment::bridge(2)?;
+        let mut machines = Vec::new();
+        for at in 0..2 {
+            let machine = Container::boot(segment.node(at), BINARIES)?;
+            machine.install_service()?;
+            with_reports(&machine)?;
+            install(&machine)?;
+            machine.run(&["systemctl", "enable", "--now", "--quiet", RINGD])?;
+            machines.push(machine);
+        }
+        for machine in &machines {
+            machine.sh("until ringctl status --json | grep -q 02:00:00:00:00:02 && ringctl status -q; do sleep 0.05; done")?;
+        }
+        for machine in &machines {
+            machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
+        }
+        let Ok(machines) = machines.try_into() else {
+            anyhow::bail!("two machines");
+        };
+        Ok(Self {
+            machines,
+            _segment: segment,
+        })
+    }
+
+    /// How many runs there were on a machine.
+    fn count(&self, at: usize) -> Result<usize> {
+        Ok(runs(&self.machines[at])?.len())
+    }
+
+    /// Waits until there has been one more run than `before` on a machine.
+    fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
+        let deadline = Instant::now() + SOON;
+        while self.count(at)? <= before {
+            ensure!(Instant::now() < deadline, "it does not run on machine {at}");
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Where it runs.
+    fn place(&self) -> Result<usize> {
+        let deadline = Instant::now() + SOON;
+        loop {
+            for (at, machine) in self.machines.iter().enumerate() {
+                let status = machine.run(&["ringctl", "status", "--json"])?;
+                let status: serde_json::Value = serde_json::from_str(&status)?;
+                if status["clients"][0]["holds"] == true {
+                    return Ok(at);
+                }
+            }
+            ensure!(Instant::now() < deadline, "it runs nowhere");
+            thread::sleep(POLL);
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        check_apart(&self.machines[0], &self.machines[1])?;
+        for machine in &self.machines {
+            let state = machine.show(UNIT, "ActiveState")?;
+            ensure!(state != "failed", "it was given up");
+        }
+        Ok(())
+    }
+}
+
+/// The unit, as the page has it.
+fn with_unit(machine: &Container) -> Result<()> {
+    let unit = block(HOOKS, "# /etc/systemd/system/reports.service")?;
+    machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
+    machine.run(&["systemctl", "daemon-reload"]).map(drop)
+}
+
+fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Result<()> {
+    let pair = Pair::new(with_unit)?;
+    let troubles = [
+        ("systemctl kill --signal=KILL ringd@eth0", "true"),
+        ("systemctl restart ringd@eth0", "true"),
+        ("ringctl pause --wait", "ringctl resume"),
+        (
+            "systemctl kill --signal=STOP ringd@eth0",
+            "systemctl kill --signal=CONT ringd@eth0",
+        ),
+        ("systemctl kill --signal=KILL ringd@eth0", "true"),
+    ];
+    for (trouble, end) in troubles {
+        let here = pair.place()?;
+        let there = 1 - here;
+        let before = pair.count(there)?;
+        pair.machines[here].sh(trouble)?;
+        pair.wait_for_run(there, before)?;
+        pair.machines[here].sh(end)?;
+        pair.check()?;
+        let machine = &pair.machines[here];
+        machine.sh("until ringctl status -q 2>/dev/null; do sleep 0.05; done")?;
+    }
+    // A stop is the end of it.
+    for machine in &pair.machines {
+        machine.run(&["systemctl", "stop", UNIT])?;
+        let state = machine.show(UNIT, "ActiveState")?;
+        ensure!(state == "inactive", "it is {state} after a stop");
+    }
+    pair.check()
+}
+
+fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
+    let pair = Pair::new(|machine| {
+        let unit =
+            "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
+        machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
+        machine.edit("reports.service", block(HOOKS, "[Unit]")?)
+    })?;
+    let here = pair.place()?;
+    let before = pair.count(1 - here)?;
+    pair.machines[here].run(&["systemctl", "kill", "--signal=KILL", RINGD])?;
+    pair.wait_for_run(1 - here, before)?;
+    pair.check()
+}
+
+fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
+    const TRIES: u32 = 7;
+    let pair = Pair::new(with_unit)?;
+    let here = pair.place()?;
+    let machine = &pair.machines[here];
+    machine.run(&["systemctl", "stop", RINGD])?;
+    let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= TRIES);
+    machine.wait_for(UNIT, "NRestarts", SOON, tried)?;
+    let before = pair.count(here)?;
+    machine.run(&["systemctl", "start", RINGD])?;
+    let other = &pair.machines[1 - here];
+    other.run(&["systemctl", "stop", UNIT])?;
+    pair.wait_for_run(here, before)?;
+    pair.check()
+}

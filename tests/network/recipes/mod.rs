@@ -1,0 +1,94 @@
+//! The recipes of README and docs, as they stand there, on a live systemd.
+
+mod leader;
+mod pages;
+mod readme;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Binaries, Container, Daemon, Segment, Test, Timing, binaries};
+
+const BINARIES: Binaries = binaries!();
+/// The unit's default.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// How long systemd may take for a job, with the second that units wait before a restart.
+const SOON: Duration = Duration::from_secs(30);
+
+pub fn tests() -> Vec<Test> {
+    let mut tests = pages::tests();
+    tests.extend(readme::tests());
+    tests.extend(leader::tests());
+    tests
+}
+
+/// A machine with a systemd, where recipes are followed, and a member of the ring beside it.
+struct Scene {
+    container: Container,
+    other: Daemon,
+    _segment: Segment,
+}
+
+impl Scene {
+    fn new() -> Result<Self> {
+        let segment = Segment::bridge(2)?;
+        let container = Container::boot(segment.node(0), BINARIES)?;
+        with_sudo(&container)?;
+        let timing = Timing::patient(HEARTBEAT);
+        let other = segment.node(1).ringd(BINARIES).timing(&timing).spawn()?;
+        Ok(Self {
+            container,
+            other,
+            _segment: segment,
+        })
+    }
+
+    /// Waits until the machine is a member of the ring.
+    fn wait_for_ring(&self) -> Result<()> {
+        self.other.wait_for_status(SOON, |status| {
+            let members = status["members"].as_array().map_or(0, Vec::len);
+            members == 2 && (status["state"] == "OWNER" || status["state"] == "WAITER")
+        })?;
+        self.container
+            .sh("until ringctl status -q; do sleep 0.05; done")
+            .map(drop)
+    }
+}
+
+/// Who follows a recipe in the container is root already.
+fn with_sudo(container: &Container) -> Result<()> {
+    container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")
+}
+
+/// A program that says while it runs that it does, in a file of its own: the seconds since the boot.
+fn with_reports(container: &Container) -> Result<()> {
+    let script = "#!/bin/sh\n\
+        while read -r now _ </proc/uptime; do echo \"$now\" >>/run/reports.$$; sleep 0.02; done\n";
+    container.write("/usr/local/bin/reports", 0o755, script)
+}
+
+/// From when to when each run of that program was seen.
+fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
+    let text = container.sh("for file in /run/reports.*; do \
+            [ ! -e \"$file\" ] || echo \"$(head -n 1 $file) $(tail -n 1 $file)\"; done")?;
+    text.lines()
+        .map(|line| {
+            let (first, last) = line.split_once(' ').context("two times")?;
+            Ok((first.parse()?, last.parse()?))
+        })
+        .collect()
+}
+
+/// No run on one machine was seen while one on the other was. The kernel's clock has hundredths.
+fn check_apart(one: &Container, other: &Container) -> Result<()> {
+    for (begun, ended) in runs(one)? {
+        for (other_begun, other_ended) in runs(other)? {
+            let apart = ended < other_begun + 0.011 || other_ended < begun + 0.011;
+            ensure!(
+                apart,
+                "one ran from {begun} to {ended}, and another from {other_begun} to {other_ended}"
+            );
+        }
+    }
+    Ok(())
+}
