@@ -236,12 +236,15 @@ pub enum RefusalReason {
 
 impl RefusalReason {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Timeout,
         Self::Nested,
         Self::Busy,
         Self::Grade,
         Self::Paused,
+        Self::Ran,
+        Self::Names,
+        Self::Mtu,
         Self::Crowded,
         Self::Leaving,
     ];
@@ -254,6 +257,9 @@ impl RefusalReason {
             Self::Busy => "busy",
             Self::Grade => "grade",
             Self::Paused => "paused",
+            Self::Ran => "ran",
+            Self::Names => "names",
+            Self::Mtu => "mtu",
             Self::Crowded => "crowded",
             Self::Nested => "nested",
             Self::Leaving => "leaving",
