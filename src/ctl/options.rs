@@ -180,7 +180,7 @@ all holders find it.
 
 Exit codes: those of the command, and
   1    no token, or FILE cannot be used
-  76   the token is stale: FILE has seen a newer one
+  76   the token is stale: FILE records a newer one
   126  the command cannot be run
   127  there is no such command
 

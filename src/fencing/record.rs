@@ -24,7 +24,7 @@ const LEN: usize = 2 * slots::SLOT;
 pub enum FencingError {
     /// A newer token was seen already.
     #[error(
-        "the token {offered} is stale: {} has seen {newest} already, so another holder came since",
+        "the token {offered} is stale: {} records the newer {newest}, so another holder came since",
         path.display()
     )]
     Stale {
