@@ -52,7 +52,7 @@ fn sound(scenario: &Scenario) -> Report {
 /// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
 fn caught_by_simulator<M: Subject>(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
     let name = findings.test;
-    for seed in 1..=400 {
+    for seed in 1..=3000 {
         let settings = Settings {
             seed,
             ..settings.clone()
@@ -69,7 +69,7 @@ fn caught_by_simulator<M: Subject>(findings: &mut Findings, settings: &Settings,
             return;
         }
     }
-    panic!("{name} is not found in 400 seeds");
+    panic!("{name} is not found in 3000 seeds");
 }
 
 /// Either of them finds two quorums at one time.
@@ -140,6 +140,8 @@ caught! {
     candidate_never_yields caught_by_checker(two_cold(), "still stands");
     clock_in_the_vote caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "stands with");
     completed_by_anything caught_by_checker(two_formed(), "weaker");
+    data_before_the_token caught_by_simulator(
+        world(&[FaultKind::Mtu, FaultKind::Work]), sim::Rule::OneOwner);
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     endless_patience caught_by_checker(
@@ -169,6 +171,10 @@ caught! {
         (quorums_of_three().bounds(3, 4, 9), cut_ring(3, &[FaultKind::Clock])), "have a quorum");
     no_minting caught_by_checker(three_formed(), "both hold");
     number_not_stored caught_by_checker(two_cold(), "before it is stored");
+    own_expectation_alone caught_by_simulator(
+        cut_ring(5, &[FaultKind::Constants]), sim::Rule::Quorum);
+    own_patience_alone caught_by_simulator(
+        world(&[FaultKind::Constants, FaultKind::Work]), sim::Rule::Lease);
     own_vote_freed caught_by_both(
         (quorums_of_three().bounds(3, 4, 15), cut_ring(3, &[])), "have a quorum");
     past_promises_forgotten caught_by_checker(
@@ -176,14 +182,6 @@ caught! {
             .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })
             .bounds(3, 4, 12),
         "have a quorum");
-    unstored_all_the_same caught_by_simulator(
-        world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
-    own_patience_alone caught_by_simulator(
-        world(&[FaultKind::Constants, FaultKind::Work]), sim::Rule::Lease);
-    data_before_the_token caught_by_simulator(
-        world(&[FaultKind::Mtu, FaultKind::Work]), sim::Rule::OneOwner);
-    own_expectation_alone caught_by_simulator(
-        cut_ring(5, &[FaultKind::Constants]), sim::Rule::Quorum);
     penalty_for_ever caught_by_simulator(
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
@@ -194,6 +192,8 @@ caught! {
     stands_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
+    unstored_all_the_same caught_by_simulator(
+        world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(
         two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(1), "no end");

@@ -79,6 +79,8 @@ fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
 
 /// Nobody here gets a quorum, and is told so.
 fn no_quorum(daemon: &Daemon) -> Result<String> {
+    // What was promised to the tenure before may be granted until it runs out.
+    daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let refused = ["run", "-r", "quorum", "-w", "4", "-E", "9", "true"];
     let output = ringctl(daemon, &refused)?;
     ensure!(output.status.code() == Some(REFUSED), "{output:?}");

@@ -45,7 +45,7 @@ const PAGES: [(&str, &str); 13] = [
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
 /// How each recipe begins, and what runs it.
-const TRIED: [(&str, &str, &str); 22] = [
+const TRIED: [(&str, &str, &str); 23] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -56,6 +56,7 @@ const TRIED: [(&str, &str, &str); 22] = [
         "ringctl run -- ./nightly-report",
         "recipes::readme",
     ),
+    ("README.md", "0 2 * * *  root  ringctl once", "locks::once"),
     ("README.md", "cargo build --release", "recipes::readme"),
     (
         "README.md",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -36,8 +36,11 @@ fn timing() -> Timing {
 fn watcher(daemon: &Daemon) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(daemon.control()).context("nobody listens")?;
     stream.set_read_timeout(Some(SOON))?;
-    stream.write_all(b"{\"request\":\"watch\"}\n")?;
-    Ok(stream)
+    // One that there is no room for may have been told so, and left, by now.
+    match stream.write_all(b"{\"request\":\"watch\"}\n") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(stream),
+    }
 }
 
 fn first_line(stream: &UnixStream) -> Result<String> {
