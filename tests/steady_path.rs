@@ -65,8 +65,8 @@ type Flight = (Instant, usize, [u8; MAX_FRAME]);
 /// A segment: a queue for each node, and how many frames of each kind were sent.
 struct Segment {
     inboxes: Vec<VecDeque<Flight>>,
-    unicast: [u64; 10],
-    broadcast: [u64; 10],
+    unicast: [u64; 12],
+    broadcast: [u64; 12],
 }
 
 impl Segment {
@@ -74,8 +74,8 @@ impl Segment {
         let inboxes = (0..nodes).map(|_| VecDeque::with_capacity(256));
         Self {
             inboxes: inboxes.collect(),
-            unicast: [0; 10],
-            broadcast: [0; 10],
+            unicast: [0; 12],
+            broadcast: [0; 12],
         }
     }
 
@@ -274,8 +274,8 @@ impl<'a> Ring<'a> {
 struct Steady {
     hops: u64,
     allocations: u64,
-    unicast: [u64; 10],
-    broadcast: [u64; 10],
+    unicast: [u64; 12],
+    broadcast: [u64; 12],
 }
 
 fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
@@ -309,7 +309,7 @@ fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
 }
 
 /// The frames of one kind; what is left are the others.
-fn take(counts: &mut [u64; 10], kind: Kind) -> u64 {
+fn take(counts: &mut [u64; 12], kind: Kind) -> u64 {
     std::mem::take(&mut counts[kind as usize])
 }
 
@@ -335,8 +335,8 @@ fn nothing_is_allocated_and_a_hop_costs_one_frame_where_the_token_never_rests() 
             answers <= heartbeats * (nodes as u64 - 1),
             "{nodes} nodes: {answers} answers to {heartbeats} heartbeats"
         );
-        assert_eq!(steady.unicast, [0; 10], "{nodes} nodes: of each kind");
-        assert_eq!(steady.broadcast, [0; 10], "{nodes} nodes: of each kind");
+        assert_eq!(steady.unicast, [0; 12], "{nodes} nodes: of each kind");
+        assert_eq!(steady.broadcast, [0; 12], "{nodes} nodes: of each kind");
     }
 }
 
@@ -368,8 +368,8 @@ fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_r
             heartbeats * (nodes as u64 - 1),
             "{nodes} nodes"
         );
-        assert_eq!(steady.unicast, [0; 10], "{nodes} nodes: of each kind");
-        assert_eq!(steady.broadcast, [0; 10], "{nodes} nodes: of each kind");
+        assert_eq!(steady.unicast, [0; 12], "{nodes} nodes: of each kind");
+        assert_eq!(steady.broadcast, [0; 12], "{nodes} nodes: of each kind");
     }
 }
 

@@ -51,8 +51,8 @@ pub struct Cost {
     pub nodes: usize,
     pub time: Duration,
     /// Frames sent to one member, and to all, by kind as a number.
-    pub unicast: [u64; 11],
-    pub broadcast: [u64; 11],
+    pub unicast: [u64; 12],
+    pub broadcast: [u64; 12],
 }
 
 impl Cost {
@@ -84,7 +84,7 @@ impl Cost {
         let feat = Feat::ALL.into_iter().find(|feat| feat.name() == name)?;
         let nodes = fields.next()?.parse().ok()?;
         let time = Duration::from_nanos(fields.next()?.parse().ok()?);
-        let (mut unicast, mut broadcast) = ([0; 11], [0; 11]);
+        let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
         for kind in Kind::ALL {
             let (one, all) = fields.next()?.split_once('+')?;
             unicast[kind as usize] = one.parse().ok()?;

@@ -100,7 +100,7 @@ fn cost(ring: &mut Ring, nodes: usize, feat: Feat, act: &mut dyn FnMut(&mut Ring
     let (start, before) = (ring.now(), ring.stats().clone());
     act(ring);
     let after = ring.stats();
-    let (mut unicast, mut broadcast) = ([0; 11], [0; 11]);
+    let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
     for kind in 0..10 {
         broadcast[kind] = after.broadcast[kind] - before.broadcast[kind];
         unicast[kind] = after.sent[kind] - before.sent[kind] - broadcast[kind];

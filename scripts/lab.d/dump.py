@@ -15,6 +15,7 @@ SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
 KINDS = {
     1: "TAKE_TOKEN", 2: "TOKEN_IS_HERE", 3: "PING", 4: "TOKEN_WAS_HERE_RECENTLY",
     5: "WHERE_IS_TOKEN", 6: "GENERATING_TOKEN", 7: "RING_MEMBERS", 8: "WANT_TOKEN", 9: "LEAVING",
+    10: "STAMPS", 11: "FORGET",
 }
 
 
@@ -79,6 +80,8 @@ def decode(payload):
         words.append(reader.token())
     elif kind == 7:
         words += [reader.digest(), reader.members()]
+    elif kind == 11:
+        words.append(", ".join(mac(reader.take(6)) for _ in range(reader.number(2))))
     return author, words
 
 

@@ -43,6 +43,11 @@ pub enum Request {
     Pause(PauseRequest),
     /// The end of [`Request::Pause`].
     Resume,
+    /// A member that is silent, or has left, is to leave all tables.
+    Forget {
+        /// Its address.
+        member: String,
+    },
     /// The token's data, as far as it is known here.
     DataGet,
     /// Changes the token's data.
@@ -397,7 +402,7 @@ pub struct EventMessage {
     /// When: milliseconds since 1970.
     pub time_ms: u64,
     /// What: `state_changed`, `grade_changed`, `owner_changed`, `member_added`, `member_left`,
-    /// `lock_granted`, ….
+    /// `member_forgotten`, `lock_granted`, ….
     pub event: String,
     /// The state before, of `state_changed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::{Grade, PendingReason};
 
 /// A daemon's view of its ring.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The daemon's version.
@@ -34,6 +38,12 @@ pub struct Status {
     /// The node takes part, but owns nothing.
     #[serde(default)]
     pub paused: bool,
+    /// The node hears nobody, though it may not be alone: others pay no heed to it as an owner.
+    #[serde(default)]
+    pub deaf: bool,
+    /// Nobody takes the token from this node: it owns nothing until frames to it alone arrive.
+    #[serde(default)]
+    pub unfit: bool,
     /// What must survive a restart can be stored. A node that cannot store it owns nothing.
     #[serde(default = "yes")]
     pub stored: bool,
@@ -142,6 +152,9 @@ pub struct MemberStatus {
     pub name: Option<String>,
     /// Its ip (`10.0.0.1`, `fe80::1`); `null` if it has none or none is known yet.
     pub ip: Option<String>,
+    /// `alive`, `silent` (not heard for long), `left` (it has said so) or `paused`.
+    #[serde(default)]
+    pub state: String,
     /// For how many more turns it is passed over.
     pub penalty: u32,
     /// It takes part, but owns nothing for now.
@@ -178,6 +191,9 @@ pub struct ConstantsStatus {
     /// How many members the ring is to have; `null`: those that are known.
     #[serde(default)]
     pub expect: Option<usize>,
+    /// For how long a silent member stays in the table; `null`: for good.
+    #[serde(default)]
+    pub forget_after_ns: Option<u64>,
 }
 
 /// Counters since the start. Every key of the maps is always there, be its value 0.

@@ -58,6 +58,10 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
         Command::Pause(pause) => pause::pause(&socket(options)?, pause, options.quiet)?,
         Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
         Command::Yield { to } => yield_to(&socket(options)?, to.as_deref())?,
+        Command::Forget { member } => {
+            let member = member.clone();
+            client::done(&socket(options)?, &Request::Forget { member })?;
+        }
         Command::Data { command } => data::data(&socket(options)?, command, output)?,
         Command::Watch { json, from, turns } => {
             watch::watch(&socket(options)?, *json, *from, *turns, output)?;

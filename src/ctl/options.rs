@@ -254,6 +254,16 @@ pub enum Command {
     Pause(PauseOptions),
     /// End a pause, be it --persist or not.
     Resume,
+    /// Make the ring forget a member that is gone for good.
+    ///
+    /// It leaves all tables, and is no longer counted. A member that is silent is forgotten by itself after
+    /// a day (ringd --forget-after). One that is still heard cannot be forgotten: stop its ringd first.
+    /// One that speaks again is a member again.
+    Forget {
+        /// The member's MAC address or ip, as status shows it.
+        #[arg(value_name = "MAC")]
+        member: String,
+    },
     /// Get or set the bytes that travel with the token, at most 1,024.
     Data {
         /// What to do.

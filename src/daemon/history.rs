@@ -252,6 +252,16 @@ impl Observe<Event> for History {
                 member: None,
                 text: Long(by).to_string().into(),
             },
+            Event::HearingChanged { deaf } => What::Trouble {
+                event: if deaf { "deaf" } else { "hears" },
+                member: None,
+                text: "hearing".into(),
+            },
+            Event::FitnessChanged { unfit } => What::Trouble {
+                event: if unfit { "unfit" } else { "fit" },
+                member: None,
+                text: "hand_over".into(),
+            },
             Event::StorageChanged { failed } => What::Trouble {
                 event: if failed {
                     "state_not_stored"
@@ -274,6 +284,10 @@ impl Observe<Event> for History {
                 event: "data_dropped",
                 member: limit.member,
                 text: Limit(limit).to_string().into(),
+            },
+            Event::MemberForgotten { mac, .. } => What::Member {
+                event: "member_forgotten",
+                mac,
             },
             _ => return,
         };

@@ -115,6 +115,13 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     pub max_members: usize,
 
+    /// How long a member that is silent stays in the table, or never: it is remembered for good.
+    ///
+    /// The ring then forgets it, unless somebody hears it. Until it speaks again it does not count as one of
+    /// those that are known. ringctl forget does the same at once.
+    #[arg(long, value_name = "DURATION", default_value = "24h", allow_hyphen_values = true, value_parser = parse_forget_after)]
+    pub forget_after: ForgetAfter,
+
     /// How many members the ring has, for the grade quorum: more than half of them.
     ///
     /// All members must be told the same. If this one has heard more since it was started, those count.
@@ -183,6 +190,7 @@ impl Options {
             ethertype: self.ethertype,
             max_members: self.max_members,
             expect: self.expect,
+            forget: self.forget_after.0,
         }
     }
 
@@ -200,6 +208,20 @@ impl Options {
     pub fn ring(&self) -> RingName {
         RingName::new(&self.interface, self.ethertype)
     }
+}
+
+/// How long a silent member is remembered; `None`: for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForgetAfter(pub Option<Duration>);
+
+fn parse_forget_after(text: &str) -> Result<ForgetAfter, String> {
+    if text == "never" {
+        return Ok(ForgetAfter(None));
+    }
+    parse_duration(text).map_or_else(
+        |why| Err(format!("{why}; or never")),
+        |after| Ok(ForgetAfter(Some(after))),
+    )
 }
 
 /// The longest time limit: past it there is none.
@@ -296,6 +318,8 @@ mod tests {
             "16",
             "--expect",
             "5",
+            "--forget-after",
+            "never",
             "--state-dir",
             "/s",
             "--control",
@@ -321,6 +345,7 @@ mod tests {
             ethertype: 0x88b6,
             max_members: 16,
             expect: Some(5),
+            forget: None,
         };
         assert_eq!(options.constants(), expected);
         assert_eq!(options.constants().check(), Ok(()));

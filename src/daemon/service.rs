@@ -29,7 +29,7 @@ use crate::control::{
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Job, Locks, Notice};
 use crate::observe::Limit;
-use crate::proto::lab2::{self, Command, JobName, Lab2, RunEnd, RunView, State};
+use crate::proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, State};
 use crate::proto::time::{Instant, Now};
 
 /// The most events that one client is told in one round.
@@ -148,6 +148,7 @@ impl Service {
                 Answer::Reply(Reply::Unlocked {})
             }
             Request::Yield { to } => self.yield_to(to.as_deref(), machine),
+            Request::Forget { member } => forget(now, &member, machine),
             Request::Pause(request) => self.pause(now, peer, &request),
             Request::Resume => self.resume(peer),
             Request::DataGet => Answer::Reply(Reply::Data(TokenData {
@@ -518,6 +519,29 @@ impl Service {
             }
         }
     }
+}
+
+/// A member is to leave all tables, unless it is there.
+fn forget(now: Now, member: &str, machine: &Lab2) -> Answer {
+    let mac = match address(member, machine) {
+        Ok(mac) => mac,
+        Err(why) => return Answer::Reply(Reply::Error(why)),
+    };
+    let found = machine.members().find(|member| member.mac == mac);
+    let why = match found {
+        None => "is no member of the ring: ringctl status lists all".to_owned(),
+        Some(_) if machine.is_own(mac) => "is this node itself".to_owned(),
+        Some(_) if !machine.is_link_up() => "cannot be forgotten: the link is down".to_owned(),
+        Some(view) if matches!(view.presence, Presence::Alive | Presence::Paused) => {
+            let ago = view.last_seen.map(|seen| now.monotonic.since(seen));
+            format!(
+                "is alive, heard {:?} ago: stop its ringd first",
+                ago.unwrap_or_default()
+            )
+        }
+        Some(_) => return Answer::Command(Command::Forget(mac), Reply::Done {}),
+    };
+    Answer::Reply(Reply::Error(format!("{mac} {why}")))
 }
 
 /// The token, if it may be granted now.

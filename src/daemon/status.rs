@@ -38,6 +38,8 @@ pub fn status(
         token: machine.token().map(token_status),
         grade: machine.grade().name().to_owned(),
         paused: machine.is_paused(),
+        deaf: machine.is_deaf(),
+        unfit: machine.is_unfit(),
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
@@ -95,6 +97,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         name: None,
         ip,
         penalty: view.penalty,
+        state: view.presence.name().to_owned(),
         paused: view.paused,
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
         differs: view
@@ -115,13 +118,14 @@ fn constants(constants: &Constants) -> ConstantsStatus {
         ethertype: format!("{:#06x}", constants.ethertype),
         max_members: constants.max_members,
         expect: constants.expect,
+        forget_after_ns: constants.forget.map(nanos),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::member;
-    use crate::proto::lab2::MemberView;
+    use crate::proto::lab2::{MemberView, Presence};
     use crate::proto::time::Instant;
     use ring_codec::MacAddr;
     use ring_codec::lab2::NO_IP;
@@ -135,6 +139,7 @@ mod tests {
                 ip: NO_IP,
                 penalty: 0,
                 paused: false,
+                presence: Presence::Alive,
                 last_seen,
                 differs: None,
             };

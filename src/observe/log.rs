@@ -232,6 +232,13 @@ impl Log {
                 event = "member_agrees", %mac,
                 "member {mac} has the constants of this node now{hidden}"
             ),
+            Event::MemberForgotten {
+                mac,
+                members: count,
+            } => info!(
+                event = "member_forgotten", %mac, members = count,
+                "member {mac} is forgotten; {members}{hidden}"
+            ),
             _ => {}
         }
     }
@@ -257,6 +264,31 @@ impl Log {
                 "dropped a frame: {text}{hidden}"
             );
         }
+    }
+}
+
+/// Who hears this node and whom it hears, as far as it can tell.
+fn reach(event: &Event) {
+    match *event {
+        Event::HearingChanged { deaf: true } => warn!(
+            event = "deaf",
+            "this node hears nobody any more: until it does, the others pay no heed to it as \
+             an owner. If they are up, look at its interface, its firewall and the cable"
+        ),
+        Event::HearingChanged { deaf: false } => {
+            info!(event = "hears", "this node hears others again");
+        }
+        Event::FitnessChanged { unfit: true } => error!(
+            event = "unfit",
+            "no member takes the token from this node, though others ask for it: frames to \
+             one station alone are lost. It owns nothing until one arrives, or until ringctl \
+             resume"
+        ),
+        Event::FitnessChanged { unfit: false } => info!(
+            event = "fit",
+            "frames to this node alone arrive again: it may own the token"
+        ),
+        _ => {}
     }
 }
 
@@ -350,6 +382,7 @@ impl Observe<Event> for Log {
                      new token does not follow it all the way"
                 );
             }
+            Event::HearingChanged { .. } | Event::FitnessChanged { .. } => reach(event),
             Event::StorageChanged { failed: true } => error!(
                 event = "state_not_stored",
                 "the state cannot be stored: this node owns nothing until it can"
@@ -370,7 +403,7 @@ impl Observe<Event> for Log {
                     );
                 }
             }
-            Event::MemberAdded { members, .. } => {
+            Event::MemberAdded { members, .. } | Event::MemberForgotten { members, .. } => {
                 self.members = members;
                 self.member(now, event);
             }

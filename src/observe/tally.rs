@@ -125,7 +125,10 @@ impl Observe<Event> for Tally {
             | Event::MemberLeft { .. }
             | Event::MemberDiffers { .. }
             | Event::MemberAgrees { .. }
-            | Event::RunStamped { .. } => {}
+            | Event::RunStamped { .. }
+            | Event::MemberForgotten { .. }
+            | Event::HearingChanged { .. }
+            | Event::FitnessChanged { .. } => {}
         }
     }
 }

@@ -37,6 +37,7 @@ texts! {
         LinkLost => "link_lost", "lost the interface";
         Paused => "paused", "was paused, gave up the election";
         NotStored => "not_stored", "cannot store its state, lost the token";
+        NobodyTakes => "nobody_takes", "nobody takes the token from it, let go of it";
     }
 }
 
@@ -58,6 +59,7 @@ texts! {
         BroadcastTakeToken => "broadcast_take_token", "a broadcast TAKE_TOKEN";
         StaleOffer => "stale_offer", "an offer older than TAKE_TIMEOUT";
         NotListening => "not_listening", "the interface is down, or ringd is shutting down";
+        AuthorDeaf => "author_deaf", "its author hears nobody";
     }
 }
 

@@ -61,6 +61,11 @@ impl<M: Subject> World<M> {
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
             Fault::Unresponsive => self.begin_asking(),
+            Fault::Dead {
+                first,
+                count,
+                spoke,
+            } => self.tell_of_dead(first, count, spoke),
             Fault::Pause { node } => self.pause(node),
             Fault::Resume { node } => self.resume(node),
             Fault::Crash { node } => self.crash(node, FaultKind::Crash),
@@ -163,6 +168,12 @@ impl<M: Subject> World<M> {
                 self.plug(node, false);
             }
             Fault::Plug { node } => self.plug(node, true),
+            Fault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
+            Fault::Unicast {
+                node,
+                sent,
+                received,
+            } => self.nodes[node].unicast_lost = (sent, received),
             Fault::Disk { node, full } => {
                 if full {
                     self.met(FaultKind::Disk);
@@ -254,6 +265,7 @@ impl<M: Subject> World<M> {
             Rc::new(Constants {
                 max_members: ring.max_members,
                 expect: expect.or(ring.expect),
+                forget: ring.forget,
                 ..Constants::for_heartbeat(heartbeat)
             })
         };
@@ -352,6 +364,8 @@ impl<M: Subject> World<M> {
         for at in 0..self.nodes.len() {
             self.nodes[at].refuse = 0;
             self.nodes[at].slow = 0;
+            self.nodes[at].deaf = false;
+            self.nodes[at].unicast_lost = (false, false);
             self.nodes[at].disk_full = false;
             self.resume(at);
             self.part_twin(at);

@@ -1,6 +1,8 @@
 //! Makes a run's schedule from its seed.
 
-use super::plan::{Action, Fault, MIN_MTU, MTU, Schedule, usual_take_attempts, usual_take_timeout};
+use super::plan::{
+    Action, Fault, MIN_MTU, MTU, Schedule, usual_forget, usual_take_attempts, usual_take_timeout,
+};
 use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
 use super::words::CARDS;
@@ -21,6 +23,7 @@ impl Schedule {
             nodes: settings.nodes.max(1),
             time: nanos(settings.time) / 1_000,
             actions: Vec::new(),
+            some_spoke: false,
         };
         let hold = maker.idle_hold();
         let hold = settings
@@ -35,7 +38,9 @@ impl Schedule {
             }
         }
         let stay_dead = maker.some_nodes(250);
-        let (take_timeout_us, take_attempts) = giving(&mut Rng::new(settings.seed, Stream::Giving));
+        let mut rng = Rng::new(settings.seed, Stream::Giving);
+        let (take_timeout_us, take_attempts) = giving(&mut rng);
+        let forget_us = rng.pick(&[15 * SECOND, 30 * SECOND, usual_forget(), usual_forget()]);
         maker.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -45,6 +50,7 @@ impl Schedule {
             idle_hold_us: hold,
             take_timeout_us,
             take_attempts,
+            forget_us,
             latency_us: latency,
             stay_dead,
             actions: maker.actions,
@@ -62,12 +68,17 @@ fn giving(rng: &mut Rng) -> (u64, u32) {
     (timeout, rng.pick(&[1, 2, 3, 5]))
 }
 
+/// From so many numbers those of stations that are gone are drawn.
+const DEAD: u16 = 1_000;
+
 struct Maker {
     rng: Rng,
     nodes: usize,
     /// All times here are in microseconds.
     time: u64,
     actions: Vec<Action>,
+    /// There are stations already that are gone and have said something.
+    some_spoke: bool,
 }
 
 impl Maker {
@@ -182,6 +193,38 @@ impl Maker {
                 self.at(at, Fault::Mtu { node, mtu });
             }
             FaultKind::Once => self.once(at),
+            FaultKind::Deaf => {
+                let node = self.node();
+                let end = at + self.lasting(100 * MS, 8 * SECOND);
+                self.at(at, Fault::Deaf { node, deaf: true });
+                self.at(end, Fault::Deaf { node, deaf: false });
+            }
+            FaultKind::Unicast => {
+                let node = self.node();
+                let end = at + self.lasting(100 * MS, 8 * SECOND);
+                let (sent, received) = self.rng.pick(&[(true, false), (false, true), (true, true)]);
+                let lost = |sent, received| Fault::Unicast {
+                    node,
+                    sent,
+                    received,
+                };
+                self.at(at, lost(sent, received));
+                self.at(end, lost(false, false));
+            }
+            FaultKind::Dead => {
+                let first = self.few(DEAD);
+                // Who has just spoken counts as one of the eight that answer others.
+                let spoke = !self.some_spoke && self.rng.chance(500);
+                self.some_spoke |= spoke;
+                let most = if spoke { 7 } else { 200 };
+                let count = u16::try_from(self.lasting(1, most)).unwrap_or(1);
+                let dead = Fault::Dead {
+                    first,
+                    count,
+                    spoke,
+                };
+                self.at(at, dead);
+            }
             FaultKind::Address => {
                 let (node, ip) = (self.node(), self.few(6));
                 let ip = u8::try_from(ip - 1).unwrap_or(0);

@@ -12,6 +12,8 @@ use super::words::show;
 use super::world::World;
 use crate::proto::lab2::Constants;
 
+/// After so many failed hand-overs in a row an OWNER tries only members that speak meanwhile.
+const DOUBTS: u32 = 3;
 /// In larger rings only so many members want the token at a time.
 const WANTING: usize = 32;
 /// How much work a member wants it for, in nanoseconds.
@@ -58,7 +60,16 @@ impl Tables {
 }
 
 impl Bounds {
-    fn of(constants: &Constants, members: u32, latency: Duration) -> Self {
+    /// `members`: of the largest table; `live`: so many of them are there. Each of these spends no more
+    /// than some hand-overs a round on those that are not.
+    /// A part of a table has `per_frame` members.
+    fn of(
+        constants: &Constants,
+        (members, live, per_frame): (u32, u32, u32),
+        latency: Duration,
+    ) -> Self {
+        let known = members;
+        let members = known.min(live.saturating_mul(1 + DOUBTS));
         let waiter = constants.waiter_timeout();
         let looser = constants.looser_timeout();
         let answer = constants.looser_answer_timeout();
@@ -67,7 +78,8 @@ impl Bounds {
         let drift = |bound: Duration| bound + bound / 50 + 10 * latency;
         let in_flight = drift(hop * members);
         let round = drift((constants.idle_hold + hop) * members);
-        let heartbeats = 20 + members / 50;
+        let parts = known.div_ceil(per_frame);
+        let heartbeats = 20 + parts + parts / 3;
         Self {
             one_owner: drift(waiter + 2 * looser + 2 * answer) + in_flight,
             replaced: drift(waiter + looser + 2 * answer),
@@ -104,9 +116,14 @@ impl<M: Subject> World<M> {
             .live()
             .filter_map(|at| Some(self.machine(at)?.digest().size));
         let members = sizes.max().unwrap_or(1).max(1);
+        let live = u32::try_from(self.live().count()).unwrap_or(u32::MAX);
         let (least, spread) = self.segment.latency;
         let latency = Duration::from_nanos(least + spread);
-        Bounds::of(&self.constants, members, latency)
+        // The smallest MTU bounds the parts of tables: 22 bytes a member, after as many others.
+        let mtu = self.live().map(|at| self.nodes[at].mtu).min();
+        let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
+        let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
+        Bounds::of(&self.constants, (members, live, per_frame), latency)
     }
 
     /// Invariant 2.
@@ -198,6 +215,7 @@ impl<M: Subject> World<M> {
             .live()
             .filter_map(|at| Some(self.machine(at)?.digest().size));
         let members = u64::from(members.max().unwrap_or(1));
+        let members = members.min(live.len() as u64 * u64::from(1 + DOUBTS));
         let served = self.run_until(limit, |world| {
             waiting.retain(|&at| match world.nodes[at].job {
                 Some(job) => {
@@ -248,7 +266,7 @@ impl<M: Subject> World<M> {
     }
 
     /// An election costs O(n) broadcasts: since `before` there were no more.
-    fn count_broadcasts(&mut self, before: &[u64; 11]) {
+    fn count_broadcasts(&mut self, before: &[u64; 12]) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
             let cost = self.books.stats.broadcasts(kind) - before[kind as usize];

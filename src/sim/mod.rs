@@ -11,6 +11,7 @@ mod apply;
 mod checks;
 mod clock;
 pub mod command;
+mod dead;
 mod exempt;
 mod generate;
 mod lease;

@@ -66,6 +66,10 @@ pub(super) struct Claim {
 }
 
 /// One machine with its place on the segment.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
 pub(super) struct Node<M> {
     pub(super) mac: MacAddr,
     /// The number of its network card.
@@ -101,6 +105,10 @@ pub(super) struct Node<M> {
     pub(super) leaving: bool,
     /// How many send calls in 1,000 are refused.
     pub(super) refuse: u16,
+    /// Nothing reaches it.
+    pub(super) deaf: bool,
+    /// Frames to single stations that it sends are lost, or those that it is to receive.
+    pub(super) unicast_lost: (bool, bool),
     /// Which part of a cut segment it is in.
     pub(super) group: u8,
     /// When its last frame arrives: a clear segment does not reorder.
@@ -143,6 +151,8 @@ impl<M> Node<M> {
             paused: None,
             leaving: false,
             refuse: 0,
+            deaf: false,
+            unicast_lost: (false, false),
             group: 0,
             last_due: 0,
             held: None,

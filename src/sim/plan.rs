@@ -45,6 +45,9 @@ pub struct Schedule {
     /// TAKE_ATTEMPTS of the ring.
     #[serde(default = "usual_take_attempts")]
     pub take_attempts: u32,
+    /// For how long a silent member stays in the tables.
+    #[serde(default = "usual_forget")]
+    pub forget_us: u64,
     /// How long a frame takes on a clear segment: at least, and how much longer at most.
     pub latency_us: (u64, u64),
     /// Nodes that are not started again when the faults end, if they are dead by then.
@@ -57,6 +60,11 @@ pub struct Schedule {
 /// TAKE_TIMEOUT where a schedule does not say otherwise.
 pub(super) fn usual_take_timeout() -> u64 {
     nanos(Constants::default().take_timeout) / 1_000
+}
+
+/// How long silent members are remembered where a schedule does not say otherwise.
+pub(super) fn usual_forget() -> u64 {
+    Constants::default().forget.map_or(0, nanos) / 1_000
 }
 
 /// TAKE_ATTEMPTS where a schedule does not say otherwise.
@@ -76,6 +84,7 @@ impl Schedule {
             // Room for the phantoms that a lying table lists, too.
             max_members: default.max_members.max(2 * self.nodes),
             expect: Some(self.nodes),
+            forget: Some(Duration::from_micros(self.forget_us)),
             ..default
         }
     }
@@ -233,6 +242,17 @@ pub enum Fault {
     /// The node's interface sends and receives payloads of so many bytes at most. It stays so when the
     /// faults end.
     Mtu { node: usize, mtu: u16 },
+    /// Nothing reaches the node, or all does again.
+    Deaf { node: usize, deaf: bool },
+    /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither.
+    Unicast {
+        node: usize,
+        sent: bool,
+        received: bool,
+    },
+    /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
+    /// each.
+    Dead { first: u16, count: u16, spoke: bool },
 }
 
 impl Fault {
@@ -268,6 +288,9 @@ impl Fault {
             Self::Disk { .. } => FaultKind::Disk,
             Self::Mtu { .. } => FaultKind::Mtu,
             Self::Once { .. } => FaultKind::Once,
+            Self::Deaf { .. } => FaultKind::Deaf,
+            Self::Unicast { .. } => FaultKind::Unicast,
+            Self::Dead { .. } => FaultKind::Dead,
         }
     }
 
@@ -338,6 +361,8 @@ impl Fault {
             | Self::Disk { node, .. }
             | Self::Mtu { node, .. }
             | Self::Once { node, .. }
+            | Self::Deaf { node, .. }
+            | Self::Unicast { node, .. }
             | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }
@@ -347,6 +372,7 @@ impl Fault {
             | Self::Part { .. }
             | Self::Replay { .. }
             | Self::Stranger { .. }
+            | Self::Dead { .. }
             | Self::Unresponsive => {}
         }
     }
@@ -366,6 +392,7 @@ mod tests {
             idle_hold_us: 0,
             take_timeout_us: 30_000,
             take_attempts: 5,
+            forget_us: 15_000_000,
             latency_us: (10, 20),
             stay_dead: vec![1],
             actions: vec![

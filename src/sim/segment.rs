@@ -100,6 +100,9 @@ impl<M: Subject> World<M> {
             self.send_to_all(from, bytes, due);
             return;
         }
+        if from.is_some_and(|at| self.nodes[at].unicast_lost.0) {
+            return self.met(FaultKind::Unicast);
+        }
         let own = node_of(to).filter(|&at| self.nodes.get(at).is_some_and(|node| node.mac == to));
         for twin in 0..self.segment.twins.len() {
             let (at, _) = self.segment.twins[twin];
@@ -184,6 +187,9 @@ impl<M: Subject> World<M> {
     }
 
     fn send_to_one(&mut self, from: Option<usize>, to: usize, bytes: Bytes, due: u64) {
+        if self.nodes[to].unicast_lost.1 {
+            return self.met(FaultKind::Unicast);
+        }
         if from != Some(to) && (self.segment.clear || self.passes(from, to, &bytes, due)) {
             self.queue.push(due, What::One { to: id(to), bytes });
         }

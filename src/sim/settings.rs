@@ -80,6 +80,9 @@ kinds! {
     Disk "disk" "A node cannot write its state file for a while.",
     Mtu "mtu" "A node's interface carries shorter frames, or longer ones again.",
     Once "once" "Jobs are asked for on many nodes at once, to be run once in a period.",
+    Deaf "deaf" "A node sends and hears nothing.",
+    Unicast "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
+    Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
 }
 
 /// A set of kinds.

@@ -184,6 +184,7 @@ mod tests {
             idle_hold_us: 10_000,
             take_timeout_us: 5_000,
             take_attempts: 3,
+            forget_us: 86_400_000_000,
             latency_us: (10, 10),
             stay_dead: vec![0, 5],
             actions,

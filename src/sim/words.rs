@@ -81,6 +81,7 @@ pub fn line(bytes: &[u8]) -> String {
         Message::Stamps {
             purpose, stamps, ..
         } => format!("{purpose:?} {} ", stamps.len()),
+        Message::Forget { members } => format!("{} ", members.len()),
         Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
             String::new()
         }

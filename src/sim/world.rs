@@ -13,6 +13,7 @@ use super::queue::{Bytes, Queue, What};
 use super::record::Record;
 use super::rng::{Rng, Stream};
 use super::segment::Segment;
+use super::settings::FaultKind;
 use super::subject::Subject;
 use super::words::{ip, mac};
 use crate::driver::{Driver, Environment};
@@ -217,6 +218,9 @@ impl<M: Subject> World<M> {
         let fits = bytes.len() <= ETHERNET_HEADER_LEN + node.mtu;
         if node.driver.is_none() || node.unplugged || !fits {
             return;
+        }
+        if node.deaf {
+            return self.met(FaultKind::Deaf);
         }
         if node.inbox.len() >= QUEUE {
             self.books.stats.overflowed += 1;

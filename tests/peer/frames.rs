@@ -60,7 +60,7 @@ fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8
         ("truncated", Vec::new()),
         ("truncated", with(38, &[0, 200])),
         ("unknown_kind", with(0, &[0])),
-        ("unknown_kind", with(0, &[11])),
+        ("unknown_kind", with(0, &[12])),
         ("unknown_kind", with(0, &[0xff])),
         ("reserved", with(1, &[1])),
         ("progress_too_large", with(8, &[0x80])),

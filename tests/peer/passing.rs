@@ -100,7 +100,14 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
 #[test]
 fn no_chain_is_offered_to_two_members() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
-    let frames = stand.watch(5 * stand.timing.waiter_timeout());
+    let mut frames = Vec::new();
+    for _ in 0..20 {
+        // Who says nothing is not offered the token for long.
+        for peer in [&stand.high, &stand.low] {
+            peer.send(stand.mac(), &Message::WhereIsToken);
+        }
+        frames.extend(stand.watch(stand.timing.waiter_timeout() / 4));
+    }
     let offers: Vec<&Seen> = frames.iter().filter(|seen| is_offer(seen)).collect();
     ensure!(offers.len() > 6, "only {} offers", offers.len());
     for (index, offer) in offers.iter().enumerate() {

@@ -38,6 +38,10 @@ fn orders_are_asked_for_and_their_answer_is_the_exit_code() {
             &["yield", "02:00:00:00:00:02"],
             json!({"request": "yield", "to": "02:00:00:00:00:02"}),
         ),
+        (
+            &["forget", "02:00:00:00:00:02"],
+            json!({"request": "forget", "member": "02:00:00:00:00:02"}),
+        ),
     ];
     for (arguments, request) in cases {
         for (answer, code) in [(json!({"done": {}}), 0), (json!({"error": "not owner"}), 1)] {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Kind;
 use ringd::proto::lab2::{Constants, Lab2, State};
-use ringd::sim::{Subject, Weather, World};
+use ringd::sim::{Fault, Subject, Weather, World};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -70,4 +70,141 @@ fn a_thousand_nodes_have_room() {
     world.run(1_000 * MS);
     assert!(world.has_one_owner());
     assert_eq!((world.len(), world.live().count()), (1_000, 3));
+}
+
+/// How long a node that wants the token waits for it, by the world's time.
+fn waits(world: &mut World<Lab2>, node: usize) -> Option<Duration> {
+    let work_us = 1_000;
+    world.act(&Fault::Want { node, work_us });
+    let may_use = |world: &World<Lab2>| world.machine(node).is_some_and(Subject::may_use);
+    let waited = world.run_until(1_000 * MS, may_use);
+    world.run(37 * MS);
+    waited
+}
+
+#[test]
+fn thousands_of_dead_members_cost_three_live_ones_nothing() {
+    let mut world = ring(3);
+    world.act(&Fault::Dead {
+        first: 0,
+        count: 4_090,
+        spoke: false,
+    });
+    let equal = world.run_until(60_000 * MS, |world| {
+        let digest = world.common_digest();
+        digest.is_some_and(|digest| digest.size == 4_093)
+    });
+    assert!(equal.is_some());
+    // Those that have told of the others were heard.
+    world.run(60_000 * MS);
+    for at in 0..60 {
+        let waited = waits(&mut world, at % 3);
+        assert!(waited <= Some(5 * MS), "{waited:?}");
+    }
+    // One is started anew, and knows nothing of the past.
+    world.kill(0);
+    world.run(1_000 * MS);
+    world.start(0);
+    world.run(15_000 * MS);
+    assert!(world.common_digest().is_some());
+    let before = world.stats().failed_hand_overs;
+    for at in 0..60 {
+        let waited = waits(&mut world, at % 3);
+        assert!(waited <= Some(5 * MS), "{waited:?}");
+    }
+    assert_eq!(world.stats().failed_hand_overs, before);
+    assert_eq!(world.violations(), []);
+}
+
+#[test]
+fn a_newcomer_gets_the_token_though_the_tables_are_full() {
+    let mut world = World::<Lab2>::new(4, Constants::default(), 1);
+    for at in 0..3 {
+        world.start(at);
+    }
+    world.run(2_000 * MS);
+    world.act(&Fault::Dead {
+        first: 0,
+        count: 4_093,
+        spoke: false,
+    });
+    world.run(20_000 * MS);
+    let size = world
+        .machine(0)
+        .map(|machine| Subject::digest(machine).size);
+    assert_eq!(size, Some(4_096));
+    world.start(3);
+    world.run(2_000 * MS);
+    for _ in 0..5 {
+        let waited = waits(&mut world, 3);
+        assert!(waited.is_some(), "{waited:?}");
+    }
+    assert_eq!(world.violations(), []);
+}
+
+#[test]
+fn a_deaf_member_keeps_nobody_else_from_the_token() {
+    for nodes in 3..=5 {
+        for deaf in 0..nodes {
+            let mut world = ring(nodes);
+            world.act(&Fault::Deaf {
+                node: deaf,
+                deaf: true,
+            });
+            // Its last claims that are listened to are outlived by then.
+            world.run(3_000 * MS);
+            for at in (0..nodes).filter(|&at| at != deaf).cycle().take(3 * nodes) {
+                let waited = waits(&mut world, at);
+                assert!(waited <= Some(100 * MS), "n{deaf} of {nodes}: {waited:?}");
+            }
+            world.act(&Fault::Deaf {
+                node: deaf,
+                deaf: false,
+            });
+            let merged = world.run_until(1_200 * MS, World::has_one_owner);
+            assert!(merged.is_some(), "n{deaf} of {nodes}");
+            world.run(500 * MS);
+            let waited = waits(&mut world, deaf);
+            assert!(waited <= Some(100 * MS), "n{deaf} of {nodes}: {waited:?}");
+            assert_eq!(world.violations(), []);
+        }
+    }
+}
+
+#[test]
+fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
+    for (sent, received) in [(true, false), (false, true), (true, true)] {
+        let mut world = ring(4);
+        world.act(&Fault::Unicast {
+            node: 1,
+            sent,
+            received,
+        });
+        // It comes to own by an election, if not before.
+        for at in [0, 2, 3] {
+            world.kill(at);
+        }
+        world.run(2_000 * MS);
+        for at in [0, 2, 3] {
+            world.start(at);
+        }
+        for at in 0..4 {
+            let work_us = 1_000;
+            world.act(&Fault::Want { node: at, work_us });
+        }
+        world.run(3_000 * MS);
+        for at in [0, 2, 3, 0, 2, 3] {
+            let waited = waits(&mut world, at);
+            assert!(waited <= Some(200 * MS), "{sent} {received}: {waited:?}");
+        }
+        world.act(&Fault::Unicast {
+            node: 1,
+            sent: false,
+            received: false,
+        });
+        world.run(4_000 * MS);
+        let waited = waits(&mut world, 1);
+        assert!(waited <= Some(100 * MS), "{sent} {received}: {waited:?}");
+        assert_eq!(world.violations(), []);
+    }
 }

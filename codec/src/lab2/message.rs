@@ -1,8 +1,9 @@
-//! The ten messages as values.
+//! The eleven messages as values.
 
 use super::{
-    Digest, Member, Promise, Purpose, Stamp, Token, generating_token, leaving, ping, ring_members,
-    stamps, take_token, token_is_here, token_was_here_recently, want_token, where_is_token,
+    Digest, Member, Promise, Purpose, Stamp, Token, forget, generating_token, leaving, ping,
+    ring_members, stamps, take_token, token_is_here, token_was_here_recently, want_token,
+    where_is_token,
 };
 use crate::MacAddr;
 use crate::messages::messages;
@@ -93,4 +94,10 @@ messages! {
         /// [`MAX_STAMPS_PER_FRAME`](super::MAX_STAMPS_PER_FRAME).
         stamps: &'a [Stamp],
     } in stamps;
+
+    /// Members that the author has removed from its table.
+    11 "FORGET" Forget {
+        /// Their addresses, at most [`MAX_FORGOTTEN_PER_FRAME`](super::MAX_FORGOTTEN_PER_FRAME).
+        members: &'a [MacAddr],
+    } in forget;
 }

@@ -12,13 +12,13 @@
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the frame is shorter than its kind needs |
-//! | `kind` | `Unknown` | none of 1 to 10 |
+//! | `kind` | `Unknown` | none of 1 to 11 |
 //! | `reserved` | `Reserved` | not 0 |
 //! | `messageAuthorMAC` | `NotAStation` | all zero, or a group address (broadcast included) |
 //! | `messageAuthorMAC` | `NotTheSource` | not the Ethernet source address |
 //! | `progress` | `TooLarge` | 2^63 or more |
 //! | `dataLen` | `TooLarge` | above [`MAX_DATA_LEN`] |
-//! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`] |
+//! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`], or [`MAX_FORGOTTEN_PER_FRAME`] in FORGET |
 //! | `mac` | `NotAStation` | a member's address is not one of a single station |
 //! | `purpose` | `Illegal` | above 4 |
 //! | `stampCount` | `TooLarge` | above [`MAX_STAMPS_PER_FRAME`] |
@@ -33,6 +33,7 @@ mod message;
 mod parts;
 mod token;
 
+pub mod forget;
 pub mod generating_token;
 pub mod leaving;
 pub mod ping;
@@ -64,6 +65,8 @@ pub const MAX_DATA_LEN: usize = 1024;
 pub const MAX_MEMBERS_PER_FRAME: usize = 66;
 /// The most stamps that one STAMPS frame carries: what fits an MTU of 1500.
 pub const MAX_STAMPS_PER_FRAME: usize = 20;
+/// The most members that one FORGET frame carries.
+pub const MAX_FORGOTTEN_PER_FRAME: usize = 64;
 /// The largest legal progress: values of 2^63 and more are refused.
 pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
 /// Payload bytes of the longest heartbeat beside its data, trailer and profile included.

@@ -58,7 +58,7 @@ fn lab2() {
     let half: &[u8] = &hex!("8000000000000000");
     let rows: &[Row<'_>] = &[
         ("leaving", 14, &[0], "kind", 14, unknown(0)),
-        ("leaving", 14, &[11], "kind", 14, unknown(11)),
+        ("leaving", 14, &[12], "kind", 14, unknown(12)),
         ("leaving", 15, &[1], "reserved", 15, reserved(1)),
         ("ping", 16, &[0; 6], "messageAuthorMAC", 16, station),
         ("ping", 16, &[0xff; 6], "messageAuthorMAC", 16, station),
@@ -100,6 +100,8 @@ fn lab2() {
         ),
         ("ring_members", 34, &[0, 67], "count", 34, too_large(67, 66)),
         ("ring_members", 36, &[0; 6], "mac", 36, station),
+        ("forget", 22, &[0, 65], "count", 22, too_large(65, 64)),
+        ("forget", 30, &[0xff; 6], "mac", 30, station),
         ("ring_members", 58, &[0xff; 6], "mac", 58, station),
     ];
     refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
@@ -394,7 +396,13 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
         let digest = DIGEST;
         let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
         assert_eq!(refusal, illegal("mac"));
+        let members = &[nobody];
+        let refusal = lab2_refusal(AUTHOR, lab2::Message::Forget { members });
+        assert_eq!(refusal, illegal("mac"));
     }
+    let members = &[AUTHOR; 65];
+    let refusal = lab2_refusal(AUTHOR, lab2::Message::Forget { members });
+    assert_eq!(refusal, too_long("members", 65, 64));
     let refusal = lab2_refusal(AUTHOR, take(1 << 63, b""));
     assert_eq!(refusal, illegal("progress"));
     let refusal = lab2_refusal(AUTHOR, take(1, &[0; 1025]));

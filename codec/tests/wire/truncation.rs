@@ -47,6 +47,7 @@ fn lab2() -> Vec<Fields> {
         ("want_token", ""),
         ("leaving", ""),
         ("stamps", &stamps),
+        ("forget", "count:2 members:12"),
     ];
     of("lab2", head, &rows)
 }

@@ -92,6 +92,12 @@ fn state(status: &Status) -> String {
     } else if status.paused {
         text.push_str(", paused: owns nothing");
     }
+    if status.unfit {
+        text.push_str(", no member takes the token from it: owns nothing");
+    }
+    if status.deaf {
+        text.push_str(", hears nobody");
+    }
     if !status.stored {
         text.push_str(", cannot write its state file: owns nothing");
     }
@@ -175,14 +181,14 @@ fn members(status: &Status) -> Table {
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header([" MAC", "IP", "NAME", "PENALTY", "LAST SEEN", ""]);
+        .set_header([" MAC", "IP", "NAME", "STATE", "PENALTY", "LAST SEEN", ""]);
     for member in status.members.iter().take(LISTED) {
         table.add_row(row(status, member));
     }
     table
 }
 
-fn row(status: &Status, member: &MemberStatus) -> [String; 6] {
+fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
     let is_self = member.mac == status.mac;
     let seen = match member.last_seen_ns {
         _ if is_self => "now".to_owned(),
@@ -197,7 +203,6 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 6] {
         (false, false) => "",
     };
     let penalty = match member.penalty {
-        _ if member.paused => "paused".to_owned(),
         0 => "-".to_owned(),
         1 => "1 turn".to_owned(),
         turns => format!("{turns} turns"),
@@ -210,6 +215,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 6] {
             .name
             .as_deref()
             .map_or_else(|| "-".to_owned(), harmless),
+        member.state.clone(),
         penalty,
         seen,
         remark.to_owned(),

@@ -9,6 +9,7 @@ fn member(last: u8) -> MemberStatus {
         mac: format!("02:00:00:00:00:{last:02x}"),
         name: (last == 2).then(|| "lab2".to_owned()),
         ip: (last == 2).then(|| "10.0.0.2".to_owned()),
+        state: if last == 3 { "silent" } else { "alive" }.to_owned(),
         penalty: u32::from(last) - 1,
         paused: false,
         last_seen_ns: (last != 3).then_some(1_250_000),
@@ -40,6 +41,8 @@ fn example() -> Status {
         }),
         grade: "alone".to_owned(),
         paused: false,
+        deaf: false,
+        unfit: false,
         stored: true,
         pausing: None,
         owner: Some("02:00:00:00:00:02".to_owned()),
@@ -64,6 +67,7 @@ fn example() -> Status {
             ethertype: "0x88b5".to_owned(),
             max_members: 4096,
             expect: Some(3),
+            forget_after_ns: None,
         },
         counters,
     }
@@ -178,15 +182,15 @@ fn members_stand_one_a_line_with_remarks() {
     };
     assert_eq!(
         line("02:00:00:00:00:01"),
-        "02:00:00:00:00:01 - - - now this node"
+        "02:00:00:00:00:01 - - alive - now this node"
     );
     assert_eq!(
         line("02:00:00:00:00:02"),
-        "02:00:00:00:00:02 10.0.0.2 lab2 1 turn 1.25ms ago owner"
+        "02:00:00:00:00:02 10.0.0.2 lab2 alive 1 turn 1.25ms ago owner"
     );
     assert_eq!(
         line("02:00:00:00:00:03"),
-        "02:00:00:00:00:03 - - 2 turns never"
+        "02:00:00:00:00:03 - - silent 2 turns never"
     );
 }
 

@@ -28,6 +28,8 @@ pub enum Command {
     /// Hand the token over now, whatever the work: to this member, or to the next. Nothing if the
     /// node is no OWNER, passes the token on already, or does not know the member.
     Yield(Option<MacAddr>),
+    /// Remove a member that is silent or has left, here and everywhere. Nothing if it is heard.
+    Forget(MacAddr),
     /// Hand the token over, say LEAVING, then be finished.
     ShutDown,
     /// Wait no longer for what [`Command::ShutDown`] waits for: say LEAVING, then be finished.

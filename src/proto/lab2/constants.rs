@@ -30,6 +30,8 @@ pub struct Constants {
     /// How many members the ring is to have; `None`: those that are known. A quorum is more than half
     /// of them.
     pub expect: Option<usize>,
+    /// For how long a silent member stays in the table; `None`: for good.
+    pub forget: Option<Duration>,
 }
 
 /// Why a combination of constants cannot work.
@@ -121,6 +123,10 @@ pub enum ConstantError {
 const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 /// The idle-hold of an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;
+/// For how long a silent member is remembered.
+const FORGET: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest that one can be: ten years, so that times stay within 64 bits of nanoseconds.
+const MAX_FORGET: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// The largest bound of the member table: 22 bytes and some bookkeeping each.
 const MAX_MAX_MEMBERS: usize = 1 << 20;
 /// The most intervals and attempts: with [`MAX_PERIOD`] they still fit 64 bits of nanoseconds.
@@ -141,6 +147,7 @@ impl Constants {
             ethertype: ETHERTYPE,
             max_members: 4096,
             expect: None,
+            forget: Some(FORGET),
         }
     }
 
@@ -196,6 +203,7 @@ impl Constants {
             ethertype: _,
             max_members: _,
             expect: _,
+            forget: _,
         } = self;
         let mut bytes = [0; 28];
         bytes[..8].copy_from_slice(&nanos(*heartbeat).to_be_bytes());
@@ -253,7 +261,17 @@ impl Constants {
                 });
             }
         }
-        Ok(())
+        match self.forget {
+            Some(Duration::ZERO) => Err(ConstantError::Zero {
+                name: "forget-after",
+            }),
+            Some(value) if value > MAX_FORGET => Err(ConstantError::TooLong {
+                name: "forget-after",
+                value,
+                max: MAX_FORGET,
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn check_counts(&self) -> Result<(), ConstantError> {

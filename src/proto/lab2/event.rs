@@ -92,6 +92,8 @@ pub enum Reason {
     Paused,
     /// What the state depends on could not be stored.
     NotStored,
+    /// An OWNER from which nobody takes the token, though others ask for it, has let go of it.
+    NobodyTakes,
 }
 
 /// What a member lives by that others have to know.
@@ -132,7 +134,7 @@ pub struct DataLimit {
 pub enum DropReason {
     /// Shorter than its kind needs.
     Truncated,
-    /// The kind is none of 1 to 10.
+    /// The kind is none of 1 to 11.
     UnknownKind,
     /// The reserved byte is not 0.
     Reserved,
@@ -160,6 +162,8 @@ pub enum DropReason {
     StaleOffer,
     /// The link is down, or the node is shut down.
     NotListening,
+    /// Its author hears nobody.
+    AuthorDeaf,
 }
 
 /// Something that happened. Everything that people see (log lines, counters, status) is made
@@ -252,6 +256,17 @@ pub enum Event {
         /// It cannot.
         failed: bool,
     },
+    /// This node hears nobody any more, though it did before; or it does again.
+    HearingChanged {
+        /// It does not.
+        deaf: bool,
+    },
+    /// Nobody takes the token from this node, though others are heard and ask for it, and it owns nothing; or
+    /// it may own again.
+    FitnessChanged {
+        /// Nobody does.
+        unfit: bool,
+    },
     /// A frame was refused because it is longer than the interface carries.
     TooLong {
         /// Its kind.
@@ -315,6 +330,13 @@ pub enum Event {
     MemberAgrees {
         /// The member.
         mac: MacAddr,
+    },
+    /// A member was removed from the table: it has been silent for long, or the operator said so.
+    MemberForgotten {
+        /// The member.
+        mac: MacAddr,
+        /// How many members the table has now.
+        members: usize,
     },
     /// The table is full; this author was not added.
     TableFull {

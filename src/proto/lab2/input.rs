@@ -35,11 +35,24 @@ impl Lab2 {
             broadcast: frame.destination == MacAddr::BROADCAST,
             at: self.now.monotonic.before(age),
         };
-        self.event(Event::Received {
-            kind: frame.message.kind(),
-        });
         let only_wants = matches!(frame.message, Message::WantToken);
+        let deaf = frame.profile.is_some_and(|said| said.is_deaf());
+        let unheeded = self.is_unheeded(envelope.from, &frame.message, deaf);
+        self.event(if unheeded {
+            let reason = DropReason::AuthorDeaf;
+            Event::Dropped { reason }
+        } else {
+            let kind = frame.message.kind();
+            Event::Received { kind }
+        });
         self.note_author(envelope, only_wants);
+        self.hear(envelope, &frame.message, deaf);
+        if unheeded {
+            if matches!(frame.message, Message::TokenIsHere { .. }) {
+                self.let_hear(envelope.from);
+            }
+            return;
+        }
         if let Some(profile) = frame.profile {
             self.on_profile(envelope, profile);
         }
@@ -78,7 +91,12 @@ impl Lab2 {
             broadcast,
             at: arrived,
         } = envelope;
-        let at = match self.table.insert(from) {
+        self.table.removed.is_back(from);
+        let mut inserted = self.table.insert(from);
+        if inserted == Inserted::Full && self.make_room() {
+            inserted = self.table.insert(from);
+        }
+        let at = match inserted {
             Inserted::Known(at) => at,
             Inserted::New(at) => {
                 self.table.peer_at(at).owed_ping = broadcast && !self.is_large();
@@ -144,6 +162,7 @@ impl Lab2 {
                 };
                 self.on_stamps(envelope, telling, &Told { digest, stamps });
             }
+            Message::Forget { members } => self.on_forget(members),
         }
     }
 

@@ -32,6 +32,10 @@ impl Lab2 {
                 if !self.link_up {
                     self.link_up = true;
                     self.up_since = Some(self.now.monotonic);
+                    self.hearing.last = self.up_since;
+                    if self.hearing.unfit {
+                        self.timer_in(Timer::Probe, self.constants.waiter_timeout());
+                    }
                     self.last_broadcast = None;
                     self.ask();
                     self.say_want();
@@ -68,9 +72,11 @@ impl Lab2 {
     }
 
     fn take_address(&mut self, mac: MacAddr) {
+        let now = self.now.monotonic;
         if let Some(old) = self.mac.and_then(|old| self.table.peer_mut(old)) {
             // Nobody answers there any more.
             old.penalty.leave();
+            (old.left, old.seen) = (true, now.as_nanos());
         }
         if self.mac.is_some_and(|old| old != mac) {
             // Under its old address it may have promised something: it is not to be counted twice.
@@ -85,6 +91,7 @@ impl Lab2 {
         } else if let Some(own) = self.table.peer_mut(mac) {
             // The address is in use again.
             own.penalty.heard();
+            own.left = false;
         }
     }
 

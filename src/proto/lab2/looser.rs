@@ -26,7 +26,10 @@ impl Lab2 {
     pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
         // What is wanted goes on being wanted; all else belonged to the state that is left.
         for &timer in Timer::ALL {
-            if !matches!(timer, Timer::Want | Timer::Store) {
+            if !matches!(
+                timer,
+                Timer::Want | Timer::Store | Timer::Probe | Timer::Members
+            ) {
                 self.timers.stop(timer);
             }
         }

@@ -7,11 +7,13 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Token};
 
 use super::grade::Support;
+use super::hearing::Hearing;
 use super::known::Known;
 use super::once::Jobs;
 use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
 use super::role::Role;
+use super::silence::Failing;
 use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
@@ -86,6 +88,18 @@ pub struct Lab2 {
     pub(super) sweep: Sweep,
     /// What is known of jobs that run once in a period.
     pub(super) jobs: Jobs,
+    /// Who hears whom, as far as this node can tell.
+    pub(super) hearing: Hearing,
+    /// When this node last said something to all.
+    pub(super) spoke: Option<Instant>,
+    /// Hand-overs that have failed in a row.
+    pub(super) failing: Option<Failing>,
+    /// After too many of them: only who was heard at that time or later is offered the token.
+    pub(super) doubted: Option<Instant>,
+    /// When an OWNER last looked for members that are silent for so long that they are removed.
+    pub(super) swept: Option<Instant>,
+    /// Who is named by the FORGET that waits to be sent.
+    pub(super) forgotten: Vec<MacAddr>,
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
@@ -149,6 +163,12 @@ impl Lab2 {
             in_turn: None,
             sweep: Sweep::new(),
             jobs: Jobs::default(),
+            hearing: Hearing::default(),
+            spoke: None,
+            failing: None,
+            doubted: None,
+            swept: None,
+            forgotten: Vec::new(),
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),
@@ -196,6 +216,9 @@ impl Lab2 {
         self.role = role;
         if !matches!(self.role, Role::Owner(_)) {
             self.table.end_tenure();
+            self.failing = None;
+            (self.hearing.failing_since, self.hearing.failures) = (None, 0);
+            self.hearing.is_asked = false;
         }
         let to = self.state();
         self.event(Event::StateChanged {
@@ -252,11 +275,14 @@ impl Lab2 {
             Timer::Want => self.say_want(),
             Timer::Store => self.on_store_due(),
             Timer::Stamps => self.on_stamps_due(),
+            Timer::Probe => self.probe(),
+            Timer::Members => self.review_members(),
         }
     }
 
     /// What depends on the state that an input has led to in the end.
     fn settle_input(&mut self) {
+        self.review_hearing();
         self.recount();
         self.review_once();
         self.leave_if_free();
@@ -267,6 +293,9 @@ impl Lab2 {
     /// frame was accepted for sending.
     fn sent(&mut self, to: MacAddr, content: Content, sent: Sent) {
         let accepted = sent == Sent::Accepted;
+        if accepted && to == MacAddr::BROADCAST {
+            self.spoke = Some(self.now.monotonic);
+        }
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
             Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
@@ -274,6 +303,7 @@ impl Lab2 {
             Content::Standing(candidate, reason) if accepted => self.stands(candidate, reason),
             Content::WhereIsToken if accepted => self.asked(),
             Content::Leaving => self.finish(),
+            Content::Forget => self.forgotten.clear(),
             _ => {}
         }
     }
@@ -327,6 +357,9 @@ impl Lab2 {
                 digest: self.jobs.stamps.digest,
                 stamps: &self.jobs.stamps.wire,
             },
+            Content::Forget => Message::Forget {
+                members: &self.forgotten,
+            },
         }
     }
 
@@ -370,6 +403,7 @@ impl Machine for Lab2 {
             Command::EndOnce(id, end) => self.run_has_ended(id, end),
             Command::Pause(paused) => self.set_paused(paused),
             Command::Yield(to) => self.yield_to(to),
+            Command::Forget(mac) => self.forget(mac),
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
         }

@@ -122,6 +122,7 @@ impl Lab2 {
     /// Adds what is new, and returns a third party of which both tables hold an ip, but not the
     /// same.
     fn merge(&mut self, envelope: Envelope, members: &[Member]) -> Option<MacAddr> {
+        let now = self.now.monotonic;
         let mut disputed = None;
         let mut next = 0;
         for offered in members {
@@ -135,18 +136,22 @@ impl Lab2 {
                         disputed = disputed.or(is_disputed.then_some(held.mac));
                     }
                 }
-                Err(at) => {
+                Err(at) if !self.table.removed.keeps_out(offered.mac, now) => {
                     next = at + 1;
                     let mac = offered.mac;
                     let event = match self.table.insert_at(at, *offered) {
                         Inserted::Full => Event::TableFull { author: mac },
-                        _ => Event::MemberAdded {
-                            mac,
-                            members: self.table.len(),
-                        },
+                        Inserted::New(at) | Inserted::Known(at) => {
+                            self.told_of(at);
+                            Event::MemberAdded {
+                                mac,
+                                members: self.table.len(),
+                            }
+                        }
                     };
                     self.event(event);
                 }
+                Err(at) => next = at,
             }
         }
         disputed
@@ -211,6 +216,7 @@ impl Lab2 {
         self.table.set_profile(envelope.from, None);
         if let Some(peer) = self.table.peer_mut(envelope.from) {
             peer.penalty.leave();
+            peer.left = true;
         }
         self.event(Event::MemberLeft { mac: envelope.from });
     }

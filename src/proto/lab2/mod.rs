@@ -7,6 +7,7 @@ mod crowd;
 mod data;
 mod event;
 mod grade;
+mod hearing;
 mod input;
 mod job;
 mod known;
@@ -22,8 +23,10 @@ mod pause;
 mod peer;
 mod profile;
 mod promise;
+mod removed;
 mod role;
 mod shared;
+mod silence;
 mod snapshot;
 mod stamps;
 mod storage;
@@ -47,4 +50,4 @@ pub use job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
-pub use view::MemberView;
+pub use view::{MemberView, Presence};

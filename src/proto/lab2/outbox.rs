@@ -42,6 +42,8 @@ pub(super) enum Content {
     WantToken,
     Leaving,
     Stamps(Telling),
+    /// Names the members that [`Lab2::forgotten`](super::Lab2) holds.
+    Forget,
 }
 
 impl Content {
@@ -57,6 +59,7 @@ impl Content {
             Self::WantToken => Kind::WantToken,
             Self::Leaving => Kind::Leaving,
             Self::Stamps(_) => Kind::Stamps,
+            Self::Forget => Kind::Forget,
         }
     }
 }
@@ -77,7 +80,8 @@ impl Content {
             | Self::WhereIsToken
             | Self::RingMembers { .. }
             | Self::WantToken
-            | Self::Leaving => false,
+            | Self::Leaving
+            | Self::Forget => false,
         }
     }
 }

@@ -111,8 +111,8 @@ impl Lab2 {
     }
 
     /// Whether the token is to go on without waiting for IDLE_HOLD.
-    pub(super) fn is_urged(&mut self) -> bool {
-        self.gives_away() || self.table.next_wanting(self.me(), self.me()).is_some()
+    pub(super) fn is_urged(&self) -> bool {
+        self.gives_away() || self.is_wanted()
     }
 
     /// The previous holder repeats itself after TAKE_TIMEOUT. If the token goes on before that,
@@ -181,6 +181,7 @@ impl Lab2 {
             self.timer_in(Timer::Lease, self.shortest_patience());
             self.unacknowledged = None;
             self.timers.stop(Timer::Acknowledge);
+            self.look_after_members();
             if self.table.len() == 1 {
                 // Nobody answers.
                 self.review_grade();

@@ -16,6 +16,7 @@ impl Lab2 {
     pub(super) fn may_pass(&self) -> bool {
         matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
             && self.table.len() > 1
+            && !self.is_deaf()
             && (!self.want || self.gives_away())
     }
 
@@ -62,10 +63,11 @@ impl Lab2 {
         };
         self.timers.stop(Timer::Pass);
         let me = self.me();
-        let wanting = self.table.next_wanting(last, me);
+        let alive = self.alive_since();
+        let wanting = self.table.next_wanting(last, me, alive);
         if tenure.token.progress >= MAX_PROGRESS {
             self.event(Event::ProgressExhausted);
-        } else if let Some(to) = wanting.or_else(|| self.table.next_eligible(last, me)) {
+        } else if let Some(to) = wanting.or_else(|| self.table.next_eligible(last, me, alive)) {
             let progress = self.next_progress(tenure);
             self.offer(
                 to,
@@ -104,7 +106,7 @@ impl Lab2 {
             self.leave();
         } else {
             // A turn of nobody must not become a busy loop.
-            let pause = if minted && self.table.is_wanted_by_others(self.me()) {
+            let pause = if minted && self.table.wanting > 0 {
                 self.constants.take_timeout
             } else {
                 self.before_the_next_round()
@@ -191,14 +193,19 @@ impl Lab2 {
             offer: None,
         });
         let in_a_row = self.table.fail(offer.to);
+        self.note_failure(offer.since);
         self.event(Event::HandOverFailed {
             to: offer.to,
             in_a_row,
             minted,
         });
+        if self.is_let_down(&offer) {
+            return self.let_go();
+        }
         // The others have waited for longer than any work that there is here by now.
-        let is_next = self.table.next_wanting(offer.to, self.me()).is_none();
-        if !(is_next && self.want) || self.gives_away() {
+        let alive = self.alive_since();
+        let next = self.table.next_wanting(offer.to, self.me(), alive);
+        if next.is_some() || !self.want || self.gives_away() {
             self.offer_after(offer.to, true);
         }
     }
@@ -266,6 +273,7 @@ impl Lab2 {
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
         self.table.set_paused(envelope.from, false);
         self.table.set_wants(envelope.from, true);
+        self.hearing.is_asked |= self.hearing.failing_since.is_some();
         if self.may_pass() && self.is_urged() {
             self.pass();
         }

@@ -10,6 +10,9 @@ use super::{Lab2, Reason};
 impl Lab2 {
     /// From now on this node owns nothing, or may own again. All are told.
     pub(super) fn set_paused(&mut self, paused: bool) {
+        if !paused {
+            self.recover();
+        }
         if self.paused == paused || self.is_shutting_down() {
             return;
         }

@@ -10,12 +10,14 @@ use crate::proto::time::Instant;
 /// What is remembered of every member: 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "six facts that know nothing of each other"
+    reason = "facts that know nothing of each other"
 )]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Peer {
-    /// When its last frame came, in nanoseconds; [`NEVER`](Self::NEVER): none has.
+    /// When its last frame came, in nanoseconds; if none has, when a table first told of it.
     pub(super) seen: u64,
+    /// A frame of it has come.
+    pub(super) heard: bool,
     pub(super) penalty: Penalty,
     /// It has said WANT_TOKEN and not had the token since.
     pub(super) wants: bool,
@@ -27,43 +29,39 @@ pub(super) struct Peer {
     pub(super) paused: bool,
     /// It has not taken the token in this tenure, and has said no more than WANT_TOKEN since.
     pub(super) failed: bool,
+    /// It has said that it hears nobody.
+    pub(super) deaf: bool,
+    /// It has said LEAVING, and nothing since.
+    pub(super) left: bool,
     /// There is more to remember of it: [`Notes`].
     pub(super) noted: bool,
 }
 
 impl Peer {
-    /// Later than all that happens.
-    const NEVER: u64 = u64::MAX;
-
     /// When its last frame came; `None`: it is only heard of.
     pub(super) fn last_seen(&self) -> Option<Instant> {
-        (self.seen != Self::NEVER).then(|| Instant::from_nanos(self.seen))
+        self.heard.then(|| self.silent_since())
     }
 
-    /// Whether the token may be offered to it now.
-    pub(super) fn is_eligible(&self) -> bool {
-        !self.paused && self.penalty.turns() == 0
+    /// Since when nothing of it was heard.
+    pub(super) fn silent_since(&self) -> Instant {
+        Instant::from_nanos(self.seen)
     }
 
-    /// Its frame came at `at`.
-    pub(super) fn seen(&mut self, at: Instant) {
-        let before = self.last_seen().unwrap_or_default();
-        self.seen = before.max(at).as_nanos();
+    /// Whether the token may be offered to it now, if only those are that were heard at `since` or
+    /// later.
+    pub(super) fn is_eligible(&self, since: Instant) -> bool {
+        !self.paused && !self.deaf && self.penalty.turns() == 0 && self.was_heard_since(since)
     }
-}
 
-impl Default for Peer {
-    fn default() -> Self {
-        Self {
-            seen: Self::NEVER,
-            penalty: Penalty::default(),
-            wants: false,
-            owed_ping: false,
-            has_none: false,
-            paused: false,
-            failed: false,
-            noted: false,
-        }
+    /// Whether it has left, or has said nothing at `alive` or later.
+    pub(super) fn is_gone(&self, alive: Instant) -> bool {
+        self.left || !self.was_heard_since(alive)
+    }
+
+    /// Whether a frame of it has come at `since` or later.
+    pub(super) fn was_heard_since(&self, since: Instant) -> bool {
+        self.last_seen().is_some_and(|seen| seen >= since)
     }
 }
 

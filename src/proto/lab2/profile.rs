@@ -24,6 +24,7 @@ impl Lab2 {
         let others = self.table.profiles().iter();
         let shortest = self.shortest_of(others.map(|(_, said)| said.patience));
         Profile {
+            flags: if self.is_deaf() { Profile::DEAF } else { 0 },
             shortest: nanos(shortest),
             ..self.usual_profile()
         }

@@ -55,12 +55,13 @@ impl Lab2 {
         {
             return false;
         }
+        let to = self.audience(envelope.from);
         match beat {
             Some(beat) if self.may_vote_for(token, envelope.from, members) => {
                 let lasts = self.promise_lasts(members);
                 self.promise(token, envelope.from, self.now.monotonic + lasts);
                 self.send(
-                    envelope.from,
+                    to,
                     Content::Promise(lab2::Promise {
                         token,
                         beat,
@@ -68,9 +69,9 @@ impl Lab2 {
                     }),
                 );
             }
-            Some(_) => self.send(envelope.from, Content::Ping),
+            Some(_) => self.send(to, Content::Ping),
             None if self.once_a_period(envelope.from, |notes| &mut notes.pinged) => {
-                self.send(envelope.from, Content::Ping);
+                self.send(to, Content::Ping);
             }
             None => return false,
         }

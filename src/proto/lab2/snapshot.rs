@@ -16,9 +16,11 @@ use std::time::Duration;
 
 use super::Lab2;
 use super::grade::Support;
+use super::hearing::Hearing;
 use super::once::{Jobs, Once};
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
+use super::removed::{self, Removed};
 use super::role::{Offer, Role, Tenure};
 use super::stamps::{Age, Entry, Stamps};
 use super::storage::Storage;
@@ -68,6 +70,12 @@ impl Lab2 {
             in_turn,
             sweep,
             jobs,
+            hearing,
+            spoke,
+            failing,
+            doubted,
+            swept,
+            forgotten,
             shutdown,
             timers,
             outbox,
@@ -97,7 +105,19 @@ impl Lab2 {
             (stored.my_token_number, stored.known).hash(&mut writer);
         }
         writer.role(role, constants.take_timeout);
-        writer.table(table, heartbeat, patience);
+        let silence = self.silence();
+        writer.table(table, heartbeat, patience, (silence, constants.forget));
+        writer.hearing(
+            hearing,
+            patience + constants.looser_answer_timeout(),
+            silence,
+        );
+        writer.age_up_to(*spoke, silence);
+        (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
+        writer.age_up_to(failing.map(|failing| failing.since), silence);
+        [doubted, swept]
+            .iter()
+            .for_each(|at| writer.within(**at, silence));
         // A WAITER's patience that has run out can run out no further.
         writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
@@ -155,6 +175,23 @@ impl Writer {
         stamp.map(|at| self.now.since(at).min(limit)).hash(self);
     }
 
+    /// A node is deaf after `earshot`.
+    fn hearing(&mut self, hearing: &Hearing, earshot: Duration, silence: Duration) {
+        let Hearing {
+            last,
+            // Which only people are told of.
+            told: _,
+            failing_since,
+            failures,
+            is_asked,
+            unfit,
+            probed,
+        } = hearing;
+        self.age_up_to(*last, earshot);
+        self.age_up_to(*failing_since, silence);
+        (failures, is_asked, unfit, probed).hash(self);
+    }
+
     fn role(&mut self, role: &Role, take_timeout: Duration) {
         role.state().hash(self);
         match role {
@@ -182,7 +219,13 @@ impl Writer {
         }
     }
 
-    fn table(&mut self, table: &Table, heartbeat: Duration, patience: Duration) {
+    fn table(
+        &mut self,
+        table: &Table,
+        heartbeat: Duration,
+        patience: Duration,
+        remembered: (Duration, Option<Duration>),
+    ) {
         let Table {
             members,
             peers,
@@ -194,11 +237,18 @@ impl Writer {
             in_order: _,
             wanting: _,
             failed: _,
+            heard: _,
+            removed: Removed { entries },
         } = table;
         (max, members.len()).hash(self);
         for (member, peer) in members.iter().zip(peers) {
             (member.mac, member.ip).hash(self);
-            self.peer(peer, patience);
+            self.peer(peer, patience, remembered);
+        }
+        let now = self.now;
+        for removed::Entry { mac, until, tell } in entries.iter().filter(|entry| entry.until > now)
+        {
+            (mac, until.since(now), tell).hash(self);
         }
         for (mac, notes) in notes {
             mac.hash(self);
@@ -207,7 +257,13 @@ impl Writer {
         profiles.hash(self);
     }
 
-    fn peer(&mut self, peer: &Peer, patience: Duration) {
+    /// Whether it is silent is asked of one that was heard, whether it is to be removed of all.
+    fn peer(
+        &mut self,
+        peer: &Peer,
+        patience: Duration,
+        (silence, forget): (Duration, Option<Duration>),
+    ) {
         let Peer {
             penalty,
             seen: _, // which the method tells in full
@@ -216,10 +272,16 @@ impl Writer {
             has_none,
             paused,
             failed,
+            deaf,
+            left,
             noted,
+            heard,
         } = peer;
-        (penalty, wants, owed_ping, has_none, paused, failed, noted).hash(self);
-        self.age_up_to(peer.last_seen(), patience);
+        (penalty, wants, owed_ping, has_none, paused, failed, left).hash(self);
+        (noted, heard, deaf).hash(self);
+        let asked_of = forget.map_or(silence, |forget| forget.max(silence));
+        let since = Some(peer.silent_since()).filter(|_| *heard || forget.is_some());
+        self.age_up_to(since, asked_of.max(patience));
     }
 
     fn notes(&mut self, notes: &Notes, heartbeat: Duration, patience: Duration) {

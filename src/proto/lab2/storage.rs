@@ -42,7 +42,7 @@ impl Lab2 {
 
     /// Whether the node takes part but owns nothing, for one reason or another.
     pub(super) fn owns_nothing(&self) -> bool {
-        self.paused || self.storage.failed
+        self.paused || self.storage.failed || self.hearing.unfit
     }
 
     /// Whether what must survive a restart can be stored. A node that cannot owns nothing.

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
 use super::peer::{Notes, Peer};
+use super::removed::Removed;
 use crate::proto::time::Instant;
 
 /// Members of a table larger than this are put in order some at a time, when somebody looks at the
@@ -34,6 +35,10 @@ pub(super) struct Table {
     pub(super) wanting: usize,
     /// How many peers have failed in this tenure.
     pub(super) failed: usize,
+    /// How many peers a frame has come from.
+    pub(super) heard: usize,
+    /// Who was removed not long ago.
+    pub(super) removed: Removed,
 }
 
 /// What became of an address that was to be in the table.
@@ -59,6 +64,8 @@ impl Table {
             max,
             wanting: 0,
             failed: 0,
+            heard: 0,
+            removed: Removed::default(),
         }
     }
 
@@ -310,7 +317,13 @@ impl Table {
     /// the token that it has just not taken.
     pub(super) fn heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
         let peer = &mut self.peers[at];
-        peer.seen(arrived);
+        peer.seen = if peer.heard {
+            peer.seen.max(arrived.as_nanos())
+        } else {
+            self.heard += 1;
+            arrived.as_nanos()
+        };
+        (peer.heard, peer.left) = (true, false);
         if peer.failed && only_wants {
             return;
         }
@@ -353,37 +366,89 @@ impl Table {
         }
     }
 
-    /// The next wanting member in ring order after `last` and before `me`.
-    pub(super) fn next_wanting(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
+    /// The next wanting member in ring order after `last` and before `me`, of those heard at `since` or
+    /// later.
+    pub(super) fn next_wanting(
+        &mut self,
+        last: MacAddr,
+        me: MacAddr,
+        since: Instant,
+    ) -> Option<MacAddr> {
         if self.wanting == 0 {
             return None;
         }
         self.turns(last, me)
             .map(|at| at % self.len())
-            .find(|&at| self.peers[at].wants && self.peers[at].is_eligible())
+            .find(|&at| self.peers[at].wants && self.peers[at].is_eligible(since))
             .map(|at| self.members[at].mac)
     }
 
     /// Whether a member that is not passed over wants the token; never the node itself.
-    pub(super) fn is_wanted_by_others(&self, me: MacAddr) -> bool {
+    pub(super) fn is_wanted_by_others(&self, me: MacAddr, since: Instant) -> bool {
         self.wanting > 0
             && self
                 .peers
                 .iter()
                 .zip(&self.members)
-                .any(|(peer, member)| peer.wants && peer.is_eligible() && member.mac != me)
+                .any(|(peer, member)| peer.wants && peer.is_eligible(since) && member.mac != me)
     }
 
-    /// The next eligible member in ring order after `last` and before `me`; those passed over
-    /// on the way have a turn less to wait.
-    pub(super) fn next_eligible(&mut self, last: MacAddr, me: MacAddr) -> Option<MacAddr> {
+    /// The next eligible member in ring order after `last` and before `me`, of those heard at `since` or
+    /// later; those passed over on the way have a turn less to wait.
+    pub(super) fn next_eligible(
+        &mut self,
+        last: MacAddr,
+        me: MacAddr,
+        since: Instant,
+    ) -> Option<MacAddr> {
         for turn in self.turns(last, me) {
             let at = turn % self.len();
-            if !self.peers[at].paused && !self.peers[at].penalty.pass_over() {
+            let peer = &mut self.peers[at];
+            let may = !peer.paused && !peer.deaf && peer.was_heard_since(since);
+            if may && !peer.penalty.pass_over() {
                 return Some(self.members[at].mac);
             }
         }
         None
+    }
+
+    /// Whether hand-overs have failed at all members that were heard since then, and could own: at one at
+    /// least.
+    pub(super) fn has_failed_at_all(&self, me: MacAddr, since: Instant) -> bool {
+        let members = self.members.iter().zip(&self.peers);
+        let mut could = members.filter(|(member, peer)| {
+            member.mac != me && !peer.paused && !peer.deaf && peer.was_heard_since(since)
+        });
+        let mut some = false;
+        let all = could.all(|(_, peer)| {
+            some = true;
+            peer.penalty.failures() > 0
+        });
+        all && some
+    }
+
+    /// Removes members, whose addresses are in order, with all that is remembered of them.
+    pub(super) fn remove(&mut self, macs: &[MacAddr]) {
+        self.settle();
+        let goes = |mac: &MacAddr| macs.binary_search(mac).is_ok();
+        let mut kept = 0;
+        for at in 0..self.members.len() {
+            let (member, peer) = (self.members[at], self.peers[at]);
+            if goes(&member.mac) {
+                self.wanting -= usize::from(peer.wants);
+                self.failed -= usize::from(peer.failed);
+                self.heard -= usize::from(peer.heard);
+            } else {
+                (self.members[kept], self.peers[kept]) = (member, peer);
+                kept += 1;
+            }
+        }
+        self.members.truncate(kept);
+        self.peers.truncate(kept);
+        self.in_order = kept;
+        self.notes.retain(|(mac, _)| !goes(mac));
+        self.profiles.retain(|(mac, _)| !goes(mac));
+        self.hash = None;
     }
 
     /// The places of the members whose turn it is after `last`, up to `me`, in ring order; beyond

@@ -26,6 +26,10 @@ pub(super) enum Timer {
     Ask,
     /// When to repeat WANT_TOKEN.
     Want,
+    /// When a node from which nobody takes the token is to see whether frames to one alone arrive.
+    Probe,
+    /// When to remove members that are silent for long, and to tell all.
+    Members,
     /// When a WAITER of a large ring is to ask for what its table lacks.
     Compare,
     /// When to try again to store what could not be, and to tell the others.
@@ -35,7 +39,7 @@ pub(super) enum Timer {
 }
 
 /// How many timers there are.
-pub(super) const COUNT: usize = 13;
+pub(super) const COUNT: usize = 15;
 
 impl TimerKind for Timer {
     const ALL: &'static [Self] = &[
@@ -49,6 +53,8 @@ impl TimerKind for Timer {
         Self::Answer,
         Self::Ask,
         Self::Want,
+        Self::Probe,
+        Self::Members,
         Self::Compare,
         Self::Store,
         Self::Stamps,

@@ -8,6 +8,32 @@ use super::timer::Timer;
 use super::{Constants, Difference, Lab2, State};
 use crate::proto::time::Instant;
 
+/// Whether a member is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Presence {
+    /// It was heard not long ago.
+    Alive,
+    /// It was not, or never.
+    Silent,
+    /// It has said that it leaves, and nothing since.
+    Left,
+    /// It is there, but owns nothing for now.
+    Paused,
+}
+
+impl Presence {
+    /// The name that users see.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Silent => "silent",
+            Self::Left => "left",
+            Self::Paused => "paused",
+        }
+    }
+}
+
 /// A member as people want to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberView {
@@ -19,6 +45,8 @@ pub struct MemberView {
     pub penalty: u32,
     /// It takes part, but owns nothing for now.
     pub paused: bool,
+    /// Whether it is there.
+    pub presence: Presence,
     /// When its last frame came; `None`: never, it is only heard of. For the node itself the
     /// machine's present.
     pub last_seen: Option<Instant>,
@@ -82,7 +110,8 @@ impl Lab2 {
     /// Whether another member has asked for the token and has not had it since.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.table.is_wanted_by_others(self.me())
+        self.table
+            .is_wanted_by_others(self.me(), self.alive_since())
     }
 
     /// Whether frames can be sent.
@@ -113,16 +142,27 @@ impl Lab2 {
     #[must_use]
     pub fn members(&self) -> impl ExactSizeIterator<Item = MemberView> {
         let order = self.table.order();
+        let alive = self.now.monotonic.before(self.silence());
         (0..self.table.len()).map(move |at| {
             let at = order.get(at).copied().unwrap_or(at);
             let (member, peer) = (&self.table.members()[at], &self.table.peers()[at]);
             let own = Some(member.mac) == self.mac;
             let paused = if own { self.paused } else { peer.paused };
+            let presence = if peer.left {
+                Presence::Left
+            } else if !own && !peer.was_heard_since(alive) {
+                Presence::Silent
+            } else if paused {
+                Presence::Paused
+            } else {
+                Presence::Alive
+            };
             MemberView {
                 mac: member.mac,
                 ip: member.ip,
                 penalty: peer.penalty.turns(),
                 paused,
+                presence,
                 last_seen: if own {
                     Some(self.now.monotonic)
                 } else {

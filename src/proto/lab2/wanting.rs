@@ -45,9 +45,9 @@ impl Lab2 {
 
     /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here. A giver asks
     /// for it too: its hand-over may take longer than a round of the others. A node that is paused
-    /// would not take it.
+    /// would not take it, one that is deaf would not hear of it.
     pub(super) fn say_want(&mut self) {
-        if self.want && !self.owns_nothing() && self.link_up && !self.may_use() {
+        if self.want && !self.owns_nothing() && !self.is_deaf() && self.link_up && !self.may_use() {
             self.broadcast(Content::WantToken);
             self.timer_in(Timer::Want, self.constants.heartbeat);
         }

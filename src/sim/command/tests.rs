@@ -169,6 +169,7 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
         idle_hold_us: 1,
         take_timeout_us: 5_000,
         take_attempts: 3,
+        forget_us: 86_400_000_000,
         latency_us: (1, 1),
         stay_dead: vec![],
         actions: vec![],

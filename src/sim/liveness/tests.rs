@@ -81,6 +81,6 @@ fn an_owner_that_is_not_replaced_is_found() {
 fn an_election_that_costs_too_many_broadcasts_is_found() {
     let (mut world, _) = ring();
     // Two seconds of heartbeats are more than an election may take.
-    world.count_broadcasts(&[0; 11]);
+    world.count_broadcasts(&[0; 12]);
     assert!(broken(&world).contains(&Rule::Broadcasts));
 }

@@ -198,6 +198,7 @@ pub fn small_constants() -> Constants {
         ethertype: ETHERTYPE,
         max_members: 8,
         expect: None,
+        forget: None,
     }
 }
 

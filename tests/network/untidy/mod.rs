@@ -1,6 +1,7 @@
 //! Rings on machines that are not all in order.
 
 mod constants;
+mod dead;
 mod disk;
 mod mtu;
 mod twins;
@@ -18,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn tests() -> Vec<Test> {
     [
         constants::tests(),
+        dead::tests(),
         disk::tests(),
         mtu::tests(),
         twins::tests(),

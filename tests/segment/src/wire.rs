@@ -17,6 +17,8 @@ const HEADER: usize = 8;
 const MOST_DATA: usize = 1024;
 /// The most members in one frame.
 const MOST_MEMBERS: usize = 66;
+/// The most members that one frame says are to leave the tables.
+const MOST_FORGOTTEN: usize = 64;
 
 /// The identity of one tenure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,6 +140,11 @@ pub enum Message {
         /// The part of the author's table that fits.
         stamps: Vec<Stamp>,
     },
+    /// Kind 11.
+    Forget {
+        /// Who is to leave the tables.
+        members: Vec<MacAddr>,
+    },
     /// Nothing that the protocol allows, and why.
     Invalid(&'static str),
 }
@@ -167,6 +174,7 @@ impl Message {
             Self::RingMembers { digest, members } => (7, members_bytes(digest, members)),
             Self::WantToken => (8, Vec::new()),
             Self::Leaving => (9, Vec::new()),
+            Self::Forget { members } => (11, forget_bytes(members)),
             // Only daemons say that.
             Self::Stamps { .. } | Self::Invalid(_) => return Vec::new(),
         };
@@ -336,6 +344,9 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
             purpose: *body.get(22).filter(|&&purpose| purpose <= 4)?,
             stamps: stamps_at(body)?,
         },
+        11 => Message::Forget {
+            members: forgotten_at(body)?,
+        },
         _ => Message::Invalid("unknown kind"),
     })
 }
@@ -401,6 +412,21 @@ fn members_at(body: &[u8]) -> Option<Vec<Member>> {
             })
         })
         .collect()
+}
+
+fn forgotten_at(body: &[u8]) -> Option<Vec<MacAddr>> {
+    let count = usize::from(u16::from_be_bytes(array_at(body, 0)?));
+    if count > MOST_FORGOTTEN {
+        return None;
+    }
+    (0..count).map(|at| mac_at(body, 2 + 6 * at)).collect()
+}
+
+fn forget_bytes(members: &[MacAddr]) -> Vec<u8> {
+    let count = u16::try_from(members.len()).unwrap_or(u16::MAX);
+    let mut bytes = count.to_be_bytes().to_vec();
+    bytes.extend(members.iter().flat_map(MacAddr::octets));
+    bytes
 }
 
 fn token_bytes(token: &Token) -> Vec<u8> {

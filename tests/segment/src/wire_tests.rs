@@ -73,6 +73,12 @@ fn every_message() -> Vec<(Message, Vec<u8>)> {
         ),
         (Message::WantToken, payload(8, &[])),
         (Message::Leaving, payload(9, &[])),
+        (
+            Message::Forget {
+                members: vec![A.into(), B.into()],
+            },
+            payload(11, &[&[0, 2], &A, &B]),
+        ),
     ]
 }
 

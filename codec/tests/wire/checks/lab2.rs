@@ -3,8 +3,9 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, Frame, Kind, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, MAX_NAME_LEN, MAX_PROGRESS,
-    MAX_STAMPS_PER_FRAME, Member, Message, Profile, Promise, Purpose, Stamp, Token,
+    Digest, Frame, Kind, MAX_DATA_LEN, MAX_FORGOTTEN_PER_FRAME, MAX_MEMBERS_PER_FRAME,
+    MAX_NAME_LEN, MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Member, Message, Profile, Promise, Purpose,
+    Stamp, Token,
 };
 
 use super::{located, written};
@@ -31,6 +32,14 @@ pub fn decodes(input: &[u8]) -> bool {
 pub fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
+
+const PURPOSES: [Purpose; 5] = [
+    Purpose::More,
+    Purpose::Tell,
+    Purpose::Ask,
+    Purpose::Agree,
+    Purpose::Differ,
+];
 
 fn build(u: &mut Unstructured<'_>) -> Result<()> {
     let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
@@ -115,22 +124,21 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         Kind::WantToken => check(Message::WantToken),
         Kind::Leaving => check(Message::Leaving),
         Kind::Stamps => {
-            let purposes = [
-                Purpose::More,
-                Purpose::Tell,
-                Purpose::Ask,
-                Purpose::Agree,
-                Purpose::Differ,
-            ];
             let count = u.int_in_range(0..=MAX_STAMPS_PER_FRAME)?;
             let stamps = (0..count).map(|_| stamp(u)).collect::<Result<Vec<_>>>()?;
             check(Message::Stamps {
                 token,
                 serial: u.arbitrary()?,
-                purpose: *u.choose(&purposes)?,
+                purpose: *u.choose(&PURPOSES)?,
                 digest: digest.hash,
                 stamps: &stamps,
             });
+        }
+        Kind::Forget => {
+            let count = u.int_in_range(0..=MAX_FORGOTTEN_PER_FRAME)?;
+            let members = (0..count).map(|_| station(u)).collect::<Result<Vec<_>>>()?;
+            let members = &members;
+            check(Message::Forget { members });
         }
     }
     Ok(())

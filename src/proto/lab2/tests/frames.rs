@@ -83,7 +83,7 @@ fn bytes_after_the_messages_own_length_are_ignored() {
 
 #[test]
 fn a_frame_of_unknown_kind_is_dropped() {
-    for kind in (0..=u8::MAX).filter(|kind| !(1..=10).contains(kind)) {
+    for kind in (0..=u8::MAX).filter(|kind| !(1..=11).contains(kind)) {
         let mut bytes = every_kind(mac(ME)).remove(0);
         bytes[KIND] = kind;
         assert_dropped(&bytes, Duration::ZERO, DropReason::UnknownKind);

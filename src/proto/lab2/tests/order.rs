@@ -173,9 +173,14 @@ fn a_chain_is_offered_to_one_successor_only() {
         rig.hear(n, was_here(token(1), 3));
     }
     let mut offers: Vec<String> = vec!["12:n3#1 to n7".into()];
-    for line in rig.pass_time(ms(2_000)) {
-        if let Some(offer) = line.strip_prefix("TAKE_TOKEN ") {
-            offers.push(offer.into());
+    for _ in 0..20 {
+        for line in rig.pass_time(ms(100)) {
+            if let Some(offer) = line.strip_prefix("TAKE_TOKEN ") {
+                offers.push(offer.into());
+            }
+        }
+        for n in 10..20 {
+            rig.hear(n, was_here(token(1), 3));
         }
     }
     assert!(offers.len() > 30);

@@ -58,17 +58,6 @@ fn after_the_kth_failure_in_a_row_a_member_is_passed_over_for_2_to_the_k_less_1_
 }
 
 #[test]
-fn the_turns_are_capped_at_2_to_the_10() {
-    let mut rig = Rig::owner();
-    let mut most = 0;
-    for _ in 0..4_000 {
-        round(&mut rig);
-        most = most.max(rig.penalty_of(7));
-    }
-    assert_eq!(most, 1 << 10);
-}
-
-#[test]
 fn any_frame_from_a_member_makes_it_eligible_at_once() {
     let frames = [
         ping(NO_IP),

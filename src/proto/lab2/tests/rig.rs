@@ -7,7 +7,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_FRAME_LEN, Message, NO_IP};
 
 pub use super::words::*;
-use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, Presence, State};
 use crate::proto::time::{Instant, Now};
 use crate::proto::{LinkState, Machine, Sent, Stored, Transmit};
 
@@ -243,6 +243,13 @@ impl Rig {
     pub fn ip_of(&self, n: u8) -> Option<[u8; 16]> {
         let mut members = self.machine.members();
         members.find(|m| m.mac == mac(n)).map(|m| m.ip)
+    }
+
+    /// Whether a member is there.
+    pub fn presence_of(&self, n: u8) -> Presence {
+        let mut members = self.machine.members();
+        let found = members.find(|m| m.mac == mac(n));
+        found.expect("a member").presence
     }
 
     /// For how many turns a member is passed over.

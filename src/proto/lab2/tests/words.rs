@@ -216,6 +216,10 @@ pub fn line(bytes: &[u8]) -> String {
         Message::Stamps {
             purpose, stamps, ..
         } => format!("{purpose:?} {} ", stamps.len()),
+        Message::Forget { members } => {
+            let names: Vec<_> = members.iter().map(|&mac| name(mac)).collect();
+            format!("{} ", names.join(","))
+        }
         Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
             String::new()
         }

@@ -38,7 +38,7 @@ pub struct World {
     /// The identity of every tenure so far.
     tenures: BTreeSet<[u8; 18]>,
     /// How many frames of each kind were broadcast.
-    pub broadcasts: [usize; 11],
+    pub broadcasts: [usize; 12],
     /// The end of what happened, for the reader of a failure.
     log: VecDeque<(Instant, u8, Note)>,
 }
@@ -63,7 +63,7 @@ impl World {
             sent: 0,
             rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes),
             tenures: BTreeSet::new(),
-            broadcasts: [0; 11],
+            broadcasts: [0; 12],
             log: VecDeque::new(),
         }
     }

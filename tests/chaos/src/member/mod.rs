@@ -213,6 +213,7 @@ impl Member {
             Message::Ping { .. }
             | Message::RingMembers { .. }
             | Message::Stamps { .. }
+            | Message::Forget { .. }
             | Message::Invalid(_) => {}
         }
         let (owner, period) = (matches!(self.role, Role::Owner(_)), self.timing.heartbeat);

@@ -116,6 +116,7 @@ fn kind_of(message: &Message) -> &'static str {
         Message::WantToken => "WANT_TOKEN",
         Message::Leaving => "LEAVING",
         Message::Stamps { .. } => "STAMPS",
+        Message::Forget { .. } => "FORGET",
         Message::Invalid(_) => "invalid",
     }
 }

@@ -1,0 +1,78 @@
+//! FORGET, kind 11: members that the author has removed from its table.
+//!
+//! Who has not heard them for long removes them too. A node that does not know this kind may ignore
+//! it.
+//!
+//! ```text
+//!   at  bytes  field
+//!   14      1  kind              = 11
+//!   15      1  reserved          = 0
+//!   16      6  messageAuthorMAC  the Ethernet source
+//!   22      2  count             u16, at most 64
+//!   24 6 each  members           mac[6], the address of a single station, count times
+//! ```
+//!
+//! # Example
+//! ```
+//! use ring_codec::MacAddr;
+//! use ring_codec::lab2::{self, Frame, Message};
+//!
+//! let bytes = hex_literal::hex!(
+//!     "ffffffffffff 020000000001 88b5" // destination, source, EtherType
+//!     "0b 00 020000000001"             // kind, reserved, messageAuthorMAC
+//!     "0002"                           // count
+//!     "020000000007 020000000009"      // two members
+//! );
+//! let frame = Frame::decode(&bytes)?;
+//! assert_eq!(frame.destination, MacAddr::BROADCAST);
+//! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
+//! let members = [MacAddr([2, 0, 0, 0, 0, 7]), MacAddr([2, 0, 0, 0, 0, 9])];
+//! assert_eq!(frame.message, Message::Forget { members: &members });
+//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
+//! # assert_eq!(buf[..len], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use zerocopy::byteorder::network_endian::U16;
+
+use super::{MAX_FORGOTTEN_PER_FRAME, Message};
+use crate::layout::layout;
+use crate::reader::Reader;
+use crate::writer::Writer;
+use crate::{DecodeError, MacAddr, Problem};
+
+layout! {
+    /// What FORGET has before the members, 2 bytes.
+    struct ForgetLayout {
+        count: U16 = "count",
+    }
+}
+
+#[inline]
+pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, DecodeError> {
+    let head: &ForgetLayout = reader.view()?;
+    let first = reader.offset();
+    let count = usize::from(head.count.get());
+    if count > MAX_FORGOTTEN_PER_FRAME {
+        let (value, max) = (count as u64, MAX_FORGOTTEN_PER_FRAME as u64);
+        let problem = Problem::TooLarge { value, max };
+        return Err(DecodeError::new("count", first - size_of::<U16>(), problem));
+    }
+    let members: &[MacAddr] = reader.views("members", count)?;
+    if let Some(bad) = members.iter().position(|mac| !mac.is_station()) {
+        let offset = first + bad * size_of::<MacAddr>();
+        return Err(DecodeError::new("mac", offset, Problem::NotAStation));
+    }
+    Ok(Message::Forget { members })
+}
+
+#[inline]
+pub(super) fn write(writer: &mut Writer<'_>, members: &[MacAddr]) {
+    writer.require_len("members", members.len(), MAX_FORGOTTEN_PER_FRAME);
+    writer.require(members.iter().all(|mac| mac.is_station()), "mac");
+    writer.layout(&ForgetLayout {
+        count: u16::try_from(members.len()).unwrap_or(u16::MAX).into(),
+    });
+    writer.layout(members);
+}

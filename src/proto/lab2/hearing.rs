@@ -1,0 +1,173 @@
+//! A member that hears nobody, and one from which nobody takes the token (`docs/protocol.md`, "Deaf
+//! members" and "Letting go").
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Message;
+
+use super::crowd::FOLLOWERS;
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::{Offer, Role};
+use super::timer::Timer;
+use super::{Event, Lab2, Reason};
+use crate::proto::time::Instant;
+
+/// So many hand-overs have failed in a row at least before an OWNER lets go.
+const FAILURES: u32 = 4;
+
+/// What is known of the frames that reach this node, and of those that leave it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hearing {
+    /// When a frame last came, or the link came up.
+    pub(super) last: Option<Instant>,
+    /// It was said that nobody is heard.
+    pub(super) told: bool,
+    /// Hand-overs have failed since then, without one that has not.
+    pub(super) failing_since: Option<Instant>,
+    /// So many.
+    pub(super) failures: u32,
+    /// Somebody has asked for the token meanwhile.
+    pub(super) is_asked: bool,
+    /// Nobody takes the token from this node, which owns nothing until it knows better.
+    pub(super) unfit: bool,
+    /// Whom a frame was sent to alone, to see whether one comes back.
+    pub(super) probed: Option<MacAddr>,
+}
+
+impl Lab2 {
+    /// After so long without a frame a node is deaf: members that hear only their holder hear each other
+    /// by then, when that is dead.
+    fn earshot(&self) -> Duration {
+        self.constants.waiter_timeout() + self.constants.looser_answer_timeout()
+    }
+
+    /// Whether nobody was heard for so long that this node says so in what it broadcasts.
+    #[must_use]
+    pub fn is_deaf(&self) -> bool {
+        let quiet = self.hearing.last.map(|at| self.now.monotonic.since(at));
+        self.link_up && quiet.is_some_and(|quiet| quiet >= self.earshot())
+    }
+
+    /// Whether nobody takes the token from this node, which therefore owns nothing.
+    #[must_use]
+    pub fn is_unfit(&self) -> bool {
+        self.hearing.unfit
+    }
+
+    /// Says once that nobody is heard any more, and when somebody is again. A node that has never heard
+    /// anybody is alone, and in order.
+    pub(super) fn review_hearing(&mut self) {
+        let deaf = self.is_deaf() && self.table.heard > 0;
+        if self.hearing.told != deaf {
+            self.hearing.told = deaf;
+            self.event(Event::HearingChanged { deaf });
+        }
+    }
+
+    /// Whether a frame is not listened to: its author hears nobody, and knows nothing of who owns the
+    /// token or stands for it. What it offers has nobody's answer.
+    pub(super) fn is_unheeded(
+        &self,
+        from: MacAddr,
+        message: &Message<'_>,
+        says_deaf: bool,
+    ) -> bool {
+        match message {
+            Message::TakeToken { .. } => {
+                let peer = self.table.find(from).map(|at| &self.table.peers()[at]);
+                peer.is_some_and(|peer| peer.deaf)
+            }
+            Message::TokenIsHere { .. }
+            | Message::GeneratingToken { .. }
+            | Message::WhereIsToken
+            | Message::WantToken => says_deaf,
+            _ => false,
+        }
+    }
+
+    /// A frame has come: this node hears, and what it says of its author is remembered. An offer says
+    /// nothing of that. If it is the answer to a frame to that member alone, this node may own again.
+    pub(super) fn hear(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
+        let was_deaf = self.is_deaf();
+        self.hearing.last = self.hearing.last.max(Some(envelope.at));
+        if !matches!(message, Message::TakeToken { .. })
+            && let Some(peer) = self.table.peer_mut(envelope.from)
+        {
+            peer.deaf = says_deaf;
+        }
+        if was_deaf && self.may_pass() && !self.timers.is_set(Timer::Pass) {
+            let turn = self.before_the_next_round();
+            self.timer_in(Timer::Pass, turn);
+        }
+        if self.hearing.probed == Some(envelope.from) && !envelope.broadcast {
+            self.recover();
+        }
+    }
+
+    /// A deaf owner, which was alone perhaps, is to hear that somebody is there.
+    pub(super) fn let_hear(&mut self, owner: MacAddr) {
+        let me = self.me();
+        if self.table.follows(owner, me, FOLLOWERS)
+            && self.once_a_period(owner, |notes| &mut notes.pinged)
+        {
+            self.send_ping(owner);
+        }
+    }
+
+    /// A hand-over has failed. Whether this node is to let go: it fails at everybody that it hears, for
+    /// WAITER_TIMEOUT, while they ask for the token.
+    pub(super) fn is_let_down(&mut self, offer: &Offer) -> bool {
+        let now = self.now.monotonic;
+        let since = *self.hearing.failing_since.get_or_insert(offer.since);
+        self.hearing.failures += 1;
+        let me = self.me();
+        let lasts = now.since(since) >= self.constants.waiter_timeout();
+        lasts
+            && self.hearing.failures >= FAILURES
+            && !self.is_shutting_down()
+            && self.hearing.is_asked
+            && self.table.has_failed_at_all(me, since)
+    }
+
+    /// Nobody takes the token from this node, though others are heard and ask for it: what it sends to one
+    /// alone, or what is sent to it, is lost. The others elect another owner.
+    pub(super) fn let_go(&mut self) {
+        self.hearing.unfit = true;
+        self.event(Event::FitnessChanged { unfit: true });
+        self.enter_looser(Reason::NobodyTakes, self.token());
+        self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        self.timer_in(Timer::Probe, self.probe_period());
+        self.broadcast(Content::Ping);
+    }
+
+    fn probe_period(&self) -> Duration {
+        self.constants.waiter_timeout() * 4
+    }
+
+    /// Asks the holder, alone, where the token is: the answer comes to this node alone as well.
+    pub(super) fn probe(&mut self) {
+        if !self.hearing.unfit {
+            return;
+        }
+        self.timer_in(Timer::Probe, self.probe_period());
+        let holder = self.owner.filter(|&owner| owner != self.me());
+        if let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter)) {
+            self.hearing.probed = Some(holder);
+            self.send(holder, Content::WhereIsToken);
+        }
+    }
+
+    /// The node may own again, as far as it depends on this.
+    pub(super) fn recover(&mut self) {
+        self.hearing.probed = None;
+        if std::mem::take(&mut self.hearing.unfit) {
+            self.timers.stop(Timer::Probe);
+            self.event(Event::FitnessChanged { unfit: false });
+            if self.link_up {
+                self.broadcast(Content::Ping);
+            }
+        }
+    }
+}
