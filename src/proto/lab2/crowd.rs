@@ -45,9 +45,16 @@ impl Lab2 {
         waits
     }
 
+    /// Whether this node is one of those that follow a member in ring order, not counting such as are
+    /// silent.
+    pub(super) fn is_follower(&mut self, mac: MacAddr) -> bool {
+        let (me, since) = (self.me(), self.now.monotonic.before(self.silence()));
+        self.table.follows(mac, me, FOLLOWERS, since)
+    }
+
     /// Answers an asker with the strongest token known, if it is for this node to do so.
     pub(super) fn answer_as_follower(&mut self, asker: MacAddr) {
-        if self.table.follows(asker, self.me(), FOLLOWERS) {
+        if self.is_follower(asker) {
             self.token_was_here(asker);
         }
     }

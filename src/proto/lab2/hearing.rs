@@ -6,7 +6,6 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Message;
 
-use super::crowd::FOLLOWERS;
 use super::input::Envelope;
 use super::outbox::Content;
 use super::role::{Offer, Role};
@@ -108,10 +107,7 @@ impl Lab2 {
 
     /// A deaf owner, which was alone perhaps, is to hear that somebody is there.
     pub(super) fn let_hear(&mut self, owner: MacAddr) {
-        let me = self.me();
-        if self.table.follows(owner, me, FOLLOWERS)
-            && self.once_a_period(owner, |notes| &mut notes.pinged)
-        {
+        if self.is_follower(owner) && self.once_a_period(owner, |notes| &mut notes.pinged) {
             self.send_ping(owner);
         }
     }

@@ -5,7 +5,6 @@ use ring_codec::lab2::{
     Digest, ETHERNET_HEADER_LEN, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, NO_IP,
 };
 
-use super::crowd::FOLLOWERS;
 use super::input::Envelope;
 use super::outbox::Content;
 use super::peer::Notes;
@@ -107,7 +106,7 @@ impl Lab2 {
         }
         if envelope.broadcast {
             self.part_was_shown(envelope, digest, members);
-            if !self.table.follows(envelope.from, me, FOLLOWERS) {
+            if !self.is_follower(envelope.from) {
                 return;
             }
         }

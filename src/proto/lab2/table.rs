@@ -166,9 +166,22 @@ impl Table {
         in_order.partition_point(|member| member.mac < mac) + before.count()
     }
 
-    /// Whether `me` is one of the `count` members that follow `mac` in ring order.
-    pub(super) fn follows(&mut self, mac: MacAddr, me: MacAddr, count: usize) -> bool {
-        self.turns(mac, me).len() < count
+    /// Whether `me` is one of the `count` members that follow `mac` in ring order, of those that were
+    /// heard, or first heard of, at `since` or later.
+    pub(super) fn follows(
+        &mut self,
+        mac: MacAddr,
+        me: MacAddr,
+        count: usize,
+        since: Instant,
+    ) -> bool {
+        let turns = self.turns(mac, me);
+        let len = self.len().max(1);
+        let is_there = |&turn: &usize| {
+            let peer = &self.peers[turn % len];
+            !peer.left && peer.silent_since() >= since
+        };
+        turns.filter(is_there).take(count).count() < count
     }
 
     pub(super) fn peer_at(&mut self, at: usize) -> &mut Peer {
