@@ -265,6 +265,70 @@ impl Log {
             );
         }
     }
+
+    /// What is wrong around the machine, or with what it was given.
+    fn trouble(&mut self, now: Instant, event: &Event) {
+        match *event {
+            Event::DataRefused {
+                len,
+                may_use,
+                limit,
+            } if self.admit(now).is_some() => {
+                let why = if may_use {
+                    Limit(limit).to_string()
+                } else {
+                    "this node does not hold the token".to_owned()
+                };
+                warn!(
+                    event = "data_refused",
+                    len, "{len} bytes of data refused: {why}"
+                );
+            }
+            Event::DataDropped { len, limit } => {
+                let limit = Limit(limit);
+                warn!(
+                    event = "data_dropped",
+                    len,
+                    "the token's data, {len} bytes, were dropped: they would have kept the token \
+                     from members; {limit}"
+                );
+            }
+            Event::TokenAhead { token, by } => {
+                let (token, by) = (TokenId(token), Long(by));
+                warn!(
+                    event = "token_ahead", %token,
+                    "the token is {by} ahead of this machine's clock: that is wrong, or another \
+                     member's was; token {token}"
+                );
+            }
+            Event::ClockAhead { by } => {
+                let by = Long(by);
+                warn!(
+                    event = "clock_ahead",
+                    "this machine's clock is {by} ahead of the ring's tokens: is it right? The \
+                     new token does not follow it all the way"
+                );
+            }
+            Event::StorageChanged { failed: true } => error!(
+                event = "state_not_stored",
+                "the state cannot be stored: this node owns nothing until it can"
+            ),
+            Event::StorageChanged { failed: false } => info!(
+                event = "state_stored",
+                "the state can be stored again: this node may own the token"
+            ),
+            Event::TooLong { kind, mtu } if self.too_long.allow(now) => {
+                let hidden = Hidden(self.too_long.take_refused());
+                warn!(
+                    event = "too_long",
+                    mtu,
+                    "a {kind} was not sent: it is longer than the interface carries (EMSGSIZE); \
+                     its MTU was {mtu} when last looked at{hidden}"
+                );
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Who hears this node and whom it hears, as far as it can tell.
@@ -340,69 +404,13 @@ impl Observe<Event> for Log {
                     );
                 }
             }
-            Event::DataRefused {
-                len,
-                may_use,
-                limit,
-            } => {
-                if self.admit(now).is_some() {
-                    let why = if may_use {
-                        Limit(limit).to_string()
-                    } else {
-                        "this node does not hold the token".to_owned()
-                    };
-                    warn!(
-                        event = "data_refused",
-                        len, "{len} bytes of data refused: {why}"
-                    );
-                }
-            }
-            Event::DataDropped { len, limit } => {
-                let limit = Limit(limit);
-                warn!(
-                    event = "data_dropped",
-                    len,
-                    "the token's data, {len} bytes, were dropped: they would have kept the token \
-                     from members; {limit}"
-                );
-            }
-            Event::TokenAhead { token, by } => {
-                let (token, by) = (TokenId(token), Long(by));
-                warn!(
-                    event = "token_ahead", %token,
-                    "the token is {by} ahead of this machine's clock: that is wrong, or another \
-                     member's was; token {token}"
-                );
-            }
-            Event::ClockAhead { by } => {
-                let by = Long(by);
-                warn!(
-                    event = "clock_ahead",
-                    "this machine's clock is {by} ahead of the ring's tokens: is it right? The \
-                     new token does not follow it all the way"
-                );
-            }
             Event::HearingChanged { .. } | Event::FitnessChanged { .. } => reach(event),
-            Event::StorageChanged { failed: true } => error!(
-                event = "state_not_stored",
-                "the state cannot be stored: this node owns nothing until it can"
-            ),
-            Event::StorageChanged { failed: false } => info!(
-                event = "state_stored",
-                "the state can be stored again: this node may own the token"
-            ),
-            Event::TooLong { kind, mtu } => {
-                if self.too_long.allow(now) {
-                    let lines = self.too_long.take_refused();
-                    let hidden = Hidden(lines);
-                    warn!(
-                        event = "too_long",
-                        mtu,
-                        "a {kind} was not sent: it is longer than the interface carries \
-                         (EMSGSIZE); its MTU was {mtu} when last looked at{hidden}"
-                    );
-                }
-            }
+            Event::DataRefused { .. }
+            | Event::DataDropped { .. }
+            | Event::TokenAhead { .. }
+            | Event::ClockAhead { .. }
+            | Event::StorageChanged { .. }
+            | Event::TooLong { .. } => self.trouble(now, event),
             Event::MemberAdded { members, .. } | Event::MemberForgotten { members, .. } => {
                 self.members = members;
                 self.member(now, event);

@@ -299,8 +299,8 @@ impl Maker {
             FaultKind::Leave => (Fault::Leave { node }, down + SECOND),
             FaultKind::Constants => {
                 let percent = self.rng.pick(&[20, 50, 80, 120, 200, 400]);
-                let expect = self.rng.chance(500).then(|| self.rng.index(2 * self.nodes));
-                let expect = expect.filter(|&expect| expect > 1);
+                let told = self.rng.chance(500);
+                let expect = told.then(|| self.rng.pick(&[2, 3, 2 * self.nodes]));
                 let begins = Fault::Constants {
                     node,
                     percent,
