@@ -575,7 +575,7 @@ const fn grade(grade: lab2::Grade) -> Grade {
 }
 
 /// Why a job is not run.
-fn has_run(RunView { stamp, age }: RunView) -> String {
+fn has_run(RunView { stamp, age, .. }: RunView) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
     let outcome = outcome_text(stamp.outcome);
     format!(

@@ -64,7 +64,7 @@ pub fn token_status(token: Token) -> TokenStatus {
     }
 }
 
-fn run(RunView { stamp, age }: RunView) -> RunStatus {
+fn run(RunView { stamp, age, .. }: RunView) -> RunStatus {
     RunStatus {
         name: stamp.name.to_string(),
         runner: stamp.runner.to_string(),

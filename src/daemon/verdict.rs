@@ -43,7 +43,7 @@ impl Scene<'_> {
                  use the name of one that is no longer needed"
             ),
             RefusalReason::Mtu => format!(
-                "the MTU of {} is too small to tell the members of a job: it needs 108 bytes",
+                "the MTU of {} is too small to tell the members of a job: it needs 116 bytes",
                 self.interface
             ),
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),

@@ -30,6 +30,7 @@ schedules! {
     a_node_that_forgot_takes_old_offers_and_mints_from_them_again,
     a_node_that_was_leaving_when_the_faults_ended_is_started_again,
     a_node_without_its_state_file_mints_a_chain_of_an_old_name,
+    a_run_whose_stamp_gives_way_after_a_cut_still_counts,
     a_shared_address_costs_one_more_election,
     a_strong_token_of_flipped_bits_is_ahead_of_the_clock_of_one_that_forgets,
     a_twin_forgets_under_its_own_name_too,

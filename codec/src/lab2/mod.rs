@@ -64,7 +64,7 @@ pub const MAX_DATA_LEN: usize = 1024;
 /// The most members that one RING_MEMBERS frame carries: what fits an MTU of 1500.
 pub const MAX_MEMBERS_PER_FRAME: usize = 66;
 /// The most stamps that one STAMPS frame carries: what fits an MTU of 1500.
-pub const MAX_STAMPS_PER_FRAME: usize = 20;
+pub const MAX_STAMPS_PER_FRAME: usize = 19;
 /// The most members that one FORGET frame carries.
 pub const MAX_FORGOTTEN_PER_FRAME: usize = 64;
 /// The largest legal progress: values of 2^63 and more are refused.

@@ -15,8 +15,8 @@
 //!   40      4  serial            u32, of the table as it was told or asked with
 //!   44      1  purpose           0 more follows, 1 tell, 2 ask, 3 agree, 4 differ
 //!   45      8  stampsHash        u64
-//!   53      2  stampCount        u16, at most 20
-//!   55  67 each  stamps          stampCount times
+//!   53      2  stampCount        u16, at most 19
+//!   55  75 each  stamps          stampCount times
 //! ```
 //! A stamp:
 //! ```text
@@ -27,6 +27,8 @@
 //!   50      1  outcome           0 begun, 1 done, 2 failed, 3 void
 //!   51      8  period            u64, nanoseconds
 //!   59      8  age               u64, nanoseconds since the run began; 2^64 - 1: not known
+//!   67      8  before            u64, the same of the youngest run that this one has taken the
+//!                                place of; 2^64 - 1: there is none, or it is not known
 //! ```
 //!
 //! # Example
@@ -45,6 +47,7 @@
 //!     "0000000000000007 00000000"                 // progress, run
 //!     "020000000001 00"                           // runnerMAC, outcome: begun
 //!     "0000417bce6c8000 000000003b9aca00"         // period: 20 h, age: 1 s
+//!     "ffffffffffffffff"                          // before: none
 //! );
 //! let frame = Frame::decode(&bytes)?;
 //! let Message::Stamps { token, serial: 5, purpose: Purpose::Ask, digest, stamps: [stamp] } =
@@ -78,7 +81,7 @@ pub const MAX_NAME_LEN: usize = 32;
 pub const NO_AGE: u64 = u64::MAX;
 
 layout! {
-    /// What is known of the last run of one job, 67 bytes.
+    /// What is known of the last run of one job, 75 bytes.
     pub struct Stamp {
         /// The job's name: printable ASCII without blanks, then zeros.
         pub name: [u8; MAX_NAME_LEN] = "name",
@@ -94,6 +97,8 @@ layout! {
         pub period: U64 = "period",
         /// How long ago it began, in nanoseconds; [`NO_AGE`]: not known.
         pub age: U64 = "age",
+        /// The same of the youngest run that this one has taken the place of; [`NO_AGE`]: none is known.
+        pub before: U64 = "before",
     }
 }
 

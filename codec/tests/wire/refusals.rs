@@ -113,10 +113,10 @@ fn lab2() {
         (
             "stamps",
             53,
-            &[0, 21],
+            &[0, 20],
             "stampCount",
             53,
-            too_large(21, most),
+            too_large(20, most),
         ),
         ("stamps", 55, &[0], "name", 55, name(0)),
         ("stamps", 55, b" ", "name", 55, name(b' ')),

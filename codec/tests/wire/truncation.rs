@@ -32,7 +32,7 @@ fn lab2() -> Vec<Fields> {
     let ping = format!("{digest} ip:16");
     let recently = format!("{token} holder:6");
     let members = format!("{digest} count:2 members:44");
-    let stamps = format!("{token} serial:4 purpose:1 stampsHash:8 stampCount:2 stamps:67");
+    let stamps = format!("{token} serial:4 purpose:1 stampsHash:8 stampCount:2 stamps:75");
     let rows = [
         ("take_token", baton.as_str()),
         ("token_is_here", &baton),

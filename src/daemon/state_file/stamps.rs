@@ -13,7 +13,8 @@
 //! 42  outcome            u8
 //! 43  zero               5 bytes
 //! 48  period             u64   nanoseconds
-//! 56  name               32 bytes, then zeros to 120
+//! 56  name               32 bytes
+//! 88  before             u64   as began; 0: none; then zeros to 120
 //! 120 XXH3-64 of bytes 0 to 119
 //! ```
 //! All integers are big-endian.
@@ -110,6 +111,8 @@ fn encode(sequence: u64, stored: &StoredStamp) -> [u8; LEN] {
     bytes[42] = stamp.outcome as u8;
     bytes[48..56].copy_from_slice(&nanos(stamp.period).to_be_bytes());
     bytes[56..88].copy_from_slice(stamp.name.bytes());
+    let before = stored.before.unwrap_or(0);
+    bytes[88..96].copy_from_slice(&before.to_be_bytes());
     let sum = xxh3_64(&bytes[..SUMMED]);
     bytes[SUMMED..].copy_from_slice(&sum.to_be_bytes());
     bytes
@@ -132,6 +135,7 @@ fn decode(bytes: &[u8; LEN], place: u8) -> Option<(u64, StoredStamp)> {
         place,
         stamp,
         began,
+        before: Some(u64_at(bytes, 88)).filter(|&before| before > 0),
     };
     Some((u64_at(bytes, 8), stored))
 }
@@ -168,6 +172,7 @@ mod tests {
                 period: Duration::from_secs(72_000),
             },
             began: 1_700_000_000_000_000_000 + progress,
+            before: (progress > 1).then_some(1_600_000_000_000_000_000),
         }
     }
 

@@ -31,6 +31,7 @@ fn run() -> RunView {
             period: 20 * HOUR,
         },
         age: HOUR,
+        before: None,
     }
 }
 

@@ -77,6 +77,8 @@ pub struct StoredStamp {
     pub stamp: Stamp,
     /// When the run began by this node's wall clock, in nanoseconds since 1970.
     pub began: u64,
+    /// The same of the youngest run that this one has taken the place of.
+    pub before: Option<u64>,
 }
 
 /// A job that is to run once in a period.
@@ -95,16 +97,17 @@ pub struct OnceRequest {
 }
 
 impl OnceRequest {
-    /// Whether this stamp, of its job, is of a run that makes another one needless, so long after it
-    /// began.
+    /// Whether this is a run, of its job, that makes another one needless. One that has taken the place of
+    /// another does not make that undone: on two sides of a cut both may have begun in the period.
     #[must_use]
-    pub fn is_met_by(&self, stamp: &Stamp, age: Duration) -> bool {
-        let counts = match stamp.outcome {
+    pub fn is_met_by(&self, run: &RunView) -> bool {
+        let counts = match run.stamp.outcome {
             RunOutcome::Done => true,
             RunOutcome::Begun | RunOutcome::Failed => !self.retry,
             RunOutcome::Void => false,
         };
-        counts && age < self.every
+        let before = run.before.filter(|_| !self.retry);
+        counts && run.age < self.every || before.is_some_and(|before| before < self.every)
     }
 }
 
@@ -115,6 +118,8 @@ pub struct RunView {
     pub stamp: Stamp,
     /// How long ago it began, as far as is known here.
     pub age: Duration,
+    /// The same of the youngest run that this one has taken the place of.
+    pub before: Option<Duration>,
 }
 
 /// How far the job that was asked for last has come.

@@ -212,7 +212,7 @@ impl Lab2 {
     fn stamp_or_not(&mut self, request: &OnceRequest, token: Token) -> Phase {
         let now = self.now.monotonic;
         let known = self.jobs.stamps.get(request.name);
-        if known.is_some_and(|it| request.is_met_by(&it.stamp, it.age.now(now))) {
+        if known.is_some_and(|it| request.is_met_by(&it.view(now))) {
             return Phase::Ran;
         }
         let (progress, run) = match known {
@@ -300,14 +300,11 @@ impl Lab2 {
                 Phase::Begun(_) => once.request.id == request.id,
                 _ => false,
             });
-        (!is_unsure && request.is_met_by(&run.stamp, run.age)).then_some(run)
+        (!is_unsure && request.is_met_by(&run)).then_some(run)
     }
 
     fn last_run(&self, name: JobName) -> Option<RunView> {
         let entry = self.jobs.stamps.get(name)?;
-        Some(RunView {
-            stamp: entry.stamp,
-            age: entry.age.now(self.now.monotonic),
-        })
+        Some(entry.view(self.now.monotonic))
     }
 }

@@ -341,13 +341,15 @@ impl Writer {
             // Nothing is told or asked: what was is of no consequence.
             return;
         }
-        for Entry { stamp, age } in entries {
+        for Entry { stamp, age, before } in entries {
             let Age {
                 then: _,
                 at: _,
                 is_guess,
             } = age;
             (stamp, age.now(self.now), is_guess).hash(self);
+            let before = before.map(|before| (before.now(self.now), before.is_guess));
+            before.hash(self);
         }
         (serial, lacking, owes).hash(self);
         self.age_up_to(*told, heartbeat * TELLING);

@@ -11,14 +11,14 @@ use ring_codec::lab2::{self, NO_AGE, RunOutcome};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-use super::{JobName, MAX_STAMPS, Stamp, StoredStamp};
+use super::{JobName, MAX_STAMPS, RunView, Stamp, StoredStamp};
 use crate::proto::Stored;
 use crate::proto::time::{Instant, Now, nanos};
 
 /// An age that is told is the younger one only by more than this part of the period.
 const GRAIN: u32 = 64;
-/// So many bytes of a stamp all members have in common: all but its age.
-const COMMON: usize = size_of::<lab2::Stamp>() - size_of::<u64>();
+/// So many bytes of a stamp all members have in common: all but the ages.
+const COMMON: usize = size_of::<lab2::Stamp>() - 2 * size_of::<u64>();
 
 /// The order of runs of one job: the larger is the newer.
 const fn order(stamp: &Stamp) -> (u64, u32, MacAddr, RunOutcome, Duration) {
@@ -37,7 +37,7 @@ fn is_same_run(a: &Stamp, b: &Stamp) -> bool {
     (a.progress, a.run, a.runner) == (b.progress, b.run, b.runner)
 }
 
-fn on_wire(stamp: &Stamp, age: u64) -> lab2::Stamp {
+fn on_wire(stamp: &Stamp, age: u64, before: u64) -> lab2::Stamp {
     lab2::Stamp {
         name: *stamp.name.bytes(),
         progress: stamp.progress.into(),
@@ -46,29 +46,49 @@ fn on_wire(stamp: &Stamp, age: u64) -> lab2::Stamp {
         outcome: stamp.outcome as u8,
         period: nanos(stamp.period).into(),
         age: age.into(),
+        before: before.into(),
     }
 }
 
 fn hash(stamp: &Stamp) -> u64 {
-    xxh3_64(&on_wire(stamp, 0).as_bytes()[..COMMON])
+    xxh3_64(&on_wire(stamp, 0, 0).as_bytes()[..COMMON])
 }
 
-/// What a frame says, with the age that it tells.
-fn from_wire(told: &lab2::Stamp) -> Option<(Stamp, Option<Duration>)> {
-    let stamp = Stamp {
-        name: JobName::from_bytes(told.name)?,
-        progress: told.progress.get(),
-        run: told.run.get(),
-        runner: told.runner,
-        outcome: told.outcome()?,
-        period: Duration::from_nanos(told.period.get()),
-    };
-    let age = Some(told.age.get()).filter(|&age| age != NO_AGE);
-    Some((stamp, age.map(Duration::from_nanos)))
+/// What a frame says of a run.
+struct Told {
+    stamp: Stamp,
+    age: Option<Duration>,
+    before: Option<Duration>,
+}
+
+impl Told {
+    fn read(told: &lab2::Stamp) -> Option<Self> {
+        let age = |age: u64| (age != NO_AGE).then(|| Duration::from_nanos(age));
+        Some(Self {
+            stamp: Stamp {
+                name: JobName::from_bytes(told.name)?,
+                progress: told.progress.get(),
+                run: told.run.get(),
+                runner: told.runner,
+                outcome: told.outcome()?,
+                period: Duration::from_nanos(told.period.get()),
+            },
+            age: age(told.age.get()),
+            before: age(told.before.get()),
+        })
+    }
+
+    fn entry(&self, now: Instant) -> Entry {
+        Entry {
+            stamp: self.stamp,
+            age: Age::told(self.age, now),
+            before: self.before.map(|before| Age::told(Some(before), now)),
+        }
+    }
 }
 
 /// How long ago a run began, by this node's clock.
-#[derive(Debug, Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Age {
     /// So long ago at the time [`at`](Self::at).
     pub(super) then: Duration,
@@ -89,13 +109,39 @@ impl Age {
     pub(super) fn now(&self, now: Instant) -> Duration {
         self.then.saturating_add(now.since(self.at))
     }
+
+    /// As it is told.
+    fn on_wire(&self, now: Instant) -> u64 {
+        if self.is_guess {
+            NO_AGE
+        } else {
+            nanos(self.now(now)).min(NO_AGE - 1)
+        }
+    }
+
+    /// This one, unless the other is younger by more than the margin, or this is a guess.
+    fn or_younger(self, other: Self, now: Instant, margin: Duration) -> Self {
+        let is_better = match (self.is_guess, other.is_guess) {
+            (_, true) => false,
+            (true, false) => true,
+            (false, false) => other.now(now) + margin < self.now(now),
+        };
+        if is_better { other } else { self }
+    }
+
+    /// Whether it is known better here than it is told.
+    fn is_news(&self, told: Option<Duration>, now: Instant, margin: Duration) -> bool {
+        !self.is_guess && told.is_none_or(|told| self.now(now) + margin < told)
+    }
 }
 
-/// A stamp and its age.
-#[derive(Debug, Clone, Copy, Hash)]
+/// A stamp and its ages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
     pub(super) age: Age,
+    /// Of the youngest run that this one has taken the place of.
+    pub(super) before: Option<Age>,
 }
 
 impl Entry {
@@ -104,9 +150,39 @@ impl Entry {
         self.stamp.period.saturating_sub(self.age.now(now))
     }
 
-    /// Whether an age is told that makes this one look too old.
-    fn is_older_than(&self, age: Duration, now: Instant, grain: Duration) -> bool {
-        self.age.is_guess || age + self.stamp.period / GRAIN + grain < self.age.now(now)
+    /// The age of the run, if it was one.
+    fn age_of_run(&self) -> Option<Age> {
+        (self.stamp.outcome != RunOutcome::Void).then_some(self.age)
+    }
+
+    /// What is known of a job from two who know something of it: the newer run, and of those that have
+    /// to give way the youngest.
+    fn merged_with(self, other: Self, now: Instant, margin: Duration) -> Self {
+        let is_same = is_same_run(&self.stamp, &other.stamp);
+        let is_newer = order(&other.stamp) > order(&self.stamp);
+        let (mut next, displaced) = if is_newer {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        if is_same {
+            next.age = self.age.or_younger(other.age, now, margin);
+        }
+        let displaced = displaced.age_of_run().filter(|_| !is_same);
+        let others = [displaced, other.before].into_iter().flatten();
+        next.before = others.fold(self.before, |before, other| match before {
+            Some(before) => Some(before.or_younger(other, now, margin)),
+            None => Some(other),
+        });
+        next
+    }
+
+    pub(super) fn view(&self, now: Instant) -> RunView {
+        RunView {
+            stamp: self.stamp,
+            age: self.age.now(now),
+            before: self.before.map(|before| before.now(now)),
+        }
     }
 }
 
@@ -152,14 +228,19 @@ impl Stamps {
     /// Gives what was stored its ages. A run that began in what the wall clock calls the future counts from
     /// now on, unless others know better.
     pub(super) fn recall(&mut self, now: Now) {
+        let age = |began| {
+            let then = now.wall.checked_sub(began).map(Duration::from_nanos);
+            Age::told(then, now.monotonic)
+        };
         for stored in std::mem::take(&mut self.recalled) {
-            let then = now.wall.checked_sub(stored.began).map(Duration::from_nanos);
-            let age = Age::told(then, now.monotonic);
-            let stamp = stored.stamp;
-            let known = self.get(stamp.name).is_some();
+            let known = self.get(stored.stamp.name).is_some();
             if !known && self.len() < MAX_STAMPS {
-                self.digest = self.digest.wrapping_add(hash(&stamp));
-                self.entries.push(Entry { stamp, age });
+                self.digest = self.digest.wrapping_add(hash(&stored.stamp));
+                self.entries.push(Entry {
+                    stamp: stored.stamp,
+                    age: age(stored.began),
+                    before: stored.before.map(age),
+                });
                 if usize::from(stored.place) != self.len() - 1 {
                     self.unstored.extend(u8::try_from(self.len() - 1));
                 }
@@ -172,11 +253,12 @@ impl Stamps {
         let place = self.unstored.pop()?;
         self.storing = Some(place);
         let entry = self.entries.get(usize::from(place))?;
-        let age = nanos(entry.age.now(now.monotonic));
+        let began = |age: Age| now.wall.saturating_sub(nanos(age.now(now.monotonic)));
         Some(StoredStamp {
             place,
             stamp: entry.stamp,
-            began: now.wall.saturating_sub(age),
+            began: began(entry.age),
+            before: entry.before.map(began),
         })
     }
 
@@ -191,57 +273,41 @@ impl Stamps {
     /// Takes over what a frame tells, if it is newer.
     pub(super) fn merge(&mut self, told: &[lab2::Stamp], now: Instant, grain: Duration) -> Merged {
         let mut merged = Merged::default();
-        for (stamp, age) in told.iter().filter_map(from_wire) {
-            let Some(at) = self.place_of(stamp.name) else {
-                let age = Age::told(age, now);
-                merged.changed |= self.insert(Entry { stamp, age }, now);
+        for told in told.iter().filter_map(Told::read) {
+            let theirs = told.entry(now);
+            let Some(at) = self.place_of(told.stamp.name) else {
+                merged.changed |= self.insert(theirs, now);
                 continue;
             };
             let own = self.entries[at];
-            let is_same_run = is_same_run(&stamp, &own.stamp);
-            let is_newer = order(&stamp) > order(&own.stamp);
-            let younger = age.filter(|&age| own.is_older_than(age, now, grain));
-            let age = match younger {
-                None if is_same_run => own.age,
-                _ => Age::told(age, now),
-            };
-            if is_newer {
-                self.set(at, Entry { stamp, age });
-                merged.changed = true;
-            } else if is_same_run && younger.is_some() {
-                self.set(at, Entry { age, ..own });
+            let margin = own.stamp.period / GRAIN + grain;
+            let next = own.merged_with(theirs, now, margin);
+            merged.changed |= next.stamp != own.stamp;
+            merged.knows_more |= order(&told.stamp) < order(&next.stamp)
+                || next.age.is_news(told.age, now, margin)
+                || next
+                    .before
+                    .is_some_and(|before| before.is_news(told.before, now, margin));
+            if next != own {
+                self.set(at, next);
             }
-            merged.knows_more |= order(&stamp) < order(&own.stamp)
-                || is_same_run && self.tells_less(at, told, now, grain);
         }
         merged
     }
 
-    /// Whether what is told of an entry makes its run look older than it is known to be here.
-    fn tells_less(&self, at: usize, told: &[lab2::Stamp], now: Instant, grain: Duration) -> bool {
-        let own = &self.entries[at];
-        if own.age.is_guess {
-            return false;
-        }
-        let about = told
-            .iter()
-            .find(|told| told.name == *own.stamp.name.bytes());
-        about.is_some_and(|told| {
-            let told = Duration::from_nanos(told.age.get());
-            own.age.now(now) + own.stamp.period / GRAIN + grain < told
-        })
-    }
-
-    /// Puts an entry in, in place of an older one of its name.
+    /// Puts a run in that begins now, in place of an older one of its name.
     pub(super) fn put(&mut self, stamp: Stamp, now: Instant) -> bool {
-        let age = Age::told(Some(Duration::ZERO), now);
-        match self.place_of(stamp.name) {
-            Some(at) => {
-                self.set(at, Entry { stamp, age });
-                true
-            }
-            None => self.insert(Entry { stamp, age }, now),
-        }
+        let entry = Entry {
+            stamp,
+            age: Age::told(Some(Duration::ZERO), now),
+            before: None,
+        };
+        let Some(at) = self.place_of(stamp.name) else {
+            return self.insert(entry, now);
+        };
+        let next = self.entries[at].merged_with(entry, now, Duration::ZERO);
+        self.set(at, next);
+        true
     }
 
     /// Says how a run has ended.
@@ -301,13 +367,9 @@ impl Stamps {
     pub(super) fn lay_out(&mut self, first: usize, count: usize, now: Instant) {
         self.wire.clear();
         let part = self.entries.iter().skip(first).take(count);
-        self.wire.extend(part.map(|Entry { stamp, age }| {
-            let told = if age.is_guess {
-                NO_AGE
-            } else {
-                nanos(age.now(now)).min(NO_AGE - 1)
-            };
-            on_wire(stamp, told)
+        self.wire.extend(part.map(|entry| {
+            let before = entry.before.map_or(NO_AGE, |before| before.on_wire(now));
+            on_wire(&entry.stamp, entry.age.on_wire(now), before)
         }));
     }
 }

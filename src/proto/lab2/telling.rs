@@ -183,9 +183,6 @@ impl Lab2 {
     /// The last run of each job that is known here.
     pub fn runs(&self) -> impl Iterator<Item = RunView> {
         let entries = self.jobs.stamps.entries.iter();
-        entries.map(|entry| RunView {
-            stamp: entry.stamp,
-            age: entry.age.now(self.now.monotonic),
-        })
+        entries.map(|entry| entry.view(self.now.monotonic))
     }
 }

@@ -354,7 +354,7 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
 fn stamps_at(body: &[u8]) -> Option<Vec<Stamp>> {
     let count = usize::from(u16::from_be_bytes(array_at(body, 31)?));
     let stamp = |at: usize| {
-        let bytes = body.get(33 + at * 67..33 + (at + 1) * 67)?;
+        let bytes = body.get(33 + at * 75..33 + (at + 1) * 75)?;
         let name = bytes[..32].split(|&byte| byte == 0).next()?;
         let is_legal = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
         Some(Stamp {
@@ -364,7 +364,7 @@ fn stamps_at(body: &[u8]) -> Option<Vec<Stamp>> {
             period: u64::from_be_bytes(array_at(bytes, 51)?),
         })
     };
-    (count <= 20).then(|| (0..count).map(stamp).collect())?
+    (count <= 19).then(|| (0..count).map(stamp).collect())?
 }
 
 fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {

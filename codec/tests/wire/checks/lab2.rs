@@ -165,6 +165,7 @@ fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
         outcome: u.int_in_range(0..=3)?,
         period: u.arbitrary::<u64>()?.into(),
         age: u.arbitrary::<u64>()?.into(),
+        before: u.arbitrary::<u64>()?.into(),
     })
 }
 

@@ -54,6 +54,7 @@ fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
         outcome: stamp.outcome as u8,
         period: nanos(stamp.period).into(),
         age: age.map_or(NO_AGE, nanos).into(),
+        before: NO_AGE.into(),
     }
 }
 
@@ -399,6 +400,7 @@ fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
             place: 0,
             stamp: known,
             began,
+            before: None,
         };
         let machine = Lab2::new(constants(), BLANK).with_stamps([stored]);
         let mut rig = Rig::looser();
@@ -506,6 +508,51 @@ fn tables_become_equal_in_whatever_order_they_are_merged() {
     }
 }
 
+/// On two sides of a cut the stronger token, and so the newer stamp, may be that of the older run.
+#[test]
+fn a_run_that_has_to_give_way_still_counts() {
+    let younger = stamp("nightly", RunOutcome::Done);
+    let newer = Stamp {
+        progress: 10 + (1 << 40),
+        runner: mac(7),
+        ..younger
+    };
+    let both = [(younger, HOUR), (newer, 30 * HOUR)];
+    for order in [both, [both[1], both[0]]] {
+        let (mut rig, asked) = asking(nightly());
+        for (run, age) in order {
+            rig.hear(3, says(asked, Purpose::Differ, &[told(&run, Some(age))]));
+        }
+        rig.pass_time(TAKE_TIMEOUT);
+        let asked = question(&rig);
+        agree(&mut rig, asked, &[3, 7]);
+        let stands = standing(&rig);
+        assert!(matches!(stands, Some(OnceStanding::Ran(_))), "{stands:?}");
+    }
+}
+
+#[test]
+fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
+    let (mut rig, asked) = asking(nightly());
+    let known = told(&stamp("nightly", RunOutcome::Done), Some(19 * HOUR));
+    rig.hear(3, says(asked, Purpose::Differ, &[known]));
+    let mut void = told(
+        &Stamp {
+            run: 1,
+            ..stamp("nightly", RunOutcome::Void)
+        },
+        Some(ms(1)),
+    );
+    void.before = nanos(19 * HOUR).into();
+    rig.hear(3, says(asked, Purpose::Differ, &[void]));
+    let run = rig.machine.runs().next().expect("it is known");
+    assert!(nightly().is_met_by(&run), "the run before that counts");
+    rig.sleep_through(2 * HOUR);
+    rig.wake();
+    let run = rig.machine.runs().next().expect("it is known");
+    assert!(!nightly().is_met_by(&run));
+}
+
 #[test]
 fn an_owner_tells_all_stamps_from_time_to_time_if_there_are_any() {
     let mut rig = Rig::owner();
@@ -580,7 +627,7 @@ fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
     rig.link(LinkState::Up {
         mac: mac(ME),
         ip: super::rig::ip(ME),
-        mtu: 107,
+        mtu: 115,
     });
     assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
     assert_eq!(standing(&rig), Some(OnceStanding::TooSmall));
