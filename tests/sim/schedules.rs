@@ -38,6 +38,7 @@ schedules! {
     an_acknowledgement_does_not_unsay_what_was_asked_for_since,
     an_offer_whose_bits_flipped_makes_two_tenures_of_a_chain,
     an_owner_that_passes_all_over_goes_on_saying_so,
+    an_owner_that_passes_speaks_as_often_as_the_shortest_patience_asks,
     an_owner_that_lost_a_confirmed_token_frees_nobody_with_its_next_one,
     two_owners_that_never_wait_compare_their_tables,
     two_owners_with_doubled_frames_do_not_answer_each_other_for_ever,

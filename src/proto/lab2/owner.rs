@@ -1,5 +1,7 @@
 //! OWNER: holding the token and saying so.
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
@@ -87,7 +89,7 @@ impl Lab2 {
         let speaks = self.timers.take_due(Timer::Heartbeat, self.now.monotonic);
         let goes_on = self.pass() && next_progress.is_none();
         if speaks && goes_on {
-            self.timer_in(Timer::Heartbeat, self.constants.take_timeout);
+            self.timer_in(Timer::Heartbeat, self.overtaken_within());
         } else if speaks && !self.has_left() {
             self.on_heartbeat_due();
         }
@@ -154,6 +156,12 @@ impl Lab2 {
             .is_none_or(|at| self.now.monotonic.since(at) >= period)
     }
 
+    /// For how long a heartbeat waits for an offer to be taken: not for so long that a member loses its
+    /// patience.
+    fn overtaken_within(&self) -> Duration {
+        self.constants.take_timeout.min(self.beat_period())
+    }
+
     /// Broadcasts TOKEN_IS_HERE; [`said_so`](Self::said_so) goes on when it has left. One that
     /// could not be sent is tried again in TAKE_TIMEOUT.
     pub(super) fn on_heartbeat_due(&mut self) {
@@ -163,7 +171,9 @@ impl Lab2 {
         let take_timeout = self.constants.take_timeout;
         // Where the token goes round fast, everybody who has just passed it on waits here until
         // it is back: its heartbeat would be outdated. One that is not taken in time is not.
-        let taken_by = tenure.offer.map(|offer| offer.since + take_timeout);
+        let taken_by = tenure
+            .offer
+            .map(|offer| offer.since + self.overtaken_within());
         if let Some(at) = taken_by.filter(|&at| self.now.monotonic < at) {
             self.timers.set(Timer::Heartbeat, at);
         } else {
