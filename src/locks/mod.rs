@@ -11,6 +11,7 @@ mod seek;
 mod tests;
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -333,7 +334,7 @@ impl Locks {
             return self.want().or_else(|| self.seek_grade(now, facts, token));
         };
         self.seek = None;
-        if let Some(step) = self.prepare_job(at, facts, tell) {
+        if let ControlFlow::Break(step) = self.prepare_job(at, facts, tell) {
             return step;
         }
         if let Some(waiter) = self.waiting.remove(at) {
@@ -374,34 +375,39 @@ impl Locks {
     }
 
     /// What there is to do before the client at this place is granted the token, if it is for a job:
-    /// the members must know of the run. `None`: nothing.
+    /// the members must know of the run. It breaks off with what to tell the machine, if anything.
     fn prepare_job(
         &mut self,
         at: usize,
         facts: &Facts,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) -> Option<Option<Command>> {
-        let waiter = self.waiting.get(at)?;
+    ) -> ControlFlow<Option<Command>> {
+        let Some(waiter) = self.waiting.get(at) else {
+            return ControlFlow::Continue(());
+        };
         let (client, once) = (waiter.client, waiter.once());
         let other = facts.once.filter(|&(id, _)| id != client);
         if let Some((id, _)) = other {
-            return Some(Some(Command::EndOnce(id, RunEnd::NotRun)));
+            return ControlFlow::Break(Some(Command::EndOnce(id, RunEnd::NotRun)));
         }
-        let once = once?;
+        let Some(once) = once else {
+            return ControlFlow::Continue(());
+        };
         let notice = match facts.once {
-            None => return Some(self.want().or(Some(Command::Once(once)))),
-            Some((_, OnceStanding::Asking)) => return Some(self.want()),
+            None => return ControlFlow::Break(self.want().or(Some(Command::Once(once)))),
+            Some((_, OnceStanding::Asking)) => return ControlFlow::Break(self.want()),
             Some((_, OnceStanding::Begun)) => {
                 self.last_job = Some(client);
-                return None;
+                return ControlFlow::Continue(());
             }
             Some((_, OnceStanding::Ran(run))) => Notice::Ran(run),
             Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
             Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
         };
-        let waiter = self.waiting.remove(at)?;
-        tell(client, &waiter.request, notice);
-        Some(Some(Command::EndOnce(client, RunEnd::NotRun)))
+        if let Some(waiter) = self.waiting.remove(at) {
+            tell(client, &waiter.request, notice);
+        }
+        ControlFlow::Break(Some(Command::EndOnce(client, RunEnd::NotRun)))
     }
 
     /// Who holds the token here, then who waits for it, in order.

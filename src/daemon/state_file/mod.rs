@@ -163,6 +163,10 @@ fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
 }
 
 /// What a file holds.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, while the daemon starts"
+)]
 enum Contents {
     /// This, and the record to go on from.
     Known(Found, Record),

@@ -220,9 +220,8 @@ impl Lab2 {
             Some(it) if it.stamp.progress >= token.progress => {
                 (it.stamp.progress, it.stamp.run.saturating_add(1))
             }
-            Some(_) => (token.progress, 0),
             None if !self.jobs.stamps.has_room(now) => return Phase::Full,
-            None => (token.progress, 0),
+            _ => (token.progress, 0),
         };
         let stamp = Stamp {
             name: request.name,

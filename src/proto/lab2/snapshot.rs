@@ -115,9 +115,9 @@ impl Lab2 {
         writer.age_up_to(*spoke, silence);
         (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
         writer.age_up_to(failing.map(|failing| failing.since), silence);
-        [doubted, swept]
-            .iter()
-            .for_each(|at| writer.within(**at, silence));
+        for at in [doubted, swept] {
+            writer.within(*at, silence);
+        }
         // A WAITER's patience that has run out can run out no further.
         writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
@@ -126,10 +126,7 @@ impl Lab2 {
         writer.support(support, role, promised);
         let promise = promise.filter(|promise| promise.until > now.monotonic);
         promise
-            .map(|promise| (promise.token, promise.holder))
-            .hash(&mut writer);
-        promise
-            .map(|promise| promise.until.since(now.monotonic))
+            .map(|it| (it.token, it.holder, it.until.since(now.monotonic)))
             .hash(&mut writer);
         writer.within(*corrected, heartbeat);
         writer.within(*answered, heartbeat.max(constants.take_timeout));
