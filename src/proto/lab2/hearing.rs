@@ -96,12 +96,22 @@ impl Lab2 {
         {
             peer.deaf = says_deaf;
         }
-        if was_deaf && self.may_pass() && !self.timers.is_set(Timer::Pass) {
-            let turn = self.before_the_next_round();
-            self.timer_in(Timer::Pass, turn);
+        if was_deaf {
+            self.take_part_again();
         }
         if self.hearing.probed == Some(envelope.from) && !envelope.broadcast {
             self.recover();
+        }
+    }
+
+    /// A frame has ended being deaf. What it asks for comes first: a frame has two answers at the most.
+    fn take_part_again(&mut self) {
+        if self.may_pass() && !self.timers.is_set(Timer::Pass) {
+            let turn = self.before_the_next_round();
+            self.timer_in(Timer::Pass, turn);
+        }
+        if self.want && !self.timers.is_set(Timer::Want) {
+            self.timer_in(Timer::Want, Duration::ZERO);
         }
     }
 

@@ -174,7 +174,7 @@ caught! {
     own_patience_alone caught_by_simulator(
         world(&[FaultKind::Constants, FaultKind::Work]), sim::Rule::Lease);
     own_vote_freed caught_by_both(
-        (quorums_of_three().bounds(3, 4, 15), cut_ring(3, &[])), "have a quorum");
+        (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[])), "have a quorum");
     past_promises_forgotten caught_by_checker(
         quorums_of_three()
             .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })
@@ -184,7 +184,7 @@ caught! {
         world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
     promises_twice caught_by_both(
-        (quorums_of_three().bounds(3, 4, 13), cut_ring(3, &[])), "have a quorum");
+        (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[])), "have a quorum");
     stale_offer_accepted caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(

@@ -230,8 +230,8 @@ impl Oracle {
             "it uses a token that it has offered"
         );
         assert!(
-            !machine.may_use_token() || !machine.is_paused(),
-            "it uses a token in a pause"
+            !machine.may_use_token() || !(machine.is_paused() || machine.is_unfit()),
+            "it uses a token, and is to own nothing"
         );
     }
 

@@ -41,7 +41,7 @@ impl Before {
             due: machine.poll_timeout(),
             listening: oracle.link_up && !machine.is_finished(),
             shutting_down: oracle.shutting_down,
-            paused: machine.is_paused(),
+            paused: machine.is_paused() || machine.is_unfit(),
             exhausted: oracle.is_exhausted(),
         }
     }
@@ -156,7 +156,10 @@ pub fn assert_arrow(from: State, to: State, reason: Reason) {
         (Waiter, Looser) => matches!(reason, Reason::WaiterTimeout | Reason::LinkLost),
         (Owner, Waiter) => matches!(reason, Reason::TokenHandedOver | Reason::StrongerToken),
         (Owner, Owner) => reason == Reason::StrongerToken,
-        (Owner, Looser) => matches!(reason, Reason::LeaseExpired | Reason::LinkLost),
+        (Owner, Looser) => matches!(
+            reason,
+            Reason::LeaseExpired | Reason::LinkLost | Reason::NobodyTakes
+        ),
         (Generating, Looser) => matches!(
             reason,
             Reason::StrongerCandidate | Reason::TokenWasHere | Reason::Paused | Reason::LinkLost

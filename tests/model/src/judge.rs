@@ -149,6 +149,7 @@ impl Step<'_> {
     /// What the frame that was heard asks for.
     fn misheard(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {
         let node = self.at;
+        let is_deaf = frame.profile.is_some_and(|said| said.is_deaf());
         match frame.message {
             Message::TakeToken { token, .. } => {
                 let Input::Frame(_, age) = self.input else {
@@ -165,7 +166,9 @@ impl Step<'_> {
                 let due = self.before.deadline();
                 let in_time = due.is_none_or(|due| self.turn.node.clock < due);
                 let waits = self.turn.node.machine.state() == State::Waiter;
-                if token.is_stronger_than(&mine) {
+                if is_deaf {
+                    (waits && in_time).then_some(Breach::NotDropped { node })
+                } else if token.is_stronger_than(&mine) {
                     kept.then_some(Breach::Stayed {
                         node,
                         against: token,
@@ -180,7 +183,8 @@ impl Step<'_> {
                 // has stored.
                 let stands = |node: &Node| node.machine.state() == State::Generating;
                 let mine = candidate(&self.before.durable, crate::words::mac(node));
-                (stands(self.before) && stands(&self.turn.node) && token.is_stronger_than(&mine))
+                let counts = !is_deaf && token.is_stronger_than(&mine);
+                (stands(self.before) && stands(&self.turn.node) && counts)
                     .then_some(Breach::StoodAgainst {
                         node,
                         candidate: token,
