@@ -558,6 +558,7 @@ fn facts(now: Now, machine: &Lab2) -> Facts {
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
+        patience: machine.shortest_patience(),
         take_timeout: machine.constants().take_timeout,
         others_want: machine.is_wanted(),
         state: machine.state(),

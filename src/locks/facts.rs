@@ -19,6 +19,8 @@ pub struct Facts {
     pub grade: Grade,
     /// When the grade ends unless it is confirmed again.
     pub grade_until: Instant,
+    /// The shortest WAITER_TIMEOUT of the ring: about as long as what is confirmed anew lasts.
+    pub patience: Duration,
     /// TAKE_TIMEOUT: how long an answer of the members may take.
     pub take_timeout: Duration,
     /// Another member has asked for the token.
@@ -39,5 +41,13 @@ impl Facts {
             Grade::View | Grade::Quorum => self.lease_until.min(self.grade_until),
         };
         (self.grade >= required).then_some(until)
+    }
+
+    /// The same for who is to be granted the token: what the members have promised is worth no command
+    /// that is ended again at once, as on the smaller side of a cut, where nobody renews it.
+    pub(super) fn worth_granting_until(&self, now: Instant, required: Grade) -> Option<Instant> {
+        let is_worth_it =
+            |&until: &Instant| required == Grade::Alone || until.since(now) >= self.patience / 2;
+        self.safe_until(required).filter(is_worth_it)
     }
 }

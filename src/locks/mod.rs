@@ -324,7 +324,7 @@ impl Locks {
             // One grant for each turn of this node, as the others have one in theirs.
             return self.want_no_more();
         }
-        let safe = |waiter: &Waiter| facts.safe_until(waiter.require);
+        let safe = |waiter: &Waiter| facts.worth_granting_until(now, waiter.require);
         let Some((at, until)) = self
             .waiting
             .iter()
@@ -496,7 +496,15 @@ impl Locks {
         facts: &Facts,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let standing = self.standing;
+        let (standing, is_held) = (self.standing, self.holder.is_some());
+        let is_safe = |waiter: &Waiter| {
+            let until = if is_held {
+                facts.safe_until(waiter.require)
+            } else {
+                facts.worth_granting_until(now, waiter.require)
+            };
+            until.is_some()
+        };
         self.waiting.retain(|waiter| {
             let why = if standing == Standing::Leaving {
                 RefusalReason::Leaving
@@ -504,7 +512,7 @@ impl Locks {
                 return true;
             } else if standing == Standing::Paused {
                 RefusalReason::Paused
-            } else if facts.token.is_some() && facts.safe_until(waiter.require).is_none() {
+            } else if facts.token.is_some() && !is_safe(waiter) {
                 RefusalReason::Grade
             } else {
                 RefusalReason::Timeout

@@ -150,6 +150,21 @@ fn it_may_rely_on_it_until_the_earlier_of_lease_and_grade() {
 }
 
 #[test]
+fn what_is_left_of_a_promise_is_granted_to_nobody_until_it_is_made_anew() {
+    let mut rig = Rig::has_token(5);
+    rig.confirmed(Grade::Quorum);
+    rig.now = rig.now + PROMISE - LEASE / 2 + MS;
+    rig.facts.lease_until = rig.now + LEASE;
+    assert_eq!(rig.wants_so(1, requiring(Grade::Quorum)), []);
+    assert_eq!(rig.commands.last(), Some(&Command::Confirm));
+    assert_eq!(rig.wants(2), rig.granted(2), "who requires nothing has it");
+    assert_eq!(rig.release(2), []);
+    let until = rig.confirmed(Grade::Quorum);
+    let token = rig.facts.token.expect("it is here");
+    assert_eq!(rig.settle(), [(1, Notice::Granted { token, until })]);
+}
+
+#[test]
 fn it_is_renewed_when_the_members_confirm_it_again_and_not_by_the_lease_alone() {
     let (mut rig, _) = Rig::has_quorum(1);
     rig.now = rig.now + HEARTBEAT;

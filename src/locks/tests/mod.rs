@@ -57,6 +57,7 @@ impl Rig {
                 lease_until: Instant::from_nanos(0),
                 grade: Grade::Alone,
                 grade_until: Instant::from_nanos(0),
+                patience: LEASE,
                 take_timeout: HEARTBEAT / 20,
                 others_want: false,
                 state: State::Waiter,

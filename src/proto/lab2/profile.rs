@@ -122,7 +122,8 @@ impl Lab2 {
 
     /// The shortest patience in the ring, as far as this node or a member has been told: so long after
     /// its last heartbeat an OWNER may be replaced.
-    pub(super) fn shortest_patience(&self) -> Duration {
+    #[must_use]
+    pub fn shortest_patience(&self) -> Duration {
         let others = self.table.profiles().iter();
         let heard_of = others.map(|(_, said)| said.patience.min(said.shortest));
         self.shortest_of(heard_of)

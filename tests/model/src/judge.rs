@@ -184,11 +184,12 @@ impl Step<'_> {
                 let stands = |node: &Node| node.machine.state() == State::Generating;
                 let mine = candidate(&self.before.durable, crate::words::mac(node));
                 let counts = !is_deaf && token.is_stronger_than(&mine);
-                (stands(self.before) && stands(&self.turn.node) && counts)
-                    .then_some(Breach::StoodAgainst {
+                (stands(self.before) && stands(&self.turn.node) && counts).then_some(
+                    Breach::StoodAgainst {
                         node,
                         candidate: token,
-                    })
+                    },
+                )
             }
             _ => None,
         }
