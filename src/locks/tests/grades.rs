@@ -153,7 +153,7 @@ fn it_may_rely_on_it_until_the_earlier_of_lease_and_grade() {
 fn what_is_left_of_a_promise_is_granted_to_nobody_until_it_is_made_anew() {
     let mut rig = Rig::has_token(5);
     rig.confirmed(Grade::Quorum);
-    rig.now = rig.now + PROMISE - LEASE / 2 + MS;
+    rig.now = rig.now + (PROMISE - LEASE / 2 + MS);
     rig.facts.lease_until = rig.now + LEASE;
     assert_eq!(rig.wants_so(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands.last(), Some(&Command::Confirm));
