@@ -339,6 +339,10 @@ pub enum LossReason {
     StrongerToken,
     /// No heartbeat could be sent for so long that others may have elected another owner.
     Lease,
+    /// What must survive a restart could not be stored.
+    NotStored,
+    /// No other member takes the token from this node, which has let go of it.
+    NobodyTakes,
     /// The interface's link is down.
     Link,
     /// It is not as safe any more as was required.
@@ -349,12 +353,14 @@ pub enum LossReason {
 
 impl LossReason {
     /// All there are.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Yield,
         Self::MaxHold,
         Self::Shutdown,
         Self::StrongerToken,
         Self::Lease,
+        Self::NotStored,
+        Self::NobodyTakes,
         Self::Link,
         Self::Grade,
         Self::Paused,
@@ -369,6 +375,8 @@ impl LossReason {
             Self::Shutdown => "shutdown",
             Self::StrongerToken => "stronger_token",
             Self::Lease => "lease",
+            Self::NotStored => "not_stored",
+            Self::NobodyTakes => "nobody_takes",
             Self::Link => "link",
             Self::Grade => "grade",
             Self::Paused => "paused",

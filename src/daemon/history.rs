@@ -74,6 +74,8 @@ pub struct History {
     token: Option<Token>,
     owner: Option<MacAddr>,
     grade: Grade,
+    /// Why this node was OWNER no longer when that happened last.
+    last_loss: Option<Reason>,
 }
 
 impl History {
@@ -90,12 +92,18 @@ impl History {
             token: None,
             owner: None,
             grade: Grade::Alone,
+            last_loss: None,
         }
     }
 
     /// The number of the latest event.
     pub const fn latest(&self) -> u64 {
         self.latest
+    }
+
+    /// Why this node was OWNER no longer when that happened last.
+    pub const fn last_loss(&self) -> Option<Reason> {
+        self.last_loss
     }
 
     /// Whether all events from this number on are remembered, turns of the token included or not.
@@ -210,6 +218,9 @@ impl Observe<Event> for History {
             } => {
                 (self.state, self.token) = (to, token.or(self.token));
                 self.grade = Grade::Alone;
+                if from == State::Owner && to != State::Owner {
+                    self.last_loss = Some(reason);
+                }
                 What::State { from, reason }
             }
             Event::OwnerChanged { owner, token } => {
@@ -393,6 +404,28 @@ mod tests {
         for turns in [true, false] {
             assert!(earlier.has(next, turns) && !this.has(next, turns));
             assert!(this.has(this.latest() - 99, turns) && !this.has(this.latest() - 100, turns));
+        }
+    }
+
+    #[test]
+    fn the_last_loss_of_the_token_is_remembered_with_its_reason() {
+        let (mut history, now) = started_at(1);
+        let (owner, looser, waiter) = (State::Owner, State::Looser, State::Waiter);
+        for (from, to, reason, expected) in [
+            (waiter, owner, Reason::TokenTaken, None),
+            (owner, owner, Reason::StrongerToken, None),
+            (owner, looser, Reason::NotStored, Some(Reason::NotStored)),
+            (looser, waiter, Reason::TokenHeard, Some(Reason::NotStored)),
+        ] {
+            let token = None;
+            let event = Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            };
+            history.observe(now, &event);
+            assert_eq!(history.last_loss(), expected);
         }
     }
 

@@ -435,7 +435,7 @@ impl Service {
             };
             self.locks.dismiss(|once| machine.met_by(once), &mut tell);
             self.locks
-                .settle(now.monotonic, &facts(now, machine), &mut tell)
+                .settle(now.monotonic, &facts(now, machine, history), &mut tell)
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
         let mut told = std::mem::take(&mut self.told);
@@ -552,7 +552,7 @@ fn usable(now: Now, machine: &Lab2) -> Option<Token> {
         .filter(|_| settled && machine.may_use_token())
 }
 
-fn facts(now: Now, machine: &Lab2) -> Facts {
+fn facts(now: Now, machine: &Lab2, history: &History) -> Facts {
     Facts {
         token: usable(now, machine),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
@@ -562,6 +562,7 @@ fn facts(now: Now, machine: &Lab2) -> Facts {
         take_timeout: machine.constants().take_timeout,
         others_want: machine.is_wanted(),
         state: machine.state(),
+        last_loss: history.last_loss(),
         link_up: machine.is_link_up(),
         once: machine.once(),
     }
@@ -606,9 +607,12 @@ fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
         };
     }
     match loss.why {
-        LossReason::StrongerToken | LossReason::Lease | LossReason::Link | LossReason::Grade => {
-            line!(warn);
-        }
+        LossReason::StrongerToken
+        | LossReason::Lease
+        | LossReason::NotStored
+        | LossReason::NobodyTakes
+        | LossReason::Link
+        | LossReason::Grade => line!(warn),
         LossReason::Yield | LossReason::MaxHold | LossReason::Shutdown | LossReason::Paused => {
             line!(info);
         }

@@ -61,11 +61,18 @@ impl Scene<'_> {
             LossReason::Shutdown => "ringd is shutting down".to_owned(),
             LossReason::StrongerToken => "another node has a stronger token".to_owned(),
             LossReason::Lease => {
-                let lease = self.machine.constants().waiter_timeout();
+                let lease = self.machine.shortest_patience();
                 format!(
                     "its lease ended: no heartbeat was sent for {}",
                     spoken(lease)
                 )
+            }
+            LossReason::NotStored => {
+                "ringd cannot write its state file, and this node owns nothing until it can"
+                    .to_owned()
+            }
+            LossReason::NobodyTakes => {
+                "no other member takes the token from this node, which has let go of it".to_owned()
             }
             LossReason::Grade => self.too_few(request),
             LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
@@ -132,8 +139,39 @@ fn no_quorum(votes: Votes) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{name, no_quorum};
-    use crate::proto::lab2::Votes;
+    use std::time::Duration;
+
+    use super::{Scene, name, no_quorum};
+    use crate::control::{LockRequest, LossReason};
+    use crate::proto::lab2::{Constants, Durable, Lab2, Votes};
+
+    #[test]
+    fn a_loss_is_explained_by_what_has_caused_it() {
+        let constants = Constants {
+            heartbeat: Duration::from_millis(50),
+            ..Constants::default()
+        };
+        let durable = Durable {
+            my_token_number: 0,
+            known: None,
+            stamp: None,
+        };
+        let machine = Lab2::new(constants, durable);
+        let scene = Scene {
+            machine: &machine,
+            interface: "eth0",
+            first: None,
+        };
+        for (why, part) in [
+            (LossReason::Lease, "no heartbeat was sent for 200 ms"),
+            (LossReason::NotStored, "cannot write its state file"),
+            (LossReason::NobodyTakes, "no other member takes the token"),
+            (LossReason::Link, "eth0 has lost its link"),
+        ] {
+            let text = scene.loss(why, &LockRequest::default());
+            assert!(text.contains(part), "{text}");
+        }
+    }
 
     #[test]
     fn what_a_client_calls_itself_does_nothing_to_a_terminal() {

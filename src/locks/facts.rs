@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 
 use crate::control::Grade;
-use crate::proto::lab2::{OnceStanding, State};
+use crate::proto::lab2::{OnceStanding, Reason, State};
 use crate::proto::time::Instant;
 
 /// What the machine knows.
@@ -27,6 +27,8 @@ pub struct Facts {
     pub others_want: bool,
     /// The state.
     pub state: State,
+    /// Why this node was OWNER no longer when that happened last.
+    pub last_loss: Option<Reason>,
     /// Frames can be sent.
     pub link_up: bool,
     /// The job that was asked for last, by its client, and how far that has come.

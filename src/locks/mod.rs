@@ -18,7 +18,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
-use crate::proto::lab2::{Command, OnceRequest, OnceStanding, RunEnd, RunView, State};
+use crate::proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
 use crate::proto::time::Instant;
 pub use client::Job;
 use client::{Holder, Waiter};
@@ -485,8 +485,14 @@ impl Locks {
     const fn loss(facts: &Facts) -> LossReason {
         match facts.state {
             _ if !facts.link_up => LossReason::Link,
-            State::Looser | State::Generating => LossReason::Lease,
             State::Owner | State::Waiter => LossReason::StrongerToken,
+            State::Looser | State::Generating => match facts.last_loss {
+                Some(Reason::NotStored) => LossReason::NotStored,
+                Some(Reason::NobodyTakes) => LossReason::NobodyTakes,
+                // It has come back meanwhile.
+                Some(Reason::LinkLost) => LossReason::Link,
+                _ => LossReason::Lease,
+            },
         }
     }
 

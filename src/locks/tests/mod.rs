@@ -16,7 +16,7 @@ use ring_codec::lab2::Token;
 
 use super::{Client, ClientId, Facts, Locks, MAX_WAITING, Notice};
 use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
-use crate::proto::lab2::{Command, State};
+use crate::proto::lab2::{Command, Reason, State};
 use crate::proto::time::Instant;
 
 const LEASE: Duration = Duration::from_millis(400);
@@ -61,6 +61,7 @@ impl Rig {
                 take_timeout: HEARTBEAT / 20,
                 others_want: false,
                 state: State::Waiter,
+                last_loss: None,
                 link_up: true,
                 once: None,
             },
@@ -230,15 +231,45 @@ fn a_holder_is_told_that_its_lease_is_longer() {
 fn a_token_that_is_gone_is_lost_for_the_reason_that_shows() {
     let at_once = Rig::new().now;
     let lease = at_once + LEASE;
-    for (state, link_up, why, until) in [
-        (State::Waiter, true, LossReason::StrongerToken, at_once),
-        (State::Looser, true, LossReason::Lease, lease),
-        (State::Looser, false, LossReason::Link, lease),
+    let (waiter, looser) = (State::Waiter, State::Looser);
+    for (state, reason, link_up, why, until) in [
+        (
+            waiter,
+            Reason::StrongerToken,
+            true,
+            LossReason::StrongerToken,
+            at_once,
+        ),
+        (looser, Reason::LeaseExpired, true, LossReason::Lease, lease),
+        (
+            State::Generating,
+            Reason::LeaseExpired,
+            true,
+            LossReason::Lease,
+            lease,
+        ),
+        (
+            looser,
+            Reason::NotStored,
+            true,
+            LossReason::NotStored,
+            lease,
+        ),
+        (
+            looser,
+            Reason::NobodyTakes,
+            true,
+            LossReason::NobodyTakes,
+            lease,
+        ),
+        (looser, Reason::LinkLost, false, LossReason::Link, lease),
+        (looser, Reason::LinkLost, true, LossReason::Link, lease),
     ] {
         let mut rig = Rig::has_token(5);
         rig.wants(1);
         rig.goes(state);
         rig.facts.link_up = link_up;
+        rig.facts.last_loss = Some(reason);
         assert_eq!(rig.settle(), [(1, Notice::Lost { why, until })]);
         assert_eq!(rig.locks.held(), None);
         assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
