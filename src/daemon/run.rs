@@ -430,4 +430,13 @@ fn say_start(
             store.path().display()
         );
     }
+    if let Some((path, count)) = store.damaged_jobs() {
+        warn!(
+            event = "jobs_corrupt",
+            count,
+            "{count} records of {} were unreadable: starting without them; a job of theirs may run \
+             again in its period, unless another member knows of its run",
+            path.display()
+        );
+    }
 }

@@ -25,7 +25,7 @@ use crate::proto::Stored;
 use crate::proto::lab2::{Durable, StoredStamp};
 use crate::sys::{owned, runtime};
 use record::{Record, Slot};
-use stamps::StampFile;
+use stamps::{FoundStamps, StampFile};
 
 /// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
 const SLOTS: [u64; 2] = [0, 512];
@@ -39,6 +39,7 @@ pub struct StateFile {
     stamps: StampFile,
     /// What an earlier run has stored, until it is taken.
     found_stamps: Vec<StoredStamp>,
+    damaged_stamps: usize,
     failed: Option<WriteFailures>,
 }
 
@@ -84,14 +85,22 @@ impl StateFile {
             Contents::Newer(format) => return Err(Error::StateNewer { path, format }),
         };
         let jobs = path.with_extension("jobs");
-        let stamps = owned::open(&jobs).and_then(StampFile::open);
-        let (stamps, found_stamps) = stamps.map_err(unusable(&jobs))?;
+        let found_jobs = owned::open(&jobs).and_then(StampFile::open);
+        let (stamps, found_stamps, damaged_stamps) = match found_jobs.map_err(unusable(&jobs))? {
+            FoundStamps::Known {
+                file,
+                stored,
+                damaged,
+            } => (file, stored, damaged),
+            FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
+        };
         let state = Self {
             file,
             path,
             last,
             stamps,
             found_stamps,
+            damaged_stamps,
             failed: None,
         };
         // A disk that is full or read-only is to be found now, not at the first token.
@@ -108,6 +117,12 @@ impl StateFile {
     /// The stamps of jobs that an earlier run has stored; once.
     pub fn take_stamps(&mut self) -> Vec<StoredStamp> {
         std::mem::take(&mut self.found_stamps)
+    }
+
+    /// The file of jobs, and how many of its records were damaged, if any were.
+    #[must_use]
+    pub fn damaged_jobs(&self) -> Option<(PathBuf, usize)> {
+        (self.damaged_stamps > 0).then(|| (self.path.with_extension("jobs"), self.damaged_stamps))
     }
 
     /// The writes that have failed since the last call.

@@ -51,7 +51,7 @@ pub enum Slot {
 impl Slot {
     /// Reads the bytes of one.
     pub fn read(bytes: &[u8; LEN]) -> Self {
-        match format(bytes) {
+        match format(bytes, MAGIC) {
             Some(FORMAT) => Record::decode(bytes).map_or(Self::Invalid, Self::Valid),
             // How it is summed is not known.
             Some(format) if format > FORMAT => Self::Newer(format),
@@ -60,8 +60,9 @@ impl Slot {
     }
 }
 
-fn format(bytes: &[u8; LEN]) -> Option<u8> {
-    let digits = bytes.strip_prefix(&MAGIC[..6])?.get(..2)?;
+/// The format of a record that begins as `magic` does but for its last two digits.
+pub fn format(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
+    let digits = bytes.strip_prefix(&magic[..6])?.get(..2)?;
     let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
     u8::try_from(tens? * 10 + ones?).ok()
 }

@@ -4,7 +4,7 @@
 //! the process dies the other one holds the stamp before. A record:
 //!
 //! ```text
-//!  0  magic and version  "RINGJB01"
+//!  0  magic and format   "RINGJB01"; a greater number is a newer ringd's
 //!  8  sequence           u64   the larger of two valid records is the newer
 //! 16  began              u64   nanoseconds since 1970
 //! 24  progress           u64
@@ -24,6 +24,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use super::record::format;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 use xxhash_rust::xxh3::xxh3_64;
@@ -34,6 +35,40 @@ use crate::proto::time::nanos;
 const LEN: usize = 128;
 const SUMMED: usize = LEN - 8;
 const MAGIC: [u8; 8] = *b"RINGJB01";
+const FORMAT: u8 = 1;
+
+/// What is found in the stamps' file.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, while the daemon starts"
+)]
+pub enum FoundStamps {
+    /// Records that this version knows.
+    Known {
+        /// The file.
+        file: StampFile,
+        /// What an earlier run has stored.
+        stored: Vec<StoredStamp>,
+        /// How many records are damaged.
+        damaged: usize,
+    },
+    /// Records of this format, which only newer versions know.
+    Newer(u8),
+}
+
+/// What one place for a record holds.
+#[derive(Debug)]
+enum Slot {
+    /// Nothing was written there yet.
+    Blank,
+    /// A record, by its sequence.
+    Valid(u64, StoredStamp),
+    /// A record of a format that only newer versions know.
+    Newer(u8),
+    /// None of these.
+    Damaged,
+}
 
 /// The stamps' file.
 #[derive(Debug)]
@@ -44,22 +79,37 @@ pub struct StampFile {
 }
 
 impl StampFile {
-    /// Reads what an earlier run has stored. Records that are none count as not there.
+    /// Reads what an earlier run has stored. Damaged records count as not there.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn open(file: File) -> io::Result<(Self, Vec<StoredStamp>)> {
+    pub fn open(file: File) -> io::Result<FoundStamps> {
         let mut sequences = [0; MAX_STAMPS];
-        let mut found = Vec::new();
+        let (mut stored, mut damaged) = (Vec::new(), 0);
         for (place, sequence) in (0..).zip(&mut sequences) {
-            let first = read(&file, place, 0)?;
-            let second = read(&file, place, 1)?;
-            if let Some((newest, stored)) = first.into_iter().chain(second).max_by_key(|it| it.0) {
+            let mut newest: Option<(u64, StoredStamp)> = None;
+            for slot in 0..2 {
+                match read(&file, place, slot)? {
+                    Slot::Blank => {}
+                    Slot::Damaged => damaged += 1,
+                    Slot::Newer(format) => return Ok(FoundStamps::Newer(format)),
+                    Slot::Valid(sequence, stamp) => {
+                        if newest.as_ref().is_none_or(|newest| newest.0 <= sequence) {
+                            newest = Some((sequence, stamp));
+                        }
+                    }
+                }
+            }
+            if let Some((newest, stamp)) = newest {
                 *sequence = newest;
-                found.push(stored);
+                stored.push(stamp);
             }
         }
-        Ok((Self { file, sequences }, found))
+        Ok(FoundStamps::Known {
+            file: Self { file, sequences },
+            stored,
+            damaged,
+        })
     }
 
     /// Stores a stamp in its place.
@@ -90,13 +140,23 @@ fn offset(place: u8, slot: u64) -> u64 {
     (u64::from(place) * 2 + slot) * LEN as u64
 }
 
-fn read(file: &File, place: u8, slot: u64) -> io::Result<Option<(u64, StoredStamp)>> {
+fn read(file: &File, place: u8, slot: u64) -> io::Result<Slot> {
+    // Past the end of the file, be that within a record, there is nothing: zeros, as in its gaps.
     let mut bytes = [0; LEN];
     match file.read_exact_at(&mut bytes, offset(place, slot)) {
-        Ok(()) => Ok(decode(&bytes, place)),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
+        Err(error) => return Err(error),
     }
+    Ok(match format(&bytes, MAGIC) {
+        Some(FORMAT) => decode(&bytes, place).map_or(Slot::Damaged, |(sequence, stamp)| {
+            Slot::Valid(sequence, stamp)
+        }),
+        // How it is summed is not known.
+        Some(format) if format > FORMAT => Slot::Newer(format),
+        _ if bytes == [0; LEN] => Slot::Blank,
+        _ => Slot::Damaged,
+    })
 }
 
 fn encode(sequence: u64, stored: &StoredStamp) -> [u8; LEN] {
@@ -119,7 +179,7 @@ fn encode(sequence: u64, stored: &StoredStamp) -> [u8; LEN] {
 }
 
 fn decode(bytes: &[u8; LEN], place: u8) -> Option<(u64, StoredStamp)> {
-    if bytes[..8] != MAGIC || u64_at(bytes, SUMMED) != xxh3_64(&bytes[..SUMMED]) {
+    if u64_at(bytes, SUMMED) != xxh3_64(&bytes[..SUMMED]) {
         return None;
     }
     let stamp = Stamp {
@@ -152,7 +212,7 @@ fn array_at<const N: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use super::{LEN, StampFile, offset};
+    use super::{FoundStamps, LEN, StampFile, offset};
     use crate::proto::lab2::{JobName, Stamp, StoredStamp};
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
@@ -177,7 +237,22 @@ mod tests {
     }
 
     fn open(file: &File) -> (StampFile, Vec<StoredStamp>) {
-        StampFile::open(file.try_clone().unwrap()).unwrap()
+        let (file, stored, damaged) = open_damaged(file);
+        assert_eq!(damaged, 0);
+        (file, stored)
+    }
+
+    fn open_damaged(file: &File) -> (StampFile, Vec<StoredStamp>, usize) {
+        let found = StampFile::open(file.try_clone().unwrap()).unwrap();
+        let FoundStamps::Known {
+            file,
+            stored,
+            damaged,
+        } = found
+        else {
+            panic!("{found:?}");
+        };
+        (file, stored, damaged)
     }
 
     #[test]
@@ -206,13 +281,32 @@ mod tests {
                 let mut byte = [0];
                 file.read_exact_at(&mut byte, torn + at).unwrap();
                 file.write_all_at(&[byte[0] ^ 0x10], torn + at).unwrap();
-                assert_eq!(
-                    open(&file).1,
-                    [stamp(4, "nightly", stored - 1)],
-                    "byte {at}"
-                );
+                let (_, found, damaged) = open_damaged(&file);
+                assert_eq!(found, [stamp(4, "nightly", stored - 1)], "byte {at}");
+                assert_eq!(damaged, 1, "byte {at}");
                 file.write_all_at(&byte, torn + at).unwrap();
             }
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_cut_off_is_damaged() {
+        let file = tempfile::tempfile().unwrap();
+        let (mut stamps, _) = open(&file);
+        stamps.store(&stamp(4, "nightly", 1)).unwrap();
+        file.set_len(offset(4, 1) + LEN as u64 / 2).unwrap();
+        let (_, found, damaged) = open_damaged(&file);
+        assert_eq!((found, damaged), (Vec::new(), 1));
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_is_recognised_wherever_it_is() {
+        for (place, slot) in [(0, 0), (4, 1), (31, 1)] {
+            let file = tempfile::tempfile().unwrap();
+            open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
+            file.write_all_at(b"RINGJB02", offset(place, slot)).unwrap();
+            let found = StampFile::open(file).unwrap();
+            assert!(matches!(found, FoundStamps::Newer(2)), "{found:?}");
         }
     }
 

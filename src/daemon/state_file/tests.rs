@@ -158,6 +158,31 @@ fn a_newer_file_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_newer_file_of_jobs_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let jobs = directory.path().join("eth0.jobs");
+    let mut newer = b"RINGJB02".to_vec();
+    newer.resize(128, 7);
+    fs::write(&jobs, &newer).unwrap();
+    let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    assert!(
+        matches!(&error, Error::StateNewer { path, format: 2 } if *path == jobs),
+        "{error}"
+    );
+    assert_eq!(fs::read(&jobs).unwrap(), newer);
+}
+
+#[test]
+fn damaged_records_of_jobs_are_counted_and_are_no_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let jobs = directory.path().join("eth0.jobs");
+    assert_eq!(open(directory.path()).0.damaged_jobs(), None);
+    fs::write(&jobs, [7; 256]).unwrap();
+    assert_eq!(open(directory.path()).0.damaged_jobs(), Some((jobs, 2)));
+}
+
+#[test]
 fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let (path, target) = (
