@@ -1,13 +1,13 @@
 //! A pause that survives the daemon: a file beside the state, there for as long as the pause lasts.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use nix::libc::O_NOFOLLOW;
 use tracing::warn;
+
+use crate::sys::owned;
 
 /// Where a pause is stored.
 #[derive(Debug)]
@@ -31,13 +31,9 @@ impl StoredPause {
     /// Whether an earlier run has stored one.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// What is there is no file of this user's own, or the system does not tell.
     pub fn is_stored(&self) -> io::Result<bool> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        owned::exists(&self.path)
     }
 
     /// Stores one.
@@ -45,10 +41,8 @@ impl StoredPause {
     /// # Errors
     /// Says why not.
     pub fn store(&self) -> Result<(), String> {
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).mode(0o600);
-        let file = options.custom_flags(O_NOFOLLOW).open(&self.path);
-        file.map(|_| self.sync())
+        owned::open(&self.path)
+            .map(|_| self.sync())
             .map_err(|why| self.cannot("store", &why))
     }
 
@@ -96,6 +90,8 @@ impl StoredPause {
 #[cfg(test)]
 mod tests {
     use super::StoredPause;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -122,6 +118,18 @@ mod tests {
         let stored = StoredPause::beside(&directory.path().join("eth0.state"));
         symlink(&victim, stored.path()).unwrap();
         assert!(stored.store().is_err());
+        assert!(stored.is_stored().is_err());
         assert!(!victim.exists());
+    }
+
+    /// To open a FIFO for writing would wait for who reads it.
+    #[test]
+    fn a_fifo_is_no_pause_and_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        mkfifo(stored.path(), Mode::S_IRWXU).unwrap();
+        let why = stored.store().unwrap_err();
+        assert!(why.contains("not a regular file"), "{why}");
+        assert!(stored.is_stored().is_err());
     }
 }

@@ -16,6 +16,7 @@ use rustix::process::geteuid;
 const OTHERS_WRITE: u32 = 0o022;
 /// In such a directory only its owner and that of a file may remove or rename the file.
 const STICKY: u32 = 0o1000;
+const A_LINK: &str = "it is a symbolic link";
 /// As many symbolic links as the kernel follows.
 const MOST_LINKS: u32 = 40;
 
@@ -35,10 +36,29 @@ pub fn open(path: &Path) -> io::Result<File> {
         .custom_flags(flags.bits())
         .open(path)
         .map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => refused("it is a symbolic link"),
+            Some(libc::ELOOP) => refused(A_LINK),
             _ => error,
         })?;
-    let found = file.metadata()?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Whether there is a file at `path` that [`open`] would open.
+///
+/// # Errors
+/// What is there is none; or the system refuses.
+pub fn exists(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => check(&found).map(|()| true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn check(found: &Metadata) -> io::Result<()> {
+    if found.is_symlink() {
+        return Err(refused(A_LINK));
+    }
     if !found.is_file() {
         return Err(refused("it is not a regular file"));
     }
@@ -46,7 +66,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     if found.nlink() > 1 {
         return Err(refused("the same file has another name, by a hard link"));
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Refuses what belongs to another user than the one that this process runs as.
@@ -132,7 +152,7 @@ mod tests {
 
     use rustix::process::geteuid;
 
-    use super::{changeable_by_others, open};
+    use super::{changeable_by_others, exists, open};
 
     const NOBODY: u32 = 65534;
 
@@ -149,10 +169,12 @@ mod tests {
     fn an_own_file_is_opened_or_made_for_this_user_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
+        assert!(!exists(&path).unwrap());
         for _ in 0..2 {
             let found = open(&path).unwrap().metadata().unwrap();
             assert_eq!(found.permissions().mode() & 0o777, 0o600);
         }
+        assert!(exists(&path).unwrap());
     }
 
     #[test]
@@ -172,13 +194,18 @@ mod tests {
         for (name, why) in cases {
             let error = open(&at(name)).unwrap_err().to_string();
             assert!(error.contains(why), "{name}: {error}");
+            let error = exists(&at(name)).unwrap_err().to_string();
+            assert!(error.contains(why), "{name}: {error}");
         }
         assert!(open(&at("directory")).is_err());
+        assert!(exists(&at("directory")).is_err());
         assert!(!at("nothing").exists());
         fs::write(at("foreign"), "data").unwrap();
         if give_away(&at("foreign")) {
-            let error = open(&at("foreign")).unwrap_err().to_string();
-            assert!(error.contains("user 65534"), "{error}");
+            for refused in [open(&at("foreign")).err(), exists(&at("foreign")).err()] {
+                let error = refused.unwrap().to_string();
+                assert!(error.contains("user 65534"), "{error}");
+            }
         }
     }
 
