@@ -560,6 +560,7 @@ fn facts(now: Now, machine: &Lab2, history: &History) -> Facts {
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
         patience: machine.shortest_patience(),
         take_timeout: machine.constants().take_timeout,
+        asking_lasts: machine.asking_lasts(),
         others_want: machine.is_wanted(),
         state: machine.state(),
         last_loss: history.last_loss(),

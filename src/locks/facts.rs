@@ -23,6 +23,8 @@ pub struct Facts {
     pub patience: Duration,
     /// TAKE_TIMEOUT: how long an answer of the members may take.
     pub take_timeout: Duration,
+    /// How long the members may be asked about a job while others want the token.
+    pub asking_lasts: Duration,
     /// Another member has asked for the token.
     pub others_want: bool,
     /// The state.

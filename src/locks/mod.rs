@@ -4,6 +4,7 @@
 //! through [`Locks::settle`], which is told what the machine knows and tells each client what
 //! becomes of it, and the machine what is wanted of it.
 
+mod asking;
 mod client;
 mod facts;
 mod seek;
@@ -20,6 +21,7 @@ use ring_codec::lab2::Token;
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
 use crate::proto::time::Instant;
+use asking::Asking;
 pub use client::Job;
 use client::{Holder, Waiter};
 pub use facts::Facts;
@@ -103,6 +105,8 @@ pub struct Locks {
     yielding: Option<Yielding>,
     /// What is waited for if the token is here, but not safe enough for anybody.
     seek: Option<Seek>,
+    /// What the members are asked about if they are asked about a job.
+    asking: Option<Asking>,
     standing: Standing,
     /// In a pause the holder ends its work in its own time.
     draining: bool,
@@ -274,7 +278,8 @@ impl Locks {
         let holder = self.holder.iter().filter_map(Holder::deadline);
         let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);
         let seek = self.seek.iter().filter_map(Seek::deadline);
-        holder.chain(waiting).chain(seek).min()
+        let asking = self.asking.iter().filter_map(Asking::deadline);
+        holder.chain(waiting).chain(seek).chain(asking).min()
     }
 
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
@@ -287,6 +292,7 @@ impl Locks {
     ) -> Option<Command> {
         self.look_after_holder(now, facts, tell);
         self.refuse_the_impatient(now, facts, tell);
+        self.review_asking(now, facts);
         if let Some(command) = self.end_deserted_job(facts) {
             return Some(command);
         }
@@ -334,7 +340,7 @@ impl Locks {
             return self.want().or_else(|| self.seek_grade(now, facts, token));
         };
         self.seek = None;
-        if let ControlFlow::Break(step) = self.prepare_job(at, facts, tell) {
+        if let ControlFlow::Break(step) = self.prepare_job(at, now, facts, token, tell) {
             return step;
         }
         if let Some(waiter) = self.waiting.remove(at) {
@@ -379,7 +385,9 @@ impl Locks {
     fn prepare_job(
         &mut self,
         at: usize,
+        now: Instant,
         facts: &Facts,
+        token: Token,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> ControlFlow<Option<Command>> {
         let Some(waiter) = self.waiting.get(at) else {
@@ -395,7 +403,9 @@ impl Locks {
         };
         let notice = match facts.once {
             None => return ControlFlow::Break(self.want().or(Some(Command::Once(once)))),
-            Some((_, OnceStanding::Asking)) => return ControlFlow::Break(self.want()),
+            Some((_, OnceStanding::Asking)) => {
+                return ControlFlow::Break(self.go_on_asking(at, now, facts, token));
+            }
             Some((_, OnceStanding::Begun)) => {
                 self.last_job = Some(client);
                 return ControlFlow::Continue(());

@@ -5,10 +5,10 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 
-use super::{HEARTBEAT, Rig, token};
+use super::{HEARTBEAT, LEASE, Rig, token};
 use crate::control::{LockRequest, RefusalReason};
 use crate::locks::{Client, ClientId, Job, Notice};
-use crate::proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp};
+use crate::proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -133,6 +133,79 @@ fn who_waits_for_a_job_that_runs_elsewhere_is_told_without_the_token() {
         .dismiss(|once| (once.id == 1).then(run), &mut tell);
     assert_eq!(told, [(1, Notice::Ran(run()))]);
     assert!(rig.locks.concerns(2) && !rig.locks.concerns(1));
+}
+
+/// A settled machine that asks the members about the job of client 1, as a test lives through time.
+fn told_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)> {
+    let turn = Duration::from_millis(1);
+    let mut told = Vec::new();
+    for _ in 0..time.as_millis() {
+        rig.now = rig.now + turn;
+        // The machine renews what it has.
+        rig.facts.lease_until = rig.now + LEASE;
+        let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
+        while let Some(command) = rig.locks.settle(rig.now, &rig.facts, &mut tell) {
+            match command {
+                Command::Once(request) => {
+                    rig.facts.once = Some((request.id, OnceStanding::Asking));
+                }
+                Command::EndOnce(..) => rig.facts.once = None,
+                Command::WorkDone if rig.facts.others_want => rig.goes(State::Waiter),
+                _ => {}
+            }
+            rig.commands.push(command);
+        }
+    }
+    told
+}
+
+/// A member that never agrees, of an older version or with a full disk, does not cost the ring its token.
+#[test]
+fn a_job_that_nobody_agrees_to_gives_way_to_other_members_and_is_tried_again_on_the_next_turn() {
+    let mut rig = asking();
+    stands(&mut rig, OnceStanding::Asking);
+    rig.facts.others_want = true;
+    let lasts = rig.facts.asking_lasts;
+    told_while_asking(&mut rig, lasts - Duration::from_millis(1));
+    assert!(rig.facts.token.is_some(), "members may need so long");
+    let due = rig.locks.deadline();
+    assert_eq!(due, Some(rig.now + Duration::from_millis(1)));
+    told_while_asking(&mut rig, Duration::from_millis(1));
+    assert_eq!(rig.facts.token, None, "the others have their turn");
+    let given_up = Command::EndOnce(1, RunEnd::NotRun);
+    assert_eq!(rig.count(&given_up), 1);
+    assert_eq!(rig.commands.last(), Some(&Command::WantToken));
+    assert!(rig.locks.concerns(1), "it waits on");
+    let asked = |rig: &Rig| rig.commands.iter().filter(|it| is_once(it)).count();
+    let before = asked(&rig);
+    rig.comes(4);
+    told_while_asking(&mut rig, Duration::from_millis(1));
+    assert_eq!(asked(&rig), before + 1, "it is tried again");
+    let (token, until) = (token(4), until(&rig));
+    let granted = (1, Notice::Granted { token, until });
+    assert_eq!(stands(&mut rig, OnceStanding::Begun), [granted]);
+}
+
+#[test]
+fn a_job_that_nobody_agrees_to_gives_way_to_who_waits_behind_it_on_this_machine() {
+    let mut rig = asking();
+    stands(&mut rig, OnceStanding::Asking);
+    rig.wants(2);
+    let lasts = rig.facts.asking_lasts;
+    let told = told_while_asking(&mut rig, lasts);
+    let (token, until) = (token(1), until(&rig));
+    assert_eq!(told, [(2, Notice::Granted { token, until })]);
+    assert!(rig.locks.concerns(1), "it waits on");
+}
+
+#[test]
+fn a_job_that_keeps_nobody_waiting_is_asked_about_without_end() {
+    let mut rig = asking();
+    stands(&mut rig, OnceStanding::Asking);
+    let lasts = rig.facts.asking_lasts;
+    told_while_asking(&mut rig, 3 * lasts);
+    assert_eq!(rig.count(&Command::EndOnce(1, RunEnd::NotRun)), 0);
+    assert_eq!(rig.locks.deadline(), None, "nothing is to be done");
 }
 
 #[test]

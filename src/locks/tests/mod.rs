@@ -59,6 +59,7 @@ impl Rig {
                 grade_until: Instant::from_nanos(0),
                 patience: LEASE,
                 take_timeout: HEARTBEAT / 20,
+                asking_lasts: 3 * LEASE,
                 others_want: false,
                 state: State::Waiter,
                 last_loss: None,

@@ -270,6 +270,13 @@ impl Lab2 {
         })
     }
 
+    /// How long members that answer, and those that are gone, let a job wait at the most: for reading and for
+    /// writing as long as a promise lasts, and as long once more for what is lost or changes meanwhile.
+    #[must_use]
+    pub fn asking_lasts(&self) -> Duration {
+        self.promise_lasts(self.roster()).saturating_mul(3)
+    }
+
     /// How far the job has come that was asked for last, by its number; `None`: there is none, or the
     /// token is not held any more under which it was asked for.
     #[must_use]

@@ -1,0 +1,80 @@
+//! The members are asked about a job, and not enough of them agree.
+
+use ring_codec::lab2::Token;
+
+use super::{ClientId, Facts, Locks};
+use crate::control::Grade;
+use crate::proto::lab2::{Command, RunEnd};
+use crate::proto::time::Instant;
+
+/// The members are asked about a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking {
+    token: Token,
+    client: ClientId,
+    /// Until when the token is kept from others.
+    until: Instant,
+    /// The same, until it has been looked at then.
+    due: Option<Instant>,
+}
+
+impl Asking {
+    /// When something is to be done.
+    pub(super) const fn deadline(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+impl Locks {
+    /// Forgets what is past.
+    pub(super) fn review_asking(&mut self, now: Instant, facts: &Facts) {
+        self.asking = self
+            .asking
+            .filter(|asking| facts.token == Some(asking.token) && self.concerns(asking.client));
+        if let Some(asking) = &mut self.asking {
+            asking.due = asking.due.filter(|&due| due > now);
+        }
+    }
+
+    /// What the machine is told while it asks the members about the job of the client at this place: to
+    /// go on, until others who want the token have waited long enough. Then they have their turn, and those
+    /// of this machine theirs, before the job is tried again.
+    pub(super) fn go_on_asking(
+        &mut self,
+        at: usize,
+        now: Instant,
+        facts: &Facts,
+        token: Token,
+    ) -> Option<Command> {
+        let client = self.waiting.get(at)?.client;
+        let known = self.asking.filter(|asking| asking.client == client);
+        let asking = known.unwrap_or_else(|| {
+            let until = now + facts.asking_lasts;
+            Asking {
+                token,
+                client,
+                until,
+                due: Some(until),
+            }
+        });
+        self.asking = Some(asking);
+        if now < asking.until || !self.is_in_the_way(client, now, facts) {
+            return self.want();
+        }
+        self.asking = None;
+        if facts.others_want {
+            self.served = Some(token);
+        }
+        if let Some(waiter) = self.waiting.remove(at) {
+            self.waiting.push_back(waiter);
+        }
+        Some(Command::EndOnce(client, RunEnd::NotRun))
+    }
+
+    /// Whether somebody else could work with the token.
+    fn is_in_the_way(&self, client: ClientId, now: Instant, facts: &Facts) -> bool {
+        let is_safe = |require: Grade| facts.worth_granting_until(now, require).is_some();
+        let mut others = self.waiting.iter().filter(|it| it.client != client);
+        facts.others_want || others.any(|it| is_safe(it.require))
+    }
+}
