@@ -5,15 +5,19 @@ use std::fs;
 use nix::errno::Errno;
 use nix::sys::signal::killpg;
 use nix::unistd::Pid;
+use rustix::process::setpriority_pgrp;
+
+/// The nice value that each process may be given.
+const LEAST_SHARE: i32 = 19;
 
 /// What may be in a process group beside the [`members`] that `/proc` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
     /// Nothing: it shows all.
     Nothing,
-    /// Processes that this one may not signal. There is no other.
+    /// Processes that this one may not signal.
     OutOfReach,
-    /// That cannot be told as long as there is a process that this one may signal, be it a zombie.
+    /// That is not told as long as there is a process that this one may signal, be it a zombie.
     Unknown,
 }
 
@@ -34,6 +38,24 @@ pub fn hidden(group: Pid) -> Hidden {
         Err(_) => Hidden::OutOfReach,
         Ok(()) => Hidden::Unknown,
     }
+}
+
+/// The same of a group that was killed, be there zombies of this user's in it: those that nobody waits for
+/// stay. The kernel says it when it is to take the CPU from all of the group, which harms nobody there now.
+#[must_use]
+pub fn hidden_among_killed(group: Pid) -> Hidden {
+    match hidden(group) {
+        Hidden::Unknown if has_others(group) => Hidden::OutOfReach,
+        found => found,
+    }
+}
+
+/// Whether a group has a process of another user, zombies included. All others have the least share of the
+/// CPU from then on.
+fn has_others(group: Pid) -> bool {
+    let group = rustix::process::Pid::from_raw(group.as_raw());
+    // Of no group it would be the own one.
+    group.is_some() && setpriority_pgrp(group, LEAST_SHARE) == Err(rustix::io::Errno::PERM)
 }
 
 /// Whether `/proc` hides processes from some users, or cannot be read.

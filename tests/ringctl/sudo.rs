@@ -132,8 +132,13 @@ fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
 fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
     let Some(stage) = Stage::new() else { return };
     let works = stage.as_root("echo ready; read end; echo over");
-    // The shell is root's, or it waits for what is.
-    for line in [format!("exec {works}"), format!("{works}; exit 5")] {
+    // The shell is root's, or it waits for what is; or beside what is root's there is a process of the user's
+    // that has ended, and that nobody waits for.
+    for line in [
+        format!("exec {works}"),
+        format!("{works}; exit 5"),
+        format!("true & exec {works}"),
+    ] {
         let mut run = stage.run_blind(&line);
         let mut client = stage.fake.grant(LONG);
         assert_eq!(run.line(), "ready");

@@ -71,7 +71,8 @@ impl Ending {
             Killed::AllBut(survivor) => self.outlived_by = Some(survivor),
             Killed::Unknown { hidden } => {
                 let since = *self.unknown.get_or_insert(now);
-                // By then those that died of it are gone, but for zombies that nobody waits for.
+                // By then those that died of it are gone, but for zombies that nobody waits for; none of
+                // another user, hidden behind them, is among those that are not known.
                 if now.since(since) >= LAST_BREATH {
                     match hidden {
                         Hidden::OutOfReach => self.outlived_by = Some(Survivor(None)),

@@ -88,16 +88,17 @@ impl Tree {
         if let Some(pid) = left.find(refuses) {
             return Killed::AllBut(Survivor(Some(pid)));
         }
-        match group::hidden(leader) {
+        match group::hidden_among_killed(leader) {
             Hidden::Nothing => Killed::All,
             Hidden::OutOfReach if !by_group => Killed::AllBut(Survivor(None)),
             hidden => Killed::Unknown { hidden },
         }
     }
 
-    /// What may be left of the process group that `/proc` does not show.
+    /// What may be left of the process group, which was killed, that `/proc` does not show.
     pub(in crate::ctl) fn hidden(&self) -> Hidden {
-        self.leader.map_or(Hidden::Nothing, group::hidden)
+        self.leader
+            .map_or(Hidden::Nothing, group::hidden_among_killed)
     }
 
     /// Whether no process is left, zombies aside.
