@@ -77,6 +77,27 @@ pub struct Attachment {
     stale: bool,
     share: Share,
     retry: Option<Instant>,
+    complaints: Complaints,
+}
+
+/// What goes on failing is said once, and again when it fails otherwise.
+#[derive(Debug, Default)]
+struct Complaints(Option<String>);
+
+impl Complaints {
+    /// Whether this is to be said: it was not said last.
+    fn is_new(&mut self, text: &str) -> bool {
+        let is_new = self.0.as_deref() != Some(text);
+        if is_new {
+            self.0 = Some(text.to_owned());
+        }
+        is_new
+    }
+
+    /// All is well, or fails for a reason that is said by itself.
+    fn forget(&mut self) {
+        self.0 = None;
+    }
 }
 
 impl Attachment {
@@ -106,6 +127,7 @@ impl Attachment {
             stale: true,
             share: Share::default(),
             retry: None,
+            complaints: Complaints::default(),
         })
     }
 
@@ -196,10 +218,13 @@ impl Attachment {
         match found {
             Ok(found) => self.compare(now, found),
             Err(error) => {
-                warn!(
-                    event = "look_up_failed",
-                    "cannot look up {}: {error}", self.name
-                );
+                let text = format!("cannot look up {}: {error}", self.name);
+                if self.complaints.is_new(&text) {
+                    warn!(
+                        event = "look_up_failed",
+                        "{text}; trying again every {RETRY:?}"
+                    );
+                }
                 self.retry = Some(now + RETRY);
                 None
             }
@@ -220,12 +245,16 @@ impl Attachment {
         match loss {
             Some(loss) => {
                 self.say_loss(loss);
+                self.complaints.forget();
                 self.lose(loss);
                 // What it has become is looked at in a step of its own.
                 self.stale = loss == Loss::Replaced;
                 was_up.then_some(Step::Lost)
             }
-            None if was_up => changed.then(|| Step::Changed(self.up("now has"))),
+            None if was_up => {
+                self.complaints.forget();
+                changed.then(|| Step::Changed(self.up("now has")))
+            }
             None => self.reopen(now),
         }
     }
@@ -246,13 +275,16 @@ impl Attachment {
                 }
                 self.socket = Some(socket);
                 self.loss = None;
+                self.complaints.forget();
                 Some(Step::Opened(self.up("is up:")))
             }
             Err(error) => {
                 self.loss = Some(Loss::Broken);
                 self.retry = Some(now + RETRY);
                 // A newcomer by the name may go again at once; its going is heard of.
-                if !matches!(error, OpenError::Gone { .. }) {
+                if !matches!(error, OpenError::Gone { .. })
+                    && self.complaints.is_new(&error.to_string())
+                {
                     warn!(
                         event = "open_failed",
                         "{error}; trying again every {RETRY:?}"
@@ -306,5 +338,20 @@ impl Attachment {
             reason = text,
             "{name} {text}: {outlook}"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Complaints;
+
+    #[test]
+    fn what_goes_on_failing_is_said_once_and_again_when_it_has_changed() {
+        let mut complaints = Complaints::default();
+        let said = ["no buffers", "no buffers", "no permission", "no buffers"]
+            .map(|text| complaints.is_new(text));
+        assert_eq!(said, [true, false, true, true]);
+        complaints.forget();
+        assert!(complaints.is_new("no buffers"));
     }
 }
