@@ -84,6 +84,30 @@ impl Status {
     pub fn is_in_ring(&self) -> bool {
         self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER")
     }
+
+    /// The state, and what is to be known of it, for people.
+    #[must_use]
+    pub fn standing(&self) -> String {
+        let mut text = self.state.clone();
+        if self.state == "OWNER" && !self.grade.is_empty() {
+            text = format!("{text}, grade {}", self.grade);
+        }
+        if let Some(why) = self.pausing {
+            text = format!("{text}, pausing: {}", why.text());
+        } else if self.paused {
+            text.push_str(", paused: owns nothing");
+        }
+        if self.unfit {
+            text.push_str(", no member takes the token from it: owns nothing");
+        }
+        if self.deaf {
+            text.push_str(", hears nobody");
+        }
+        if !self.stored {
+            text.push_str(", cannot write its state file: owns nothing");
+        }
+        text
+    }
 }
 
 /// A token's identity.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 use tracing::info;
 
-use crate::control::{ClientStatus, Counters, MemberStatus, Status};
+use crate::control::{ClientStatus, Counters, MemberStatus, Status, harmless};
 use crate::observe::TokenWords;
 
 /// The most members, and the most clients, that are named.
@@ -32,17 +32,15 @@ fn node(status: &Status, token: Option<Token>) -> String {
         interface,
         mac,
         link,
-        state,
-        grade,
         ..
     } = status;
     let link = if link == "up" { "is up" } else { link };
-    let paused = if status.paused { ", paused" } else { "" };
+    let standing = status.standing();
     let owner = status.owner.as_deref().unwrap_or("unknown");
     let heard = status.heard_about_token_ns.map(span);
     let heard = heard.map_or_else(String::new, |span| format!(", heard of {span} ago"));
     format!(
-        "{interface} {link}, MAC {mac}; {state}{paused}, grade {grade}; owner {owner}, {}{heard}",
+        "{interface} {link}, MAC {mac}; {standing}; owner {owner}, {}{heard}",
         TokenWords(token)
     )
 }
@@ -78,8 +76,11 @@ fn member(member: &MemberStatus) -> String {
         Some(ns) => write!(text, " {} ago", span(ns)),
         None => write!(text, " never heard"),
     };
-    if member.paused {
-        text += " paused";
+    if !matches!(member.state.as_str(), "" | "alive") {
+        text = format!("{text} {}", member.state);
+    }
+    if let Some(differs) = &member.differs {
+        text = format!("{text}, {}", harmless(differs));
     }
     text
 }
@@ -129,7 +130,7 @@ mod tests {
     fn the_first_line_is_the_node_and_its_token() {
         let status = parse(json!({
             "interface": "eth0", "mac": "02:00:00:00:00:01", "link": "up", "state": "WAITER",
-            "token": null, "grade": "alone", "paused": true, "owner": "02:00:00:00:00:02",
+            "token": null, "grade": "alone", "paused": true, "deaf": true, "unfit": true, "stored": false, "owner": "02:00:00:00:00:02",
             "heard_about_token_ns": 60_000_000, "members": [], "ring_hash": "00",
             "constants": {
                 "heartbeat_ns": 1, "waiter_timeout_ns": 1, "looser_timeout_ns": 1,
@@ -151,8 +152,9 @@ mod tests {
             number: 3,
         };
         let text = node(&status, Some(token));
-        let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused, grade alone; \
-                     owner 02:00:00:00:00:02, token 17";
+        let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused: owns nothing, \
+                     no member takes the token from it: owns nothing, hears nobody, \
+                     cannot write its state file: owns nothing; owner 02:00:00:00:00:02, token 17";
         assert!(text.starts_with(begin), "{text}");
         assert!(text.ends_with(", heard of 60.0ms ago"), "{text}");
     }
@@ -164,10 +166,18 @@ mod tests {
             member(&parse(seen)),
             "02:00:00:00:00:02 (10.0.0.2) 2.0ms ago"
         );
-        let unseen = json!({"mac": "02:00:00:00:00:03", "ip": null, "penalty": 0, "paused": true, "last_seen_ns": null});
+        let unseen = json!({"mac": "02:00:00:00:00:03", "ip": null, "penalty": 0, "state": "paused", "last_seen_ns": null});
         assert_eq!(
             member(&parse(unseen)),
             "02:00:00:00:00:03 never heard paused"
+        );
+        let other = json!({
+            "mac": "02:00:00:00:00:04", "ip": null, "penalty": 0, "state": "silent",
+            "last_seen_ns": 2_000_000, "differs": "expects 5 members"
+        });
+        assert_eq!(
+            member(&parse(other)),
+            "02:00:00:00:00:04 2.0ms ago silent, expects 5 members"
         );
         let holder =
             json!({"label": "backup", "pid": 7, "holds": true, "since_ns": 3_000_000_000_u64});

@@ -61,7 +61,7 @@ fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
             "Interface",
             format!("{}, MAC {}{link}", status.interface, status.mac),
         ),
-        ("State", state(status)),
+        ("State", status.standing()),
         ("Token", token),
         ("Owner", owner),
         ("Token heard", heard),
@@ -79,29 +79,6 @@ fn daemon(status: &Status) -> String {
     let started = humantime::format_rfc3339_seconds(started);
     let up = short(status.up_ns);
     format!("ringd {}, started {started}, {up} ago", status.ringd)
-}
-
-/// The state, and what is to be known of it.
-fn state(status: &Status) -> String {
-    let mut text = status.state.clone();
-    if status.state == "OWNER" && !status.grade.is_empty() {
-        text = format!("{text}, grade {}", status.grade);
-    }
-    if let Some(why) = status.pausing {
-        text = format!("{text}, pausing: {}", why.text());
-    } else if status.paused {
-        text.push_str(", paused: owns nothing");
-    }
-    if status.unfit {
-        text.push_str(", no member takes the token from it: owns nothing");
-    }
-    if status.deaf {
-        text.push_str(", hears nobody");
-    }
-    if !status.stored {
-        text.push_str(", cannot write its state file: owns nothing");
-    }
-    text
 }
 
 /// Members that do not agree with this node.
