@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::proto::lab2::ConstantError;
-use crate::sys::{LockError, OpenError};
+use crate::sys::{LockError, OpenError, owned};
 
 /// Why `ringd` gave up. The text is a sentence for the operator: what failed, on what, what to do.
 #[derive(Debug, Error)]
@@ -92,7 +92,7 @@ pub enum Error {
 impl Error {
     /// The process's exit code, as `ringd --help` lists them.
     #[must_use]
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Interrupted
             | Self::System { .. }
@@ -103,7 +103,9 @@ impl Error {
             Self::Open(OpenError::NotEthernet { .. }) => 4,
             Self::Open(OpenError::Permission { .. }) => 5,
             Self::Lock(LockError::Held { .. }) => 6,
-            Self::State { .. } | Self::StateNewer { .. } | Self::StateLocked { .. } => 7,
+            Self::State { source, .. } if owned::is_refused(source) => 9,
+            Self::StateNewer { .. } => 9,
+            Self::State { .. } | Self::StateLocked { .. } => 7,
             Self::Control { .. } | Self::ControlInUse { .. } => 8,
         }
     }
@@ -187,7 +189,7 @@ mod tests {
                     path: path(),
                     format: 2,
                 },
-                7,
+                9,
                 "run that one",
             ),
             (Error::StateLocked { path: path() }, 7, "--state-dir DIR"),

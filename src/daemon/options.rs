@@ -55,7 +55,8 @@ Exit codes:
   5  no permission for packet sockets (CAP_NET_RAW)
   6  another ringd runs on the interface
   7  the state directory or file cannot be used
-  8  the control socket cannot be made";
+  8  the control socket cannot be made
+  9  the state file, or one beside it, is a newer ringd's, or no file of this user's own";
 
 /// Keep exactly one token alive among the machines of a LAN segment.
 ///
@@ -411,7 +412,7 @@ mod tests {
             "/var/lib/ringd",
             "/run/ringd/IFACE.sock",
             "CAP_NET_RAW",
-            "  8  ",
+            "  9  ",
         ] {
             assert!(help.contains(word), "{word}");
         }

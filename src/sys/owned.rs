@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use rustix::process::geteuid;
+use thiserror::Error;
 
 /// The write permissions of others than the owner.
 const OTHERS_WRITE: u32 = 0o022;
@@ -83,8 +84,19 @@ pub fn check_owner(uid: u32) -> io::Result<()> {
     )))
 }
 
+/// What is there is left alone: why. It does not mend itself.
+#[derive(Debug, Error)]
+#[error("{0}")]
+struct Refused(String);
+
 fn refused(why: &str) -> io::Error {
-    io::Error::new(ErrorKind::PermissionDenied, why)
+    io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
+}
+
+/// Whether an error of [`open`] or [`exists`] says that what is there is no file of this user's own.
+#[must_use]
+pub fn is_refused(error: &io::Error) -> bool {
+    matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
 /// What lets others change what `path` leads to: the first file, directory or link on its way that

@@ -192,7 +192,7 @@ fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
     fs::write(&target, "precious").unwrap();
     symlink(&target, &path).unwrap();
     let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
-    assert_eq!(error.exit_code(), 7);
+    assert_eq!(error.exit_code(), 9);
     assert!(error.to_string().contains("symbolic link"), "{error}");
     assert_eq!(fs::read(&target).unwrap(), b"precious");
 }

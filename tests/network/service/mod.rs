@@ -21,6 +21,7 @@ pub fn tests() -> Vec<Test> {
         what_is_killed_or_restarted_knows_its_last_token,
         what_hangs_is_ended_by_its_watchdog_and_started_again,
         what_no_second_try_can_mend_is_not_tried_again,
+        a_state_file_of_a_newer_version_is_not_tried_again,
         a_copy_of_the_unit_runs_a_second_ring_on_the_interface,
     ]
 }
@@ -256,5 +257,24 @@ fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
     scene
         .container
         .wait_for_line(SLACK, |line| line.contains("waiter-intervals of 1"))?;
+    Ok(())
+}
+
+fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
+    let scene = Scene::before_the_start("")?;
+    // systemd gives the directory to the unit's user, with all in it.
+    scene.container.sh(
+        "mkdir -p /var/lib/ringd && printf RINGST02 > /var/lib/ringd/eth0.state \
+         && truncate -s 1024 /var/lib/ringd/eth0.state",
+    )?;
+    let started = scene.container.output(&["systemctl", "start", UNIT])?;
+    ensure!(!started.status.success(), "it has started");
+    scene
+        .container
+        .wait_for(UNIT, "ActiveState", SOON, |state| state == "failed")?;
+    ensure!(scene.show("ExecMainStatus")? == "9" && scene.show("NRestarts")? == "0");
+    scene
+        .container
+        .wait_for_line(SLACK, |line| line.contains("was written by a newer ringd"))?;
     Ok(())
 }
