@@ -1,5 +1,6 @@
 //! What ends the work of a holder that goes without giving the lock back.
 
+use std::mem;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
@@ -39,22 +40,29 @@ impl Backstops {
         }
     }
 
-    /// Takes what a holder hands over, in place of what it has handed over before.
+    /// Takes what a holder hands over, in place of what it has handed over before. What is not taken stays.
     ///
     /// # Errors
     /// Why one of the descriptors is not taken, as a sentence; the other one is.
-    pub fn set(&mut self, client: ClientId, descriptors: Vec<OwnedFd>) -> Result<(), &'static str> {
+    pub fn set(
+        &mut self,
+        client: ClientId,
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> Result<(), &'static str> {
         if descriptors.is_empty() {
             return Err("no descriptor came with this request");
         }
         let mut backstop = Backstop::default();
         let mut taken = Ok(());
-        for descriptor in descriptors {
+        for descriptor in mem::take(descriptors) {
             match KeptLine::new(descriptor) {
                 Ok(line) => backstop.line = Some(line),
                 Err(other) => match self.kill_file(other) {
                     Ok(kill) => backstop.kill = Some(kill),
-                    Err(why) => taken = Err(why),
+                    Err((why, other)) => {
+                        taken = Err(why);
+                        descriptors.push(other);
+                    }
                 },
             }
         }
@@ -63,13 +71,15 @@ impl Backstops {
         taken
     }
 
-    fn kill_file(&self, descriptor: OwnedFd) -> Result<KillFile, &'static str> {
-        let hierarchy = self
-            .hierarchy
-            .ok_or("ringd sees no control groups (version 2)")?;
-        hierarchy
-            .kill_file(descriptor)
-            .ok_or("a descriptor is neither a Unix socket nor a cgroup.kill")
+    fn kill_file(&self, descriptor: OwnedFd) -> Result<KillFile, (&'static str, OwnedFd)> {
+        let Some(hierarchy) = self.hierarchy else {
+            return Err(("ringd sees no control groups (version 2)", descriptor));
+        };
+        let found = hierarchy.kill_file(descriptor);
+        found.map_err(|other| {
+            let why = "a descriptor is neither a Unix socket nor a cgroup.kill";
+            (why, other)
+        })
     }
 
     /// The holder has given the lock back: nothing of its work is left.
@@ -151,7 +161,7 @@ mod tests {
         let process = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(1, vec![line]), Ok(()));
+        assert_eq!(backstops.set(1, &mut vec![line]), Ok(()));
         backstops.end_unless(|_| true);
         backstops.end(1);
         drop(end);
@@ -163,7 +173,7 @@ mod tests {
         let mut process = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(1, vec![line]), Ok(()));
+        assert_eq!(backstops.set(1, &mut vec![line]), Ok(()));
         backstops.cancel(1);
         drop(end);
         process.kill().expect("it is our child");
@@ -173,8 +183,10 @@ mod tests {
     #[test]
     fn what_ends_nothing_is_not_taken() {
         let mut backstops = Backstops::new();
-        assert!(backstops.set(1, Vec::new()).is_err());
+        assert!(backstops.set(1, &mut Vec::new()).is_err());
         let file = File::open("/dev/null").expect("it is there");
-        assert!(backstops.set(1, vec![file.into()]).is_err());
+        let mut descriptors = vec![file.into()];
+        assert!(backstops.set(1, &mut descriptors).is_err());
+        assert_eq!(descriptors.len(), 1, "who has it closes it");
     }
 }

@@ -1,7 +1,7 @@
 //! One client of the control socket.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use nix::sys::socket::{UnixCredentials, getsockopt};
 use crate::control::{FramingError, LineBuffer, Request};
 use crate::locks::{Client as Peer, ClientId};
 use crate::proto::time::Instant;
-use crate::sys::{Interest, ancillary};
+use crate::sys::{Interest, ancillary, handed};
 
 /// How long a client may take to send its request, and to take its reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +39,8 @@ pub struct Client {
     input: LineBuffer,
     /// What has come with the request that is not whole yet.
     descriptors: Vec<OwnedFd>,
+    /// Descriptors that come are taken: it may have use for some.
+    accepts: bool,
     /// Lines that are not written yet.
     output: VecDeque<Rc<[u8]>>,
     /// How much of the first one is written.
@@ -65,6 +67,7 @@ impl Client {
             credentials,
             input: LineBuffer::new(),
             descriptors: Vec::new(),
+            accepts: false,
             output: VecDeque::new(),
             written: 0,
             unread: 0,
@@ -95,19 +98,25 @@ impl Client {
 
     /// Whether it may be silent.
     pub fn set_lasting(&mut self, lasting: bool, now: Instant) {
+        self.accepts &= lasting;
         if self.lasting && !lasting {
             self.deadline = now + PATIENCE;
         }
         self.lasting = lasting;
     }
 
+    /// Takes descriptors that come from now on, until it is not to be silent any more.
+    pub const fn accept_descriptors(&mut self) {
+        self.accepts = true;
+    }
+
     /// Does what can be done without waiting: one read and one request at most, and what can be
-    /// written. `answer` gives the reply to a request and the descriptors that came with it, unless
-    /// that comes later.
+    /// written. `answer` gives the reply to a request and the descriptors that came with it, from which
+    /// it takes what it keeps, unless that comes later.
     pub fn serve(
         &mut self,
         now: Instant,
-        answer: impl FnOnce(Result<Request, FramingError>, Vec<OwnedFd>) -> Option<Rc<[u8]>>,
+        answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> Next {
         let step = self.step(now, answer);
         self.after(step)
@@ -135,12 +144,16 @@ impl Client {
     fn step(
         &mut self,
         now: Instant,
-        answer: impl FnOnce(Result<Request, FramingError>, Vec<OwnedFd>) -> Option<Rc<[u8]>>,
+        answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> io::Result<Next> {
         if self.output.is_empty() {
             if !self.input.has_line() {
                 let space = self.input.space();
-                let len = ancillary::receive(&self.stream, space, &mut self.descriptors)?;
+                let len = if self.accepts && handed::has_room() {
+                    ancillary::receive(&self.stream, space, &mut self.descriptors)?
+                } else {
+                    (&self.stream).read(space)?
+                };
                 if len == 0 {
                     return Ok(Next::Close);
                 }
@@ -148,7 +161,9 @@ impl Client {
             }
             if let Some(request) = self.input.next_line() {
                 self.last = matches!(request, Err(FramingError::TooLong));
-                if let Some(line) = answer(request, mem::take(&mut self.descriptors)) {
+                let line = answer(request, &mut self.descriptors);
+                handed::close(mem::take(&mut self.descriptors));
+                if let Some(line) = line {
                     self.queue(now, line);
                 }
                 self.deadline = now + PATIENCE;
@@ -190,5 +205,11 @@ impl Client {
         } else {
             Next::Wait(Interest::Read)
         }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        handed::close(mem::take(&mut self.descriptors));
     }
 }

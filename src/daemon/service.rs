@@ -124,13 +124,14 @@ impl Service {
         self.locks.is_held()
     }
 
-    /// What is to be done for a request and the descriptors that came with it.
+    /// What is to be done for a request and the descriptors that came with it, of which those stay that nobody
+    /// keeps.
     pub fn answer(
         &mut self,
         now: Now,
         peer: Client,
         request: Request,
-        descriptors: Vec<OwnedFd>,
+        descriptors: &mut Vec<OwnedFd>,
         machine: &Lab2,
         history: &History,
     ) -> Answer {
@@ -207,7 +208,7 @@ impl Service {
         }
     }
 
-    fn bind(&mut self, client: ClientId, descriptors: Vec<OwnedFd>) -> Answer {
+    fn bind(&mut self, client: ClientId, descriptors: &mut Vec<OwnedFd>) -> Answer {
         if !self.locks.holds(client) {
             return error("this connection has no lock");
         }

@@ -1,6 +1,6 @@
 //! Descriptors that travel over a Unix socket beside its bytes (SCM_RIGHTS).
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -39,8 +39,8 @@ pub fn send(
     Ok(sent?)
 }
 
-/// Receives bytes as a read does, and puts what comes with them into `descriptors`, which holds at
-/// most [`MOST`]: any further one is closed.
+/// Receives bytes as a read does, and puts what comes with them into `descriptors`, unless it has [`MOST`]
+/// already. Who is to have none reads: the kernel does not even open what comes then.
 ///
 /// # Errors
 /// As of a read.
@@ -49,14 +49,16 @@ pub fn receive(
     bytes: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
 ) -> io::Result<usize> {
+    if descriptors.len() >= MOST {
+        return (&*stream).read(bytes);
+    }
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = [IoSliceMut::new(bytes)];
     let received = recvmsg(stream, &mut bytes, &mut control, RecvFlags::CMSG_CLOEXEC)?;
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(came) = message {
-            let room = MOST.saturating_sub(descriptors.len());
-            descriptors.extend(came.take(room));
+            descriptors.extend(came);
         }
     }
     Ok(received.bytes)
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_may_be_are_closed() {
+    fn more_than_there_may_be_are_not_taken() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let mut came = Vec::new();
         for _ in 0..3 {

@@ -37,18 +37,28 @@ impl Hierarchy {
         })
     }
 
-    /// The kill file that a descriptor is; `None`: it is something else. Whose descriptor it is may
-    /// have made it so that it is slow to tell of itself; it is not asked.
-    #[must_use]
-    pub fn kill_file(self, descriptor: OwnedFd) -> Option<KillFile> {
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let known = statx(&descriptor, "", flags, StatxFlags::empty()).ok()?;
-        if (known.stx_dev_major, known.stx_dev_minor) != (self.major, self.minor) {
-            return None;
+    /// The kill file that a descriptor is. Whose descriptor it is may have made it so that it is slow to tell
+    /// of itself; it is not asked.
+    ///
+    /// # Errors
+    /// The descriptor, if it is something else.
+    pub fn kill_file(self, descriptor: OwnedFd) -> Result<KillFile, OwnedFd> {
+        if self.has_kill_file(&descriptor) {
+            Ok(KillFile(descriptor.into()))
+        } else {
+            Err(descriptor)
         }
-        let path = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).ok()?;
-        let is_it = path.file_name() == Some(OsStr::new("cgroup.kill"));
-        is_it.then(|| KillFile(descriptor.into()))
+    }
+
+    fn has_kill_file(self, descriptor: &OwnedFd) -> bool {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let known = statx(descriptor, "", flags, StatxFlags::empty());
+        let is_here =
+            known.is_ok_and(|it| (it.stx_dev_major, it.stx_dev_minor) == (self.major, self.minor));
+        is_here && {
+            let path = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
+            path.is_ok_and(|path| path.file_name() == Some(OsStr::new("cgroup.kill")))
+        }
     }
 }
 
@@ -95,6 +105,6 @@ mod tests {
             major: u32::MAX,
             minor: 0,
         };
-        assert!(elsewhere.kill_file(file.into()).is_none());
+        assert!(elsewhere.kill_file(file.into()).is_err());
     }
 }

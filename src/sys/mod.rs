@@ -13,6 +13,7 @@ pub mod clock;
 pub mod descriptors;
 mod filter;
 pub mod group;
+pub mod handed;
 mod ignored;
 mod interface;
 mod lifeline;

@@ -101,7 +101,8 @@ impl Server {
 
     /// Serves every client that is ready, a bounded step each, if the poller is `ready` and the
     /// share of time is not used up. `answer` gives the reply to a client's request and the descriptors
-    /// that came with it, unless that comes later, through [`tell`](Self::tell). All who ask for the
+    /// that came with it, from which it takes what it keeps, unless that comes later, through
+    /// [`tell`](Self::tell). All who ask for the
     /// status in one round share it.
     /// What the round costs is read off `clock`, of which `now` is an earlier reading.
     pub fn serve(
@@ -109,7 +110,7 @@ impl Server {
         now: Instant,
         ready: bool,
         clock: impl Fn() -> Instant,
-        mut answer: impl FnMut(Peer, Request, Vec<OwnedFd>) -> Option<Reply>,
+        mut answer: impl FnMut(Peer, Request, &mut Vec<OwnedFd>) -> Option<Reply>,
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
@@ -122,7 +123,9 @@ impl Server {
         }
         let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
-        let mut reply = |peer, request: Result<Request, FramingError>, descriptors| match request {
+        let mut reply = |peer,
+                         request: Result<Request, FramingError>,
+                         descriptors: &mut Vec<OwnedFd>| match request {
             Ok(request @ Request::Status) => {
                 if status.is_none() {
                     status = answer(peer, request, descriptors).map(|reply| line(&reply));
@@ -153,7 +156,12 @@ impl Server {
 
     /// Tells a client something unasked, or the answer that comes late. Nothing if it is gone.
     pub fn tell(&mut self, now: Instant, client: ClientId, reply: &Reply) {
-        self.with(client, |client| client.tell(now, line(reply)));
+        self.with(client, |client| {
+            if matches!(reply, Reply::Granted(_)) {
+                client.accept_descriptors();
+            }
+            client.tell(now, line(reply))
+        });
     }
 
     /// Whether a client may be silent for as long as it likes.

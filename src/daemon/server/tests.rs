@@ -1,5 +1,5 @@
 use super::{ACCEPTED, Server};
-use crate::control::{MAX_REQUEST, Reply, Request};
+use crate::control::{Grant, MAX_REQUEST, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::ancillary;
 use std::cell::Cell;
@@ -299,25 +299,62 @@ fn hammering_clients_get_a_tenth_of_the_time() {
 }
 
 #[test]
-fn descriptors_come_with_the_request_that_they_were_sent_with() {
+fn descriptors_come_with_the_request_of_a_holder_that_they_were_sent_with() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();
-    let (near, far) = UnixStream::pair().unwrap();
-    near.set_nonblocking(true).unwrap();
-    let bind = b"{\"request\":\"bind\"}\n";
-    ancillary::send(&client, bind, &[far.as_fd()]).unwrap();
-    drop(far);
-    client.write_all(STATUS).unwrap();
+    let holder = ask_for_lock(&mut rig, &mut client);
+    let send = |client: &UnixStream| {
+        let (near, far) = UnixStream::pair().unwrap();
+        let bind = b"{\"request\":\"bind\"}\n";
+        ancillary::send(client, bind, &[far.as_fd()]).unwrap();
+        near
+    };
     let (now, mut came) = (rig.now.get(), Vec::new());
-    for _ in 0..3 {
-        let answer = |_, request, descriptors: Vec<_>| {
-            came.push((request, descriptors.len()));
-            Some(Reply::Done {})
-        };
-        rig.server.serve(now, true, || now, answer);
-    }
-    assert_eq!(came, [(Request::Bind, 1), (Request::Status, 0)]);
-    assert!(take(&near).1, "what nobody keeps is closed");
+    let mut serve = |server: &mut Server| {
+        for _ in 0..3 {
+            let answer = |_, request, descriptors: &mut Vec<_>| {
+                came.push((request, descriptors.len()));
+                Some(Reply::Done {})
+            };
+            server.serve(now, true, || now, answer);
+        }
+    };
+    let mut near = send(&client);
+    serve(&mut rig.server);
+    assert_eq!(
+        near.read(&mut [0]).unwrap(),
+        0,
+        "who waits hands nothing over"
+    );
+    let grant = Grant {
+        token: serde_json::from_str(r#"{"progress":1,"author":"","number":1}"#).unwrap(),
+        fencing: String::new(),
+        grade: String::new(),
+        data: String::new(),
+        until_ns: 0,
+    };
+    rig.server.tell(now, holder, &Reply::Granted(grant));
+    let mut near = send(&client);
+    client.write_all(STATUS).unwrap();
+    serve(&mut rig.server);
+    assert_eq!(
+        near.read(&mut [0]).unwrap(),
+        0,
+        "what nobody keeps is closed"
+    );
+    rig.server.set_lasting(now, holder, false);
+    let mut near = send(&client);
+    serve(&mut rig.server);
+    assert_eq!(
+        near.read(&mut [0]).unwrap(),
+        0,
+        "nor who holds it no longer"
+    );
+    let (bind, status) = (Request::Bind, Request::Status);
+    assert_eq!(
+        came,
+        [(bind.clone(), 0), (bind.clone(), 1), (status, 0), (bind, 0)]
+    );
 }
 
 /// A request whose answer comes later.
