@@ -245,20 +245,23 @@ fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Re
     symlink(at("precious"), at("control.sock"))?;
     let start = || timed(segment.node(0)).option("--state-dir", folder.path());
     let own_state = || timed(segment.node(0));
-    ends(&mut start().spawn()?, 7, &["eth0.state", "symbolic link"])?;
+    ends(&mut start().spawn()?, 9, &["eth0.state", "symbolic link"])?;
     let mut daemon = own_state()
         .option("--control", at("control.sock"))
         .spawn()?;
     ends(&mut daemon, 8, &["control.sock", "not a socket"])?;
     fs::remove_file(at("eth0.state"))?;
     fs::hard_link(at("precious"), at("eth0.state"))?;
-    ends(&mut start().spawn()?, 7, &["eth0.state", "hard link"])?;
+    ends(&mut start().spawn()?, 9, &["eth0.state", "hard link"])?;
     ensure!(fs::read(at("precious"))? == b"data");
     fs::remove_file(at("eth0.state"))?;
     let newer = [&b"RINGST02"[..], &[0; 56]].concat();
     fs::write(at("eth0.state"), &newer)?;
-    ends(&mut start().spawn()?, 7, &["eth0.state", "newer ringd"])?;
+    ends(&mut start().spawn()?, 9, &["eth0.state", "newer ringd"])?;
     ensure!(fs::read(at("eth0.state"))? == newer);
+    fs::remove_file(at("eth0.state"))?;
+    symlink(at("nothing"), at("eth0.paused"))?;
+    ends(&mut start().spawn()?, 9, &["eth0.paused", "symbolic link"])?;
     Ok(())
 }
 
