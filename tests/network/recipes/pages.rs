@@ -1,51 +1,38 @@
 //! The pages that readers copy from, and that nothing on them is left untried.
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 pub const README: &str = include_str!("../../../README.md");
 pub const HOOKS: &str = include_str!("../../../docs/hooks.md");
+pub const ONCE: &str = include_str!("../../../docs/once.md");
 
-/// The pages with recipes, by name.
-const PAGES: [(&str, &str); 13] = [
-    ("README.md", README),
-    (
-        "docs/contributing.md",
-        include_str!("../../../docs/contributing.md"),
-    ),
-    ("docs/control.md", include_str!("../../../docs/control.md")),
-    ("docs/fencing.md", include_str!("../../../docs/fencing.md")),
-    (
-        "docs/guarantees.md",
-        include_str!("../../../docs/guarantees.md"),
-    ),
-    ("docs/hooks.md", HOOKS),
-    (
-        "docs/latency-budget.md",
-        include_str!("../../../docs/latency-budget.md"),
-    ),
-    ("docs/locks.md", include_str!("../../../docs/locks.md")),
-    (
-        "docs/protocol.md",
-        include_str!("../../../docs/protocol.md"),
-    ),
-    ("docs/scaling.md", include_str!("../../../docs/scaling.md")),
-    (
-        "docs/simulation.md",
-        include_str!("../../../docs/simulation.md"),
-    ),
-    ("docs/status.md", include_str!("../../../docs/status.md")),
-    (
-        "docs/wire-formats.md",
-        include_str!("../../../docs/wire-formats.md"),
-    ),
-];
+/// All pages that readers copy from, README and those of docs, by name.
+fn pages() -> Result<Vec<(String, String)>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut names = vec!["README.md".to_owned()];
+    for entry in fs::read_dir(root.join("docs"))? {
+        let name = entry?.file_name().into_string();
+        let name = name.ok().context("a page has a plain name")?;
+        if Path::new(&name).extension().is_some_and(|it| it == "md") {
+            names.push(format!("docs/{name}"));
+        }
+    }
+    let page = |name: String| {
+        let text = fs::read_to_string(root.join(&name))?;
+        Ok((name, text))
+    };
+    names.into_iter().map(page).collect()
+}
 
 /// What is to be run or installed stands in blocks of these languages.
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
 /// How each recipe begins, and what runs it.
-const TRIED: [(&str, &str, &str); 23] = [
+const TRIED: [(&str, &str, &str); 24] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -56,7 +43,11 @@ const TRIED: [(&str, &str, &str); 23] = [
         "ringctl run -- ./nightly-report",
         "recipes::readme",
     ),
-    ("README.md", "0 2 * * *  root  ringctl once", "locks::once"),
+    (
+        "README.md",
+        "0 2 * * *  root  /usr/local/bin/ringctl once",
+        "recipes::readme",
+    ),
     ("README.md", "cargo build --release", "recipes::readme"),
     (
         "README.md",
@@ -94,6 +85,11 @@ const TRIED: [(&str, &str, &str); 23] = [
     ),
     ("docs/hooks.md", "[Unit]", "recipes::leader"),
     (
+        "docs/once.md",
+        "0 2 * * *  root  /usr/local/bin/ringctl once",
+        "recipes::readme",
+    ),
+    (
         "docs/scaling.md",
         "$ cargo bench --bench scaling",
         "cargo bench, for the figures on that page",
@@ -112,7 +108,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 /// A block of a page: its language and its text.
-fn blocks(page: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
     // Fences come in pairs.
     page.split("\n```").skip(1).step_by(2).map(|block| {
         let (language, text) = block.split_once('\n').unwrap_or((block, ""));
@@ -121,7 +117,7 @@ fn blocks(page: &'static str) -> impl Iterator<Item = (&'static str, &'static st
 }
 
 /// The block of a page that begins so.
-pub fn block(page: &'static str, beginning: &str) -> Result<&'static str> {
+pub fn block<'a>(page: &'a str, beginning: &str) -> Result<&'a str> {
     let mut texts = blocks(page).map(|(_, text)| text);
     let found = texts.find(|text| text.starts_with(beginning));
     found.with_context(|| format!("no block begins with '{beginning}'"))
@@ -129,8 +125,8 @@ pub fn block(page: &'static str, beginning: &str) -> Result<&'static str> {
 
 fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
     let mut tried = TRIED.to_vec();
-    for (name, page) in PAGES {
-        let recipes = blocks(page).filter(|(language, _)| LANGUAGES.contains(language));
+    for (name, page) in pages()? {
+        let recipes = blocks(&page).filter(|(language, _)| LANGUAGES.contains(language));
         for (_, text) in recipes {
             let known = |(page, beginning, _): &(&str, &str, &str)| {
                 *page == name && text.starts_with(beginning)

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
-use super::pages::{HOOKS, README, block};
+use super::pages::{HOOKS, ONCE, README, block};
 use super::{SOON, Scene};
 
 pub fn tests() -> Vec<Test> {
@@ -42,6 +42,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     ensure!(fencing.split('-').count() == 3, "{answers}");
 
     check_work(&scene)?;
+    check_crontab(&scene)?;
     // An interface whose name has a hyphen.
     ensure!(
         README.contains("`ringd@$(systemd-escape br-lan)`"),
@@ -72,6 +73,25 @@ fn check_work(scene: &Scene) -> Result<()> {
         );
         ensure!(!quorum || said.trim() == "quorum", "{line}: {said}");
     }
+    Ok(())
+}
+
+/// The nightly job, as cron runs its line: without the paths that a shell of a user has.
+fn check_crontab(scene: &Scene) -> Result<()> {
+    let container = &scene.container;
+    let beginning = "0 2 * * *  root  ";
+    let line = block(README, beginning)?;
+    ensure!(line == block(ONCE, beginning)?, "two pages differ");
+    let line = line.trim_start_matches(beginning).trim();
+    let script = "#!/bin/sh\necho ran >>/tmp/work/nights\n";
+    container.write("/usr/local/bin/nightly", 0o755, script)?;
+    let cron = ["env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", line];
+    for _ in 0..2 {
+        let said = container.run(&cron)?;
+        ensure!(said.is_empty(), "{said}");
+    }
+    let nights = container.sh("cat /tmp/work/nights")?;
+    ensure!(nights.trim() == "ran", "{nights}");
     Ok(())
 }
 
