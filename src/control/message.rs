@@ -28,6 +28,8 @@ pub enum Request {
         /// Whether it has succeeded.
         done: bool,
     },
+    /// The job that this connection was granted the token for was not begun, and never will be.
+    NotRun,
     /// How the work of this connection, which has the token, is ended if it ends without
     /// [`Request::Unlock`]: by the descriptors that come with this.
     Bind,

@@ -28,6 +28,7 @@ const NOT_FOUND: u8 = 127;
 pub(super) struct Gate {
     opener: UnixStream,
     pid: Pid,
+    is_open: bool,
 }
 
 impl Gate {
@@ -50,7 +51,11 @@ impl Gate {
             .spawn()?;
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
         let pid = Pid::from_raw(pid);
-        Ok(Self { opener, pid })
+        Ok(Self {
+            opener,
+            pid,
+            is_open: false,
+        })
     }
 
     /// The process: first the one that waits, then the command.
@@ -58,8 +63,14 @@ impl Gate {
         self.pid
     }
 
+    /// Whether the command was let go, and so may have begun its work.
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// Lets the command run. One that was killed at the gate does not hear it.
     pub(super) fn open(&mut self) {
+        self.is_open = true;
         let _ = self.opener.write_all(b"!");
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Token;
+use ring_codec::lab2::{RunOutcome, Token};
 use tracing::{info, warn};
 
 use super::Error;
@@ -141,6 +141,7 @@ impl Service {
             Request::Bind => self.bind(client, descriptors),
             Request::Once(request) => self.once(now, peer, &request, machine),
             Request::Ran { done } => self.ran(client, done),
+            Request::NotRun => self.not_run(client),
             Request::Unlock => {
                 self.backstops.cancel(client);
                 if self.locks.release(client) {
@@ -228,6 +229,9 @@ impl Service {
         let Some(name) = JobName::new(&request.name) else {
             return error("a job's name has 1 to 32 printable ASCII characters, and no blanks");
         };
+        if request.every_ms == 0 {
+            return error("a job's period cannot be 0");
+        }
         let job = Job {
             name,
             every: Duration::from_millis(request.every_ms),
@@ -236,12 +240,20 @@ impl Service {
         self.lock(now, peer, &request.lock, Some(job), machine)
     }
 
+    /// A job whose lock was lost is lost itself, whatever its client makes of the end.
     fn ran(&self, client: ClientId, done: bool) -> Answer {
-        if !self.locks.holds(client) {
+        if !self.locks.holds(client) || self.locks.held().is_none() {
             return error("this connection has no lock: whether the job was done is not recorded");
         }
         let end = if done { RunEnd::Done } else { RunEnd::Failed };
         Answer::Command(Command::EndOnce(client, end), Reply::Done {})
+    }
+
+    fn not_run(&self, client: ClientId) -> Answer {
+        if !self.locks.holds(client) {
+            return error("this connection has no lock: that the job was not run is not recorded");
+        }
+        Answer::Command(Command::EndOnce(client, RunEnd::NotRun), Reply::Done {})
     }
 
     fn watches(&self, client: ClientId) -> bool {
@@ -581,11 +593,16 @@ const fn grade(grade: lab2::Grade) -> Grade {
 /// Why a job is not run.
 fn has_run(RunView { stamp, age, .. }: RunView) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
-    let outcome = outcome_text(stamp.outcome);
-    format!(
-        "{name} was begun {} ago by {runner}: {outcome}",
-        spoken(ago)
-    )
+    let ago = spoken(ago);
+    match stamp.outcome {
+        RunOutcome::Begun => {
+            format!("{name} was begun {ago} ago by {runner}; it runs, or nobody knows how it ended")
+        }
+        outcome => {
+            let outcome = outcome_text(outcome);
+            format!("{name} was begun {ago} ago by {runner}: {outcome}")
+        }
+    }
 }
 
 /// Whoever looks after the machine is to know whose work was ended, and why.

@@ -1,14 +1,15 @@
 //! The loss of the lock ends the command, whatever becomes of `ringctl`.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, LONG, boot_time};
+use crate::fake::{Client, Fake, LONG, boot_time};
 use crate::leaving::can_make_groups;
-use crate::program::{Running, SLEEP, Witness};
+use crate::program::{Running, SLEEP, Witness, ringctl};
 
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
@@ -36,6 +37,52 @@ fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
     let (status, said) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(said.contains("another node has a stronger token"), "{said}");
+}
+
+/// `ringctl once` with a line for the shell, and the client that asks for its lock.
+fn job(fake: &Fake, line: &str) -> (Running, Client) {
+    let once = ["once", "nightly", "--every", "20h", "-c", line];
+    let run = Running::start(ringctl(fake).args(once).stdin(Stdio::null()));
+    let mut client = fake.client();
+    assert_eq!(client.request()["request"], "once");
+    (run, client)
+}
+
+#[test]
+fn a_job_that_ends_by_itself_is_told_of() {
+    for (line, done, code) in [("true", true, 0), ("exit 7", false, 7)] {
+        let fake = Fake::new();
+        let (mut run, mut client) = job(&fake, line);
+        client.grant(LONG);
+        assert_eq!(client.request(), json!({"request": "ran", "done": done}));
+        client.unlocked();
+        assert_eq!(run.code(), Some(code));
+    }
+}
+
+/// It ends well when it is told to: that is not what it was for.
+#[test]
+fn nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended() {
+    let fake = Fake::new();
+    let (mut run, mut client) = job(&fake, &polite());
+    client.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LEASE);
+    assert_eq!(run.line(), "told");
+    client.unlocked();
+    assert_eq!(run.code(), Some(75));
+}
+
+#[test]
+fn a_job_whose_lock_is_lost_before_it_begins_has_not_run() {
+    let fake = Fake::new();
+    let (mut run, mut client) = job(&fake, "echo runs");
+    client.grant(LONG);
+    client.lose(LONG);
+    assert_eq!(client.request(), json!({"request": "not_run"}));
+    client.unlocked();
+    assert_eq!(run.rest(), "");
+    assert_eq!(run.code(), Some(75));
 }
 
 /// A shell that says `ready` and does not end by itself loses its lock: nothing of it is left in time.

@@ -70,10 +70,10 @@ pub(in crate::ctl) enum Order {
         /// Its process.
         pid: i32,
     },
-    /// Whether the job, for which the lock is held, was done; before [`Order::Ended`].
+    /// What became of the job for which the lock is held; before [`Order::Ended`].
     Ran {
-        /// It has succeeded.
-        done: bool,
+        /// Whether it has succeeded; `None`: it never began.
+        done: Option<bool>,
     },
     /// The command has ended, or the lock is not wanted any more.
     Ended,

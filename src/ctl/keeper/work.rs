@@ -14,7 +14,7 @@ use super::bond::Bound;
 use super::ending::Ending;
 use super::fuse::Fuse;
 use super::lease::{Lease, OVERDUE};
-use super::{Bond, Note, Order, Task, Tree, Why, out_of_reach};
+use super::{Bond, Note, Order, Task, Tree, Want, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, Tied, clock};
@@ -58,8 +58,9 @@ pub(super) struct Work {
     has_ended: bool,
     /// The caller was told that something works on all the same.
     is_outlived: bool,
-    /// Whether the job that the lock is for was done, if the caller has said so.
-    job_done: Option<bool>,
+    /// What is to be told of the job that the lock is for: that it never began, or whether it was done;
+    /// nothing if it was interrupted.
+    job: Option<Request>,
 }
 
 /// Whether there is more to do.
@@ -116,7 +117,7 @@ impl Work {
             backstop: None,
             has_ended: false,
             is_outlived: false,
-            job_done: None,
+            job: matches!(task.want, Want::Once(_)).then_some(Request::NotRun),
         })
     }
 
@@ -280,16 +281,21 @@ impl Work {
                         // It has not begun: there is nothing that it should be told.
                         let _ = self.tree.kill();
                     } else {
+                        self.job = None;
                         self.note(&Note::Go);
                     }
                 }
-                Order::Ran { done } => self.job_done = Some(done),
+                Order::Ran { done: None } => self.job = Some(Request::NotRun),
+                // What the loss of the lock has interrupted may look as if it had ended well.
+                Order::Ran { done: Some(done) } if self.ending.is_none() => {
+                    self.job = Some(Request::Ran { done });
+                }
                 Order::Ended => self.has_ended(),
                 Order::StandAlone => {
                     self.stands_alone = true;
                     self.note(&Note::Held(self.token.clone()));
                 }
-                Order::Begin(_) | Order::Check => {}
+                Order::Begin(_) | Order::Check | Order::Ran { .. } => {}
             }
         }
         if !self.caller.has_ended() {
@@ -329,6 +335,7 @@ impl Work {
         let now = clock::now().monotonic;
         if self.ending.is_none() && self.lease.is_some_and(|lease| lease.is_over(now)) {
             self.lose("the lease ended before the command did".to_owned());
+            self.job.take_if(|job| matches!(job, Request::Ran { .. }));
         }
         self.has_ended = true;
         self.end();
@@ -410,9 +417,9 @@ impl Work {
         }
         let stream = self.daemon.stream();
         stream.set_read_timeout(Some(PATIENCE))?;
-        if let Some(done) = self.job_done {
+        if let Some(job) = &self.job {
             // A daemon that is gone is found out by the next request.
-            let _ = self.daemon.send(&Request::Ran { done });
+            let _ = self.daemon.send(job);
         }
         if self.daemon.send(&Request::Unlock).is_ok() {
             while let Some(reply) = self.daemon.wait() {

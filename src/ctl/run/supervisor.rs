@@ -84,15 +84,18 @@ impl Supervisor {
         })
     }
 
-    /// Stands for the command until it has ended and nothing is left of it; its exit code. Of a job it
-    /// is told whether that is 0.
+    /// Stands for the command until it has ended and nothing is left of it; its exit code. The keeper is
+    /// told what became of a job: nothing is said of one that was interrupted by the loss of its lock.
     pub(super) fn work(mut self, is_job: bool) -> Result<u8, Error> {
         let code = self.until_end().map_err(Error::System)?;
         if let Some(terminal) = &self.terminal {
             terminal.take_back(self.gate.pid());
         }
-        if is_job {
-            self.keeper.tell(&Order::Ran { done: code == 0 });
+        if is_job && !self.gate.is_open() {
+            self.keeper.tell(&Order::Ran { done: None });
+        } else if is_job && self.lost.is_none() {
+            let done = Some(code == 0);
+            self.keeper.tell(&Order::Ran { done });
         }
         self.keeper.tell(&Order::Ended);
         self.until_released().map_err(Error::System)?;

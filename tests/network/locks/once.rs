@@ -17,6 +17,7 @@ pub fn tests() -> Vec<Test> {
         the_nightly_job_of_the_readme_runs_on_one_machine_only,
         while_a_job_runs_the_others_do_not_wait_for_its_end,
         a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
+        a_job_that_is_interrupted_stays_begun_whatever_its_exit_code,
         a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for,
         what_has_run_is_known_after_a_restart_of_the_whole_ring,
         a_machine_that_was_away_learns_what_has_run,
@@ -164,6 +165,22 @@ fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> 
     )?)?;
     ensure!(diary.runs()? == 2, "it was done");
     Ok(())
+}
+
+fn a_job_that_is_interrupted_stays_begun_whatever_its_exit_code() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let diary = Diary::new()?;
+    let polite = diary.line("trap 'exit 0' TERM; echo ready; sleep 1000 & wait");
+    let mut run = once(&ring.daemons[0], "interrupted", &[], &polite)?;
+    run.says("ready")?;
+    wait_until_held(&ring.daemons[0])?;
+    Running::start(&mut ringctl(&ring.daemons[0], &["yield"]))?.ends_with(0)?;
+    run.ends_with(75)?;
+    knows(&ring.daemons[0], "interrupted", "begun")?;
+    let again = diary.line("true");
+    is_quiet(once(&ring.daemons[1], "interrupted", &["--retry"], &again)?)?;
+    ensure!(diary.runs()? == 2, "it was not done");
+    knows(&ring.daemons[0], "interrupted", "done")
 }
 
 fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<()> {
