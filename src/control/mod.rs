@@ -16,7 +16,7 @@ pub use message::{
     PauseRequest, Pending, PendingReason, Refusal, RefusalReason, Renewal, Reply, Request,
     Snapshot, TokenData, Version,
 };
-pub use name::RingName;
+pub use name::{RingName, parse_ethertype};
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HandOverLatency, LockTotals, MemberStatus, RunStatus,
     Status, TokenStatus,

@@ -5,6 +5,21 @@ use std::path::{Path, PathBuf};
 
 use ring_codec::lab2::ETHERTYPE;
 
+/// An `EtherType`, in hexadecimal or decimal digits.
+///
+/// # Errors
+/// The text is something else.
+pub fn parse_ethertype(text: &str) -> Result<u16, String> {
+    let lower = text.to_ascii_lowercase();
+    let parsed = match lower.strip_prefix("0x") {
+        Some(hex) => u16::from_str_radix(hex, 16),
+        None => lower.parse(),
+    };
+    parsed.map_err(|_| {
+        format!("not an EtherType: give 16 bits, as in {ETHERTYPE:#06x} or {ETHERTYPE}")
+    })
+}
+
 /// A ring's name on this machine: its interface, and its EtherType if that is not the usual one, as in
 /// `eth0` and `eth0:0x88b6`. The kernel allows no colon in the name of an interface, so no two rings
 /// have one name.
@@ -21,10 +36,17 @@ impl RingName {
         })
     }
 
-    /// A name as a user has given it.
-    #[must_use]
-    pub fn given(name: &str) -> Self {
-        Self(name.to_owned())
+    /// The ring that a user means by a name, however its `EtherType` is spelled.
+    ///
+    /// # Errors
+    /// No `EtherType` follows the colon.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let Some((interface, ethertype)) = name.split_once(':') else {
+            return Ok(Self::new(name, ETHERTYPE));
+        };
+        let ethertype =
+            parse_ethertype(ethertype).map_err(|why| format!("{ethertype} is {why}"))?;
+        Ok(Self::new(interface, ethertype))
     }
 
     /// The control socket in `directory`.
@@ -71,11 +93,31 @@ mod tests {
             let socket = ring.socket(directory);
             assert_eq!(socket, directory.join(format!("{name}.sock")));
             assert_eq!(RingName::of_socket(&socket), Some(ring.clone()));
-            assert_eq!(RingName::given(name), ring);
+            assert_eq!(RingName::parse(name), Ok(ring.clone()));
             assert_eq!(
                 ring.state(directory),
                 directory.join(format!("{name}.state"))
             );
+        }
+    }
+
+    #[test]
+    fn a_ring_has_one_name_however_its_ethertype_is_spelled() {
+        for (given, name) in [
+            ("eth0", "eth0"),
+            ("eth0:0x88b5", "eth0"),
+            ("eth0:34997", "eth0"),
+            ("eth0:0x88B6", "eth0:0x88b6"),
+            ("eth0:0X88b6", "eth0:0x88b6"),
+            ("eth0:34998", "eth0:0x88b6"),
+            ("eth0.7:0x6", "eth0.7:0x0006"),
+        ] {
+            let ring = RingName::parse(given).map(|ring| ring.to_string());
+            assert_eq!(ring.as_deref(), Ok(name), "{given}");
+        }
+        for wrong in ["eth0:", "eth0:x", "eth0:0x188b5", "eth0:88b5", "eth0:1:2"] {
+            let why = RingName::parse(wrong).expect_err(wrong);
+            assert!(why.contains("not an EtherType"), "{wrong}: {why}");
         }
     }
 

@@ -67,7 +67,7 @@ fn read_input() -> Result<Vec<u8>, Error> {
 
 /// Under the lock that the caller has, or one of its own.
 fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
-    let token = fence::token_of_caller()?.map(|token| token.to_string());
+    let token = fence::lock_of_caller()?.map(|token| token.to_string());
     if token.is_some() {
         return client::done(socket, &Request::DataSet { hex, token });
     }

@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// Somebody else than the daemon listens at the socket.
     #[error(
-        "user {uid} listens at {}, and is not to be trusted with that: ringctl asks a ringd that runs as root, \
+        "{} belongs to a process of user {uid}, which ringctl does not trust: it asks a ringd that runs as root, \
          as the user ringd or as its own user",
         path.display()
     )]
@@ -132,6 +132,9 @@ pub enum Error {
     /// The lock was lost, and something that ran under it works on.
     #[error("the token is lost, but not all that ran under it could be ended: {0}")]
     Outlived(String),
+    /// What holds locks was killed before it had one.
+    #[error("the process that waits for the token (ringd-keeper) was killed")]
+    KeeperGone,
     /// What is to be fenced has no token.
     #[error("no token: run this under ringctl run, or give one with --token")]
     NoToken,
@@ -185,6 +188,7 @@ impl Error {
             | Self::NotYet { .. }
             | Self::TooMuch { .. }
             | Self::Input(_)
+            | Self::KeeperGone
             | Self::NoToken
             | Self::Token(_)
             | Self::Fencing(_)

@@ -10,8 +10,10 @@ use super::gate::{become_command, cannot_run};
 use super::options::GuardOptions;
 use crate::fencing::{FencingToken, Record};
 
-/// The variable that `ringctl run` sets.
+/// The variable for what is to be fenced. Hooks have it, too, and hold no lock.
 pub(super) const TOKEN: &str = "RINGD_TOKEN";
+/// The variable for what runs under a lock: the fencing token of that.
+pub(super) const LOCK: &str = "RINGD_LOCK";
 
 /// Becomes the command, with the record's lock in its hands: the lock lasts as long as the
 /// command and what it has started, and nobody stands between the command and its caller. The
@@ -22,7 +24,7 @@ pub(super) const TOKEN: &str = "RINGD_TOKEN";
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     let token = match options.token {
         Some(token) => token,
-        None => token_of_caller()?.ok_or(Error::NoToken)?,
+        None => token_in(TOKEN)?.ok_or(Error::NoToken)?,
     };
     let mut record = if options.repair {
         Record::repair(&options.file)?
@@ -49,12 +51,16 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     Ok(cannot_run(program, &error))
 }
 
-/// The token under which this program was started, if it was.
+/// The fencing token of the lock under which this program was started, if it was.
 ///
 /// # Errors
 /// The variable holds something else.
-pub(super) fn token_of_caller() -> Result<Option<FencingToken>, Error> {
-    match env::var(TOKEN) {
+pub(super) fn lock_of_caller() -> Result<Option<FencingToken>, Error> {
+    token_in(LOCK)
+}
+
+fn token_in(variable: &str) -> Result<Option<FencingToken>, Error> {
+    match env::var(variable) {
         Ok(text) => Ok(Some(text.parse()?)),
         Err(_) => Ok(None),
     }

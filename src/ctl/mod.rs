@@ -32,7 +32,7 @@ pub use options::{
     RunOptions, Target,
 };
 
-use crate::control::{CONTROL_DIR, Reply, Request, RingName, Status};
+use crate::control::{CONTROL_DIR, Reply, Request, Status};
 
 /// The exit code of a status that says that the node is in no ring.
 const NOT_IN_RING: u8 = 5;
@@ -124,7 +124,7 @@ fn socket(options: &Options) -> Result<PathBuf, Error> {
     let directory = Path::new(CONTROL_DIR);
     match (&options.socket, &options.interface) {
         (Some(path), _) => Ok(path.clone()),
-        (None, Some(name)) => Ok(RingName::given(name).socket(directory)),
+        (None, Some(name)) => Ok(name.socket(directory)),
         (None, None) => discover::only_socket(directory),
     }
 }

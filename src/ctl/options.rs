@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::values::{event, exit_code, label, process, seconds, shortened};
+use super::values::{event, exit_code, label, period, process, seconds, shortened};
 use super::{duration_ms, fence};
-use crate::control::{Grade, LockRequest};
+use crate::control::{Grade, LockRequest, RingName};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
 use crate::proto::lab2::JobName;
@@ -26,7 +26,7 @@ Examples:
   ringctl status -q || page-me       for monitoring: the exit code alone
   ringctl run -- backup /srv         run a command on one node at a time
   ringctl run -n -- backup /srv      the same, but do not wait for the token
-  ringctl run -nq -- backup /srv     nor say so if it is not to be had, for cron
+  ringctl run -nq -- backup /srv     nor say so if it is held, for cron
   ringctl once nightly --every 20h -- backup /srv
                                      on one node of the ring, once a night
 
@@ -44,6 +44,8 @@ The help of run, once, lock, wait and guard lists theirs.";
 const RUN: &str = "\
 The command's environment:
   RINGD_TOKEN     the fencing token: progress-author-number
+  RINGD_LOCK      the same: ringctl data set works under that lock, and ringctl
+                  run, once and lock do not wait for its end
   RINGD_PROGRESS  its first part, which grows with every hand-over
   RINGD_GRADE     how safe the lock was when it was granted: quorum (more than
                   half of the ring confirms it), view (all that were heard
@@ -87,7 +89,7 @@ Examples:
   ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
 
 const ONCE: &str = "\
-Put the same line into the crontab of every machine. The first one that is
+Put the same line into the crontab of every machine, with the path of ringctl. The first one that is
 granted the token stamps the run with NAME, has the other members store the
 stamp, and runs the command as ringctl run does. The others find the stamp: they
 do nothing, say nothing and exit with 0.
@@ -105,12 +107,14 @@ A segment that is cut may run the job once on each side. With --require quorum i
 runs on the side that has more than half of the members, whose number ringd was
 told with --expect, and on no other.
 
-The last runs are shown by ringctl status. A ring remembers 32 names.
+The last runs are shown by ringctl status. A ring remembers 32 names. A name whose
+period is over gives way to a new one. To end the period of one that is no longer
+needed: ringctl once NAME --every 1ms -- true.
 
 The command's environment and exit codes are those of ringctl run, and
   0   the job has run in this period, or is being run (-v says where)
-  1   no more names can be remembered, or the token was not to be had (-E sets
-      another)
+  1   no more names can be remembered, or the token was not granted in time (-E
+      sets another code)
 
 Examples:
   ringctl once nightly --every 20h -- backup /srv
@@ -132,6 +136,7 @@ Exit codes:
 In a script, bound to its process:
   token=$(ringctl lock --pid $$ --kill) || exit
   RINGD_TOKEN=$token ringctl guard /nfs/report.fence -- mv report /nfs/
+  RINGD_LOCK=$token ringctl data set 'report moved'
   ringctl unlock --pid $$
 
 Bound to an open file descriptor, 9, and to all who inherit it:
@@ -210,8 +215,8 @@ pub struct Options {
     pub quiet: bool,
 
     /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype.
-    #[arg(short, long, value_name = "IFACE", global = true)]
-    pub interface: Option<String>,
+    #[arg(short, long, value_name = "IFACE", global = true, value_parser = RingName::parse)]
+    pub interface: Option<RingName>,
 }
 
 /// What `ringctl` can do.
@@ -248,8 +253,8 @@ pub enum Command {
     },
     /// Let this machine take part but never own the token: maintenance.
     ///
-    /// What runs under the token here is told to end first, as on a loss. It lasts until resume, or
-    /// the daemon's end.
+    /// What runs under the token here is told to end first, as on a loss. It lasts until resume. Without
+    /// --persist it ends with the daemon, too.
     #[command(after_long_help = PAUSE)]
     Pause(PauseOptions),
     /// End a pause, be it --persist or not.
@@ -314,7 +319,7 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct PauseOptions {
     /// Wait until the node owns nothing, for so many seconds at the most; without it for 2.
-    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds, allow_negative_numbers = true)]
     pub wait: Option<Option<Duration>>,
 
     /// Stay paused when the daemon or the machine starts again.
@@ -364,7 +369,7 @@ impl Acquire {
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
             // What is no token was not set by any ringctl that holds one.
-            under: fence::token_of_caller()
+            under: fence::lock_of_caller()
                 .ok()
                 .flatten()
                 .map(|token| token.to_string()),
@@ -388,7 +393,7 @@ pub enum DataCommand {
         #[arg(long)]
         raw: bool,
     },
-    /// Change the data: under $RINGD_TOKEN, or else under a lock taken for it.
+    /// Change the data: under $RINGD_LOCK, or else under a lock taken for it.
     Set {
         /// The bytes; -: those of standard input.
         #[arg(allow_hyphen_values = true)]
@@ -465,7 +470,7 @@ pub struct OnceOptions {
     pub name: JobName,
 
     /// The period: nothing is run within this time after the last run began.
-    #[arg(long, value_name = "DURATION", required = true, value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", required = true, value_parser = period, allow_hyphen_values = true)]
     pub every: Duration,
 
     /// Run it again in the period if the last run failed or was lost.
@@ -546,7 +551,7 @@ fn job_name(text: &str) -> Result<JobName, String> {
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use super::{Command, Options};
+    use super::{Command, Options, RingName};
 
     fn run(arguments: &[&str]) -> super::RunOptions {
         let given = ["ringctl", "run"].iter().chain(arguments);
@@ -589,7 +594,7 @@ mod tests {
         assert_eq!(once.command, ["ls", "-x", "-x"], "nothing of the command's");
         let given = ["ringctl", "-i", "a", "status", "-i", "b"];
         let options = Options::try_parse_from(given).expect("they are right");
-        assert_eq!(options.interface.as_deref(), Some("b"));
+        assert_eq!(options.interface, RingName::parse("b").ok());
     }
 
     #[test]
@@ -613,6 +618,11 @@ mod tests {
             (&["run", "-E", "256", "ls"], "from 0 to 255"),
             (&["run", "--grace", "-5s", "ls"], "not a duration"),
             (&["run", "--max-hold", "-5s", "ls"], "not a duration"),
+            (&["pause", "--wait", "-1"], "cannot be negative"),
+            (&["once", "x", "--every", "-5s", "ls"], "not a duration"),
+            (&["once", "x", "--every", "5", "ls"], "no unit"),
+            (&["once", "x", "--every", "0s", "ls"], "cannot be 0"),
+            (&["once", "x", "--every", "999us", "ls"], "cannot be 0"),
             (&["lock", "--pid", "-1"], "not the number of a process"),
             (&["unlock", "--pid", "x"], "not the number of a process"),
             (&["watch", "--from", "-1"], "not the number of an event"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::control::MAX_LABEL;
+use crate::daemon::parse_duration;
 
 /// More than anybody waits: 30 years, in seconds.
 const LONGEST: f64 = 1e9;
@@ -19,6 +20,15 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         return Err("too long: leave the option out to wait without end".to_owned());
     }
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
+}
+
+/// The period of a job, which is told in whole milliseconds.
+pub(super) fn period(text: &str) -> Result<Duration, String> {
+    let period = parse_duration(text)?;
+    if period < Duration::from_millis(1) {
+        return Err("a period cannot be 0: give a duration of 1ms or more, as in 20h".to_owned());
+    }
+    Ok(period)
 }
 
 /// A process's exit code.

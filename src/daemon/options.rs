@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use ring_codec::lab2::ETHERTYPE;
 
 use super::duration::parse_duration;
-use crate::control::{CONTROL_DIR, RingName};
+use crate::control::{CONTROL_DIR, RingName, parse_ethertype};
 use crate::proto::lab2::{Constants, FOREVER};
 
 const EXAMPLES: &str = "\
@@ -241,17 +240,6 @@ fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
         timeout if timeout > MAX_HOOK_TIMEOUT => Err("too long: give at most 24h".to_owned()),
         timeout => Ok(timeout),
     }
-}
-
-fn parse_ethertype(text: &str) -> Result<u16, String> {
-    let lower = text.to_ascii_lowercase();
-    let parsed = match lower.strip_prefix("0x") {
-        Some(hex) => u16::from_str_radix(hex, 16),
-        None => lower.parse(),
-    };
-    parsed.map_err(|_| {
-        format!("not an EtherType: give 16 bits, as in {ETHERTYPE:#06x} or {ETHERTYPE}")
-    })
 }
 
 #[cfg(test)]

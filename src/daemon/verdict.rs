@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::spoken;
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
-use crate::proto::lab2::{Lab2, MAX_STAMPS, Votes};
+use crate::proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
 
 /// What is known when a sentence is made.
 #[derive(Debug)]
@@ -34,14 +34,11 @@ impl Scene<'_> {
                 format!("too many clients of this machine wait already; ask again later ({waited})")
             }
             RefusalReason::Nested => {
-                "this runs under the token already ($RINGD_TOKEN), and would wait for its own end"
+                "this runs under the token already ($RINGD_LOCK), and would wait for its own end"
                     .to_owned()
             }
             RefusalReason::Ran => "the job has run in this period".to_owned(),
-            RefusalReason::Names => format!(
-                "the ring remembers {MAX_STAMPS} jobs, and the period of none of them is over: \
-                 use the name of one that is no longer needed"
-            ),
+            RefusalReason::Names => no_names(self.machine.runs()),
             RefusalReason::Mtu => format!(
                 "the MTU of {} is too small to tell the members of a job: it needs 116 bytes",
                 self.interface
@@ -123,6 +120,21 @@ fn name(label: &str, pid: Option<i32>) -> String {
     }
 }
 
+/// That no name is free, and how one becomes so: a job whose period is over gives way.
+fn no_names(runs: impl Iterator<Item = RunView>) -> String {
+    let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
+    let first = runs.min_by_key(left).map(|run| {
+        let left = Duration::from_secs(left(&run).as_secs() + 1);
+        let name = run.stamp.name;
+        format!("; that of {name} ends first, in {}", spoken(left))
+    });
+    format!(
+        "the ring remembers {MAX_STAMPS} jobs, and the period of none of them is over{}. To end the \
+         period of one that is no longer needed: ringctl once NAME --every 1ms -- true",
+        first.unwrap_or_default()
+    )
+}
+
 fn no_quorum(votes: Votes) -> String {
     let Votes {
         confirmed,
@@ -141,9 +153,12 @@ fn no_quorum(votes: Votes) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Scene, name, no_quorum};
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::RunOutcome;
+
+    use super::{Scene, name, no_names, no_quorum};
     use crate::control::{LockRequest, LossReason};
-    use crate::proto::lab2::{Constants, Durable, Lab2, Votes};
+    use crate::proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
 
     #[test]
     fn a_loss_is_explained_by_what_has_caused_it() {
@@ -177,6 +192,29 @@ mod tests {
     fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
         assert_eq!(name("Bob's \u{1b}[2J\n", Some(7)), r"Bob's \u{1b}[2J\n");
         assert_eq!(name("", Some(7)), "process 7");
+    }
+
+    #[test]
+    fn who_finds_no_name_free_is_told_what_frees_one() {
+        let run = |name, hours, age| RunView {
+            stamp: Stamp {
+                name: JobName::new(name).expect("a name"),
+                progress: 1,
+                run: 0,
+                runner: MacAddr([2, 0, 0, 0, 0, 9]),
+                outcome: RunOutcome::Done,
+                period: Duration::from_secs(3600) * hours,
+            },
+            age: Duration::from_secs(age),
+            before: None,
+        };
+        let runs = [run("long", 20, 71_000), run("soon", 1, 3595)];
+        let said = no_names(runs.into_iter());
+        assert!(said.contains("that of soon ends first, in 6 s."), "{said}");
+        assert!(
+            said.ends_with("ringctl once NAME --every 1ms -- true"),
+            "{said}"
+        );
     }
 
     #[test]

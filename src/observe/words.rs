@@ -85,7 +85,9 @@ impl fmt::Display for Differs {
             parts.push(format!("{theirs}, this node {ours}"));
         }
         if parts.is_empty() {
-            return f.write_str("has other heartbeat, intervals or take attempts than this node");
+            return f.write_str(
+                "has a different heartbeat, intervals or number of take attempts than this node",
+            );
         }
         f.write_str(&parts.join("; "))
     }

@@ -52,7 +52,7 @@ pub fn let_children_hear() {
 pub fn ringctl(fake: &Fake) -> Command {
     let mut command = Command::new(RINGCTL);
     command.arg("--socket").arg(fake.path());
-    command.env_remove("RINGD_TOKEN");
+    command.env_remove("RINGD_TOKEN").env_remove("RINGD_LOCK");
     command
 }
 

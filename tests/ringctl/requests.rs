@@ -103,7 +103,7 @@ fn data_are_shown_in_digits_or_as_they_are() {
 fn data_are_set_under_the_token_of_the_caller() {
     let fake = Fake::new();
     let mut command = ringctl(&fake);
-    command.env("RINGD_TOKEN", "1795-02:00:00:00:00:01-7");
+    command.env("RINGD_LOCK", "1795-02:00:00:00:00:01-7");
     let mut set = Running::start(command.args(["data", "set", "hi"]));
     let mut client = fake.client();
     assert_eq!(
@@ -112,6 +112,33 @@ fn data_are_set_under_the_token_of_the_caller() {
     );
     client.say(&json!({"done": {}}));
     assert_eq!(set.code(), Some(0));
+}
+
+/// Hooks have a RINGD_TOKEN, that of whoever owns the ring, and no lock.
+#[test]
+fn a_hook_takes_a_lock_as_others_do() {
+    for (arguments, label) in [
+        (&["run", "true"][..], "true"),
+        (&["data", "set", "hi"], "data set"),
+    ] {
+        let fake = Fake::new();
+        let mut command = ringctl(&fake);
+        command.env("RINGD_TOKEN", "1795-02:00:00:00:00:01-7");
+        command.env("RINGD_EVENT", "state_changed");
+        let _asks = Running::start(command.args(arguments));
+        let lock = json!({"request": "lock", "label": label});
+        assert_eq!(fake.client().request(), lock, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_runs_under_a_lock_says_so_when_it_wants_another() {
+    let fake = Fake::new();
+    let mut command = ringctl(&fake);
+    let under = "1795-02:00:00:00:00:01-7";
+    let _asks = Running::start(command.env("RINGD_LOCK", under).args(["run", "true"]));
+    let lock = json!({"request": "lock", "label": "true", "under": under});
+    assert_eq!(fake.client().request(), lock);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, LONG};
@@ -56,7 +57,7 @@ fn input_and_output_pass_through() {
 #[test]
 fn the_command_is_told_about_the_lock() {
     let fake = Fake::new();
-    let shown = "echo $RINGD_TOKEN $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA";
+    let shown = "test $RINGD_LOCK = $RINGD_TOKEN && echo $RINGD_TOKEN $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA";
     let mut run = Running::shell(&fake, shown);
     let mut client = fake.grant(LONG);
     assert_eq!(run.line(), "1795-02:00:00:00:00:01-7 1795 alone 00ff");
@@ -114,6 +115,25 @@ fn a_lock_that_is_not_to_be_had_has_its_exit_code() {
         let (status, said) = run.end();
         assert_eq!(status.code(), Some(code));
         assert!(said.contains("backup has it"), "{said}");
+    }
+}
+
+#[test]
+fn who_waits_in_vain_since_the_keeper_was_killed_is_told_that() {
+    for arguments in [
+        &["run", "true"][..],
+        &["once", "x", "--every", "1h", "true"],
+        &["lock"],
+    ] {
+        let fake = Fake::new();
+        let mut run = Running::start(ringctl(&fake).args(arguments).stdin(Stdio::null()));
+        let mut client = fake.client();
+        client.request();
+        kill(client.pid(), Signal::SIGKILL).expect("it is the keeper");
+        let (status, said) = run.end();
+        assert_eq!(status.code(), Some(1));
+        let text = "the process that waits for the token (ringd-keeper) was killed";
+        assert!(said.contains(text), "{said}");
     }
 }
 

@@ -96,7 +96,7 @@ fn nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word() {
         let (status, said) = ringctl(&socket, arguments).end();
         assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
         assert!(
-            said.contains("user 65534 listens at"),
+            said.contains("belongs to a process of user 65534, which ringctl does not trust"),
             "{arguments:?}: {said}"
         );
     }

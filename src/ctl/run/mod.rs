@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use super::keeper::{Bond, Keeper, Note, Task, Want, Why};
 use super::options::{Acquire, OnceOptions, RunOptions};
 use super::prober::Prober;
-use super::{Error, duration_ms};
+use super::{Error, duration_ms, fence};
 use crate::control::{Grant, OnceRequest};
 use signals::Signals;
 use supervisor::Supervisor;
@@ -93,7 +93,7 @@ pub(super) fn granted(
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
             Some(Note::NotAcquired(why)) => return Err(without_lock(why, options)),
             Some(_) => {}
-            None => return Err(Error::System(io::ErrorKind::UnexpectedEof.into())),
+            None => return Err(Error::KeeperGone),
         }
     }
 }
@@ -123,9 +123,10 @@ fn name(command: &[OsString]) -> Cow<'_, str> {
 }
 
 /// What the command is told about the lock.
-pub(super) fn environment(grant: &Grant) -> [(&'static str, String); 4] {
+pub(super) fn environment(grant: &Grant) -> [(&'static str, String); 5] {
     [
-        ("RINGD_TOKEN", grant.fencing.clone()),
+        (fence::LOCK, grant.fencing.clone()),
+        (fence::TOKEN, grant.fencing.clone()),
         ("RINGD_PROGRESS", grant.token.progress.to_string()),
         ("RINGD_GRADE", grant.grade.clone()),
         ("RINGD_DATA", grant.data.clone()),

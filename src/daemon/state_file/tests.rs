@@ -23,7 +23,7 @@ fn durable(number: u32) -> Durable {
 }
 
 fn ring(interface: &str) -> RingName {
-    RingName::given(interface)
+    RingName::parse(interface).expect("a name")
 }
 
 fn open(directory: &Path) -> (StateFile, Found) {

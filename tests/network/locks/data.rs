@@ -81,7 +81,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     under_the_lock(&ring.daemons[1], "true")?.ends_with(0)?;
     let set_late = || {
         let mut command = ringctl(daemon, &["data", "set", "late"]);
-        Running::start(command.env("RINGD_TOKEN", &earlier))
+        Running::start(command.env("RINGD_LOCK", &earlier))
     };
     let mut late = set_late()?;
     let said = late.errors();

@@ -187,7 +187,7 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         outer.ends_with(0)?;
     }
     // Of a lock that is over nobody has to wait for the end.
-    let later = format!("RINGD_TOKEN=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
+    let later = format!("RINGD_LOCK=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
     let mut shell = Command::new("sh");
     let mut shell = Running::start(shell.args(["-c", &later]).stdin(Stdio::null()))?;
     shell.says("runs")?;

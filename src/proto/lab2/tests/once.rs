@@ -599,8 +599,28 @@ fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
         agree(&mut rig, asked, &[3, 7]);
         rig
     };
-    let rig = fill(HOUR);
+    let mut rig = fill(HOUR);
     assert_eq!(standing(&rig), Some(OnceStanding::Full));
+    // What frees a place: a run of one of them, with a short period.
+    let short = OnceRequest {
+        name: name("job-7"),
+        every: Duration::from_millis(1),
+        ..nightly()
+    };
+    rig.command(Command::Once(short));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    rig.pass_time(ms(1));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    rig.command(Command::EndOnce(short.id, RunEnd::Done));
+    rig.pass_time(ms(2));
+    rig.command(Command::Once(nightly()));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(outcome(&rig), RunOutcome::Begun);
     let rig = fill(21 * HOUR);
     assert_eq!(standing(&rig), Some(OnceStanding::Asking));
     assert_eq!(outcome(&rig), RunOutcome::Begun);
