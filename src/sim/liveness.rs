@@ -41,6 +41,11 @@ struct Bounds {
     patience: Duration,
 }
 
+/// So many WAITER_TIMEOUTs a member that is heard has to say which of two ips is its own.
+const DISPUTE: u32 = 4;
+/// So many WAITER_TIMEOUTs a member that was removed stays away, whatever tables tell.
+const AWAY: u32 = 16;
+
 /// Since when all tables are equal, as far as was looked.
 #[derive(Debug, Default)]
 struct Tables {
@@ -79,11 +84,11 @@ impl Bounds {
         let in_flight = drift(hop * members);
         let round = drift((constants.idle_hold + hop) * members);
         let parts = known.div_ceil(per_frame);
-        let heartbeats = 20 + parts + parts / 3;
+        let heartbeats = 20 + 2 * (parts + parts / 3);
         Self {
             one_owner: drift(waiter + 2 * looser + 2 * answer) + in_flight,
             replaced: drift(waiter + looser + 2 * answer),
-            equal_tables: drift(3 * waiter + constants.heartbeat * heartbeats) + round,
+            equal_tables: drift((3 + DISPUTE) * waiter + constants.heartbeat * heartbeats) + round,
             round,
             patience: drift(waiter),
         }
@@ -123,7 +128,12 @@ impl<M: Subject> World<M> {
         let mtu = self.live().map(|at| self.nodes[at].mtu).min();
         let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
-        Bounds::of(&self.constants, (members, live, per_frame), latency)
+        let mut bounds = Bounds::of(&self.constants, (members, live, per_frame), latency);
+        if self.books.stats.sent(Kind::Forget) > 0 {
+            // Whom one side of a cut has forgotten is brought back by its own frames only.
+            bounds.equal_tables += self.constants.waiter_timeout() * AWAY;
+        }
+        bounds
     }
 
     /// Invariant 2.

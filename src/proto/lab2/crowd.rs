@@ -11,6 +11,9 @@ use super::timer::Timer;
 /// So many members, those that follow in ring order, answer a question; and so many of the first in
 /// order, beside the very first, wait for no turn.
 pub(super) const FOLLOWERS: usize = 8;
+/// A member that was not heard, but is in somebody's table, counts as one of these for so many
+/// WAITER_TIMEOUTs.
+const NEWS: u32 = 4;
 
 /// So many members answer a heartbeat at the most.
 pub(super) const LISTENERS: usize = 64;
@@ -46,10 +49,12 @@ impl Lab2 {
     }
 
     /// Whether this node is one of those that follow a member in ring order, not counting such as are
-    /// silent.
+    /// silent. A table may tell of hundreds that are gone: they do not count for as long.
     pub(super) fn is_follower(&mut self, mac: MacAddr) -> bool {
-        let (me, since) = (self.me(), self.now.monotonic.before(self.silence()));
-        self.table.follows(mac, me, FOLLOWERS, since)
+        let (me, now) = (self.me(), self.now.monotonic);
+        let since = now.before(self.silence());
+        let told = now.before(self.constants.waiter_timeout() * NEWS);
+        self.table.follows(mac, me, FOLLOWERS, (since, told))
     }
 
     /// Answers an asker with the strongest token known, if it is for this node to do so.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Message;
+use ring_codec::lab2::{Message, Profile};
 
 use super::input::Envelope;
 use super::outbox::Content;
@@ -21,6 +21,8 @@ const FAILURES: u32 = 4;
 pub(super) struct Hearing {
     /// When a frame last came, or the link came up.
     pub(super) last: Option<Instant>,
+    /// Since when this node has not been deaf.
+    pub(super) since: Option<Instant>,
     /// It was said that nobody is heard.
     pub(super) told: bool,
     /// Hand-overs have failed since then, without one that has not.
@@ -33,6 +35,13 @@ pub(super) struct Hearing {
     pub(super) unfit: bool,
     /// Whom a frame was sent to alone, to see whether one comes back.
     pub(super) probed: Option<MacAddr>,
+}
+
+impl Hearing {
+    /// What has failed so far is no reason to let go.
+    pub(super) fn forgive(&mut self) {
+        (self.failing_since, self.failures, self.is_asked) = (None, 0, false);
+    }
 }
 
 impl Lab2 {
@@ -49,6 +58,12 @@ impl Lab2 {
         self.link_up && quiet.is_some_and(|quiet| quiet >= self.earshot())
     }
 
+    /// Whether this node has heard others for so long that it knows who is silent.
+    pub(super) fn knows_who_is_silent(&self) -> bool {
+        let since = self.hearing.since.filter(|_| !self.is_deaf());
+        since.is_some_and(|since| self.now.monotonic.since(since) >= self.silence())
+    }
+
     /// Whether nobody takes the token from this node, which therefore owns nothing.
     #[must_use]
     pub fn is_unfit(&self) -> bool {
@@ -58,8 +73,8 @@ impl Lab2 {
     /// Says once that nobody is heard any more, and when somebody is again. A node that has never heard
     /// anybody is alone, and in order.
     pub(super) fn review_hearing(&mut self) {
-        let deaf = self.is_deaf() && self.table.heard > 0;
-        if self.hearing.told != deaf {
+        let (told, deaf) = (self.hearing.told, self.is_deaf());
+        if told != deaf && (told || self.table.heard > 0) {
             self.hearing.told = deaf;
             self.event(Event::HearingChanged { deaf });
         }
@@ -86,32 +101,39 @@ impl Lab2 {
         }
     }
 
-    /// A frame has come: this node hears, and what it says of its author is remembered. An offer says
-    /// nothing of that. If it is the answer to a frame to that member alone, this node may own again.
+    /// A frame has come: this node hears, and what it says of its author is remembered, if it is of a kind
+    /// that does. If it is the answer to a question to that member alone, this node may own again.
     pub(super) fn hear(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
         let was_deaf = self.is_deaf();
         self.hearing.last = self.hearing.last.max(Some(envelope.at));
-        if !matches!(message, Message::TakeToken { .. })
+        if was_deaf {
+            self.hearing.since = self.hearing.last;
+        }
+        if Profile::may_follow(message.kind())
             && let Some(peer) = self.table.peer_mut(envelope.from)
         {
             peer.deaf = says_deaf;
         }
-        if was_deaf {
-            self.take_part_again();
+        if was_deaf && self.may_pass() && !self.timers.is_set(Timer::Pass) {
+            let turn = self.before_the_next_round();
+            self.timer_in(Timer::Pass, turn);
         }
-        if self.hearing.probed == Some(envelope.from) && !envelope.broadcast {
+        let answers = matches!(message, Message::TokenIsHere { .. }) && !envelope.broadcast;
+        if answers && self.hearing.probed == Some(envelope.from) {
             self.recover();
         }
     }
 
-    /// A frame has ended being deaf. What it asks for comes first: a frame has two answers at the most.
-    fn take_part_again(&mut self) {
-        if self.may_pass() && !self.timers.is_set(Timer::Pass) {
-            let turn = self.before_the_next_round();
-            self.timer_in(Timer::Pass, turn);
+    /// A frame's author is there again after a while: that it was not is why hand-overs to it have failed.
+    pub(super) fn note_return(&mut self, author: MacAddr) {
+        if self.hearing.failures == 0 {
+            return;
         }
-        if self.want && !self.timers.is_set(Timer::Want) {
-            self.timer_in(Timer::Want, Duration::ZERO);
+        let while_away = self.promise_lasts(self.table.len());
+        let since = self.now.monotonic.before(while_away);
+        let peer = self.table.find(author).map(|at| &self.table.peers()[at]);
+        if peer.is_some_and(|peer| !peer.was_heard_since(since)) {
+            self.hearing.forgive();
         }
     }
 
@@ -152,17 +174,19 @@ impl Lab2 {
         self.constants.waiter_timeout() * 4
     }
 
-    /// Asks the holder, alone, where the token is: the answer comes to this node alone as well.
+    /// Asks the holder, alone, where the token is: the answer comes to this node alone as well. Where
+    /// nobody owns the token any more this node may as well.
     pub(super) fn probe(&mut self) {
         if !self.hearing.unfit {
             return;
         }
-        self.timer_in(Timer::Probe, self.probe_period());
         let holder = self.owner.filter(|&owner| owner != self.me());
-        if let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter)) {
-            self.hearing.probed = Some(holder);
-            self.send(holder, Content::WhereIsToken);
-        }
+        let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter)) else {
+            return self.recover();
+        };
+        self.timer_in(Timer::Probe, self.probe_period());
+        self.hearing.probed = Some(holder);
+        self.send(holder, Content::WhereIsToken);
     }
 
     /// The node may own again, as far as it depends on this.

@@ -45,6 +45,7 @@ impl Lab2 {
             let kind = frame.message.kind();
             Event::Received { kind }
         });
+        self.note_return(envelope.from);
         self.note_author(envelope, only_wants);
         self.hear(envelope, &frame.message, deaf);
         if unheeded {

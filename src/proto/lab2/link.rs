@@ -33,6 +33,7 @@ impl Lab2 {
                     self.link_up = true;
                     self.up_since = Some(self.now.monotonic);
                     self.hearing.last = self.up_since;
+                    self.hearing.since = self.up_since;
                     if self.hearing.unfit {
                         self.timer_in(Timer::Probe, self.constants.waiter_timeout());
                     }

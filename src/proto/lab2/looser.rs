@@ -52,6 +52,8 @@ impl Lab2 {
         if matches!(self.role, Role::Looser) {
             self.rival = None;
             self.timer_in(Timer::Ask, self.constants.take_timeout);
+            // An answer to this shows only that frames arrive here.
+            self.hearing.probed = None;
             self.broadcast(Content::WhereIsToken);
         }
     }

@@ -103,7 +103,7 @@ pub struct Lab2 {
     pub(super) shutdown: Shutdown,
     pub(super) timers: Timers<{ timer::COUNT }>,
     pub(super) outbox: Outbox,
-    /// How many more frames the frame in hand may be answered with.
+    /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
     pub(super) replies_left: usize,
     pub(super) durable_changed: bool,
     pub(super) storage: Storage,
@@ -172,7 +172,7 @@ impl Lab2 {
             shutdown: Shutdown::No,
             timers: Timers::new(),
             outbox: Outbox::new(),
-            replies_left: 0,
+            replies_left: usize::MAX,
             durable_changed: false,
             storage: Storage::new(durable),
             token_ahead: false,
@@ -217,8 +217,7 @@ impl Lab2 {
         if !matches!(self.role, Role::Owner(_)) {
             self.table.end_tenure();
             self.failing = None;
-            (self.hearing.failing_since, self.hearing.failures) = (None, 0);
-            self.hearing.is_asked = false;
+            self.hearing.forgive();
         }
         let to = self.state();
         self.event(Event::StateChanged {
@@ -389,6 +388,7 @@ impl Machine for Lab2 {
 
     fn handle_command(&mut self, now: Now, command: Command) {
         self.advance(now);
+        self.replies_left = usize::MAX;
         self.expire_lease();
         self.expire_grade();
         if self.has_left() {
@@ -412,6 +412,7 @@ impl Machine for Lab2 {
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
         self.advance(now);
+        self.replies_left = usize::MAX;
         self.expire_lease();
         self.expire_grade();
         self.link_changed(link);
@@ -419,6 +420,7 @@ impl Machine for Lab2 {
 
     fn handle_timeout(&mut self, now: Now) {
         self.advance(now);
+        self.replies_left = usize::MAX;
         for &timer in Timer::ALL {
             if self.timers.take_due(timer, self.now.monotonic) {
                 self.fire(timer);

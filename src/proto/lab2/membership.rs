@@ -18,6 +18,9 @@ use crate::proto::time::Instant;
 const MEMBERS_HEAD: usize =
     MAX_FRAME_LEN - ETHERNET_HEADER_LEN - MAX_MEMBERS_PER_FRAME * size_of::<Member>();
 
+/// A member that is heard has so many WAITER_TIMEOUTs to say which of two addresses is its own.
+const DISPUTE: u32 = 4;
+
 impl Lab2 {
     /// A member is new in the table. An OWNER that was alone has somebody to pass to now.
     pub(super) fn member_added(&mut self, mac: MacAddr) {
@@ -173,20 +176,27 @@ impl Lab2 {
             return (held.ip, !envelope.broadcast);
         }
         let now = self.now.monotonic;
-        let long_ago = now.before(self.constants.waiter_timeout());
+        let patience = self.constants.waiter_timeout();
+        let long_ago = now.before(patience);
         let seen = self.table.peers()[at].last_seen();
         let heard_lately = seen.is_some_and(|seen| seen >= long_ago);
+        let decides_by = if heard_lately {
+            now.before(patience * DISPUTE)
+        } else {
+            long_ago
+        };
         let lasts = self.table.notes_mut(held.mac).is_some_and(|notes| {
             let since = *notes.disputed_since.get_or_insert(now);
-            since <= long_ago
+            since <= decides_by
         });
-        if heard_lately || !lasts {
-            (held.ip, true)
+        // If it does not decide, perhaps it is dead, or does not know how: all must come to the same
+        // choice by themselves.
+        let ip = if lasts {
+            held.ip.max(offered.ip)
         } else {
-            // It does not decide, so perhaps it is dead: all must come to the same choice by
-            // themselves.
-            (held.ip.max(offered.ip), true)
-        }
+            held.ip
+        };
+        (ip, true)
     }
 
     /// Shows a member the own table from its entry on: if that is wrong it will tell all.

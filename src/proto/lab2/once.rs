@@ -199,7 +199,7 @@ impl Lab2 {
         if let Phase::Writing(stamp) = phase {
             self.stamps_changed();
             self.event(Event::RunStamped { stamp });
-            if self.jobs.stamps.len() > self.stamps_per_frame() {
+            if self.replies_left == 0 || self.jobs.stamps.len() > self.stamps_per_frame() {
                 // That would be more than the answer in hand may be answered with.
                 self.timer_in(Timer::Stamps, Duration::ZERO);
             } else {

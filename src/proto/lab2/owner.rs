@@ -65,6 +65,7 @@ impl Lab2 {
         };
         self.change(Role::Owner(tenure), reason, Some(token));
         self.set_owner(self.mac);
+        self.look_after_removed();
     }
 
     /// Decides when the token goes on: at once if another wants it, after IDLE_HOLD if there is

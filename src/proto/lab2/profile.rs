@@ -13,9 +13,8 @@ use super::{Difference, Event, Lab2, Terms};
 use crate::proto::time::{Instant, nanos};
 
 /// No patience is shorter, whatever is said.
-const LEAST_PATIENCE: Duration = Duration::from_millis(1);
-/// By this factor an OWNER speaks more often than its constants say at the most, whatever is said: nobody
-/// is to make it flood the segment. So much longer than its own it takes another's patience to be.
+const LEAST_PATIENCE: Duration = Duration::from_millis(2);
+/// So many times its own patience a node takes another's to be at the most, whatever is said.
 const MOST_APART: u32 = 32;
 
 impl Lab2 {
@@ -148,11 +147,12 @@ impl Lab2 {
         })
     }
 
-    /// How often an OWNER speaks: often enough for the shortest patience.
+    /// How often an OWNER speaks: often enough for the shortest patience, but nobody makes it flood the
+    /// segment.
     pub(super) fn beat_period(&self) -> Duration {
         let own = self.constants.heartbeat;
         let often_enough = self.shortest_patience() / self.constants.waiter_intervals;
-        own.min(often_enough).max(own / MOST_APART)
+        own.min(often_enough.max(LEAST_PATIENCE / 2))
     }
 
     /// How many members the ring is to have, as far as anybody is told: the most that a member expects.

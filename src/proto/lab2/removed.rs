@@ -2,6 +2,7 @@
 //! them back for a while.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use ring_codec::MacAddr;
 
@@ -24,6 +25,8 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Removed {
     pub(super) entries: Vec<Entry>,
+    /// When all were last told of some.
+    pub(super) told: Option<Instant>,
 }
 
 impl Removed {
@@ -61,15 +64,16 @@ impl Removed {
         }
     }
 
-    /// Whether all are to be told of one.
-    pub(super) fn is_to_be_told(&self, now: Instant) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.tell && entry.until > now)
+    /// Whether all are to be told of one, at most once in a period.
+    pub(super) fn is_to_be_told(&self, now: Instant, period: Duration) -> bool {
+        let rested = self.told.is_none_or(|told| now.since(told) >= period);
+        let mut open = self.entries.iter();
+        rested && open.any(|entry| entry.tell && entry.until > now)
     }
 
     /// The next `most` that all are to be told of; they count as told.
     pub(super) fn take_untold(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
+        self.told = Some(now);
         let open = |entry: &&mut Entry| entry.tell && entry.until > now;
         let told = self.entries.iter_mut().filter(open).take(most);
         told.map(|entry| {

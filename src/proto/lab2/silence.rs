@@ -84,15 +84,15 @@ impl Lab2 {
     /// Removes a member that is not heard any more: the operator knows that it is gone for good. All are
     /// told.
     pub(super) fn forget(&mut self, mac: MacAddr) {
-        if self.is_gone(mac) {
+        if self.is_gone(mac, self.silence()) {
             self.remove(&[mac], true);
             self.tell_removed();
         }
     }
 
-    /// Whether a member may be removed: it is another one, and silent or gone.
-    fn is_gone(&self, mac: MacAddr) -> bool {
-        let alive = self.now.monotonic.before(self.silence());
+    /// Whether a member may be removed: it is another one, and has left or was not heard for so long.
+    fn is_gone(&self, mac: MacAddr, silence: Duration) -> bool {
+        let alive = self.now.monotonic.before(silence);
         let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
         mac != self.me() && peer.is_some_and(|peer| peer.is_gone(alive))
     }
@@ -118,7 +118,21 @@ impl Lab2 {
         let now = self.now.monotonic;
         let last = *self.swept.get_or_insert(now);
         let rested = now.since(last) >= self.sign_of_life();
-        if rested && self.constants.forget.is_some() || self.table.removed.is_to_be_told(now) {
+        if rested && self.constants.forget.is_some() {
+            self.timers.set(Timer::Members, now);
+        }
+        self.look_after_removed();
+    }
+
+    /// A holder speaks soon of members that somebody still tells of, whether or not the token stays here
+    /// until its next heartbeat.
+    pub(super) fn look_after_removed(&mut self) {
+        let now = self.now.monotonic;
+        if self
+            .table
+            .removed
+            .is_to_be_told(now, self.constants.heartbeat)
+        {
             self.timers.set(Timer::Members, now);
         }
     }
@@ -137,7 +151,10 @@ impl Lab2 {
         let now = self.now.monotonic;
         let (rests, after) = (self.sign_of_life(), after.max(self.silence()));
         let is_holder = matches!(self.role, Role::Owner(_));
-        if !is_holder || self.swept.is_some_and(|at| now.since(at) < rests) {
+        if !is_holder
+            || !self.knows_who_is_silent()
+            || self.swept.is_some_and(|at| now.since(at) < rests)
+        {
             return;
         }
         self.table.settle();
@@ -175,11 +192,13 @@ impl Lab2 {
         fitting.clamp(1, MAX_FORGOTTEN_PER_FRAME)
     }
 
-    /// FORGET: removes whom this node has not heard for long either. Who is named itself is still there,
-    /// and tells all.
+    /// FORGET: removes whom this node has not just heard. One frame that only this node has heard must
+    /// not keep the tables apart for as long as it takes to be silent. Who is named itself is still
+    /// there, and tells all.
     pub(super) fn on_forget(&mut self, members: &[MacAddr]) {
         let mut gone: Vec<MacAddr> = members.to_vec();
-        gone.retain(|&mac| self.is_gone(mac));
+        let patience = self.constants.waiter_timeout();
+        gone.retain(|&mac| self.is_gone(mac, patience));
         gone.sort_unstable();
         gone.dedup();
         self.remove(&gone, false);

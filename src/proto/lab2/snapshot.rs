@@ -79,7 +79,7 @@ impl Lab2 {
             shutdown,
             timers,
             outbox,
-            // Set anew by every frame, and read only while one is in hand.
+            // Set anew by every input.
             replies_left: _,
             durable_changed,
             storage:
@@ -176,6 +176,7 @@ impl Writer {
     fn hearing(&mut self, hearing: &Hearing, earshot: Duration, silence: Duration) {
         let Hearing {
             last,
+            since,
             // Which only people are told of.
             told: _,
             failing_since,
@@ -185,6 +186,7 @@ impl Writer {
             probed,
         } = hearing;
         self.age_up_to(*last, earshot);
+        self.age_up_to(*since, silence);
         self.age_up_to(*failing_since, silence);
         (failures, is_asked, unfit, probed).hash(self);
     }
@@ -235,7 +237,7 @@ impl Writer {
             wanting: _,
             failed: _,
             heard: _,
-            removed: Removed { entries },
+            removed: Removed { entries, told },
         } = table;
         (max, members.len()).hash(self);
         for (member, peer) in members.iter().zip(peers) {
@@ -243,6 +245,7 @@ impl Writer {
             self.peer(peer, patience, remembered);
         }
         let now = self.now;
+        self.age_up_to(*told, heartbeat);
         for removed::Entry { mac, until, tell } in entries.iter().filter(|entry| entry.until > now)
         {
             (mac, until.since(now), tell).hash(self);

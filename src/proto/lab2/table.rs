@@ -167,19 +167,20 @@ impl Table {
     }
 
     /// Whether `me` is one of the `count` members that follow `mac` in ring order, of those that were
-    /// heard, or first heard of, at `since` or later.
+    /// heard at `since` or later, or first heard of at `told` or later.
     pub(super) fn follows(
         &mut self,
         mac: MacAddr,
         me: MacAddr,
         count: usize,
-        since: Instant,
+        (since, told): (Instant, Instant),
     ) -> bool {
         let turns = self.turns(mac, me);
         let len = self.len().max(1);
         let is_there = |&turn: &usize| {
             let peer = &self.peers[turn % len];
-            !peer.left && peer.silent_since() >= since
+            let latest = if peer.heard { since } else { told };
+            !peer.left && peer.silent_since() >= latest
         };
         turns.filter(is_there).take(count).count() < count
     }

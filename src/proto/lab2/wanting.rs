@@ -1,5 +1,7 @@
 //! An application's work for the token.
 
+use std::time::Duration;
+
 use super::Lab2;
 use super::outbox::Content;
 use super::role::{Role, Tenure};
@@ -36,9 +38,15 @@ impl Lab2 {
     }
 
     /// Takes up asking for the token again if it was lost, or handed over, with work left. Called
-    /// when an input was dealt with: it may have brought another token in its place.
+    /// when an input was dealt with: it may have brought another token in its place. A frame that has had
+    /// its answers is not answered with this too.
     pub(super) fn go_on_wanting(&mut self) {
-        if !self.is_shutting_down() && !self.timers.is_set(Timer::Want) {
+        if self.is_shutting_down() || self.timers.is_set(Timer::Want) || !self.may_say_want() {
+            return;
+        }
+        if self.replies_left == 0 {
+            self.timer_in(Timer::Want, Duration::ZERO);
+        } else {
             self.say_want();
         }
     }
@@ -47,9 +55,13 @@ impl Lab2 {
     /// for it too: its hand-over may take longer than a round of the others. A node that is paused
     /// would not take it, one that is deaf would not hear of it.
     pub(super) fn say_want(&mut self) {
-        if self.want && !self.owns_nothing() && !self.is_deaf() && self.link_up && !self.may_use() {
+        if self.may_say_want() {
             self.broadcast(Content::WantToken);
             self.timer_in(Timer::Want, self.constants.heartbeat);
         }
+    }
+
+    fn may_say_want(&self) -> bool {
+        self.want && !self.owns_nothing() && !self.is_deaf() && self.link_up && !self.may_use()
     }
 }

@@ -54,7 +54,7 @@ pub struct Oracle {
     /// When a heartbeat was last broadcast, or a tenure began.
     last_heartbeat: Instant,
     latest: Instant,
-    members: usize,
+    members: BTreeSet<MacAddr>,
     waiter_timeout: Duration,
     longest_sleep: Duration,
     max_members: usize,
@@ -76,7 +76,7 @@ impl Oracle {
             tenures: BTreeSet::new(),
             last_heartbeat: Instant::default(),
             latest: Instant::default(),
-            members: 0,
+            members: BTreeSet::new(),
             waiter_timeout: constants.waiter_timeout(),
             longest_sleep: constants.waiter_timeout() + constants.heartbeat,
             max_members: constants.max_members,
@@ -88,7 +88,7 @@ impl Oracle {
         self.known = durable.known;
         self.held = None;
         self.offered = None;
-        self.members = 0;
+        self.members.clear();
         self.link_up = false;
         self.shutting_down = false;
     }
@@ -176,13 +176,13 @@ impl Oracle {
     }
 
     /// The machine after an input.
-    pub fn look(&mut self, machine: &Lab2, now: Now, me: MacAddr) {
+    pub fn look(&mut self, machine: &Lab2, events: &[Event], now: Now, me: MacAddr) {
         self.latest = self.latest.max(now.monotonic);
         let owner = machine.state() == State::Owner && !machine.is_finished();
         let held = machine.token().filter(|_| owner);
         self.look_at_token(machine, held);
         self.look_at_grade(machine);
-        self.look_at_table(machine, me);
+        self.look_at_table(machine, events, me);
         let busy = self.link_up && !machine.is_finished();
         match machine.poll_timeout() {
             Some(due) => {
@@ -267,7 +267,7 @@ impl Oracle {
         }
     }
 
-    fn look_at_table(&mut self, machine: &Lab2, me: MacAddr) {
+    fn look_at_table(&mut self, machine: &Lab2, events: &[Event], me: MacAddr) {
         let members: Vec<Member> = machine
             .members()
             .map(|member| Member {
@@ -276,10 +276,22 @@ impl Oracle {
             })
             .collect();
         assert!(members.is_sorted_by(|a, b| a.mac < b.mac), "out of order");
-        assert!(members.len() >= self.members, "a member was deleted");
+        // Who is silent for long may be removed, but never without a word, and never the node itself.
+        let forgotten: BTreeSet<MacAddr> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::MemberForgotten { mac, .. } => Some(*mac),
+                _ => None,
+            })
+            .collect();
+        assert!(!forgotten.contains(&me), "it forgot itself");
+        let macs: BTreeSet<MacAddr> = members.iter().map(|member| member.mac).collect();
+        for mac in self.members.difference(&macs) {
+            assert!(forgotten.contains(mac), "{mac:?} was removed unsaid");
+        }
         // The node itself always has room, under each of its two addresses.
         assert!(members.len() <= self.max_members + 2, "too many members");
-        self.members = members.len();
+        self.members = macs;
         if self.link_up && !machine.is_finished() {
             assert!(members.iter().any(|member| member.mac == me));
         }

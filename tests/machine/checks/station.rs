@@ -359,7 +359,8 @@ impl Station {
             output.events.push(event);
         }
         output.frames = frames.into();
-        self.oracle.look(&self.machine, self.now, self.mac);
+        self.oracle
+            .look(&self.machine, &output.events, self.now, self.mac);
         output
     }
 }

@@ -227,6 +227,41 @@ fn an_unfit_member_asks_the_holder_alone_and_owns_again_when_that_answers_it_alo
 }
 
 #[test]
+fn an_unfit_member_that_hears_no_owner_any_more_owns_again() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    fail_at_all(&mut rig);
+    assert!(rig.machine.is_unfit());
+    rig.pass_time(10 * EARSHOT);
+    assert!(!rig.machine.is_unfit());
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn what_failed_while_a_member_was_away_is_no_reason_to_let_go() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    rig.hear_all(3, Message::WantToken);
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(3, Message::WantToken);
+    rig.pass_time(10 * EARSHOT);
+    for _ in 0..2 {
+        rig.hear_all(3, Message::WantToken);
+        rig.pass_time(HEARTBEAT);
+    }
+    assert_eq!(rig.state(), State::Owner);
+    assert!(!rig.machine.is_unfit());
+}
+
+#[test]
+fn a_frame_that_says_nothing_of_it_does_not_end_being_deaf() {
+    let mut rig = Rig::owner();
+    says(&mut rig, 7, ping(NO_IP), true);
+    rig.hear_all(7, Message::Forget { members: &[] });
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+}
+
+#[test]
 fn the_operator_ends_it_too() {
     let mut rig = Rig::owner();
     rig.command(Command::Yield(None));
