@@ -6,6 +6,7 @@ use ring_codec::lab2::Kind;
 
 use super::outcome::Rule;
 use super::plan::Schedule;
+use super::settings::FaultKind;
 use super::subject::Subject;
 use super::unresponsive::LONG_WORK;
 use super::words::show;
@@ -43,6 +44,8 @@ struct Bounds {
 
 /// So many WAITER_TIMEOUTs a member that is heard has to say which of two ips is its own.
 const DISPUTE: u32 = 4;
+/// After so many heartbeats without a frame a member is silent.
+const SILENCE: u32 = 128;
 /// So many WAITER_TIMEOUTs a member that was removed stays away, whatever tables tell.
 const AWAY: u32 = 16;
 
@@ -132,6 +135,10 @@ impl<M: Subject> World<M> {
         if self.books.stats.sent(Kind::Forget) > 0 {
             // Whom one side of a cut has forgotten is brought back by its own frames only.
             bounds.equal_tables += self.constants.waiter_timeout() * AWAY;
+        }
+        if self.books.stats.met(FaultKind::Dead) > 0 {
+            // They take the places of those that answer until they count as silent.
+            bounds.equal_tables += self.constants.heartbeat * SILENCE;
         }
         bounds
     }

@@ -118,8 +118,11 @@ impl Lab2 {
             let turn = self.before_the_next_round();
             self.timer_in(Timer::Pass, turn);
         }
-        let answers = matches!(message, Message::TokenIsHere { .. }) && !envelope.broadcast;
-        if answers && self.hearing.probed == Some(envelope.from) {
+        let answers = matches!(
+            message,
+            Message::TokenIsHere { .. } | Message::TokenWasHereRecently { .. }
+        );
+        if answers && !envelope.broadcast && self.hearing.probed == Some(envelope.from) {
             self.recover();
         }
     }

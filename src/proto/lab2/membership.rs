@@ -105,7 +105,7 @@ impl Lab2 {
             self.correct_own_entry();
         }
         if let Some(mac) = disputed {
-            self.let_decide(mac);
+            self.let_decide(mac, envelope);
         }
         if envelope.broadcast {
             self.part_was_shown(envelope, digest, members);
@@ -199,20 +199,25 @@ impl Lab2 {
         (ip, true)
     }
 
-    /// Shows a member the own table from its entry on: if that is wrong it will tell all.
-    fn let_decide(&mut self, mac: MacAddr) {
+    /// Shows a member the own table from its entry on: if that is wrong it will tell all. Who has shown
+    /// another address to all is shown it too, since perhaps nobody decides, and this node is not of
+    /// those that answer.
+    fn let_decide(&mut self, mac: MacAddr, envelope: Envelope) {
         self.table.settle();
         let Some(first) = self.table.find(mac) else {
             return;
         };
         if self.replies_left > 0 && self.once_a_period(mac, |notes| &mut notes.disputed) {
             self.send(mac, Content::RingMembers { first });
+            if envelope.broadcast && self.replies_left > 0 {
+                self.send(envelope.from, Content::RingMembers { first });
+            }
         }
     }
 
     /// Somebody holds a wrong ip for this node, or does not know it: all are told.
     pub(super) fn correct_own_entry(&mut self) {
-        if self.is_due(self.corrected) {
+        if self.replies_left > 0 && self.is_due(self.corrected) {
             self.corrected = Some(self.now.monotonic);
             self.broadcast(Content::Ping);
         }
