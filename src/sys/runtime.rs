@@ -49,14 +49,14 @@ pub fn is_own_alone(directory: &Path) -> bool {
     })
 }
 
-/// Makes a directory, and those above it, if it is missing.
+/// Makes a directory, and those above it, if it is missing. Others than its owner never write to it.
 ///
 /// # Errors
 /// The system refuses.
 pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     let mut directory = DirBuilder::new();
     directory.recursive(true).mode(mode);
-    with_mask(Mode::empty(), || directory.create(path))
+    with_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
 }
 
 /// Does something under another file mode mask. It is the process's: no other thread may make files

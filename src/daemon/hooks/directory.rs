@@ -108,7 +108,15 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
+    use tempfile::{Builder, TempDir};
+
     use super::{Found, look};
+
+    /// Others cannot change it, whatever the file mode mask is just now.
+    fn place() -> TempDir {
+        let own = fs::Permissions::from_mode(0o700);
+        Builder::new().permissions(own).tempdir().unwrap()
+    }
 
     fn make(directory: &Path, name: &str, mode: u32) {
         let path = directory.join(name);
@@ -118,7 +126,7 @@ mod tests {
 
     #[test]
     fn executable_files_are_found_in_the_order_of_their_names() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = place();
         let at = |name: &str| directory.path().join(name);
         for name in ["9", "10-mail.sh", "B", "a", "10-Mail", "a.b.c"] {
             make(directory.path(), name, 0o755);
@@ -151,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_others_may_write_is_not_run() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = place();
         let at = |name: &str| directory.path().join(name);
         make(directory.path(), "mine", 0o755);
         make(directory.path(), "group", 0o775);
@@ -183,7 +191,7 @@ mod tests {
 
     #[test]
     fn no_directory_is_no_problem_and_one_that_cannot_be_read_is() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = place();
         assert_eq!(look(&directory.path().join("none")), Found::default());
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();

@@ -111,6 +111,7 @@ impl Lab2 {
             hearing,
             patience + constants.looser_answer_timeout(),
             silence,
+            constants.forget.is_some(),
         );
         writer.age_up_to(*spoke, silence);
         (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
@@ -173,7 +174,7 @@ impl Writer {
     }
 
     /// A node is deaf after `earshot`.
-    fn hearing(&mut self, hearing: &Hearing, earshot: Duration, silence: Duration) {
+    fn hearing(&mut self, hearing: &Hearing, earshot: Duration, silence: Duration, forgets: bool) {
         let Hearing {
             last,
             since,
@@ -186,7 +187,8 @@ impl Writer {
             probed,
         } = hearing;
         self.age_up_to(*last, earshot);
-        self.age_up_to(*since, silence);
+        // Asked for only where members are forgotten.
+        self.age_up_to(since.filter(|_| forgets), silence);
         self.age_up_to(*failing_since, silence);
         (failures, is_asked, unfit, probed).hash(self);
     }
