@@ -33,13 +33,13 @@ pub struct Lifeline(UnixStream);
 impl Lifeline {
     /// A line, and its other end, to which nothing is to be written.
     ///
-    /// Where one process has both ends, the other one goes first as it ends: the kernel closes
-    /// descriptors in their order.
+    /// Where one process alone has both ends, the other one goes first as it ends: the kernel closes the
+    /// highest descriptor first.
     ///
     /// # Errors
     /// There are too many open files.
     pub fn new() -> io::Result<(Self, OwnedFd)> {
-        let (end, line) = UnixStream::pair()?;
+        let (line, end) = UnixStream::pair()?;
         Ok((Self(line), end.into()))
     }
 

@@ -96,16 +96,25 @@ impl Client {
     /// version of the daemon does.
     pub fn request(&mut self) -> Value {
         loop {
-            let mut line = String::new();
-            let request: Value = match self.reader.read_line(&mut line) {
-                Ok(0) => Value::Null,
-                Ok(_) => serde_json::from_str(&line).expect("a request"),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Value::Null,
-                Err(error) => panic!("nothing is asked: {error}"),
-            };
+            let request = self.any_request();
             if request["request"] != "bind" {
                 return request;
             }
+        }
+    }
+
+    /// Lets go of what it hands over.
+    pub fn drop_bound(&mut self) {
+        assert_eq!(self.any_request()["request"], "bind");
+    }
+
+    fn any_request(&mut self) -> Value {
+        let mut line = String::new();
+        match self.reader.read_line(&mut line) {
+            Ok(0) => Value::Null,
+            Ok(_) => serde_json::from_str(&line).expect("a request"),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Value::Null,
+            Err(error) => panic!("nothing is asked: {error}"),
         }
     }
 

@@ -1,10 +1,14 @@
 //! The loss of the lock ends the command, whatever becomes of `ringctl`.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use ring_segment::limit::PATIENCE;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 
 use crate::fake::{Client, Fake, LONG, boot_time};
@@ -314,18 +318,55 @@ fn a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again()
     the_kernel_ends(true);
 }
 
+/// The kernel closes the first of the keeper's descriptors, the end of their conversation, last.
 #[test]
-fn a_command_does_not_outlive_both_its_keeper_and_ringctl() {
+fn the_death_of_the_keeper_is_a_loss_though_its_command_is_seen_to_die_first() {
     let fake = Fake::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
+    let mut run = Running::shell(&fake, &stubborn());
     let client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
+    let keeper = rustix::process::Pid::from_raw(client.pid().as_raw()).unwrap();
+    let keeper = pidfd_open(keeper, PidfdFlags::empty()).unwrap();
+    let conversation = pidfd_getfd(keeper, 0, PidfdGetfdFlags::empty()).unwrap();
+    let mut conversation = UnixStream::from(conversation);
+    conversation.set_read_timeout(Some(PATIENCE)).unwrap();
+    kill(client.pid(), Signal::SIGKILL).unwrap();
+    let told = conversation.read(&mut [0; 64]).unwrap();
+    assert_ne!(told, 0, "that the command has ended");
+    drop(conversation);
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75), "{said}");
+    assert!(said.contains("token is lost"), "{said}");
+}
+
+fn nothing_outlives_both(line: &str) {
+    let fake = Fake::new();
+    let mut witness = Witness::new(&fake);
+    let mut run = Running::shell(&fake, &witness.seeing(line));
+    let mut client = fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.drop_bound();
     kill(client.pid(), Signal::SIGSTOP).unwrap();
     run.signal(Signal::SIGKILL);
     kill(client.pid(), Signal::SIGKILL).unwrap();
     witness.wait_for_end();
     assert_eq!(run.killed_by(), Some(Signal::SIGKILL));
+}
+
+#[test]
+fn a_command_does_not_outlive_both_its_keeper_and_ringctl() {
+    nothing_outlives_both(&stubborn());
+}
+
+/// A daemon does. Here nobody but the keeper has the ends of its life line.
+#[test]
+fn a_command_that_has_closed_what_it_inherited_does_not_outlive_both() {
+    let line = "exec python3 -c 'import os, time
+os.closerange(3, 8)
+os.closerange(9, 1000)
+print(\"ready\", flush=True)
+time.sleep(1000)'";
+    nothing_outlives_both(line);
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) struct Supervisor {
     told_to_stop: bool,
     /// The command's processes, when they had to be ended without the keeper.
     tree: Option<Tree>,
+    /// The signal that has ended the command.
+    ended_by: Option<i32>,
     /// Why the lock is lost, as a sentence.
     lost: Option<String>,
     /// Something of the command could not be ended.
@@ -79,6 +81,7 @@ impl Supervisor {
             has_terminal,
             told_to_stop: false,
             tree: None,
+            ended_by: None,
             lost: None,
             is_outlived: false,
         })
@@ -123,7 +126,10 @@ impl Supervisor {
                     self.end_tree();
                 }
                 self.look_for_hidden();
-                if self.is_outlived {
+                // The kernel closes the keeper's end of the conversation last of all: the command that it
+                // kills in the keeper's place may have been seen to die before.
+                let is_killed = self.ended_by == Some(Signal::SIGKILL as i32);
+                if self.is_outlived || is_killed {
                     self.lose_keeper();
                 }
                 return Ok(());
@@ -249,8 +255,9 @@ impl Supervisor {
             self.stopped(signal)?;
             return Ok(None);
         }
+        self.ended_by = status.terminating_signal();
         // As shells count.
-        let signal = status.terminating_signal().map(|signal| 128 + signal);
+        let signal = self.ended_by.map(|signal| 128 + signal);
         let code = status
             .exit_status()
             .or(signal)
