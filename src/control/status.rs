@@ -44,6 +44,9 @@ pub struct Status {
     /// Nobody takes the token from this node: it owns nothing until frames to it alone arrive.
     #[serde(default)]
     pub unfit: bool,
+    /// What is wrong between this node and others, as sentences.
+    #[serde(default)]
+    pub troubles: Vec<String>,
     /// What must survive a restart can be stored. A node that cannot store it owns nothing.
     #[serde(default = "yes")]
     pub stored: bool,
@@ -176,7 +179,8 @@ pub struct MemberStatus {
     pub name: Option<String>,
     /// Its ip (`10.0.0.1`, `fe80::1`); `null` if it has none or none is known yet.
     pub ip: Option<String>,
-    /// `alive`, `silent` (not heard for long), `left` (it has said so) or `paused`.
+    /// `alive`, `silent` (not heard for long), `left` (it has said so), `deaf` (it says that it hears nobody)
+    /// or `paused`.
     #[serde(default)]
     pub state: String,
     /// For how many more turns it is passed over.

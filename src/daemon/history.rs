@@ -10,7 +10,7 @@ use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
-use crate::observe::{Differs, Limit, Long, Routine, Shared, text};
+use crate::observe::{Differs, Limit, Long, Routine, Shared, Wrong, text};
 use crate::proto::lab2::{Event, Grade, Reason, State};
 use crate::proto::time::Now;
 
@@ -181,6 +181,16 @@ impl History {
         self.remember(now, What::Lock { event, label, why }, false);
     }
 
+    /// Something is wrong with this machine, or is not any more.
+    pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
+        let what = What::Trouble {
+            event,
+            member: None,
+            text: text.into(),
+        };
+        self.remember(now, what, false);
+    }
+
     fn remember(&mut self, now: Now, what: What, routine: bool) {
         self.latest += 1;
         let entry = Entry {
@@ -263,7 +273,7 @@ impl Observe<Event> for History {
                 member: None,
                 text: Long(by).to_string().into(),
             },
-            Event::HearingChanged { deaf } => What::Trouble {
+            Event::HearingChanged { deaf, .. } => What::Trouble {
                 event: if deaf { "deaf" } else { "hears" },
                 member: None,
                 text: "hearing".into(),
@@ -272,6 +282,11 @@ impl Observe<Event> for History {
                 event: if unfit { "unfit" } else { "fit" },
                 member: None,
                 text: "hand_over".into(),
+            },
+            Event::Trouble { trouble, over } => What::Trouble {
+                event: Wrong(trouble).event(over),
+                member: Some(Wrong(trouble).member()),
+                text: Wrong(trouble).to_string().into(),
             },
             Event::StorageChanged { failed } => What::Trouble {
                 event: if failed {

@@ -66,16 +66,16 @@ impl Housekeeping {
         }
     }
 
-    /// Looks around if it is time.
+    /// Looks around if it is time; whether it was.
     pub fn tidy(
         &mut self,
         now: Instant,
         attachment: &mut Attachment,
         store: &mut StateFile,
         log: &LogOutput,
-    ) {
+    ) -> bool {
         if now.since(self.last) < PERIOD {
-            return;
+            return false;
         }
         self.last = now;
         self.look_at_drops(attachment.kernel_drops());
@@ -94,6 +94,7 @@ impl Housekeeping {
                 );
             }
         }
+        true
     }
 
     fn look_at_drops(&mut self, drops: u64) {

@@ -14,6 +14,7 @@ mod housekeeping;
 mod lock_totals;
 mod notify;
 mod options;
+mod pace;
 mod pausing;
 mod report;
 mod run;

@@ -47,6 +47,7 @@ fn node(status: &Status, token: Option<Token>) -> String {
 
 fn details(status: &Status) -> Vec<String> {
     let mut lines = Vec::new();
+    list(&mut lines, "trouble: ", &status.troubles, |it| harmless(it));
     list(&mut lines, "members: ", &status.members, member);
     list(&mut lines, "clients: ", &status.clients, client);
     lines.push(counters(&status.counters));

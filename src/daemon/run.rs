@@ -15,6 +15,7 @@ use super::history::History;
 use super::hooks::Hooks;
 use super::housekeeping::Housekeeping;
 use super::notify::Notifier;
+use super::pace::Pace;
 use super::report;
 use super::server::Server;
 use super::service::{Answer, Service};
@@ -139,6 +140,7 @@ impl Daemon {
                 attachment,
                 store,
                 audience,
+                pace: Pace::default(),
             },
             waiting,
             signals,
@@ -221,7 +223,7 @@ impl Daemon {
         self.heed_clients(now);
         self.hooks
             .tell(now.monotonic, &self.around.audience.history);
-        self.keep_house(now.monotonic);
+        self.keep_house(now);
         Ok(())
     }
 
@@ -384,12 +386,18 @@ impl Daemon {
         }
     }
 
-    fn keep_house(&mut self, now: Instant) {
+    fn keep_house(&mut self, now: Now) {
         let Surroundings {
             attachment, store, ..
         } = &mut self.around;
-        self.housekeeping.tidy(now, attachment, store, &self.log);
-        let link_up = attachment.loss().is_none();
+        let tidied = self
+            .housekeeping
+            .tidy(now.monotonic, attachment, store, &self.log);
+        if tidied {
+            self.around.look_at_pace(now);
+        }
+        let now = now.monotonic;
+        let link_up = self.around.attachment.loss().is_none();
         self.notifier.feed(now);
         if self.leaving == Leaving::No {
             self.notifier.update(now, self.driver.machine(), link_up);

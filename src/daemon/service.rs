@@ -545,7 +545,12 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Answer {
         None => "is no member of the ring: ringctl status lists all".to_owned(),
         Some(_) if machine.is_own(mac) => "is this node itself".to_owned(),
         Some(_) if !machine.is_link_up() => "cannot be forgotten: the link is down".to_owned(),
-        Some(view) if matches!(view.presence, Presence::Alive | Presence::Paused) => {
+        Some(view)
+            if matches!(
+                view.presence,
+                Presence::Alive | Presence::Deaf | Presence::Paused
+            ) =>
+        {
             let ago = view.last_seen.map(|seen| now.monotonic.since(seen));
             format!(
                 "is alive, heard {:?} ago: stop its ringd first",

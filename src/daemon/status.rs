@@ -9,7 +9,7 @@ use super::attachment::{Attachment, Loss};
 use super::service::Service;
 use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
-use crate::observe::{Differs, Tally};
+use crate::observe::{Differs, Tally, Wrong};
 use crate::proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
 use crate::proto::time::{Instant, Now, nanos};
 
@@ -40,6 +40,7 @@ pub fn status(
         paused: machine.is_paused(),
         deaf: machine.is_deaf(),
         unfit: machine.is_unfit(),
+        troubles: machine.troubles().map(|it| Wrong(it).to_string()).collect(),
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),

@@ -1,7 +1,10 @@
 //! What the daemon's machine has around it: an interface, a file, and those who see what happens.
 
+use tracing::{info, warn};
+
 use super::attachment::Attachment;
 use super::history::History;
+use super::pace::Pace;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
@@ -10,7 +13,7 @@ use crate::driver::{Environment, Observe};
 use crate::observe::Observers;
 use crate::proto::lab2::{Event, Lab2};
 use crate::proto::time::Now;
-use crate::sys::PacketSocket;
+use crate::sys::{PacketSocket, clock};
 
 /// What surrounds the machine.
 #[derive(Debug)]
@@ -20,19 +23,39 @@ pub struct Surroundings {
     pub attachment: Attachment,
     pub store: StateFile,
     pub audience: Audience,
+    pub pace: Pace,
 }
 
 impl Surroundings {
     /// What `ringctl status` shows.
     pub fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
-        status(
+        let mut status = status(
             self.started,
             now.monotonic,
             machine,
             &mut self.attachment,
             &self.audience.observers.tally,
             service,
-        )
+        );
+        status.troubles.extend(self.pace.trouble());
+        status
+    }
+
+    /// Looks how fast the clock runs; who watches is told if that becomes wrong, or right again.
+    pub fn look_at_pace(&mut self, now: Now) {
+        let (clock, counter) = clock::rates();
+        if !self.pace.look(clock, counter) {
+            return;
+        }
+        let history = &mut self.audience.history;
+        if let Some(trouble) = self.pace.trouble() {
+            warn!(event = "clock_rate", "{trouble}");
+            history.trouble(now, "clock_rate", trouble);
+        } else {
+            let text = "this machine's clock runs at its right rate again";
+            info!(event = "clock_rate_right", "{text}");
+            history.trouble(now, "clock_rate_right", text.to_owned());
+        }
     }
 
     /// What the machine's driver works with.

@@ -11,10 +11,10 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::text::{drop_reason, reason};
-use super::words::{Differs, Hidden, Ip, Limit, Long, Members, Shared, TokenId, TokenWords};
+use super::words::{Differs, Hidden, Ip, Limit, Long, Members, Shared, TokenId, TokenWords, Wrong};
 use super::{RateLimit, Routine};
 use crate::driver::Observe;
-use crate::proto::lab2::{DropReason, Event, Grade, Reason, State};
+use crate::proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
 use crate::proto::time::{Instant, Now};
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
@@ -243,6 +243,30 @@ impl Log {
         }
     }
 
+    fn wrong(&mut self, now: Instant, trouble: Trouble, over: bool) {
+        let Some(hidden) = self.admit(now) else {
+            return;
+        };
+        let words = Wrong(trouble);
+        let (name, mac) = (words.event(over), words.member());
+        if !over {
+            return warn!(event = name, %mac, "{words}{hidden}");
+        }
+        match trouble {
+            Trouble::MemberDeaf { .. } => {
+                info!(event = name, %mac, "member {mac} hears others again{hidden}");
+            }
+            Trouble::OwnerUnheard { .. } => {
+                info!(event = name, %mac, "this node hears {mac} again{hidden}");
+            }
+            Trouble::TablesDiffer { .. } => info!(
+                event = name, %mac,
+                "this node and the owner {mac} know the same members again{hidden}"
+            ),
+            Trouble::AnswerLate { .. } => {}
+        }
+    }
+
     fn table_full(&mut self, now: Instant, author: MacAddr) {
         if self.full.allow(now) {
             let hidden = Hidden(self.full.take_refused());
@@ -334,13 +358,23 @@ impl Log {
 /// Who hears this node and whom it hears, as far as it can tell.
 fn reach(event: &Event) {
     match *event {
-        Event::HearingChanged { deaf: true } => warn!(
+        Event::HearingChanged {
+            deaf: true,
+            heard_before: false,
+        } => info!(
+            event = "deaf",
+            "this node hears nobody: it is alone on its segment, or its interface receives nothing"
+        ),
+        Event::HearingChanged {
+            deaf: true,
+            heard_before: true,
+        } => warn!(
             event = "deaf",
             "this node hears nobody any more: until it does, the others pay no heed to it as \
              an owner. If they are up, look at its interface, its firewall and the cable"
         ),
-        Event::HearingChanged { deaf: false } => {
-            info!(event = "hears", "this node hears others again");
+        Event::HearingChanged { deaf: false, .. } => {
+            info!(event = "hears", "this node hears others");
         }
         Event::FitnessChanged { unfit: true } => error!(
             event = "unfit",
@@ -348,10 +382,9 @@ fn reach(event: &Event) {
              one station alone are lost. It owns nothing until one arrives, or until ringctl \
              resume"
         ),
-        Event::FitnessChanged { unfit: false } => info!(
-            event = "fit",
-            "frames to this node alone arrive again: it may own the token"
-        ),
+        Event::FitnessChanged { unfit: false } => {
+            info!(event = "fit", "this node may own the token again");
+        }
         _ => {}
     }
 }
@@ -420,6 +453,7 @@ impl Observe<Event> for Log {
             | Event::AddressShared { .. }
             | Event::MemberDiffers { .. }
             | Event::MemberAgrees { .. } => self.member(now, event),
+            Event::Trouble { trouble, over } => self.wrong(now, trouble, over),
             Event::TableFull { author } => self.table_full(now, author),
             Event::Dropped { reason } => self.dropped(now, reason),
             Event::Received { .. } | Event::Transmitted { .. } | Event::TransmitFailed { .. } => {}

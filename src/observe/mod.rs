@@ -16,7 +16,7 @@ pub use rate::RateLimit;
 pub(crate) use routine::Routine;
 pub use subscriber::{LogOutput, goes_to_journal};
 pub use tally::Tally;
-pub use words::{Differs, Ip, Limit, Long, Shared, TokenWords};
+pub use words::{Differs, Ip, Limit, Long, Shared, TokenWords, Wrong};
 
 use crate::driver::Observe;
 use crate::proto::lab2::Event;

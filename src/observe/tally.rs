@@ -128,6 +128,7 @@ impl Observe<Event> for Tally {
             | Event::RunStamped { .. }
             | Event::MemberForgotten { .. }
             | Event::HearingChanged { .. }
+            | Event::Trouble { .. }
             | Event::FitnessChanged { .. } => {}
         }
     }

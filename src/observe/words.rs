@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 
-use crate::proto::lab2::{DataLimit, Difference};
+use crate::proto::lab2::{DataLimit, Difference, Trouble};
 
 /// A token's identity as `progress-author-number`, as fencing tokens are spelled.
 pub struct TokenId(pub Token);
@@ -146,6 +146,61 @@ impl fmt::Display for Limit {
         match member {
             Some(member) => write!(f, "{member} has an MTU of {mtu}"),
             None => write!(f, "the interface has an MTU of {mtu}"),
+        }
+    }
+}
+
+/// Something that is wrong between this node and others, and what to do.
+pub struct Wrong(pub Trouble);
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Trouble::MemberDeaf { mac } => write!(
+                f,
+                "member {mac} says that it hears nobody: look at its interface, its firewall and \
+                 its cable"
+            ),
+            Trouble::AnswerLate { mac, after } => write!(
+                f,
+                "{mac} took the token {after:?} after it was offered, when it had been given up: if \
+                 that goes on, raise --take-timeout on all members, or two tokens may go round"
+            ),
+            Trouble::OwnerUnheard { owner } => write!(
+                f,
+                "others say that {owner} holds the token, and this node does not hear it: look at \
+                 what is between the two"
+            ),
+            Trouble::TablesDiffer { owner } => write!(
+                f,
+                "this node and the owner {owner} have known different members for long: frames are \
+                 lost between them, the longest ones perhaps, or only some hear a member"
+            ),
+        }
+    }
+}
+
+impl Wrong {
+    /// The name of the event that tells of it, and of the one that tells of its end.
+    #[must_use]
+    pub const fn event(&self, over: bool) -> &'static str {
+        match (self.0, over) {
+            (Trouble::MemberDeaf { .. }, false) => "member_deaf",
+            (Trouble::MemberDeaf { .. }, true) => "member_hears",
+            (Trouble::AnswerLate { .. }, _) => "answer_late",
+            (Trouble::OwnerUnheard { .. }, false) => "owner_unheard",
+            (Trouble::OwnerUnheard { .. }, true) => "owner_heard",
+            (Trouble::TablesDiffer { .. }, false) => "tables_differ",
+            (Trouble::TablesDiffer { .. }, true) => "tables_agree",
+        }
+    }
+
+    /// The member that it is about.
+    #[must_use]
+    pub const fn member(&self) -> MacAddr {
+        match self.0 {
+            Trouble::MemberDeaf { mac } | Trouble::AnswerLate { mac, .. } => mac,
+            Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => owner,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::lease::is_orderly;
 use super::node::{BLANK, Missed, Node};
-use super::plan::{Fault, Schedule};
+use super::plan::{Fault, MTU, Schedule};
 use super::queue::What;
 use super::segment::{Segment, Weather, claim};
 use super::settings::FaultKind;
@@ -57,6 +57,7 @@ impl<M: Subject> World<M> {
             | Fault::Corrupt { .. }
             | Fault::Cut { .. }
             | Fault::Mend { .. }
+            | Fault::Narrow { .. }
             | Fault::Part { .. } => self.act_on_segment(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
@@ -96,6 +97,7 @@ impl<M: Subject> World<M> {
                 weather.jitter = jitter_us * MICRO;
             }
             Fault::Corrupt { of_1000 } => weather.corrupt = of_1000,
+            Fault::Narrow { mtu } => weather.longest = (mtu < MTU).then_some(mtu.into()),
             Fault::Cut { from, to } => self.segment.cuts.push((from, to)),
             Fault::Mend { from, to } => self.segment.cuts.retain(|&cut| cut != (from, to)),
             Fault::Part { ref groups } => self.part(groups),
@@ -160,6 +162,7 @@ impl<M: Subject> World<M> {
             }
             Fault::HoldOff { node } => {
                 self.met(FaultKind::HoldOff);
+                self.nodes[node].held_off = true;
                 self.command(node, Command::Pause(true));
             }
             Fault::HoldAgain { node } => self.command(node, Command::Pause(false)),
@@ -370,7 +373,10 @@ impl<M: Subject> World<M> {
             self.resume(at);
             self.part_twin(at);
             self.plug(at, true);
-            self.command(at, Command::Pause(false));
+            // What a node has found out itself, it finds out itself to be over.
+            if self.nodes[at].held_off {
+                self.command(at, Command::Pause(false));
+            }
             // Nobody waits for a quorum that may never come again.
             self.give_up_errand(at);
             if self.nodes[at].leaving {

@@ -1,7 +1,8 @@
 //! Makes a run's schedule from its seed.
 
 use super::plan::{
-    Action, Fault, MIN_MTU, MTU, Schedule, usual_forget, usual_take_attempts, usual_take_timeout,
+    Action, Fault, MIN_MTU, MTU, NARROWEST, Schedule, usual_forget, usual_take_attempts,
+    usual_take_timeout,
 };
 use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
@@ -191,6 +192,12 @@ impl Maker {
                 let node = self.node();
                 let mtu = self.rng.pick(&[MIN_MTU, 300, 576, 1_000, 1_280, MTU]);
                 self.at(at, Fault::Mtu { node, mtu });
+            }
+            FaultKind::Narrow => {
+                let mtu = self.rng.pick(&[NARROWEST, MIN_MTU, 300, 576, 1_000, 1_280]);
+                let end = at + self.lasting(100 * MS, 8 * SECOND);
+                self.at(at, Fault::Narrow { mtu });
+                self.at(end, Fault::Narrow { mtu: MTU });
             }
             FaultKind::Once => self.once(at),
             FaultKind::Deaf => {

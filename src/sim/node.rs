@@ -105,6 +105,9 @@ pub(super) struct Node<M> {
     pub(super) leaving: bool,
     /// How many send calls in 1,000 are refused.
     pub(super) refuse: u16,
+    /// It was told to own nothing, and perhaps not that this is over: a process that stands still hears
+    /// nothing.
+    pub(super) held_off: bool,
     /// Nothing reaches it.
     pub(super) deaf: bool,
     /// Frames to single stations that it sends are lost, or those that it is to receive.
@@ -151,6 +154,7 @@ impl<M> Node<M> {
             paused: None,
             leaving: false,
             refuse: 0,
+            held_off: false,
             deaf: false,
             unicast_lost: (false, false),
             group: 0,

@@ -22,6 +22,8 @@ const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 pub(super) const MTU: u16 = 1_500;
 /// The smallest: all but tables and data fits it.
 pub(super) const MIN_MTU: u16 = 128;
+/// The shortest payloads that are all that gets through: an offer does, a heartbeat does not.
+pub(super) const NARROWEST: u16 = 68;
 
 /// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
 /// world's time, nodes are numbered from 0.
@@ -250,6 +252,8 @@ pub enum Fault {
         sent: bool,
         received: bool,
     },
+    /// Payloads of more bytes than that are lost on their way.
+    Narrow { mtu: u16 },
     /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
     /// each.
     Dead { first: u16, count: u16, spoke: bool },
@@ -290,6 +294,7 @@ impl Fault {
             Self::Once { .. } => FaultKind::Once,
             Self::Deaf { .. } => FaultKind::Deaf,
             Self::Unicast { .. } => FaultKind::Unicast,
+            Self::Narrow { .. } => FaultKind::Narrow,
             Self::Dead { .. } => FaultKind::Dead,
         }
     }
@@ -312,6 +317,7 @@ impl Fault {
             } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
             Self::Card { card, .. } => card < CARDS,
             Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
+            Self::Narrow { mtu } => (NARROWEST..=MTU).contains(&mtu),
             _ => true,
         }
     }
@@ -372,6 +378,7 @@ impl Fault {
             | Self::Part { .. }
             | Self::Replay { .. }
             | Self::Stranger { .. }
+            | Self::Narrow { .. }
             | Self::Dead { .. }
             | Self::Unresponsive => {}
         }

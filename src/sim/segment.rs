@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Kind, Message, Token};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind, Message, Token};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::queue::{Bytes, What};
@@ -38,6 +38,8 @@ pub struct Weather {
     pub jitter: u64,
     /// Frames of which bits flip.
     pub corrupt: u16,
+    /// The longest payload that arrives, in bytes, if it is shorter than the interfaces'.
+    pub longest: Option<usize>,
 }
 
 /// The segment's state.
@@ -94,6 +96,10 @@ impl<M: Subject> World<M> {
         self.note_sent(from, &bytes, to, kind, leaves);
         if from.is_some_and(|at| self.nodes[at].unplugged) {
             return;
+        }
+        let longest = self.segment.weather.longest;
+        if longest.is_some_and(|longest| bytes.len() > ETHERNET_HEADER_LEN + longest) {
+            return self.met(FaultKind::Narrow);
         }
         let due = self.arrival(from, leaves);
         if to == MacAddr::BROADCAST {

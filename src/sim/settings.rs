@@ -82,6 +82,7 @@ kinds! {
     Once "once" "Jobs are asked for on many nodes at once, to be run once in a period.",
     Deaf "deaf" "A node sends and hears nothing.",
     Unicast "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
+    Narrow "narrow" "What is between the nodes carries shorter frames than their interfaces.",
     Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
 }
 

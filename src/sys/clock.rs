@@ -27,6 +27,18 @@ pub fn now() -> Now {
     }
 }
 
+/// How long this machine has run without suspends by its clock, which the kernel may be told to let run faster or
+/// slower, and by the counter behind it.
+#[must_use]
+pub fn rates() -> (Duration, Duration) {
+    // As above: Linux has both.
+    let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
+    (
+        read(ClockId::CLOCK_MONOTONIC),
+        read(ClockId::CLOCK_MONOTONIC_RAW),
+    )
+}
+
 /// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default,
 /// 50 µs, is long beside a token's hop.
 ///

@@ -19,7 +19,7 @@ const SHARED: [(&str, &str); 4] = [
     ("constants.rs", "ConstantError, Constants, FOREVER"),
     (
         "event.rs",
-        "DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms",
+        "DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble",
     ),
     (
         "job.rs",

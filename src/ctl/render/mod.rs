@@ -30,7 +30,7 @@ pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
             "  and {more} more: ringctl status --json lists them all"
         )?;
     }
-    differences(status, out)?;
+    warnings(status, out)?;
     clients(status, out)?;
     runs(status, out)?;
     locks(&status.locks, out)?;
@@ -81,8 +81,11 @@ fn daemon(status: &Status) -> String {
     format!("ringd {}, started {started}, {up} ago", status.ringd)
 }
 
-/// Members that do not agree with this node.
-fn differences(status: &Status, out: &mut impl Write) -> io::Result<()> {
+/// What is wrong, and members that do not agree with this node.
+fn warnings(status: &Status, out: &mut impl Write) -> io::Result<()> {
+    for trouble in status.troubles.iter().take(LISTED) {
+        writeln!(out, "  Warning: {}", harmless(trouble))?;
+    }
     let differ = |member: &&MemberStatus| member.differs.is_some();
     for member in status.members.iter().filter(differ).take(LISTED) {
         let differs = member.differs.as_deref().unwrap_or_default();

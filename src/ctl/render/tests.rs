@@ -43,6 +43,7 @@ fn example() -> Status {
         paused: false,
         deaf: false,
         unfit: false,
+        troubles: Vec::new(),
         stored: true,
         pausing: None,
         owner: Some("02:00:00:00:00:02".to_owned()),

@@ -128,6 +128,33 @@ pub struct DataLimit {
     pub member: Option<MacAddr>,
 }
 
+/// Something that is wrong between this node and others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trouble {
+    /// The member says that it hears nobody, though it is heard, and goes on to.
+    MemberDeaf {
+        /// Who says so.
+        mac: MacAddr,
+    },
+    /// The member took the token when it had been given up: TAKE_TIMEOUT is too short for this segment.
+    AnswerLate {
+        /// Who took it.
+        mac: MacAddr,
+        /// How long after the first offer.
+        after: Duration,
+    },
+    /// Others hear an owner that this node does not hear.
+    OwnerUnheard {
+        /// Who it is, as they say.
+        owner: MacAddr,
+    },
+    /// This node's table has not become equal to the owner's.
+    TablesDiffer {
+        /// Whose table was the last to differ.
+        owner: MacAddr,
+    },
+}
+
 /// Why a received frame was dropped without any effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -256,10 +283,19 @@ pub enum Event {
         /// It cannot.
         failed: bool,
     },
-    /// This node hears nobody any more, though it did before; or it does again.
+    /// This node hears nobody; or it does again.
     HearingChanged {
         /// It does not.
         deaf: bool,
+        /// It has before. One that never has is alone perhaps, and in order.
+        heard_before: bool,
+    },
+    /// Something is wrong between this node and others, or is over. Said once, not again while it goes on.
+    Trouble {
+        /// What.
+        trouble: Trouble,
+        /// It is over.
+        over: bool,
     },
     /// Nobody takes the token from this node, though others are heard and ask for it, and it owns nothing; or
     /// it may own again.

@@ -33,8 +33,20 @@ pub(super) struct Hearing {
     pub(super) is_asked: bool,
     /// Nobody takes the token from this node, which owns nothing until it knows better.
     pub(super) unfit: bool,
-    /// Whom a frame was sent to alone, to see whether one comes back.
-    pub(super) probed: Option<MacAddr>,
+    /// Whether frames to one station alone arrive.
+    pub(super) probe: Probe,
+}
+
+/// What was done to see whether frames to one station alone arrive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) enum Probe {
+    /// Nothing that is still of use.
+    #[default]
+    None,
+    /// This member was asked alone.
+    Asked(MacAddr),
+    /// It has answered.
+    Answered,
 }
 
 impl Hearing {
@@ -47,7 +59,7 @@ impl Hearing {
 impl Lab2 {
     /// After so long without a frame a node is deaf: members that hear only their holder hear each other
     /// by then, when that is dead.
-    fn earshot(&self) -> Duration {
+    pub(super) fn earshot(&self) -> Duration {
         self.constants.waiter_timeout() + self.constants.looser_answer_timeout()
     }
 
@@ -70,13 +82,13 @@ impl Lab2 {
         self.hearing.unfit
     }
 
-    /// Says once that nobody is heard any more, and when somebody is again. A node that has never heard
-    /// anybody is alone, and in order.
+    /// Says once that nobody is heard, and when somebody is again.
     pub(super) fn review_hearing(&mut self) {
-        let (told, deaf) = (self.hearing.told, self.is_deaf());
-        if told != deaf && (told || self.table.heard > 0) {
+        let deaf = self.is_deaf();
+        if self.hearing.told != deaf {
             self.hearing.told = deaf;
-            self.event(Event::HearingChanged { deaf });
+            let heard_before = self.table.heard > 0;
+            self.event(Event::HearingChanged { deaf, heard_before });
         }
     }
 
@@ -108,11 +120,14 @@ impl Lab2 {
         self.hearing.last = self.hearing.last.max(Some(envelope.at));
         if was_deaf {
             self.hearing.since = self.hearing.last;
+            // The members that were told so have not heard of it yet: they take no offer of this node.
+            self.spoke = None;
         }
         if Profile::may_follow(message.kind())
             && let Some(peer) = self.table.peer_mut(envelope.from)
         {
             peer.deaf = says_deaf;
+            self.note_deafness(envelope.from, says_deaf);
         }
         if was_deaf && self.may_pass() && !self.timers.is_set(Timer::Pass) {
             let turn = self.before_the_next_round();
@@ -122,8 +137,13 @@ impl Lab2 {
             message,
             Message::TokenIsHere { .. } | Message::TokenWasHereRecently { .. }
         );
-        if answers && !envelope.broadcast && self.hearing.probed == Some(envelope.from) {
-            self.recover();
+        if answers && !envelope.broadcast {
+            self.note_late_answer(envelope, message);
+            if self.hearing.unfit && self.hearing.probe == Probe::Asked(envelope.from) {
+                // What it says then is no answer to this frame.
+                self.hearing.probe = Probe::Answered;
+                self.timer_in(Timer::Probe, Duration::ZERO);
+            }
         }
     }
 
@@ -183,18 +203,21 @@ impl Lab2 {
         if !self.hearing.unfit {
             return;
         }
+        if self.hearing.probe == Probe::Answered {
+            return self.recover();
+        }
         let holder = self.owner.filter(|&owner| owner != self.me());
         let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter)) else {
             return self.recover();
         };
         self.timer_in(Timer::Probe, self.probe_period());
-        self.hearing.probed = Some(holder);
+        self.hearing.probe = Probe::Asked(holder);
         self.send(holder, Content::WhereIsToken);
     }
 
     /// The node may own again, as far as it depends on this.
     pub(super) fn recover(&mut self) {
-        self.hearing.probed = None;
+        self.hearing.probe = Probe::None;
         if std::mem::take(&mut self.hearing.unfit) {
             self.timers.stop(Timer::Probe);
             self.event(Event::FitnessChanged { unfit: false });

@@ -59,6 +59,7 @@ impl Lab2 {
         }
         self.link_up = false;
         self.outbox.clear();
+        self.forget_troubles();
         self.in_turn = None;
         self.against = None;
         if matches!(self.role, Role::Looser) {

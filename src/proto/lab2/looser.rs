@@ -3,6 +3,7 @@
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_PROGRESS, Token};
 
+use super::hearing::Probe;
 use super::input::Envelope;
 use super::outbox::Content;
 use super::role::Role;
@@ -53,7 +54,7 @@ impl Lab2 {
             self.rival = None;
             self.timer_in(Timer::Ask, self.constants.take_timeout);
             // An answer to this shows only that frames arrive here.
-            self.hearing.probed = None;
+            self.hearing.probe = Probe::None;
             self.broadcast(Content::WhereIsToken);
         }
     }

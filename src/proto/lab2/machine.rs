@@ -18,6 +18,7 @@ use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
 use super::timer::{self, Timer};
+use super::trouble::Troubles;
 use super::{Command, Constants, Durable, Event, Reason, StoredStamp};
 use crate::proto::time::{Instant, Now};
 use crate::proto::timers::{TimerKind, Timers};
@@ -90,6 +91,8 @@ pub struct Lab2 {
     pub(super) jobs: Jobs,
     /// Who hears whom, as far as this node can tell.
     pub(super) hearing: Hearing,
+    /// What is wrong between this node and others.
+    pub(super) troubles: Troubles,
     /// When this node last said something to all.
     pub(super) spoke: Option<Instant>,
     /// Hand-overs that have failed in a row.
@@ -164,6 +167,7 @@ impl Lab2 {
             sweep: Sweep::new(),
             jobs: Jobs::default(),
             hearing: Hearing::default(),
+            troubles: Troubles::default(),
             spoke: None,
             failing: None,
             doubted: None,

@@ -35,6 +35,7 @@ mod table;
 mod telling;
 mod timer;
 mod tokens;
+mod trouble;
 mod view;
 mod waiter;
 mod wanting;
@@ -44,7 +45,9 @@ mod tests;
 
 pub use command::Command;
 pub use constants::{ConstantError, Constants, FOREVER};
-pub use event::{DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms};
+pub use event::{
+    DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble,
+};
 pub use grade::Votes;
 pub use job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,

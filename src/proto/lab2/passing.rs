@@ -194,6 +194,7 @@ impl Lab2 {
         });
         let in_a_row = self.table.fail(offer.to);
         self.note_failure(offer.since);
+        self.note_given_up(offer);
         self.event(Event::HandOverFailed {
             to: offer.to,
             in_a_row,

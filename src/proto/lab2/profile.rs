@@ -18,10 +18,20 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(2);
 const MOST_APART: u32 = 32;
 
 impl Lab2 {
+    /// What members that are there have said of themselves, as far as that is not what this node says: the
+    /// others bind nobody.
+    fn said(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
+        let alive = self.now.monotonic.before(self.silence());
+        let said = self.table.profiles().iter().copied();
+        said.filter(move |&(mac, _)| {
+            let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
+            peer.is_some_and(|peer| !peer.is_gone(alive))
+        })
+    }
+
     /// What this node says of itself.
     pub(super) fn profile(&self) -> Profile {
-        let others = self.table.profiles().iter();
-        let shortest = self.shortest_of(others.map(|(_, said)| said.patience));
+        let shortest = self.shortest_of(self.said().map(|(_, said)| said.patience));
         Profile {
             flags: if self.is_deaf() { Profile::DEAF } else { 0 },
             shortest: nanos(shortest),
@@ -70,7 +80,8 @@ impl Lab2 {
         let said = Profile { flags: 0, ..said };
         let remembered = (said != usual).then_some(said);
         let before = self.differs(envelope.from);
-        if !self.table.set_profile(envelope.from, remembered) {
+        let is_news = self.table.set_profile(envelope.from, remembered);
+        if !is_news && remembered.is_none() {
             return;
         }
         let mac = envelope.from;
@@ -79,6 +90,7 @@ impl Lab2 {
             Some(difference) => self.event(Event::MemberDiffers { mac, difference }),
             None => self.event(Event::MemberAgrees { mac }),
         }
+        // What it has said before binds again if it was silent.
         self.fit_data();
         self.heed_patience(envelope.at);
     }
@@ -123,9 +135,8 @@ impl Lab2 {
     /// its last heartbeat an OWNER may be replaced.
     #[must_use]
     pub fn shortest_patience(&self) -> Duration {
-        let others = self.table.profiles().iter();
-        let heard_of = others.map(|(_, said)| said.patience.min(said.shortest));
-        self.shortest_of(heard_of)
+        let heard_of = |(_, said): (_, Profile)| said.patience.min(said.shortest);
+        self.shortest_of(self.said().map(heard_of))
     }
 
     fn shortest_of(&self, others: impl Iterator<Item = u64>) -> Duration {
@@ -139,8 +150,7 @@ impl Lab2 {
     /// before may have told its application to rely on its token.
     pub(super) fn longest_patience(&self) -> Duration {
         let own = self.constants.waiter_timeout();
-        let others = self.table.profiles().iter();
-        let longest = others.map(|(_, said)| said.patience).max();
+        let longest = self.said().map(|(_, said)| said.patience).max();
         longest.map_or(own, |longest| {
             let most = own.saturating_mul(MOST_APART);
             own.max(Duration::from_nanos(longest).min(most))
@@ -155,7 +165,8 @@ impl Lab2 {
         own.min(often_enough.max(LEAST_PATIENCE / 2))
     }
 
-    /// How many members the ring is to have, as far as anybody is told: the most that a member expects.
+    /// How many members the ring is to have, as far as anybody is told: the most that a member expects, be it
+    /// silent now. It may be on the other side of a cut.
     pub(super) fn expected(&self) -> Option<usize> {
         let others = self.table.profiles().iter();
         let others = others.filter_map(|(_, said)| {
@@ -174,9 +185,9 @@ impl Lab2 {
 
     /// The smallest MTU of a member that is known of, and whose it is if it is not this node's.
     pub(super) fn smallest_mtu(&self) -> (usize, Option<MacAddr>) {
-        let others = self.table.profiles().iter();
+        let others = self.said();
         let smallest = others
-            .map(|&(mac, profile)| (usize::from(profile.mtu), Some(mac)))
+            .map(|(mac, said)| (usize::from(said.mtu), Some(mac)))
             .min();
         let own = (self.mtu, None);
         smallest.map_or(own, |other| if other.0 < self.mtu { other } else { own })

@@ -44,8 +44,6 @@ impl Lab2 {
             ip,
             mtu,
             link_up,
-            // Which applications look at, and no rule.
-            up_since: _,
             role,
             table,
             known,
@@ -62,8 +60,10 @@ impl Lab2 {
             answered,
             rivalled,
             vouched,
-            // Which only people are told of.
+            // Which people and applications are told of, and no rule looks at.
+            up_since: _,
             shared_at: _,
+            troubles: _,
             objected,
             rival,
             against,
@@ -116,9 +116,8 @@ impl Lab2 {
         writer.age_up_to(*spoke, silence);
         (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
         writer.age_up_to(failing.map(|failing| failing.since), silence);
-        for at in [doubted, swept] {
-            writer.within(*at, silence);
-        }
+        writer.within(*doubted, silence);
+        writer.within(*swept, silence);
         // A WAITER's patience that has run out can run out no further.
         writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
@@ -184,13 +183,13 @@ impl Writer {
             failures,
             is_asked,
             unfit,
-            probed,
+            probe,
         } = hearing;
         self.age_up_to(*last, earshot);
         // Asked for only where members are forgotten.
         self.age_up_to(since.filter(|_| forgets), silence);
         self.age_up_to(*failing_since, silence);
-        (failures, is_asked, unfit, probed).hash(self);
+        (failures, is_asked, unfit, probe).hash(self);
     }
 
     fn role(&mut self, role: &Role, take_timeout: Duration) {

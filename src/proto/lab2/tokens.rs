@@ -180,7 +180,10 @@ impl Lab2 {
                 }
             }
             Role::Owner(tenure) => self.outbid(tenure, token),
-            Role::Looser => self.sleep(),
+            Role::Looser => {
+                self.sleep();
+                self.note_unheard(holder);
+            }
             Role::Generating(_) => self.stand_down(Reason::TokenWasHere, token),
             Role::Waiter => {}
         }
@@ -190,7 +193,9 @@ impl Lab2 {
     pub(super) fn on_where_is_token(&mut self, envelope: Envelope) {
         match self.role {
             Role::Owner(_) => self.token_is_here(envelope.from),
-            Role::Waiter => self.answer_as_follower(envelope.from),
+            Role::Waiter if envelope.broadcast => self.answer_as_follower(envelope.from),
+            // Who is asked alone was OWNER not long ago.
+            Role::Waiter => self.token_was_here(envelope.from),
             Role::Looser => self.overhear_question(envelope),
             Role::Generating(_) => {}
         }

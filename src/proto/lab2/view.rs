@@ -17,6 +17,8 @@ pub enum Presence {
     Silent,
     /// It has said that it leaves, and nothing since.
     Left,
+    /// It is there, and says that it hears nobody.
+    Deaf,
     /// It is there, but owns nothing for now.
     Paused,
 }
@@ -29,6 +31,7 @@ impl Presence {
             Self::Alive => "alive",
             Self::Silent => "silent",
             Self::Left => "left",
+            Self::Deaf => "deaf",
             Self::Paused => "paused",
         }
     }
@@ -152,6 +155,8 @@ impl Lab2 {
                 Presence::Left
             } else if !own && !peer.was_heard_since(alive) {
                 Presence::Silent
+            } else if self.is_told_deaf(member.mac) {
+                Presence::Deaf
             } else if paused {
                 Presence::Paused
             } else {

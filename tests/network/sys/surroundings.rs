@@ -54,6 +54,9 @@ pub fn a_down_interface_is_an_error_and_works_again_after() -> Result<()> {
     refused(other.socket.send(&batch), Errno::ENETDOWN)?;
 
     right.ns().ip("link set eth0 up\n")?;
+    for node in [&left, &right] {
+        node.wait_for_link()?;
+    }
     talk(&mut one, &mut other)
 }
 

@@ -2,6 +2,7 @@
 
 mod constants;
 mod dead;
+mod deaf;
 mod disk;
 mod mtu;
 mod twins;
@@ -20,6 +21,7 @@ pub fn tests() -> Vec<Test> {
     [
         constants::tests(),
         dead::tests(),
+        deaf::tests(),
         disk::tests(),
         mtu::tests(),
         twins::tests(),
@@ -34,6 +36,14 @@ fn timing() -> Timing {
 /// A ring with an owner and equal tables.
 fn form(count: usize) -> Result<Ring> {
     let segment = Layout::new(count).bridge()?;
+    let ring = Ring::start(segment, count, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    Ok(ring)
+}
+
+/// The same behind a switch that loses frames on demand.
+fn form_behind_a_switch(count: usize) -> Result<Ring> {
+    let segment = Layout::new(count).switch(1)?;
     let ring = Ring::start(segment, count, timing(), BINARIES)?;
     ring.wait_until_formed()?;
     Ok(ring)

@@ -9,6 +9,7 @@ use crate::capture::Capture;
 use crate::daemon::{Binaries, Ringd};
 use crate::netns::NetNs;
 use crate::peer::Peer;
+use crate::segment::wait_for_state;
 
 /// A node: a network namespace with an `eth0` on the segment.
 #[derive(Debug, Clone)]
@@ -58,6 +59,14 @@ impl Node {
     #[must_use]
     pub fn ns(&self) -> &NetNs {
         &self.ns
+    }
+
+    /// Waits until its interface sends what it is given: for a moment after it was set up it loses all.
+    ///
+    /// # Errors
+    /// If it does not after some seconds.
+    pub fn wait_for_link(&self) -> Result<()> {
+        wait_for_state(self.ns(), "eth0", |link| link["operstate"] == "UP")
     }
 
     /// A daemon to be started here.

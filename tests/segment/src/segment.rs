@@ -174,7 +174,7 @@ impl Segment {
             node.ns().ip("link set eth0 up\n")?;
         }
         for node in &nodes {
-            wait_for_state(node.ns(), "eth0", |link| link["operstate"] == "UP")?;
+            node.wait_for_link()?;
         }
         Ok(nodes)
     }
@@ -308,9 +308,7 @@ impl Segment {
     /// # Errors
     /// If it does not after some seconds.
     pub fn wait_for_link(&self, index: usize) -> Result<()> {
-        wait_for_state(self.nodes[index].ns(), "eth0", |link| {
-            link["operstate"] == "UP"
-        })?;
+        self.nodes[index].wait_for_link()?;
         let is_bridge = matches!(self.fabric, Fabric::Bridge);
         wait_for_state(&self.hub, &format!("p{index}"), |port| {
             let forwards = port["linkinfo"]["info_slave_data"]["state"] == "forwarding";
@@ -333,7 +331,11 @@ fn last_octet(index: usize) -> u8 {
     u8::try_from(index % 254 + 1).unwrap_or(u8::MAX)
 }
 
-fn wait_for_state(ns: &NetNs, interface: &str, wanted: impl Fn(&Value) -> bool) -> Result<()> {
+pub(crate) fn wait_for_state(
+    ns: &NetNs,
+    interface: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Result<()> {
     let deadline = Instant::now() + LINK_PATIENCE;
     loop {
         let link = query(ns, interface)?;

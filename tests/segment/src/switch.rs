@@ -28,6 +28,8 @@ pub struct Rules {
     pub side: Vec<usize>,
     /// From which port to which nothing passes: cuts that have one direction.
     pub blocked: HashSet<(usize, usize)>,
+    /// From which ports frames to one station alone are lost.
+    pub broadcasts_only: HashSet<usize>,
     /// The chance that one receiver misses a frame, 0 to 1.
     pub loss: f64,
     /// The chance that one receiver gets a frame twice, 0 to 1.
@@ -52,6 +54,7 @@ impl Switch {
             up: vec![true; ports],
             side: vec![0; ports],
             blocked: HashSet::new(),
+            broadcasts_only: HashSet::new(),
             loss: 0.0,
             duplication: 0.0,
             delay: Duration::ZERO..Duration::ZERO,
@@ -146,7 +149,9 @@ impl Engine {
         let Some(packet) = EthernetPacket::new(frame) else {
             return;
         };
-        if !rules.up[from] {
+        let is_lost =
+            rules.broadcasts_only.contains(&from) && packet.get_destination().is_unicast();
+        if !rules.up[from] || is_lost {
             return;
         }
         if packet.get_source().is_unicast() {

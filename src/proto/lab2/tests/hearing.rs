@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Profile};
 
+use super::grade::beating;
 use super::rig::{
     ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, decode, generating,
     here, mac, ms, ping, take, token, token_of, with_digest,
@@ -52,24 +53,40 @@ fn who_hears_nobody_says_so_in_what_it_broadcasts_and_so_until_it_hears_somebody
     assert!(!rig.machine.is_deaf() && !is_said(&rig));
     rig.pass_time(HEARTBEAT + ms(1));
     assert!(rig.machine.is_deaf() && is_said(&rig));
+    let heard_before = true;
     let deaf = true;
-    assert!(rig.events.contains(&Event::HearingChanged { deaf }));
+    let told = Event::HearingChanged { deaf, heard_before };
+    assert!(rig.events.contains(&told));
     rig.hear(3, ping(NO_IP));
     assert!(!rig.machine.is_deaf());
     rig.pass_time(HEARTBEAT);
     assert!(!is_said(&rig));
     let deaf = false;
-    assert!(rig.events.contains(&Event::HearingChanged { deaf }));
+    let told = Event::HearingChanged { deaf, heard_before };
+    assert!(rig.events.contains(&told));
+}
+
+/// Else they would take no offer of it until it has another reason to speak to all.
+#[test]
+fn a_waiter_that_hears_again_says_so_to_all_with_its_next_answer() {
+    let mut rig = Rig::waiter();
+    assert_eq!(rig.hear_all(3, beating(token(11), 0)), ["PING to n3"]);
+    rig.sleep_through(EARSHOT);
+    assert_eq!(rig.hear_all(3, beating(token(13), 0)), ["PING to all"]);
+    assert!(!is_said(&rig));
+    assert_eq!(rig.hear_all(3, beating(token(14), 0)), ["PING to n3"]);
 }
 
 #[test]
-fn who_was_always_alone_is_in_order() {
+fn who_was_always_alone_is_in_order_and_says_that_it_is_alone() {
     let mut rig = Rig::looser();
     rig.pass_time(3 * EARSHOT);
     assert_eq!(rig.state(), State::Owner);
     assert!(rig.machine.is_deaf() && rig.machine.may_use_token());
-    let told = |event: &Event| matches!(event, Event::HearingChanged { .. });
-    assert!(!rig.events.iter().any(told));
+    let told = |event: &&Event| matches!(event, Event::HearingChanged { .. });
+    let told: Vec<_> = rig.events.iter().filter(told).collect();
+    let (deaf, heard_before) = (true, false);
+    assert_eq!(told, [&Event::HearingChanged { deaf, heard_before }]);
 }
 
 #[test]
@@ -220,7 +237,8 @@ fn an_unfit_member_asks_the_holder_alone_and_owns_again_when_that_answers_it_alo
     }
     assert!(said.contains(&"WHERE_IS_TOKEN to n3".into()), "{said:?}");
     assert!(rig.machine.is_unfit(), "what goes to all shows nothing");
-    assert_eq!(rig.hear(3, here(strong)), ["PING to all"]);
+    assert_eq!(rig.hear(3, here(strong)), [""; 0], "no answer to that");
+    assert_eq!(rig.pass_time(ms(0)), ["PING to all"]);
     assert!(!rig.machine.is_unfit());
     let unfit = false;
     assert!(rig.events.contains(&Event::FitnessChanged { unfit }));

@@ -43,5 +43,6 @@ mod storage;
 mod sweep;
 mod sync;
 mod transitions;
+mod trouble;
 mod waiter;
 mod wanting;

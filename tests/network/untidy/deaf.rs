@@ -1,0 +1,192 @@
+//! Members that hear nobody, or not everybody, and members whose frames to one station alone are lost.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use ring_segment::{Daemon, Layout, Ring, Test, tests};
+use serde_json::{Value, json};
+
+use super::{BINARIES, PATIENCE, form_behind_a_switch, ringctl, timing};
+use crate::locks::Client;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
+        a_node_that_hears_nobody_from_its_start_is_named_too,
+        an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
+        an_owner_that_one_member_does_not_hear_is_named_by_it,
+    ]
+}
+
+/// The others do not reach this one, but it reaches them.
+fn deafen(ring: &Ring, place: usize) {
+    let others = (0..ring.segment.nodes().len()).filter(|&port| port != place);
+    let ways = others.map(|port| (port, place));
+    ring.segment.rules().set(|rules| rules.blocked.extend(ways));
+}
+
+fn mend(ring: &Ring) {
+    ring.segment.rules().set(|rules| {
+        rules.blocked.clear();
+        rules.broadcasts_only.clear();
+    });
+}
+
+/// Somebody who watches a daemon from now on.
+struct Watcher<'a> {
+    daemon: &'a Daemon,
+    client: Client,
+}
+
+impl<'a> Watcher<'a> {
+    fn of(daemon: &'a Daemon) -> Result<Self> {
+        let mut client = Client::connect(&daemon.control())?;
+        client.say(&json!({"request": "watch"}))?;
+        client.hears("snapshot")?;
+        Ok(Self { daemon, client })
+    }
+
+    fn of_all(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
+        daemons.iter().map(Self::of).collect()
+    }
+
+    /// An event tells of it, and a line of the log in these words.
+    fn is_told(&mut self, event: &str, words: &str) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.client.hears("event")?["event"] != event {
+            ensure!(Instant::now() < deadline, "no event {event}");
+        }
+        self.daemon
+            .wait_for_line(PATIENCE, |line| line.contains(words))?;
+        Ok(())
+    }
+}
+
+/// The state of another member, as a daemon shows it.
+fn standing<'a>(status: &'a Value, other: &Daemon) -> Option<&'a str> {
+    let mac = other.node().mac().to_string();
+    let mut members = status["members"].as_array()?.iter();
+    let member = members.find(|member| member["mac"] == mac.as_str())?;
+    member["state"].as_str()
+}
+
+/// How many troubles a daemon shows.
+fn troubles(status: &Value) -> Option<usize> {
+    status["troubles"].as_array().map(Vec::len)
+}
+
+fn locks(daemon: &Daemon) -> Result<()> {
+    let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
+    ensure!(done, "{said}");
+    Ok(())
+}
+
+/// The others say that one hears nobody, go on, and say that it does when it does.
+fn others_tell_of(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>) -> Result<()> {
+    let mac = deaf.node().mac();
+    for other in &mut others {
+        let words = format!("member {mac} says that it hears nobody");
+        other.is_told("member_deaf", &words)?;
+        other.daemon.wait_for_status(PATIENCE, |status| {
+            standing(status, deaf) == Some("deaf") && troubles(status) == Some(1)
+        })?;
+        locks(other.daemon)?;
+    }
+    mend(ring);
+    for other in &mut others {
+        let words = format!("member {mac} hears others again");
+        other.is_told("member_hears", &words)?;
+        other.daemon.wait_for_status(PATIENCE, |status| {
+            standing(status, deaf) == Some("alive") && troubles(status) == Some(0)
+        })?;
+    }
+    for daemon in &ring.daemons {
+        locks(daemon)?;
+    }
+    Ok(())
+}
+
+fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let others = Watcher::of_all(&ring.daemons[..2])?;
+    let mut own = Watcher::of(&ring.daemons[2])?;
+    deafen(&ring, 2);
+    own.is_told("deaf", "this node hears nobody any more")?;
+    own.daemon
+        .wait_for_status(PATIENCE, |status| status["deaf"] == true)?;
+    others_tell_of(&ring, own.daemon, others)?;
+    own.is_told("hears", "this node hears others")
+}
+
+fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
+    let segment = Layout::new(3).switch(1)?;
+    let mut ring = Ring::start(segment, 2, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    deafen(&ring, 2);
+    ring.join()?;
+    let (others, deaf) = (&ring.daemons[..2], &ring.daemons[2]);
+    let others = Watcher::of_all(others)?;
+    deaf.wait_for_line(PATIENCE, |line| {
+        line.contains("this node hears nobody: it is alone on its segment, or")
+    })?;
+    others_tell_of(&ring, deaf, others)
+}
+
+fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let mut unfit = Watcher::of(&ring.daemons[1])?;
+    let mut work = Client::connect(&unfit.daemon.control())?;
+    work.lock("work")?;
+    work.hears("granted")?;
+    ring.segment.rules().set(|rules| {
+        rules.broadcasts_only.insert(1);
+    });
+    let mut others = Vec::new();
+    for other in [0, 2] {
+        let mut client = Client::connect(&ring.daemons[other].control())?;
+        client.lock("next")?;
+        others.push(client);
+    }
+    work.unlock()?;
+    unfit.is_told("unfit", "no member takes the token from this node")?;
+    unfit
+        .daemon
+        .wait_for_status(PATIENCE, |status| status["unfit"] == true)?;
+    for other in &mut others {
+        other.hears("granted")?;
+        other.unlock()?;
+    }
+    mend(&ring);
+    unfit.is_told("fit", "this node may own the token again")?;
+    for daemon in &ring.daemons {
+        locks(daemon)?;
+    }
+    Ok(())
+}
+
+fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let owner = &ring.daemons[0];
+    let mut partly = Watcher::of(&ring.daemons[2])?;
+    let mut work = Client::connect(&owner.control())?;
+    work.lock("work")?;
+    work.hears("granted")?;
+    let mac = owner.node().mac();
+    let knows = |status: &Value| status["owner"] == mac.to_string().as_str();
+    partly.daemon.wait_for_status(PATIENCE, knows)?;
+    ring.segment.rules().set(|rules| {
+        rules.blocked.insert((0, 2));
+    });
+    let words = format!("others say that {mac} holds the token");
+    partly.is_told("owner_unheard", &words)?;
+    partly
+        .daemon
+        .wait_for_status(PATIENCE, |status| troubles(status) == Some(1))?;
+    // Nobody else owns it meanwhile.
+    let status = owner.status()?;
+    ensure!(status["state"] == "OWNER", "{status:#}");
+    mend(&ring);
+    partly.is_told("owner_heard", &format!("this node hears {mac} again"))?;
+    work.unlock()?;
+    locks(partly.daemon)
+}
