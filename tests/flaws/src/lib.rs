@@ -6,15 +6,25 @@
 //!
 //! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
 
+/// Lints and pages are for the sources that ship. Nobody needs them of each copy once more.
+#[cfg(any(clippy, doc))]
+macro_rules! flaw {
+    ($name:ident, $path:literal, $rule:literal) => {
+        #[doc = $rule]
+        pub mod $name {
+            pub use ringd::proto::lab2::Lab2;
+        }
+    };
+}
+
 /// One spoilt machine, with the eyes that the simulator and the checker look at it through.
+#[cfg(not(any(clippy, doc)))]
 macro_rules! flaw {
     ($name:ident, $path:literal, $rule:literal) => {
         #[doc = $rule]
         #[allow(
             unused,
             unreachable_pub,
-            clippy::all,
-            clippy::pedantic,
             reason = "what a patch takes away may leave something unused"
         )]
         #[path = $path]
