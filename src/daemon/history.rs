@@ -284,9 +284,9 @@ impl Observe<Event> for History {
                 text: "hand_over".into(),
             },
             Event::Trouble { trouble, over } => What::Trouble {
-                event: Wrong(trouble).event(over),
-                member: Some(Wrong(trouble).member()),
-                text: Wrong(trouble).to_string().into(),
+                event: Wrong { trouble, over }.event(),
+                member: Some(Wrong { trouble, over }.member()),
+                text: Wrong { trouble, over }.to_string().into(),
             },
             Event::StorageChanged { failed } => What::Trouble {
                 event: if failed {

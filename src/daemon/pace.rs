@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suspend_stops_both() {
+    fn only_what_passes_meanwhile_counts() {
         let mut pace = Pace::default();
         let mut at = (Duration::from_secs(7), Duration::from_secs(3));
         assert_eq!(run(&mut pace, &mut at, 30, 0), 0);

@@ -10,7 +10,7 @@ use super::service::Service;
 use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
 use crate::observe::{Differs, Tally, Wrong};
-use crate::proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
+use crate::proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
 use crate::proto::time::{Instant, Now, nanos};
 
 /// How the ring is, as this node, which was started then, sees it at `now`.
@@ -40,7 +40,7 @@ pub fn status(
         paused: machine.is_paused(),
         deaf: machine.is_deaf(),
         unfit: machine.is_unfit(),
-        troubles: machine.troubles().map(|it| Wrong(it).to_string()).collect(),
+        troubles: machine.troubles().map(trouble).collect(),
         stored: machine.is_stored(),
         pausing: service.pending(machine),
         owner: machine.owner().map(|owner| owner.to_string()),
@@ -63,6 +63,11 @@ pub fn token_status(token: Token) -> TokenStatus {
         number: token.number,
         fencing: FencingToken::from(token).to_string(),
     }
+}
+
+fn trouble(trouble: Trouble) -> String {
+    let over = false;
+    Wrong { trouble, over }.to_string()
 }
 
 fn run(RunView { stamp, age, .. }: RunView) -> RunStatus {

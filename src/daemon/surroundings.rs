@@ -43,7 +43,9 @@ impl Surroundings {
 
     /// Looks how fast the clock runs; who watches is told if that becomes wrong, or right again.
     pub fn look_at_pace(&mut self, now: Now) {
-        let (clock, counter) = clock::rates();
+        let Some((clock, counter)) = clock::rates() else {
+            return;
+        };
         if !self.pace.look(clock, counter) {
             return;
         }

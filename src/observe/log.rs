@@ -247,23 +247,12 @@ impl Log {
         let Some(hidden) = self.admit(now) else {
             return;
         };
-        let words = Wrong(trouble);
-        let (name, mac) = (words.event(over), words.member());
-        if !over {
-            return warn!(event = name, %mac, "{words}{hidden}");
-        }
-        match trouble {
-            Trouble::MemberDeaf { .. } => {
-                info!(event = name, %mac, "member {mac} hears others again{hidden}");
-            }
-            Trouble::OwnerUnheard { .. } => {
-                info!(event = name, %mac, "this node hears {mac} again{hidden}");
-            }
-            Trouble::TablesDiffer { .. } => info!(
-                event = name, %mac,
-                "this node and the owner {mac} know the same members again{hidden}"
-            ),
-            Trouble::AnswerLate { .. } => {}
+        let words = Wrong { trouble, over };
+        let (name, mac) = (words.event(), words.member());
+        if over {
+            info!(event = name, %mac, "{words}{hidden}");
+        } else {
+            warn!(event = name, %mac, "{words}{hidden}");
         }
     }
 

@@ -150,41 +150,57 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Something that is wrong between this node and others, and what to do.
-pub struct Wrong(pub Trouble);
+/// Something that is wrong between this node and others, and what to do; or that it is over.
+pub struct Wrong {
+    /// What.
+    pub trouble: Trouble,
+    /// Whether it is over.
+    pub over: bool,
+}
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Trouble::MemberDeaf { mac } => write!(
+        match (self.trouble, self.over) {
+            (Trouble::MemberDeaf { mac }, false) => write!(
                 f,
                 "member {mac} says that it hears nobody: look at its interface, its firewall and \
-                 its cable"
+                 its cable, or, if others hear this node no better, at what this node sends"
             ),
-            Trouble::AnswerLate { mac, after } => write!(
+            (Trouble::MemberDeaf { mac }, true) => {
+                write!(f, "member {mac} hears others again, or is gone")
+            }
+            (Trouble::AnswerLate { mac, after }, _) => write!(
                 f,
-                "{mac} took the token {after:?} after it was offered, when it had been given up: if \
-                 that goes on, raise --take-timeout on all members, or two tokens may go round"
+                "{mac} took the token only {after:.1?} after it was offered, too late: it had been \
+                 given up. If this happens again, raise --take-timeout on all members, or two \
+                 tokens may go round"
             ),
-            Trouble::OwnerUnheard { owner } => write!(
+            (Trouble::OwnerUnheard { owner }, false) => write!(
                 f,
                 "others say that {owner} holds the token, and this node does not hear it: look at \
                  what is between the two"
             ),
-            Trouble::TablesDiffer { owner } => write!(
+            (Trouble::OwnerUnheard { owner }, true) => {
+                write!(f, "this node hears {owner} again, or that one is gone")
+            }
+            (Trouble::TablesDiffer { owner }, false) => write!(
                 f,
-                "this node and the owner {owner} have known different members for long: frames are \
-                 lost between them, the longest ones perhaps, or only some hear a member"
+                "this node and the owner {owner} have known different members for long: the ring is \
+                 larger than --max-members, or frames are lost between them, the longest ones \
+                 perhaps, or only some hear a member"
             ),
+            (Trouble::TablesDiffer { .. }, true) => {
+                f.write_str("this node and the owner know the same members again")
+            }
         }
     }
 }
 
 impl Wrong {
-    /// The name of the event that tells of it, and of the one that tells of its end.
+    /// The name of the event that tells of it.
     #[must_use]
-    pub const fn event(&self, over: bool) -> &'static str {
-        match (self.0, over) {
+    pub const fn event(&self) -> &'static str {
+        match (self.trouble, self.over) {
             (Trouble::MemberDeaf { .. }, false) => "member_deaf",
             (Trouble::MemberDeaf { .. }, true) => "member_hears",
             (Trouble::AnswerLate { .. }, _) => "answer_late",
@@ -198,7 +214,7 @@ impl Wrong {
     /// The member that it is about.
     #[must_use]
     pub const fn member(&self) -> MacAddr {
-        match self.0 {
+        match self.trouble {
             Trouble::MemberDeaf { mac } | Trouble::AnswerLate { mac, .. } => mac,
             Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => owner,
         }

@@ -165,7 +165,10 @@ impl<M: Subject> World<M> {
                 self.nodes[node].held_off = true;
                 self.command(node, Command::Pause(true));
             }
-            Fault::HoldAgain { node } => self.command(node, Command::Pause(false)),
+            Fault::HoldAgain { node } => {
+                self.nodes[node].held_off &= !self.nodes[node].is_running();
+                self.command(node, Command::Pause(false));
+            }
             Fault::Unplug { node } => {
                 self.met(FaultKind::Link);
                 self.plug(node, false);

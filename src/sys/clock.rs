@@ -8,6 +8,9 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::proto::time::{Instant, Now, nanos};
 
+/// Two clocks that are read within so short a time show the same moment.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
 /// What time it is.
 ///
 /// The monotonic part is `CLOCK_BOOTTIME`, which goes on while the machine is suspended;
@@ -28,15 +31,15 @@ pub fn now() -> Now {
 }
 
 /// How long this machine has run without suspends by its clock, which the kernel may be told to let run faster or
-/// slower, and by the counter behind it.
+/// slower, and by the counter behind it. `None`: they could not be read at the same time.
 #[must_use]
-pub fn rates() -> (Duration, Duration) {
+pub fn rates() -> Option<(Duration, Duration)> {
     // As above: Linux has both.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
-    (
-        read(ClockId::CLOCK_MONOTONIC),
-        read(ClockId::CLOCK_MONOTONIC_RAW),
-    )
+    let before = read(ClockId::CLOCK_MONOTONIC);
+    let counter = read(ClockId::CLOCK_MONOTONIC_RAW);
+    let after = read(ClockId::CLOCK_MONOTONIC);
+    (after.saturating_sub(before) < AT_ONCE).then_some((before, counter))
 }
 
 /// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default,

@@ -124,7 +124,7 @@ impl Lab2 {
                     self.send_ping(envelope.from);
                 }
                 self.compare_with_holder(envelope, digest, gave_way || answered);
-                self.note_heartbeat(envelope, digest);
+                self.note_holder(envelope, digest);
             }
             Message::Ping {
                 digest,

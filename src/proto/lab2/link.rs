@@ -60,6 +60,7 @@ impl Lab2 {
         self.link_up = false;
         self.outbox.clear();
         self.forget_troubles();
+        self.hearing.told = false;
         self.in_turn = None;
         self.against = None;
         if matches!(self.role, Role::Looser) {

@@ -233,6 +233,7 @@ impl Lab2 {
             peer.left = true;
         }
         self.event(Event::MemberLeft { mac: envelope.from });
+        self.end_troubles_of(&[envelope.from]);
     }
 
     /// Sends the table, once a period for each cause, as far as the frame in hand may be

@@ -19,13 +19,17 @@ const MOST_APART: u32 = 32;
 
 impl Lab2 {
     /// What members that are there have said of themselves, as far as that is not what this node says: the
-    /// others bind nobody.
+    /// others bind nobody. Who speaks less often than this node may be silent for longer.
     fn said(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
-        let alive = self.now.monotonic.before(self.silence());
+        let knows = self.knows_who_is_silent();
+        let (own, silence) = (self.constants.waiter_timeout(), self.silence());
         let said = self.table.profiles().iter().copied();
-        said.filter(move |&(mac, _)| {
+        said.filter(move |&(mac, said)| {
+            let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(MOST_APART));
+            let silence = silence.max(theirs.saturating_mul(MOST_APART));
+            let alive = self.now.monotonic.before(silence);
             let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
-            peer.is_some_and(|peer| !peer.is_gone(alive))
+            !knows || peer.is_some_and(|peer| !peer.is_gone(alive))
         })
     }
 
@@ -150,7 +154,9 @@ impl Lab2 {
     /// before may have told its application to rely on its token.
     pub(super) fn longest_patience(&self) -> Duration {
         let own = self.constants.waiter_timeout();
-        let longest = self.said().map(|(_, said)| said.patience).max();
+        // One that is silent may be dead, and what it told its application goes on.
+        let others = self.table.profiles().iter();
+        let longest = others.map(|(_, said)| said.patience).max();
         longest.map_or(own, |longest| {
             let most = own.saturating_mul(MOST_APART);
             own.max(Duration::from_nanos(longest).min(most))

@@ -103,6 +103,7 @@ impl Lab2 {
             return;
         }
         self.table.remove(macs);
+        self.end_troubles_of(macs);
         let now = self.now.monotonic;
         let until = now + self.constants.waiter_timeout() * AWAY;
         self.table.removed.add(macs, now, until, tell);

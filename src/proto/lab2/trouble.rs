@@ -1,34 +1,38 @@
 //! Assumptions of `docs/guarantees.md` that do not hold, as far as a node can tell. Nothing is decided
 //! here: people are told.
 
-use std::time::Duration;
+use std::collections::VecDeque;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Message, Token};
+use ring_codec::lab2::{Digest, Message};
 
 use super::input::Envelope;
-use super::role::{Offer, Role};
+use super::role::Offer;
 use super::{Event, Lab2, Trouble};
 use crate::proto::time::Instant;
 
-/// After so many WAITER_TIMEOUTs without a heartbeat it is no election that a LOOSER waits for.
+/// A LOOSER that is told for so many WAITER_TIMEOUTs who holds the token does not hear that one.
 const UNHEARD: u32 = 4;
 /// After so many of them tables that differ will not become equal by themselves.
 const DIFFERING: u32 = 64;
-/// For so many of them an answer that was late is a trouble, and others are not told of.
-const LATE: u32 = 128;
+/// For so many of them what was noticed once is a trouble, and the same is not told again.
+const RECENT: u32 = 128;
+/// So many of the last offers that were given up are remembered.
+const OFFERS: usize = 8;
 
 /// What was noticed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Troubles {
     /// Members that say that they hear nobody.
     deaf: Vec<Deaf>,
-    /// The last offer that was given up.
-    given_up: Option<Offer>,
+    /// The last offers that were given up.
+    given_up: VecDeque<Offer>,
     /// The last answer that was too late, when it came.
     late: Option<(Instant, Trouble)>,
-    /// The owner that only others hear.
-    unheard: Option<MacAddr>,
+    /// Since when this node has been told who holds the token, without hearing of it.
+    named_since: Option<Instant>,
+    /// The owner that only others hear, and when they last said so.
+    unheard: Option<(Instant, MacAddr)>,
     /// Whose table differs from this node's.
     differing: Option<Differing>,
 }
@@ -44,6 +48,7 @@ struct Deaf {
 struct Differing {
     owner: MacAddr,
     since: Instant,
+    last: Instant,
     told: bool,
 }
 
@@ -57,24 +62,29 @@ impl Lab2 {
             differing,
             ..
         } = &self.troubles;
-        let deaf = deaf.iter().filter(|deaf| deaf.told);
+        let deaf = deaf.iter().filter(|deaf| self.is_told_deaf(deaf.mac));
         let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
-        let recent = late.filter(|&(at, _)| self.now.monotonic.since(at) < self.lateness());
-        let late = recent.map(|(_, late)| late);
-        let unheard = unheard.map(|owner| Trouble::OwnerUnheard { owner });
-        let differing = differing.filter(|differing| differing.told);
+        let late = late.filter(|&(at, _)| self.is_recent(at));
+        let late = late.map(|(_, late)| late);
+        let unheard = unheard.filter(|&(at, _)| self.is_recent(at));
+        let unheard = unheard.map(|(_, owner)| Trouble::OwnerUnheard { owner });
+        let differing = differing.filter(|it| it.told && self.is_recent(it.last));
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
         deaf.chain(late).chain(unheard).chain(differing)
     }
 
-    /// Whether a member says that it hears nobody, and not only while it is being greeted.
+    /// Whether a member that is there says that it hears nobody, and not only while it is being greeted.
     pub(super) fn is_told_deaf(&self, mac: MacAddr) -> bool {
         let mut deaf = self.troubles.deaf.iter();
-        deaf.any(|deaf| deaf.mac == mac && deaf.told)
+        deaf.any(|deaf| deaf.mac == mac && deaf.told) && {
+            let alive = self.now.monotonic.before(self.silence());
+            let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
+            peer.is_some_and(|peer| !peer.is_gone(alive))
+        }
     }
 
-    fn lateness(&self) -> Duration {
-        self.constants.waiter_timeout() * LATE
+    fn is_recent(&self, at: Instant) -> bool {
+        self.now.monotonic.since(at) < self.constants.waiter_timeout() * RECENT
     }
 
     fn tell_trouble(&mut self, trouble: Trouble, over: bool) {
@@ -115,80 +125,129 @@ impl Lab2 {
         }
     }
 
-    /// An offer was given up: whoever it was to may answer yet.
+    /// An offer was given up: whoever it was to may answer yet. One that is paused has.
     pub(super) fn note_given_up(&mut self, offer: Offer) {
-        self.troubles.given_up = Some(offer);
+        let peer = self.table.find(offer.to).map(|at| &self.table.peers()[at]);
+        if peer.is_some_and(|peer| peer.paused) {
+            return;
+        }
+        let given_up = &mut self.troubles.given_up;
+        if given_up.len() == OFFERS {
+            given_up.pop_front();
+        }
+        given_up.push_back(offer);
     }
 
     /// An answer to this node alone, perhaps to an offer that was given up.
     pub(super) fn note_late_answer(&mut self, envelope: Envelope, message: &Message<'_>) {
-        let token: Token = match *message {
-            Message::TokenIsHere { token, .. } | Message::TokenWasHereRecently { token, .. } => {
-                token
-            }
-            _ => return,
+        let (Message::TokenIsHere { token, .. } | Message::TokenWasHereRecently { token, .. }) =
+            *message
+        else {
+            return;
         };
+        let now = self.now.monotonic;
         let patience = self.constants.waiter_timeout();
-        let answered = self.troubles.given_up.take_if(|offer| {
-            let after = envelope.at.since(offer.since);
-            offer.to == envelope.from && token.same_chain(&offer.token) && after < patience
-        });
-        let Some(offer) = answered else { return };
-        let was_told = self.troubles.late;
+        let given_up = &mut self.troubles.given_up;
+        given_up.retain(|offer| now.since(offer.since) < patience);
+        // An earlier token of the chain was heard of in a heartbeat.
+        let Some(place) = given_up.iter().position(|offer| {
+            offer.to == envelope.from
+                && token.same_chain(&offer.token)
+                && !offer.token.is_stronger_than(&token)
+        }) else {
+            return;
+        };
+        let Some(offer) = given_up.remove(place) else {
+            return;
+        };
         let late = Trouble::AnswerLate {
             mac: envelope.from,
             after: envelope.at.since(offer.since),
         };
-        let now = self.now.monotonic;
-        self.troubles.late = Some((now, late));
-        if was_told.is_none_or(|(at, _)| now.since(at) >= self.lateness()) {
+        let before = self.troubles.late.replace((now, late));
+        if before.is_none_or(|(at, _)| !self.is_recent(at)) {
             self.tell_trouble(late, false);
         }
     }
 
-    /// A LOOSER is told who holds the token. While tokens are looked for, and for as long as the answers
-    /// are what is left of a dead owner, that is in order.
+    /// A LOOSER is told who holds the token. Soon it hears that one, or a new one.
     pub(super) fn note_unheard(&mut self, owner: MacAddr) {
-        let heard = self.heard.max(self.up_since);
-        let patience = self.constants.waiter_timeout() * UNHEARD;
-        let is_late = heard.is_some_and(|at| self.now.monotonic.since(at) >= patience);
-        if is_late
-            && matches!(self.role, Role::Looser)
-            && !self.is_own(owner)
-            && self.troubles.unheard != Some(owner)
-        {
-            self.troubles.unheard = Some(owner);
+        if self.is_own(owner) {
+            return;
+        }
+        let now = self.now.monotonic;
+        let since = *self.troubles.named_since.get_or_insert(now);
+        if now.since(since) < self.constants.waiter_timeout() * UNHEARD {
+            return;
+        }
+        let before = self.troubles.unheard.replace((now, owner));
+        if before.is_none_or(|(at, told)| told != owner || !self.is_recent(at)) {
             self.tell_trouble(Trouble::OwnerUnheard { owner }, false);
         }
     }
 
-    /// A heartbeat, with the digest of its author's table.
-    pub(super) fn note_heartbeat(&mut self, envelope: Envelope, digest: Digest) {
+    /// A TOKEN_IS_HERE, with the digest of its author's table.
+    pub(super) fn note_holder(&mut self, envelope: Envelope, digest: Digest) {
         let owner = envelope.from;
-        if self.troubles.unheard.take_if(|it| *it == owner).is_some() {
+        self.troubles.named_since = None;
+        let unheard = &mut self.troubles.unheard;
+        if unheard.take_if(|(_, mac)| *mac == owner).is_some() {
             self.tell_trouble(Trouble::OwnerUnheard { owner }, true);
         }
-        if !envelope.broadcast {
-            return;
+        if envelope.broadcast {
+            self.note_digest(owner, digest);
         }
+    }
+
+    fn note_digest(&mut self, owner: MacAddr, digest: Digest) {
+        let now = self.now.monotonic;
+        let patience = self.constants.waiter_timeout();
         if !self.table.differs(digest) {
-            let before = self.troubles.differing.take();
-            if before.is_some_and(|it| it.told) {
+            if let Some(Differing {
+                owner, told: true, ..
+            }) = self.troubles.differing.take()
+            {
                 self.tell_trouble(Trouble::TablesDiffer { owner }, true);
             }
             return;
         }
-        let now = self.now.monotonic;
-        let patience = self.constants.waiter_timeout() * DIFFERING;
         let differing = self.troubles.differing.get_or_insert(Differing {
             owner,
             since: now,
+            last: now,
             told: false,
         });
-        differing.owner = owner;
-        if !differing.told && now.since(differing.since) >= patience {
+        if differing.told {
+            differing.last = now;
+            return;
+        }
+        if now.since(differing.last) >= patience {
+            // What was meanwhile is not known.
+            differing.since = now;
+        }
+        (differing.owner, differing.last) = (owner, now);
+        if now.since(differing.since) >= patience * DIFFERING {
             differing.told = true;
             self.tell_trouble(Trouble::TablesDiffer { owner }, false);
+        }
+    }
+
+    /// Members are no members any more, or one has left.
+    pub(super) fn end_troubles_of(&mut self, gone: &[MacAddr]) {
+        let mut ended = Vec::new();
+        self.troubles.deaf.retain(|deaf| {
+            let goes = gone.contains(&deaf.mac);
+            if goes && deaf.told {
+                ended.push(Trouble::MemberDeaf { mac: deaf.mac });
+            }
+            !goes
+        });
+        let unheard = &mut self.troubles.unheard;
+        if let Some((_, owner)) = unheard.take_if(|(_, mac)| gone.contains(mac)) {
+            ended.push(Trouble::OwnerUnheard { owner });
+        }
+        for trouble in ended {
+            self.tell_trouble(trouble, true);
         }
     }
 

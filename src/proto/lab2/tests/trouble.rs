@@ -103,6 +103,8 @@ fn what_is_no_answer_to_that_offer_is_not_late() {
     rig.hear(3, here(token(12)));
     rig.hear_all(7, here(token(12)));
     rig.hear(7, here(token_of(9, 7, 4)));
+    // It has heard of the chain before it was offered.
+    rig.hear(7, was_here(token(11), 3));
     assert_eq!(told(&rig), []);
     let mut rig = Rig::giver();
     rig.pass_time(TAKE_TIMEOUT);
@@ -114,12 +116,15 @@ fn what_is_no_answer_to_that_offer_is_not_late() {
 fn an_owner_that_only_others_hear_is_named_once_and_when_it_is_heard() {
     let mut rig = Rig::waiter();
     let heard = rig.now.monotonic;
+    let mut named = None;
     let owner = Trouble::OwnerUnheard { owner: mac(9) };
     while rig.now.monotonic.since(heard) < 8 * WAITER_TIMEOUT {
         let asks = rig.pass_time(ms(10));
         if asks.contains(&"WHERE_IS_TOKEN to all".to_owned()) {
             rig.hear(3, was_here(token(10), 9));
-            let late = rig.now.monotonic.since(heard) >= 4 * WAITER_TIMEOUT;
+            let now = rig.now.monotonic;
+            let first = *named.get_or_insert(now);
+            let late = now.since(first) >= 4 * WAITER_TIMEOUT;
             assert_eq!(told(&rig).len(), usize::from(late));
         }
     }
@@ -166,6 +171,41 @@ fn tables_that_differ_for_long_are_told_of_once_and_when_they_agree() {
     beats(&mut rig, SAME, HEARTBEAT);
     assert_eq!(told(&rig), [(differ, false), (differ, true)]);
     assert_eq!(troubles(&rig), []);
+}
+
+/// Two moments are not all the time between them.
+#[test]
+fn tables_that_differ_now_and_then_are_in_order() {
+    let mut rig = Rig::waiter();
+    for _ in 0..100 {
+        beats(&mut rig, OTHER, HEARTBEAT);
+        rig.sleep_through(WAITER_TIMEOUT);
+    }
+    assert_eq!(told(&rig), []);
+}
+
+#[test]
+fn a_member_that_has_left_is_no_trouble_any_more() {
+    let mut rig = Rig::waiter();
+    n7_says(&mut rig, true);
+    rig.pass_time(EARSHOT);
+    n7_says(&mut rig, true);
+    assert_eq!(troubles(&rig).len(), 1);
+    rig.hear_all(7, Message::Leaving);
+    assert_eq!(troubles(&rig), []);
+    let deaf = Trouble::MemberDeaf { mac: mac(7) };
+    assert_eq!(told(&rig), [(deaf, false), (deaf, true)]);
+}
+
+/// It wakes up, and the answer of a member is faster than the owner's.
+#[test]
+fn an_owner_that_was_not_heard_by_one_that_slept_is_no_trouble() {
+    let mut rig = Rig::waiter();
+    rig.sleep_through(100 * WAITER_TIMEOUT);
+    rig.wake();
+    rig.hear(3, was_here(token(10), 9));
+    rig.hear_all(9, here(token(11)));
+    assert_eq!(told(&rig), []);
 }
 
 #[test]
