@@ -23,7 +23,7 @@ pub use test::Test;
 pub(crate) use turns::Turn;
 
 /// Worlds for each processor: tests on a network wait most of the time.
-const WORLDS_PER_CPU: usize = 3;
+const WORLDS_PER_CPU: usize = 2;
 
 thread_local! {
     /// The world that this thread hands its tests to.
