@@ -24,7 +24,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 fn start(node: &Node, ethertype: &str) -> Result<Daemon> {
-    let ringd = node.ringd(BINARIES).timing(&Timing::patient(HEARTBEAT));
+    let ringd = node.ringd(BINARIES).timing(&Timing::forbearing(HEARTBEAT));
     let ringd = ringd.option("--ethertype", ethertype);
     // One node has the world's default places.
     let ringd = match node.index() {

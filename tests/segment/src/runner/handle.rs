@@ -41,7 +41,10 @@ impl WorkerHandle {
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         let (output, outlet) = pipe().context("cannot make a pipe")?;
         let errors = outlet.try_clone().context("cannot duplicate a pipe")?;
-        let process = Command::new(&program)
+        // Shells have what they start in the background ignore these, and daemons would as well.
+        let process = Command::new("env")
+            .arg("--default-signal=INT,QUIT")
+            .arg(&program)
             .env(WORKER, "1")
             .stdin(OwnedFd::from(theirs))
             .stdout(outlet)
