@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Daemon, Layout, Ring, Test, tests};
 use serde_json::{Value, json};
 
-use super::{BINARIES, PATIENCE, form_behind_a_switch, ringctl, timing};
+use super::{BINARIES, PATIENCE, forbearing, form_behind_a_switch, ringctl};
 use crate::locks::Client;
 
 pub fn tests() -> Vec<Test> {
@@ -127,7 +127,7 @@ fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<(
 
 fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
     let segment = Layout::new(3).switch(1)?;
-    let mut ring = Ring::start(segment, 2, timing(), BINARIES)?;
+    let mut ring = Ring::start(segment, 2, forbearing(), BINARIES)?;
     ring.wait_until_formed()?;
     let clients = [watch(&ring.daemons[0])?, watch(&ring.daemons[1])?];
     deafen(&ring, 2);
