@@ -44,7 +44,7 @@ pub struct Status {
     /// Nobody takes the token from this node: it owns nothing until frames to it alone arrive.
     #[serde(default)]
     pub unfit: bool,
-    /// What is wrong between this node and others, as sentences.
+    /// What the promises assume and does not hold just now, as sentences.
     #[serde(default)]
     pub troubles: Vec<String>,
     /// What must survive a restart can be stored. A node that cannot store it owns nothing.

@@ -43,7 +43,7 @@ fn example() -> Status {
         paused: false,
         deaf: false,
         unfit: false,
-        troubles: Vec::new(),
+        troubles: vec!["this node does not hear the owner".to_owned()],
         stored: true,
         pausing: None,
         owner: Some("02:00:00:00:00:02".to_owned()),
@@ -82,6 +82,15 @@ fn client(label: &str, holds: bool) -> ClientStatus {
         since_ns: 12_345_678,
         require: (!holds).then_some(Grade::Quorum),
     }
+}
+
+#[test]
+fn what_the_promises_miss_is_a_warning() {
+    let warning = "Warning: this node does not hear the owner\n";
+    assert_eq!(text(&example()).matches(warning).count(), 1);
+    let mut healthy = example();
+    healthy.troubles.clear();
+    assert!(!text(&healthy).contains("Warning: this"));
 }
 
 #[test]

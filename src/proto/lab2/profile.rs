@@ -26,10 +26,8 @@ impl Lab2 {
         let said = self.table.profiles().iter().copied();
         said.filter(move |&(mac, said)| {
             let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(MOST_APART));
-            let silence = silence.max(theirs.saturating_mul(MOST_APART));
-            let alive = self.now.monotonic.before(silence);
-            let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
-            !knows || peer.is_some_and(|peer| !peer.is_gone(alive))
+            let heartbeat = theirs / self.constants.waiter_intervals;
+            !knows || !self.is_gone(mac, silence.max(Self::silence_of(heartbeat)))
         })
     }
 

@@ -32,6 +32,12 @@ pub(super) struct Failing {
 }
 
 impl Lab2 {
+    /// After how long a member whose heartbeat is that long counts as silent, be the ring small.
+    pub(super) fn silence_of(heartbeat: Duration) -> Duration {
+        let periods = u32::try_from(SIGN_OF_LIFE * 2).unwrap_or(u32::MAX);
+        heartbeat.saturating_mul(periods)
+    }
+
     /// How long a member is silent at most, towards all, while it hears heartbeats.
     fn sign_of_life(&self) -> Duration {
         let periods = self.heard_members().max(SIGN_OF_LIFE);
@@ -91,7 +97,7 @@ impl Lab2 {
     }
 
     /// Whether a member may be removed: it is another one, and has left or was not heard for so long.
-    fn is_gone(&self, mac: MacAddr, silence: Duration) -> bool {
+    pub(super) fn is_gone(&self, mac: MacAddr, silence: Duration) -> bool {
         let alive = self.now.monotonic.before(silence);
         let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
         mac != self.me() && peer.is_some_and(|peer| peer.is_gone(alive))

@@ -76,11 +76,7 @@ impl Lab2 {
     /// Whether a member that is there says that it hears nobody, and not only while it is being greeted.
     pub(super) fn is_told_deaf(&self, mac: MacAddr) -> bool {
         let mut deaf = self.troubles.deaf.iter();
-        deaf.any(|deaf| deaf.mac == mac && deaf.told) && {
-            let alive = self.now.monotonic.before(self.silence());
-            let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
-            peer.is_some_and(|peer| !peer.is_gone(alive))
-        }
+        deaf.any(|deaf| deaf.mac == mac && deaf.told) && !self.is_gone(mac, self.silence())
     }
 
     fn is_recent(&self, at: Instant) -> bool {
@@ -104,8 +100,6 @@ impl Lab2 {
         let tell = match (place, says_deaf) {
             (None, false) => false,
             (None, true) => {
-                let table = &self.table;
-                deaf.retain(|deaf| table.find(deaf.mac).is_some());
                 deaf.push(Deaf {
                     mac,
                     since: now,

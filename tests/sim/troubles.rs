@@ -1,0 +1,93 @@
+//! Each assumption that a node can see broken is broken here, and told of, and told to be over.
+
+use std::time::Duration;
+
+use ringd::proto::lab2::{Constants, Lab2, Trouble};
+use ringd::sim::{Fault, World};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A ring that has formed.
+fn ring(nodes: usize) -> World<Lab2> {
+    let mut world = World::<Lab2>::new(nodes, Constants::default(), 1);
+    world.start_all();
+    world.run(3_000 * MS);
+    world
+}
+
+/// Whether a node tells of such a trouble just now.
+fn tells(world: &World<Lab2>, at: usize, such: fn(&Trouble) -> bool) -> bool {
+    let machine = world.machine(at).expect("it runs");
+    machine.troubles().any(|trouble| such(&trouble))
+}
+
+fn is_quiet(world: &World<Lab2>) -> bool {
+    world.live().all(|at| !tells(world, at, |_| true))
+}
+
+#[test]
+fn a_deaf_member_is_told_of_by_all_that_hear_it() {
+    let mut world = ring(4);
+    assert!(is_quiet(&world));
+    let deaf = |deaf| Fault::Deaf { node: 2, deaf };
+    world.act(&deaf(true));
+    world.run(3_000 * MS);
+    for at in [0, 1, 3] {
+        let such = |it: &Trouble| matches!(it, Trouble::MemberDeaf { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.act(&deaf(false));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+#[test]
+fn an_owner_that_one_member_does_not_hear_is_told_of_by_that_one() {
+    let mut world = ring(4);
+    let work_us = 60_000_000;
+    world.act(&Fault::Want { node: 0, work_us });
+    world.run(1_000 * MS);
+    world.act(&Fault::Cut { from: 0, to: 2 });
+    world.run(5_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::OwnerUnheard { .. });
+    let told: Vec<_> = (0..4).filter(|&at| tells(&world, at, such)).collect();
+    assert_eq!((told, world.owner()), (vec![2], Some(0)));
+    world.act(&Fault::Mend { from: 0, to: 2 });
+    world.run(1_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+#[test]
+fn answers_that_take_longer_than_offers_last_are_told_of() {
+    let mut world = ring(3);
+    let by_us = 20_000;
+    let jitter_us = 0;
+    world.act(&Fault::Delay { by_us, jitter_us });
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::AnswerLate { .. });
+    assert!(world.live().any(|at| tells(&world, at, such)));
+}
+
+/// The parts of their tables are longer than what is between them carries.
+#[test]
+fn tables_that_cannot_become_equal_are_told_of() {
+    let mut world = ring(4);
+    world.kill(3);
+    let (first, count, spoke) = (0, 100, false);
+    world.act(&Fault::Dead {
+        first,
+        count,
+        spoke,
+    });
+    world.run(2_000 * MS);
+    world.act(&Fault::Narrow { mtu: 300 });
+    world.start(3);
+    world.run(30_000 * MS);
+    assert!(tells(&world, 3, |it| matches!(
+        it,
+        Trouble::TablesDiffer { .. }
+    )));
+    world.act(&Fault::Narrow { mtu: 1_500 });
+    world.run(5_000 * MS);
+    assert!(is_quiet(&world) && world.common_digest().is_some());
+}
