@@ -12,8 +12,8 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Message, Token};
-use ringd::proto::Machine;
-use ringd::proto::lab2::{Constants, State};
+use ring_proto::Machine;
+use ring_proto::lab2::{Constants, State};
 
 use support::{ME, Node, encode};
 

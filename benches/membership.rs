@@ -11,7 +11,7 @@ use std::time::Duration;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
-use ringd::proto::lab2::Constants;
+use ring_proto::lab2::Constants;
 
 use support::{ME, Node, encode};
 

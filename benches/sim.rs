@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ringd::proto::lab2::{Constants, Lab2};
+use ring_proto::lab2::{Constants, Lab2};
 use ringd::sim::{Faults, Settings, World, run};
 
 const NODES: usize = 8;

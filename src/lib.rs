@@ -10,6 +10,5 @@ pub mod driver;
 pub mod fencing;
 pub mod locks;
 pub mod observe;
-pub mod proto;
 pub mod sim;
 pub mod sys;

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind};
+use ring_proto::lab2::{Constants, Durable, Lab2};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Stored};
 use ringd::driver::{
     Driver, Environment, Link, MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, Refused, Store,
     TransmitBatch,
 };
 use ringd::observe::{Log, Observers, Tally};
-use ringd::proto::lab2::{Constants, Durable, Lab2};
-use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Stored};
 
 thread_local! {
     /// How often this thread has asked for memory.

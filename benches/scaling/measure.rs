@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use ringd::proto::lab2::{Constants, Lab2};
+use ring_proto::lab2::{Constants, Lab2};
 use ringd::sim::World;
 
 use super::cost::{Cost, Feat};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERTYPE, Frame, MAX_FRAME_LEN, Message, NO_IP};
-use ringd::proto::lab2::{Constants, Durable, Lab2};
-use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Machine, Sent, Stored, Transmit};
+use ring_proto::lab2::{Constants, Durable, Lab2};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 /// The measured machine's address.
 pub const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);

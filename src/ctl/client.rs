@@ -9,13 +9,13 @@ use std::time::Duration;
 use nix::sys::socket::sockopt::SendTimeout;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket};
 use nix::sys::time::{TimeVal, TimeValLike};
+use ring_proto::time::Instant;
 
 use super::lines::Lines;
 use super::prober::Prober;
 use super::{Error, peer};
 use crate::control::{LockRequest, Reply, Request, to_line};
 use crate::daemon::spoken;
-use crate::proto::time::Instant;
 use crate::sys::clock;
 
 /// How long the daemon may take for each step. One that waits for the token is granted the time of the

@@ -3,13 +3,14 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use ring_proto::time::Instant;
+
 use super::lines::Lines;
 use super::options::{Acquire, DataCommand};
 use super::prober::Prober;
 use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
-use crate::proto::time::Instant;
 
 /// The most bytes that travel with a token.
 const MOST: usize = 1024;

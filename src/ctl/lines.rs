@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ring_proto::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::control::{LineBuffer, to_line};
-use crate::proto::time::Instant;
 use crate::sys::{ancillary, clock};
 
 /// The longest line. What a keeper and who has started it say to each other may name files, whose

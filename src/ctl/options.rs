@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ring_proto::lab2::JobName;
 
 use super::values::{event, exit_code, label, period, process, seconds, shortened};
 use super::{duration_ms, fence};
 use crate::control::{Grade, LockRequest, RingName};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
-use crate::proto::lab2::JobName;
 
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use ring_proto::time::Instant;
+
 use super::options::PauseOptions;
 use super::prober::Prober;
 use super::{Error, client, data, duration_ms};
 use crate::control::{PauseRequest, Reply, Request};
-use crate::proto::time::Instant;
 use crate::sys::clock;
 
 /// How long a pause may take before it is said what it waits for: a holder has a second to end.

@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use ring_proto::time::Instant;
+
 use super::keeper::{Fuse, Lease, OVERDUE, Why};
 use super::lines::Lines;
 use super::options::LockOptions;
@@ -12,7 +14,6 @@ use super::prober::Prober;
 use super::run::without_lock;
 use super::{Error, client};
 use crate::control::{Reply, Request};
-use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, clock};
 
 /// How long the daemon may take to confirm that the lock is given back.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ring_proto::time::Instant;
 
 use super::client;
-use crate::proto::time::Instant;
 use crate::sys::clock;
 
 /// How long it may be silent before it is asked whether it is there.

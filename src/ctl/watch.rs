@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use ring_proto::time::Instant;
+
 use super::options::Target;
 use super::prober::Prober;
 use super::{Error, client};
@@ -12,7 +14,6 @@ use crate::control::{
     EventMessage, Reply, Request, Snapshot, Status, TokenStatus, harmless, to_line,
 };
 use crate::daemon::spoken;
-use crate::proto::time::Instant;
 use crate::sys::clock;
 
 /// Prints what happens, turns of the token included or not, until the daemon ends.

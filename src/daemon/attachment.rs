@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
+use ring_proto::LinkState;
+use ring_proto::time::Instant;
 use tracing::{info, warn};
 
 use super::Error;
 use super::share::Share;
 use crate::control::RingName;
-use crate::proto::LinkState;
-use crate::proto::time::Instant;
 use crate::sys::{
     Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
 };

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
+use ring_proto::time::Instant;
 
 use crate::control::{FramingError, LineBuffer, Request};
 use crate::locks::{Client as Peer, ClientId};
-use crate::proto::time::Instant;
 use crate::sys::{Interest, ancillary, handed};
 
 /// How long a client may take to send its request, and to take its reply.

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use ring_proto::lab2::ConstantError;
 use thiserror::Error;
 
-use crate::proto::lab2::ConstantError;
 use crate::sys::{LockError, OpenError, owned};
 
 /// Why `ringd` gave up. The text is a sentence for the operator: what failed, on what, what to do.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_proto::lab2::{Event, Grade, Reason, State};
+use ring_proto::time::Now;
 
 use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
 use crate::observe::{Differs, Limit, Long, Routine, Shared, Wrong, text};
-use crate::proto::lab2::{Event, Grade, Reason, State};
-use crate::proto::time::Now;
 
 /// The latest events of all kinds that are remembered, and the latest that are no routine: turns of the
 /// token come too often to be remembered for long.
@@ -374,10 +374,11 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{Event, Reason, State};
+    use ring_proto::time::{Instant, Now};
+
     use super::{History, REMEMBERED};
     use crate::driver::Observe;
-    use crate::proto::lab2::{Event, Reason, State};
-    use crate::proto::time::{Instant, Now};
     use ring_codec::MacAddr;
     use std::iter;
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use ring_proto::time::Instant;
 use tracing::{debug, warn};
 
 use super::attachment::Attachment;
 use super::spoken;
 use super::state_file::StateFile;
 use crate::observe::{LogOutput, RateLimit};
-use crate::proto::time::Instant;
 
 /// How often it is looked whether there is something to say.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ impl Housekeeping {
         if !rate.allow(now) {
             return;
         }
-        let (late_ns, times) = (crate::proto::time::nanos(late), self.late_times);
+        let (late_ns, times) = (ring_proto::time::nanos(late), self.late_times);
         let text = lateness(late, times, limit);
         if is_harmless {
             debug!(event = "late_wake_up", late_ns, times, "{text}");

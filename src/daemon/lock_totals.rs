@@ -49,10 +49,11 @@ impl LockCount {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::time::Instant;
+
     use super::LockCount;
     use crate::control::{LossReason, RefusalReason};
     use crate::locks::Notice;
-    use crate::proto::time::Instant;
 
     #[test]
     fn every_reason_is_there_be_its_total_0() {

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
+use ring_proto::lab2::{Lab2, State};
+use ring_proto::time::Instant;
 use sd_notify::NotifyState;
 use tracing::debug;
 
 use crate::observe::RateLimit;
-use crate::proto::lab2::{Lab2, State};
-use crate::proto::time::Instant;
 
 /// How the daemon is, so far as the service manager cares: no more than changes with a real
 /// change, so that the rotation of the token tells it nothing.
@@ -178,10 +178,10 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
     use std::time::Duration;
 
+    use ring_proto::time::Instant;
     use sd_notify::NotifyState;
 
     use super::{Channel, Watchdog};
-    use crate::proto::time::Instant;
 
     #[test]
     fn a_watchdog_is_fed_at_once_and_then_three_times_in_its_time() {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use ring_proto::lab2::{Constants, FOREVER};
 
 use super::duration::parse_duration;
 use crate::control::{CONTROL_DIR, RingName, parse_ethertype};
-use crate::proto::lab2::{Constants, FOREVER};
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
@@ -244,8 +244,9 @@ fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{Constants, FOREVER};
+
     use super::{LogFormat, Options};
-    use crate::proto::lab2::{Constants, FOREVER};
     use clap::{CommandFactory, Parser};
     use std::path::Path;
     use std::time::Duration;

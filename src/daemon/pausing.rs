@@ -1,8 +1,9 @@
 //! Who waits until this node owns nothing because it is paused.
 
+use ring_proto::time::Instant;
+
 use crate::control::{Pending, PendingReason, Reply};
 use crate::locks::ClientId;
-use crate::proto::time::Instant;
 
 /// How far a pause has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +72,10 @@ impl Pausing {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::time::Instant;
+
     use super::{Pausing, Progress};
     use crate::control::{Pending, PendingReason, Reply};
-    use crate::proto::time::Instant;
 
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();

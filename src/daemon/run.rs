@@ -7,6 +7,9 @@
 use std::io;
 use std::path::Path;
 
+use ring_proto::LinkState;
+use ring_proto::lab2::{Command, Constants, Durable, Lab2};
+use ring_proto::time::{Instant, Now};
 use tracing::{debug, info, warn};
 
 use super::attachment::{Attachment, Step};
@@ -28,9 +31,6 @@ use super::{Error, LogFormat, Options};
 use crate::control::{CONTROL_DIR, Reply, Snapshot};
 use crate::driver::Driver;
 use crate::observe::{Log, LogOutput, Observers, Tally};
-use crate::proto::LinkState;
-use crate::proto::lab2::{Command, Constants, Durable, Lab2};
-use crate::proto::time::{Instant, Now};
 use crate::sys::{RingLock, clock, nice};
 
 /// The most steps of the interface that one turn takes.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{RunOutcome, Token};
+use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, State};
+use ring_proto::time::{Instant, Now};
 use tracing::{info, warn};
 
 use super::Error;
@@ -29,8 +31,6 @@ use crate::control::{
 use crate::fencing::FencingToken;
 use crate::locks::{Client, ClientId, Facts, Job, Locks, Notice};
 use crate::observe::Limit;
-use crate::proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, State};
-use crate::proto::time::{Instant, Now};
 
 /// The most events that one client is told in one round.
 const EVENTS: usize = 64;

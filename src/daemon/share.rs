@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::proto::time::Instant;
+use ring_proto::time::Instant;
 
 /// How much of that work may be done at once, if there was none for a while.
 const AT_ONCE: Duration = Duration::from_millis(1);
@@ -46,8 +46,9 @@ impl Share {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::time::Instant;
+
     use super::Share;
-    use crate::proto::time::Instant;
 
     const MS: u64 = 1_000_000;
 

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-use crate::proto::time::Instant;
 use crate::sys::IgnoredSignals;
 
 /// Signals this close together are one wish: `timeout` and shells send the same one to the
@@ -111,8 +111,9 @@ impl AsFd for Signals {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::time::Instant;
+
     use super::{Signals, Wish, wish};
-    use crate::proto::time::Instant;
     use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
     use nix::sys::signal::raise;
 

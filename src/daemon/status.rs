@@ -4,14 +4,14 @@ use std::net::Ipv6Addr;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{NO_IP, RunOutcome, Token};
+use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
+use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
 use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
 use crate::observe::{Differs, Tally, Wrong};
-use crate::proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
-use crate::proto::time::{Instant, Now, nanos};
 
 /// How the ring is, as this node, which was started then, sees it at `now`.
 pub fn status(
@@ -130,9 +130,10 @@ fn constants(constants: &Constants) -> ConstantsStatus {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{MemberView, Presence};
+    use ring_proto::time::Instant;
+
     use super::member;
-    use crate::proto::lab2::{MemberView, Presence};
-    use crate::proto::time::Instant;
     use ring_codec::MacAddr;
     use ring_codec::lab2::NO_IP;
 

@@ -1,5 +1,7 @@
 //! What the daemon's machine has around it: an interface, a file, and those who see what happens.
 
+use ring_proto::lab2::{Event, Lab2};
+use ring_proto::time::Now;
 use tracing::{info, warn};
 
 use super::attachment::Attachment;
@@ -11,8 +13,6 @@ use super::status::status;
 use crate::control::Status;
 use crate::driver::{Environment, Observe};
 use crate::observe::Observers;
-use crate::proto::lab2::{Event, Lab2};
-use crate::proto::time::Now;
 use crate::sys::{PacketSocket, clock};
 
 /// What surrounds the machine.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
+
 use super::spoken;
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
-use crate::proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
 
 /// What is known when a sentence is made.
 #[derive(Debug)]
@@ -155,10 +156,10 @@ mod tests {
 
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
+    use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
 
     use super::{Scene, name, no_names, no_quorum};
     use crate::control::{LockRequest, LossReason};
-    use crate::proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
 
     #[test]
     fn a_loss_is_explained_by_what_has_caused_it() {

@@ -2,8 +2,9 @@
 
 use std::os::fd::AsFd;
 
+use ring_proto::time::Instant;
+
 use super::Error;
-use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller};
 
 /// The key for frames that are there.

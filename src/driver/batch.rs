@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::proto::time::{Instant, Now};
+use ring_proto::time::{Instant, Now};
 
 /// Bytes of one frame's buffer. Longer frames are cut: no message is that long.
 pub const MAX_FRAME: usize = 1536;

@@ -2,10 +2,10 @@
 
 use std::io;
 
+use ring_proto::time::Now;
 use thiserror::Error;
 
 use super::{ReceiveBatch, TransmitBatch};
-use crate::proto::time::Now;
 
 /// A link that carries whole Ethernet frames.
 pub trait Link {

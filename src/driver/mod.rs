@@ -1,4 +1,4 @@
-//! Pumps a [`Machine`](crate::proto::Machine) over a [`Link`]: the same code in the daemon and
+//! Pumps a [`Machine`](ring_proto::Machine) over a [`Link`]: the same code in the daemon and
 //! wherever else the machines are run.
 
 mod batch;

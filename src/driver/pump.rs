@@ -2,9 +2,10 @@
 
 use std::io;
 
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
+
 use super::{Link, ReceiveBatch, Refused, TRANSMIT_BATCH, TransmitBatch};
-use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 /// The most batches of frames that one turn receives.
 const BATCHES: usize = 4;

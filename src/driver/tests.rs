@@ -7,12 +7,13 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
+
 use super::{
     Driver, Environment, Link, Observe, RECEIVE_BATCH, ReceiveBatch, Refused, Store,
     TRANSMIT_BATCH, TransmitBatch,
 };
-use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 const NOW: Now = Now {
     monotonic: Instant::from_nanos(7),

@@ -1,11 +1,11 @@
 //! The members are asked about a job, and not enough of them agree.
 
 use ring_codec::lab2::Token;
+use ring_proto::lab2::{Command, RunEnd};
+use ring_proto::time::Instant;
 
 use super::{ClientId, Facts, Locks};
 use crate::control::Grade;
-use crate::proto::lab2::{Command, RunEnd};
-use crate::proto::time::Instant;
 
 /// The members are asked about a job.
 #[derive(Debug, Clone, Copy)]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
+use ring_proto::lab2;
+use ring_proto::time::{Instant, nanos};
 
 use super::{Client, ClientId};
 use crate::control::{ClientStatus, Grade, LockRequest};
-use crate::proto::lab2;
-use crate::proto::time::{Instant, nanos};
 
 /// How long before the end of its longest time a holder is told of it.
 const WARNING: Duration = Duration::from_secs(1);

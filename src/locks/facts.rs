@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
+use ring_proto::lab2::{OnceStanding, Reason, State};
+use ring_proto::time::Instant;
 
 use crate::control::Grade;
-use crate::proto::lab2::{OnceStanding, Reason, State};
-use crate::proto::time::Instant;
 
 /// What the machine knows.
 #[derive(Debug, Clone, Copy)]

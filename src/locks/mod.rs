@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
+use ring_proto::time::Instant;
 
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
-use crate::proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
-use crate::proto::time::Instant;
 use asking::Asking;
 pub use client::Job;
 use client::{Holder, Waiter};

@@ -1,10 +1,10 @@
 //! The token is here, but for none of those who wait is it as safe as they require.
 
 use ring_codec::lab2::Token;
+use ring_proto::lab2::Command;
+use ring_proto::time::Instant;
 
 use super::{Facts, Locks};
-use crate::proto::lab2::Command;
-use crate::proto::time::Instant;
 
 /// So many TAKE_TIMEOUTs the token is kept from others that want it.
 const PATIENCE: u32 = 8;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hdrhistogram::{CreationError, Histogram};
+use ring_proto::time::nanos;
 
 use crate::control::HandOverLatency;
-use crate::proto::time::nanos;
 
 /// The finest difference that is kept, in nanoseconds: less than a hundredth of any rotation. The
 /// bounds are fixed so that the histogram never grows.

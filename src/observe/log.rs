@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
+use ring_proto::time::{Instant, Now};
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
@@ -14,8 +16,6 @@ use super::text::{drop_reason, reason};
 use super::words::{Differs, Hidden, Ip, Limit, Long, Members, Shared, TokenId, TokenWords, Wrong};
 use super::{RateLimit, Routine};
 use crate::driver::Observe;
-use crate::proto::lab2::{DropReason, Event, Grade, Reason, State, Trouble};
-use crate::proto::time::{Instant, Now};
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
@@ -409,7 +409,7 @@ impl Observe<Event> for Log {
             }
             Event::HandedOver { to, latency } => {
                 if self.verbose {
-                    let latency_ns = crate::proto::time::nanos(latency);
+                    let latency_ns = ring_proto::time::nanos(latency);
                     debug!(event = "handed_over", %to, latency_ns, "{to} took it in {latency:?}");
                 }
             }

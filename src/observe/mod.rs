@@ -13,14 +13,14 @@ mod words;
 pub use latency::Latency;
 pub use log::Log;
 pub use rate::RateLimit;
+use ring_proto::lab2::Event;
+use ring_proto::time::Now;
 pub(crate) use routine::Routine;
 pub use subscriber::{LogOutput, goes_to_journal};
 pub use tally::Tally;
 pub use words::{Differs, Ip, Limit, Long, Shared, TokenWords, Wrong};
 
 use crate::driver::Observe;
-use crate::proto::lab2::Event;
-use crate::proto::time::Now;
 
 /// All subscribers of the daemon.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::proto::time::Instant;
+use ring_proto::time::Instant;
 
 /// Allows a burst, then one a period, and counts what it did not allow.
 #[derive(Debug)]
@@ -61,8 +61,9 @@ impl RateLimit {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::time::Instant;
+
     use super::RateLimit;
-    use crate::proto::time::Instant;
     use std::time::Duration;
 
     fn at(millis: u64) -> Instant {

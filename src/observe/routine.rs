@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
-
-use crate::proto::lab2::{Event, Grade, Reason, State};
-use crate::proto::time::Instant;
+use ring_proto::lab2::{Event, Grade, Reason, State};
+use ring_proto::time::Instant;
 
 /// An owner of this long leads: that its token goes on is news.
 const LEADS: Duration = Duration::from_secs(10);
@@ -79,9 +78,10 @@ fn continues((before, now): (Token, Token)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{Event, Grade, Reason, State};
+    use ring_proto::time::Instant;
+
     use super::{LEADS, Routine};
-    use crate::proto::lab2::{Event, Grade, Reason, State};
-    use crate::proto::time::Instant;
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
     use std::time::Duration;

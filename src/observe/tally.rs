@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::CreationError;
 use ring_codec::lab2::Kind;
+use ring_proto::lab2::{Event, State};
+use ring_proto::time::Now;
 
 use super::Latency;
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
 use crate::control::Counters;
 use crate::driver::Observe;
-use crate::proto::lab2::{Event, State};
-use crate::proto::time::Now;
 
 /// The key in `dropped` of frames that the kernel dropped because its queue was full.
 const KERNEL_QUEUE_FULL: &str = "kernel_queue_full";
@@ -142,11 +142,12 @@ fn named<'a>(keys: impl Iterator<Item = &'a str>, counts: &[u64]) -> BTreeMap<St
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{DropReason, Event, Reason, State};
+    use ring_proto::time::{Instant, Now};
+
     use super::Tally;
     use crate::driver::Observe;
     use crate::observe::text::{DROP_REASONS, REASONS};
-    use crate::proto::lab2::{DropReason, Event, Reason, State};
-    use crate::proto::time::{Instant, Now};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Kind;
     use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A key and a text for every reason. A new reason without one does not compile.
 
-use crate::proto::lab2::{DropReason, Reason};
+use ring_proto::lab2::{DropReason, Reason};
 
 macro_rules! texts {
     ($(#[$doc:meta])* $table:ident, $text:ident, $reason:ident {

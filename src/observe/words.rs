@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
-
-use crate::proto::lab2::{DataLimit, Difference, Trouble};
+use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
 /// A token's identity as `progress-author-number`, as fencing tokens are spelled.
 pub struct TokenId(pub Token);

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, NO_IP};
+use ring_proto::lab2::{Command, Constants};
 use std::time::Duration;
 
 use super::lease::is_orderly;
@@ -15,7 +16,6 @@ use super::settings::FaultKind;
 use super::subject::Subject;
 use super::words::{CARDS, card, ip};
 use super::world::{World, id};
-use crate::proto::lab2::{Command, Constants};
 
 const MICRO: u64 = 1_000;
 /// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ring_codec::lab2::{Frame, Message, Token};
+use ring_proto::lab2::Durable;
 
 use super::exempt::{Chain, Exemptions, chain};
 use super::once::Run;
 use super::outcome::{MAX_VIOLATIONS, Rule, Violation};
 use super::words::show;
-use crate::proto::lab2::Durable;
 
 /// The most frames that one received frame is answered with.
 const MAX_REPLIES: u32 = 2;

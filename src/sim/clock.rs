@@ -1,6 +1,6 @@
 //! A node's clocks: they run a little fast or slow, start anywhere, and the wall clock may be set.
 
-use crate::proto::time::{Instant, Now};
+use ring_proto::time::{Instant, Now};
 
 /// The wall clock at the world's beginning, in nanoseconds since 1970.
 const WALL_START: i64 = 1_700_000_000_000_000_000;

@@ -1,5 +1,7 @@
 //! Makes a run's schedule from its seed.
 
+use ring_proto::time::nanos;
+
 use super::plan::{
     Action, Fault, MIN_MTU, MTU, NARROWEST, Schedule, usual_forget, usual_take_attempts,
     usual_take_timeout,
@@ -7,7 +9,6 @@ use super::plan::{
 use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
 use super::words::CARDS;
-use crate::proto::time::nanos;
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;

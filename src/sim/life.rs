@@ -1,12 +1,13 @@
 //! The life of a node: its process starts, is asked for things, works with the token and dies.
 
+use ring_proto::LinkState;
+use ring_proto::lab2::{Command, Constants};
+
 use super::node::{Job, NEVER, Node};
 use super::queue::What;
 use super::subject::Subject;
 use super::world::{World, id};
 use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
-use crate::proto::LinkState;
-use crate::proto::lab2::{Command, Constants};
 
 /// Frames that a node reads at once: small, so that thousands of nodes fit.
 const RECEIVE: usize = 4;

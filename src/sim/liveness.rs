@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
+use ring_proto::lab2::Constants;
 
 use super::outcome::Rule;
 use super::plan::Schedule;
@@ -11,7 +12,6 @@ use super::subject::Subject;
 use super::unresponsive::LONG_WORK;
 use super::words::show;
 use super::world::World;
-use crate::proto::lab2::Constants;
 
 /// After so many failed hand-overs in a row an OWNER tries only members that speak meanwhile.
 const DOUBTS: u32 = 3;

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Token};
+use ring_proto::Stored;
+use ring_proto::lab2::{Constants, Durable, Event, Reason, State, StoredStamp};
+use ring_proto::time::{Instant, Now};
 
 use super::checks::Checks;
 use super::clock::Clock;
@@ -21,9 +24,6 @@ use super::settings::FaultKind;
 use crate::driver::{
     Driver, Link, MAX_FRAME, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
 };
-use crate::proto::Stored;
-use crate::proto::lab2::{Constants, Durable, Event, Reason, State, StoredStamp};
-use crate::proto::time::{Instant, Now};
 
 /// Frames that wait for a process that does not read them. Fewer than one turn of the driver reads
 /// before a time-out: a real socket's queue is bounded by the same rule.

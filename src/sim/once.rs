@@ -5,14 +5,15 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, RunEnd};
+use ring_proto::time::nanos;
+
 use super::outcome::Rule;
 use super::queue::What;
 use super::settings::FaultKind;
 use super::subject::Subject;
 use super::world::{World, id};
 use crate::driver::Driver;
-use crate::proto::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, RunEnd};
-use crate::proto::time::nanos;
 
 const SECOND: u64 = 1_000_000_000;
 /// Of a hundred parts of a period so many have passed by the world's time at least when they all have

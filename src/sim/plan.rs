@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::Constants;
+use ring_proto::time::nanos;
 use serde::{Deserialize, Serialize};
 
 use super::settings::FaultKind;
 use super::words::CARDS;
-use crate::proto::lab2::Constants;
-use crate::proto::time::nanos;
 
 /// No time of a schedule is longer.
 const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;

@@ -5,13 +5,13 @@
 //! node's own hand-over ends it earlier.
 
 use ring_codec::lab2::Token;
+use ring_proto::time::nanos;
 
 use super::node::Claim;
 use super::outcome::Rule;
 use super::subject::Subject;
 use super::words::show;
 use super::world::World;
-use crate::proto::time::nanos;
 
 /// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
 const SLOWEST: u64 = 4;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::Event;
+
 use super::outcome::Violation;
 use super::plan::Fault;
-use crate::proto::lab2::Event;
 
 /// Sees what happens in a world; cannot change it. Times are from the world's beginning.
 pub trait Record {

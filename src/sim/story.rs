@@ -6,11 +6,12 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ring_proto::lab2::Event;
+
 use super::outcome::Violation;
 use super::plan::Fault;
 use super::record::Record;
 use super::words::{line, show};
-use crate::proto::lab2::Event;
 
 /// Keeps the last lines of a run up to its first violation. Clones share them.
 #[derive(Debug, Clone)]

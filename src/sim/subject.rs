@@ -1,13 +1,12 @@
 //! What the world must know of a machine to judge it.
 
 use ring_codec::lab2::{Digest, Token};
-
-use crate::proto::Machine;
-use crate::proto::lab2::{
+use ring_proto::Machine;
+use ring_proto::lab2::{
     Command, Constants, Durable, Event, Grade, JobName, Lab2, OnceStanding, RunView, State,
     StoredStamp,
 };
-use crate::proto::time::Instant;
+use ring_proto::time::Instant;
 
 /// A Lab2 machine as the world sees it: the one that ships, or one that was spoilt on purpose to
 /// prove that the world finds out.

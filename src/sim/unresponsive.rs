@@ -3,12 +3,12 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+use ring_proto::time::nanos;
 
 use super::queue::What;
 use super::settings::FaultKind;
 use super::subject::Subject;
 use super::world::World;
-use crate::proto::time::nanos;
 
 /// Its address: in ring order after all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);

@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::lab2::{ETHERNET_HEADER_LEN, Token};
+use ring_proto::lab2::Constants;
+use ring_proto::time::{Now, nanos};
 
 use super::node::{Books, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Wire, Witness};
 use super::outcome::Rule;
@@ -17,8 +19,6 @@ use super::settings::FaultKind;
 use super::subject::Subject;
 use super::words::{ip, mac};
 use crate::driver::{Driver, Environment};
-use crate::proto::lab2::Constants;
-use crate::proto::time::{Now, nanos};
 
 /// A table up to this size is looked at whenever it grows, a larger one when it doubles.
 const SMALL_TABLE: usize = 64;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-
-use crate::proto::time::Instant;
+use ring_proto::time::Instant;
 
 /// Readable once a deadline has come, or an earlier one that was given up.
 ///
@@ -88,8 +87,9 @@ impl AsFd for Alarm {
 mod tests {
     use std::time::Duration;
 
+    use ring_proto::time::Instant;
+
     use super::Alarm;
-    use crate::proto::time::Instant;
     use crate::sys::{Interest, Poller, clock};
 
     /// How long something that must happen may take.

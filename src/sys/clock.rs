@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::prctl;
 use nix::time::{ClockId, clock_gettime};
-
-use crate::proto::time::{Instant, Now, nanos};
+use ring_proto::time::{Instant, Now, nanos};
 
 /// Two clocks that are read within so short a time show the same moment.
 const AT_ONCE: Duration = Duration::from_millis(1);

@@ -11,8 +11,7 @@ use std::os::unix::net::UnixDatagram;
 
 use pnet::datalink::{self, NetworkInterface};
 use ring_codec::MacAddr;
-
-use crate::proto::LinkState;
+use ring_proto::LinkState;
 
 /// A network interface as it was when it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]

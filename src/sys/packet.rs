@@ -15,12 +15,12 @@ use nix::sys::socket::{
     setsockopt, socket,
     sockopt::{Priority, SocketError},
 };
+use ring_proto::time::{Instant, Now};
 use thiserror::Error;
 
 use super::ring::ReceiveRing;
 use super::{Interface, clock, filter, messages};
 use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
-use crate::proto::time::{Instant, Now};
 
 /// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
 const CONTROL_PRIORITY: i32 = 7;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use diffy::Patch;
 
 /// Where the machine's sources are, as patches name it.
-const MACHINE: &str = "src/proto/lab2/";
+const MACHINE: &str = "proto/src/lab2/";
 
 /// Modules whose types the driver, the world and the checker know: a copy has the same ones.
 const SHARED: [(&str, &str); 4] = [
@@ -118,7 +118,7 @@ fn write_copy(copy: &Path, sources: &Sources, spoilt: (&str, &str)) -> Result<()
         let source = if file == spoilt.0 { spoilt.1 } else { source };
         let shared = SHARED.iter().find(|(name, _)| name == file);
         let text = match shared {
-            Some((_, types)) => format!("pub use ringd::proto::lab2::{{{types}}};\n"),
+            Some((_, types)) => format!("pub use ring_proto::lab2::{{{types}}};\n"),
             None => rebase(source),
         };
         let path = copy.join(file);
@@ -130,7 +130,7 @@ fn write_copy(copy: &Path, sources: &Sources, spoilt: (&str, &str)) -> Result<()
     Ok(())
 }
 
-/// The source as another crate has it: the rest of `proto` is ringd's, and there are no tests.
+/// The source as another crate has it: the rest of the crate is ring-proto's, and there are no tests.
 fn rebase(source: &str) -> String {
     let mut lines = source.lines().peekable();
     let mut text = String::new();
@@ -142,7 +142,7 @@ fn rebase(source: &str) -> String {
             }
             break; // a module of tests, which stands last
         }
-        let line = line.replace("crate::proto", "ringd::proto");
+        let line = line.replace("crate::", "ring_proto::");
         let _ = writeln!(text, "{line}");
     }
     text

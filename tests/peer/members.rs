@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use ring_proto::lab2::Constants;
 use ring_segment::{ALIEN, FOR_GOOD, MacAddr, Member, Message, Seen, Timing, digest_of, holds};
-use ringd::proto::lab2::Constants;
 
 use super::stand::{AT_ONCE, NONE, Stand};
 

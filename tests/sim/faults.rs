@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringd::proto::lab2::Lab2;
+use ring_proto::lab2::Lab2;
 use ringd::sim::{FaultKind, Faults, Settings, run};
 
 fn settings(seed: u64, faults: Faults) -> Settings {

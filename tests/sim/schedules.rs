@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use ringd::proto::lab2::Lab2;
+use ring_proto::lab2::Lab2;
 use ringd::sim::{Schedule, replay};
 
 /// Declares a test for each file.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringd::proto::lab2::{Constants, Lab2, Trouble};
+use ring_proto::lab2::{Constants, Lab2, Trouble};
 use ringd::sim::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
-use ringd::proto::lab2::{Constants, Lab2, State};
+use ring_proto::lab2::{Constants, Lab2, State};
 use ringd::sim::{Fault, Subject, Weather, World};
 
 const MS: Duration = Duration::from_millis(1);

@@ -8,12 +8,12 @@ use std::os::unix::net::UnixStream;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{chdir, close, setsid};
+use ring_proto::time::Instant;
 
 use super::super::{Error, client, lines::Lines};
 use super::bond::Bound;
 use super::work::Work;
 use super::{Bond, NAME, Note, Order, Task, Why};
-use crate::proto::time::Instant;
 use crate::sys::nice;
 
 /// A daemon that was asked for the lock.

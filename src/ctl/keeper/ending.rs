@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use ring_proto::time::Instant;
+
 use super::lease::Lease;
 use super::tree::{Killed, Survivor, Tree};
-use crate::proto::time::Instant;
 use crate::sys::group::Hidden;
 
 /// How often is looked whether it is over.
@@ -109,10 +110,10 @@ impl Ending {
 #[cfg(test)]
 mod tests {
     use nix::unistd::Pid;
+    use ring_proto::time::Instant;
 
     use super::{Ending, LAST_BREATH};
     use crate::ctl::keeper::tree::{Killed, Survivor, Tree};
-    use crate::proto::time::Instant;
     use crate::sys::group::Hidden;
 
     const START: Instant = Instant::from_nanos(0);

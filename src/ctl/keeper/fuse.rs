@@ -8,8 +8,7 @@ use nix::sys::signal::{SigEvent, SigevNotify, Signal};
 use nix::sys::time::TimeSpec;
 use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
-
-use crate::proto::time::Instant;
+use ring_proto::time::Instant;
 
 /// A timer of the kernel that kills this process, unless it is dropped before.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::proto::time::Instant;
+use ring_proto::time::Instant;
 
 /// The most time that is kept back for the kernel to carry a SIGKILL out.
 const LONGEST_MARGIN: Duration = Duration::from_secs(1);
@@ -61,8 +61,9 @@ impl Lease {
 mod tests {
     use std::time::Duration;
 
+    use ring_proto::time::Instant;
+
     use super::Lease;
-    use crate::proto::time::Instant;
 
     const GRACE: Duration = Duration::from_secs(5);
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use ring_proto::time::Instant;
 
 use super::super::{client, lines::Lines};
 use super::backstop::Backstop;
@@ -16,7 +17,6 @@ use super::fuse::Fuse;
 use super::lease::{Lease, OVERDUE};
 use super::{Bond, Note, Order, Task, Tree, Want, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
-use crate::proto::time::Instant;
 use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 
 // In the order in which they are heard.

@@ -16,9 +16,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use ring_proto::time::{Instant, Now};
+
 use super::Options;
 use super::history::History;
-use crate::proto::time::{Instant, Now};
 use mailbox::Mailbox;
 use queue::Queue;
 use runner::{Runner, Settings};

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ring_proto::time::Instant;
 use tracing::warn;
 
 use super::Error;
@@ -22,7 +23,6 @@ use super::share::Share;
 use crate::control::{FramingError, Reply, Request, to_line};
 use crate::locks::{Client as Peer, ClientId};
 use crate::observe::RateLimit;
-use crate::proto::time::Instant;
 use crate::sys::{Interest, Poller};
 
 /// The most clients that are accepted in one round.

@@ -1,6 +1,7 @@
+use ring_proto::time::Instant;
+
 use super::{ACCEPTED, Server};
 use crate::control::{Grant, MAX_REQUEST, Reply, Request};
-use crate::proto::time::Instant;
 use crate::sys::ancillary;
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use ring_proto::Stored;
+use ring_proto::lab2::{Durable, StoredStamp};
 
 use super::Error;
 use crate::control::RingName;
 use crate::driver::Store;
-use crate::proto::Stored;
-use crate::proto::lab2::{Durable, StoredStamp};
 use crate::sys::{owned, runtime};
 use record::{Record, Slot};
 use stamps::{FoundStamps, StampFile};

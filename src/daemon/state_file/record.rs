@@ -16,9 +16,8 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_PROGRESS, Token};
+use ring_proto::lab2::Durable;
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::proto::lab2::Durable;
 
 /// Bytes of a record.
 pub const LEN: usize = 64;
@@ -133,8 +132,9 @@ fn array_at<const N: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::Durable;
+
     use super::{LEN, Record, Slot};
-    use crate::proto::lab2::Durable;
     use ring_codec::MacAddr;
     use ring_codec::lab2::{MAX_PROGRESS, Token};
 

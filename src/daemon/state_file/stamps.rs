@@ -24,13 +24,13 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use ring_proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
+use ring_proto::time::nanos;
+
 use super::record::format;
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
-use crate::proto::time::nanos;
 
 const LEN: usize = 128;
 const SUMMED: usize = LEN - 8;
@@ -212,8 +212,9 @@ fn array_at<const N: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{JobName, Stamp, StoredStamp};
+
     use super::{FoundStamps, LEN, StampFile, offset};
-    use crate::proto::lab2::{JobName, Stamp, StoredStamp};
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
     use std::fs::File;

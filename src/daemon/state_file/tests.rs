@@ -1,9 +1,10 @@
+use ring_proto::lab2::Durable;
+
 use super::record::{LEN, Slot};
 use super::{Found, SLOTS, StateFile};
 use crate::control::RingName;
 use crate::daemon::Error;
 use crate::driver::Store;
-use crate::proto::lab2::Durable;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use std::fs::{self, OpenOptions};

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
+use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
 
 use super::{HEARTBEAT, LEASE, Rig, token};
 use crate::control::{LockRequest, RefusalReason};
 use crate::locks::{Client, ClientId, Job, Notice};
-use crate::proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -73,7 +73,7 @@ fn asking() -> Rig {
     rig
 }
 
-fn until(rig: &Rig) -> crate::proto::time::Instant {
+fn until(rig: &Rig) -> ring_proto::time::Instant {
     rig.facts.lease_until
 }
 

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
+use ring_proto::lab2::{Command, Reason, State};
+use ring_proto::time::Instant;
 
 use super::{Client, ClientId, Facts, Locks, MAX_WAITING, Notice};
 use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
-use crate::proto::lab2::{Command, Reason, State};
-use crate::proto::time::Instant;
 
 const LEASE: Duration = Duration::from_millis(400);
 const HEARTBEAT: Duration = Duration::from_millis(100);

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::Command;
+
 use super::{HEARTBEAT, LEASE, Rig};
 use crate::control::{LockRequest, LossReason, RefusalReason};
 use crate::locks::Notice;
-use crate::proto::lab2::Command;
 
 /// How long a holder has to end.
 const NOTICE: Duration = Duration::from_secs(1);

@@ -1,8 +1,9 @@
+use ring_proto::lab2::{DropReason, Event, Grade, Reason, State};
+use ring_proto::time::{Instant, Now};
+
 use super::Log;
 use crate::driver::Observe;
 use crate::observe::subscriber::{Style, Taker, subscriber};
-use crate::proto::lab2::{DropReason, Event, Grade, Reason, State};
-use crate::proto::time::{Instant, Now};
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use std::io::{self, Write};

@@ -2,9 +2,9 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Frame, Message, Token};
+use ring_proto::lab2::Durable;
 
 use super::Checks;
-use crate::proto::lab2::Durable;
 use crate::sim::Rule;
 use crate::sim::words::mac;
 

@@ -14,10 +14,10 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use ring_proto::lab2::Event;
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::proto::lab2::Event;
 use crate::sim::{Fault, Record, Schedule, Violation, line, show};
 
 /// The longest frame that is kept whole.

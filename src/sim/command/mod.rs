@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 pub use error::Error;
 pub use options::Options;
+use ring_proto::lab2::Lab2;
 
 use super::{Outcome, Rule, Schedule, Story, Subject, replay, shrink};
-use crate::proto::lab2::Lab2;
 use files::Files;
 use options::What;
 

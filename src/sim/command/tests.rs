@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use clap::Parser;
 use ring_codec::lab2::{Digest, Token};
+use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 use super::{Error, Options, run_machines};
-use crate::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
-use crate::proto::time::{Instant, Now};
-use crate::proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 use crate::sim::{Action, Fault, Rule, Schedule, Subject, replay};
 
 /// A machine that stores nothing any more once its interface has changed.

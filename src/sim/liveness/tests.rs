@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::{Constants, Lab2};
+
 use super::Bounds;
-use crate::proto::lab2::{Constants, Lab2};
 use crate::sim::{Rule, World};
 
 /// A ring of three that has found itself, and what it is held to.

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The machine that ships, spoilt on purpose: each module is a copy of `src/proto/lab2` with one
+//! The machine that ships, spoilt on purpose: each module is a copy of `proto/src/lab2` with one
 //! patch of `patches/` applied, that breaks the rule which the patch's head names. The build makes
 //! the copies, so the sources that ship have no switch for it; a machine here is the one that
 //! ships but for its few lines.
@@ -12,7 +12,7 @@ macro_rules! flaw {
     ($name:ident, $path:literal, $rule:literal) => {
         #[doc = $rule]
         pub mod $name {
-            pub use ringd::proto::lab2::Lab2;
+            pub use ring_proto::lab2::Lab2;
         }
     };
 }
@@ -32,33 +32,30 @@ macro_rules! flaw {
 
         impl ringd::sim::Subject for $name::Lab2 {
             fn start(
-                constants: ringd::proto::lab2::Constants,
-                durable: ringd::proto::lab2::Durable,
+                constants: ring_proto::lab2::Constants,
+                durable: ring_proto::lab2::Durable,
             ) -> Self {
                 Self::new(constants, durable)
             }
 
-            fn recall(self, stamps: Vec<ringd::proto::lab2::StoredStamp>) -> Self {
+            fn recall(self, stamps: Vec<ring_proto::lab2::StoredStamp>) -> Self {
                 self.with_stamps(stamps)
             }
 
-            fn once(&self) -> Option<(u64, ringd::proto::lab2::OnceStanding)> {
+            fn once(&self) -> Option<(u64, ring_proto::lab2::OnceStanding)> {
                 self.once()
             }
 
-            fn run_of(
-                &self,
-                job: ringd::proto::lab2::JobName,
-            ) -> Option<ringd::proto::lab2::RunView> {
+            fn run_of(&self, job: ring_proto::lab2::JobName) -> Option<ring_proto::lab2::RunView> {
                 self.runs().find(|run| run.stamp.name == job)
             }
 
-            fn state(&self) -> ringd::proto::lab2::State {
+            fn state(&self) -> ring_proto::lab2::State {
                 self.state()
             }
 
             fn held(&self) -> Option<ring_codec::lab2::Token> {
-                let owner = self.state() == ringd::proto::lab2::State::Owner;
+                let owner = self.state() == ring_proto::lab2::State::Owner;
                 self.token().filter(|_| owner)
             }
 
@@ -68,15 +65,15 @@ macro_rules! flaw {
 
             fn lease_until(
                 &self,
-                now: ringd::proto::time::Instant,
-            ) -> Option<ringd::proto::time::Instant> {
+                now: ring_proto::time::Instant,
+            ) -> Option<ring_proto::time::Instant> {
                 let settled = self.settled_at().is_some_and(|at| at <= now);
                 self.lease_until()
                     .filter(|_| settled && self.may_use_token())
             }
 
-            fn quorum_until(&self) -> Option<ringd::proto::time::Instant> {
-                let has_one = self.grade() == ringd::proto::lab2::Grade::Quorum;
+            fn quorum_until(&self) -> Option<ring_proto::time::Instant> {
+                let has_one = self.grade() == ring_proto::lab2::Grade::Quorum;
                 self.grade_until().filter(|_| has_one)
             }
 

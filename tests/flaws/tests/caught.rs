@@ -11,7 +11,7 @@ use ring_model::{
     Faults, Findings, Report, Scenario, Snapshot, explore, explore_shipping, findings,
     quorums_of_four, quorums_of_three,
 };
-use ringd::proto::lab2::Lab2;
+use ring_proto::lab2::Lab2;
 use ringd::sim::{self, FaultKind, Settings, Subject};
 
 /// The model checker finds the flaw, in words that begin so, and nothing in the machine that ships.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_PROGRESS, Member, Message, Token};
-use ringd::proto::lab2::{Constants, Durable, Event, Grade, Lab2, Reason, State};
-use ringd::proto::time::{Instant, Now};
-use ringd::proto::{Machine, Sent};
+use ring_proto::lab2::{Constants, Durable, Event, Grade, Lab2, Reason, State};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{Machine, Sent};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, Message, Token};
-use ringd::proto::Machine;
-use ringd::proto::lab2::{Constants, Event, Lab2, Reason, State};
-use ringd::proto::time::Instant;
+use ring_proto::Machine;
+use ring_proto::lab2::{Constants, Event, Lab2, Reason, State};
+use ring_proto::time::Instant;
 
 use super::oracle::{Oracle, Output};
 

@@ -7,9 +7,9 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{
     Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, Promise, Token,
 };
-use ringd::proto::lab2::{Command, Constants, Durable, Event, Lab2};
-use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Machine, Sent, Stored, Transmit};
+use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 use super::oracle::{Oracle, Output};
 use super::predict::{Before, assert_arrow};

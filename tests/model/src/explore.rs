@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
-use ringd::proto::lab2::Command;
-use ringd::proto::time::{Instant, nanos};
+use ring_proto::lab2::Command;
+use ring_proto::time::{Instant, nanos};
 use stateright::{Model, Property};
 
 use crate::action::Action;

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ringd::proto::lab2::{Command, State};
-use ringd::proto::time::Instant;
+use ring_proto::lab2::{Command, State};
+use ring_proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::machine::AnyMachine;

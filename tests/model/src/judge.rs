@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, MAX_PROGRESS, Message, Token};
-use ringd::proto::lab2::{Durable, State};
+use ring_proto::lab2::{Durable, State};
 
 use crate::breach::Breach;
 use crate::node::{Input, Node, Turn};

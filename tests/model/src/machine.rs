@@ -1,9 +1,9 @@
 //! A machine of any kind. The checker knows no other, so it is compiled once for all of them.
 
 use ring_codec::lab2::{Digest, Token};
-use ringd::proto::Machine;
-use ringd::proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
-use ringd::proto::time::Instant;
+use ring_proto::Machine;
+use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use ring_proto::time::Instant;
 use ringd::sim::Subject;
 
 /// A machine that can be explored.

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use ring_model::{Scenario, explore, large, small};
-use ringd::proto::lab2::Lab2;
+use ring_proto::lab2::Lab2;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

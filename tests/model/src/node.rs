@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
-use ringd::proto::lab2::{Command, Durable};
-use ringd::proto::time::{Instant, Now};
-use ringd::proto::{LinkState, Sent, Stored, Transmit};
+use ring_proto::lab2::{Command, Durable};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{LinkState, Sent, Stored, Transmit};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::machine::{AnyMachine, Start};

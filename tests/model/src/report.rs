@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use ringd::proto::lab2::Lab2;
+use ring_proto::lab2::Lab2;
 use stateright::{Checker, HasDiscoveries, Model, Path};
 
 use crate::action::Action;

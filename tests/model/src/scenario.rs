@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ring_codec::lab2::ETHERTYPE;
-use ringd::proto::lab2::Constants;
+use ring_proto::lab2::Constants;
 
 use crate::sides;
 

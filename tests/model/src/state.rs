@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ringd::proto::time::Instant;
+use ring_proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::judge;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Token};
-use ringd::proto::time::Instant;
+use ring_proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::judge::Step;

@@ -7,7 +7,7 @@ use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
 use std::hash::{Hash, Hasher};
 
 use ring_model::{Exploration, Faults, Ring, Scenario};
-use ringd::proto::lab2::Lab2;
+use ring_proto::lab2::Lab2;
 use stateright::Model;
 
 fn fingerprint(ring: &Ring) -> u64 {

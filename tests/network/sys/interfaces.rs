@@ -3,8 +3,8 @@
 use std::net::Ipv6Addr;
 
 use anyhow::{Result, ensure};
+use ring_proto::LinkState;
 use ring_segment::{Node, Segment};
-use ringd::proto::LinkState;
 use ringd::sys::{Interface, InterfaceWatch};
 
 use crate::sys::helpers::{find, rings};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use nix::sys::socket::{getsockopt, sockopt};
+use ring_proto::time::{Now, nanos};
 use ring_segment::Segment;
 use ringd::driver::{Link, MAX_FRAME, RECEIVE_BATCH, TRANSMIT_BATCH};
-use ringd::proto::time::{Now, nanos};
 use ringd::sys::clock;
 
 use crate::sys::helpers::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringd::proto::time::{Instant, Now, nanos};
+use ring_proto::time::{Instant, Now, nanos};
 
 /// What the monotonic clock shows at the start: the machine has been up for a while.
 const MONOTONIC: Duration = Duration::from_secs(1_000);

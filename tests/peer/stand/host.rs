@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use ring_proto::lab2::{Command, Constants, Durable, Lab2};
+use ring_proto::{LinkState, Stored};
 use ring_segment::Timing;
 use ringd::driver::{Driver, Environment, Store};
 use ringd::observe::{Log, Observers, Tally};
-use ringd::proto::lab2::{Command, Constants, Durable, Lab2};
-use ringd::proto::{LinkState, Stored};
 
 use super::clock;
 use super::segment::{DAEMON, Port, Segment, mac};

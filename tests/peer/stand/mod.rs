@@ -10,10 +10,10 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use ring_proto::lab2::Constants;
 use ring_segment::{
     Digest, MacAddr, Member, Message, Seen, Timing, Token, digest_of, holds, is_heartbeat, offers,
 };
-use ringd::proto::lab2::Constants;
 
 pub use clock::wall;
 use daemon::Daemon;

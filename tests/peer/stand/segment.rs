@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
+use ring_proto::time::Now;
 use ring_segment::{MacAddr, Seen};
 use ringd::driver::{Link, MAX_FRAME, ReceiveBatch, Refused, TransmitBatch};
-use ringd::proto::time::Now;
 
 use super::clock;
 

@@ -5,10 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ring_proto::time::Instant;
+
 use super::{Daemon, Lease, Lines, Next, Work};
 use crate::control::{LockRequest, Renewal, Reply, to_line};
 use crate::ctl::keeper::{Bond, Task, Want};
-use crate::proto::time::Instant;
 use crate::sys::clock;
 
 fn later(ms: u64) -> Instant {

@@ -1,0 +1,48 @@
+//! The wall clock, which keeps generated tokens ahead of forgotten ones, and is not to be trusted in more than that
+//! (`docs/protocol.md`, "The order of tokens").
+
+use std::time::Duration;
+
+use ring_codec::lab2::Token;
+
+use super::{Event, Lab2};
+use crate::time::nanos;
+
+/// By so much a wall clock takes a token ahead of what is known, at the most.
+const MOST_AHEAD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// In a token of less progress no clock had a say, in nanoseconds since 1970: the year 2001. It says nothing of the
+/// time.
+const FIRST: u64 = 1_000_000_000_000_000_000;
+/// No wall clock takes a token further, in nanoseconds since 1970: the year 2116. Half of all progress is left
+/// then.
+const LATEST: u64 = 1 << 62;
+/// A token that is further ahead of the wall clock is worth saying.
+const NOTABLE: Duration = Duration::from_secs(60 * 60);
+
+impl Lab2 {
+    /// The least progress of a token that this node generates now, as far as its clock has a say.
+    pub(super) fn clock_floor(&mut self) -> u64 {
+        let wall = self.now.wall;
+        let known = self.known.token().map_or(0, |known| known.progress);
+        let most = if known < FIRST {
+            LATEST
+        } else {
+            known.saturating_add(nanos(MOST_AHEAD)).min(LATEST)
+        };
+        if wall > most {
+            let by = Duration::from_nanos(wall.saturating_sub(known));
+            self.event(Event::ClockAhead { by });
+        }
+        wall.min(most)
+    }
+
+    /// A token that is far ahead of the wall clock is said once, until one is not.
+    pub(super) fn compare_with_clock(&mut self, token: Token) {
+        let by = Duration::from_nanos(token.progress.saturating_sub(self.now.wall));
+        let is_ahead = by > NOTABLE;
+        if is_ahead && !self.token_ahead {
+            self.event(Event::TokenAhead { token, by });
+        }
+        self.token_ahead = is_ahead;
+    }
+}

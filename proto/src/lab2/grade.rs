@@ -1,0 +1,338 @@
+//! How safe a tenure is: who has promised to help no other holder, and until when
+//! (`docs/protocol.md`, "Grades").
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use super::crowd::LISTENERS;
+use super::role::{Role, Tenure};
+use super::timer::Timer;
+use super::{Event, Grade, Lab2};
+use crate::time::Instant;
+
+/// So many of the latest heartbeats may be answered.
+const BEATS: usize = 16;
+/// This part of a promise is not relied on, so that clocks may differ in their rates.
+const MARGIN: u32 = 32;
+
+/// A member that has promised to help no other holder until then.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(super) struct Vote {
+    pub(super) mac: MacAddr,
+    pub(super) until: Instant,
+}
+
+/// How many members confirm a tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Votes {
+    /// So many do.
+    pub confirmed: usize,
+    /// So many make up the ring.
+    pub ring: usize,
+    /// So many are a quorum.
+    pub quorum: usize,
+}
+
+/// What an OWNER knows of those who confirm its tenure.
+#[derive(Debug, Clone)]
+pub(super) struct Support {
+    /// The tenure.
+    pub(super) token: Option<Token>,
+    /// When the latest heartbeats of it were about to leave, by their numbers.
+    pub(super) beats: [Option<Instant>; BEATS],
+    /// The next heartbeat's number.
+    pub(super) next_beat: u32,
+    /// By MAC.
+    pub(super) votes: Vec<Vote>,
+    /// The grade when it was last looked at, and how long that holds.
+    pub(super) grade: Grade,
+    pub(super) until: Instant,
+    /// How many members made up the ring then.
+    pub(super) roster: usize,
+    /// To find the latest time that a majority has promised: room that is kept.
+    pub(super) ends: Vec<Instant>,
+}
+
+impl Support {
+    pub(super) fn new() -> Self {
+        Self {
+            token: None,
+            beats: [None; BEATS],
+            next_beat: 0,
+            votes: Vec::with_capacity(LISTENERS),
+            grade: Grade::Alone,
+            until: Instant::from_nanos(0),
+            roster: 0,
+            ends: Vec::with_capacity(LISTENERS),
+        }
+    }
+
+    /// A heartbeat of a tenure leaves now: its number.
+    pub(super) fn begin_beat(&mut self, token: Token, now: Instant) -> u32 {
+        if self.token != Some(token) {
+            self.token = Some(token);
+            self.beats = [None; BEATS];
+            self.next_beat = 0;
+            self.votes.clear();
+            self.grade = Grade::Alone;
+        }
+        let beat = self.next_beat;
+        self.next_beat = beat.wrapping_add(1);
+        self.beats[place(beat)] = Some(now);
+        beat
+    }
+
+    /// When the heartbeat of this number left, if it is one of the latest.
+    fn left_at(&self, beat: u32) -> Option<Instant> {
+        let age = self.next_beat.wrapping_sub(beat);
+        let recent = age >= 1 && age <= u32::try_from(BEATS).unwrap_or(u32::MAX);
+        self.beats[place(beat)].filter(|_| recent)
+    }
+
+    fn add(&mut self, mac: MacAddr, until: Instant) {
+        match self.votes.binary_search_by_key(&mac, |vote| vote.mac) {
+            Ok(at) => self.votes[at].until = self.votes[at].until.max(until),
+            Err(at) => self.votes.insert(at, Vote { mac, until }),
+        }
+    }
+
+    fn vote_of(&self, mac: MacAddr) -> Option<Instant> {
+        let at = self.votes.binary_search_by_key(&mac, |vote| vote.mac);
+        at.ok().map(|at| self.votes[at].until)
+    }
+
+    /// Until when `count` members have promised at the same time.
+    fn promised_by(&mut self, count: usize) -> Option<Instant> {
+        let at = count.checked_sub(1)?;
+        if at >= self.votes.len() {
+            return None;
+        }
+        self.ends.clear();
+        self.ends.extend(self.votes.iter().map(|vote| vote.until));
+        let (_, &mut end, _) = self.ends.select_nth_unstable_by(at, |a, b| b.cmp(a));
+        Some(end)
+    }
+}
+
+fn place(beat: u32) -> usize {
+    beat as usize % BEATS
+}
+
+impl Lab2 {
+    /// How many members make up the ring: as many as are expected, by whoever expects the most, or have
+    /// been heard if those are more; all that are known if this node expects nothing. Tables keep members that are gone, and who
+    /// is told of them learns them anew.
+    pub(super) fn roster(&self) -> usize {
+        let known = self.table.len();
+        match self.expected() {
+            Some(expected) if self.constants.expect.is_none() => known.max(expected),
+            Some(expected) if known > expected => expected.max(self.heard_members()),
+            Some(expected) => expected,
+            None => known,
+        }
+    }
+
+    /// This node, and those of whom a frame has come since it was started.
+    pub(super) fn heard_members(&self) -> usize {
+        1 + self.table.heard
+    }
+
+    /// Of how many heartbeats a member of a ring of `members` answers one.
+    pub(super) fn stride(members: usize) -> u32 {
+        u32::try_from(members.div_ceil(LISTENERS).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// For how long a member of a ring of `members` promises to help no other holder: as long as it
+    /// trusts in the token, from the last heartbeat that it answers.
+    pub(super) fn promise_lasts(&self, members: usize) -> Duration {
+        let skipped = Self::stride(members) - 1;
+        let waiting = self.constants.heartbeat.saturating_mul(skipped);
+        self.constants.waiter_timeout().saturating_add(waiting)
+    }
+
+    /// The number of a heartbeat that leaves now. It has none, and asks for no promise, while this
+    /// node itself may not help its own tenure: an application that has worked under an earlier one
+    /// may go on for as long as it was told.
+    pub(super) fn number_beat(&mut self, token: Token) -> Option<u32> {
+        let now = self.now.monotonic;
+        let may_ask = self.may_vote_for(token, self.me(), self.roster());
+        may_ask.then(|| self.support.begin_beat(token, now))
+    }
+
+    /// PING with a promise for the tenure of this node.
+    pub(super) fn on_promise(&mut self, from: MacAddr, promise: &ring_codec::lab2::Promise) {
+        let Role::Owner(tenure) = self.role else {
+            return;
+        };
+        let is_meant = promise.token == tenure.token && self.support.token == Some(tenure.token);
+        if !is_meant || self.table.find(from).is_none() {
+            return;
+        }
+        let Some(left_at) = self.support.left_at(promise.beat) else {
+            return;
+        };
+        // Nobody promises more than that.
+        let most = self.promise_lasts(self.roster());
+        let lasts = Duration::from_nanos(promise.lasts).min(most);
+        self.support
+            .add(from, left_at + lasts / MARGIN * (MARGIN - 1));
+        if self.support.grade != Grade::Quorum || !self.is_large() {
+            self.review_grade();
+        } else {
+            // Once for many promises.
+            let soon = self.now.monotonic + self.constants.heartbeat / 4;
+            let due = self.timers.due(Timer::Grade);
+            self.timers
+                .set(Timer::Grade, due.map_or(soon, |due| due.min(soon)));
+        }
+    }
+
+    /// Finds out how safe the tenure is now, and until when.
+    pub(super) fn review_grade(&mut self) {
+        self.timers.stop(Timer::Grade);
+        let Role::Owner(tenure @ Tenure { offer: None, .. }) = self.role else {
+            return;
+        };
+        let before = self.grade();
+        let now = self.now.monotonic;
+        let (grade, until) = self.find_grade(tenure.token);
+        self.support.grade = grade;
+        self.support.until = until;
+        self.support.roster = self.roster();
+        if grade != Grade::Alone {
+            self.timers.set(Timer::Grade, until.max(now));
+        }
+        if grade != before {
+            let token = tenure.token;
+            self.event(Event::GradeChanged { grade, token });
+            self.review_once();
+        }
+    }
+
+    fn find_grade(&mut self, token: Token) -> (Grade, Instant) {
+        let now = self.now.monotonic;
+        let roster = self.roster();
+        let own = usize::from(self.may_vote_for(token, self.me(), roster));
+        let majority = roster / 2 + 1;
+        // Who knows nobody, and was not told that there is nobody, cannot know.
+        let known = roster > 1 || self.expected().is_some();
+        if self.support.token == Some(token) && known {
+            let end = if majority <= own {
+                self.lease_until()
+            } else {
+                self.support.promised_by(majority - own)
+            };
+            if let Some(end) = end.filter(|&end| end > now) {
+                return (Grade::Quorum, end);
+            }
+        }
+        let end = self.view_until(token).filter(|_| own == 1);
+        end.filter(|&end| end > now)
+            .map_or((Grade::Alone, now), |end| (Grade::View, end))
+    }
+
+    /// Until when all members that were heard lately have promised; `None` if one has not, or none
+    /// was heard. Who falls silent is not waited for until its promise ends.
+    fn view_until(&self, token: Token) -> Option<Instant> {
+        if self.support.token != Some(token) {
+            return None;
+        }
+        let lately = self
+            .now
+            .monotonic
+            .before(self.promise_lasts(self.roster()) / 2);
+        let members = self.table.members().iter().zip(self.table.peers());
+        let heard = members.filter(|(member, peer)| {
+            Some(member.mac) != self.mac && peer.last_seen().is_some_and(|seen| seen >= lately)
+        });
+        let mut end = None;
+        for (member, _) in heard {
+            let vote = self.support.vote_of(member.mac)?;
+            end = Some(end.map_or(vote, |end: Instant| end.min(vote)));
+        }
+        end
+    }
+
+    /// A grade ends when the promises do. Called before anything else that an input does.
+    pub(super) fn expire_grade(&mut self) {
+        if self.timers.take_due(Timer::Grade, self.now.monotonic) {
+            self.review_grade();
+        }
+    }
+
+    /// Members that were not known when the grade was found out make the majority larger.
+    pub(super) fn recount(&mut self) {
+        if self.support.grade != Grade::Alone && self.support.roster != self.roster() {
+            self.review_grade();
+        }
+    }
+
+    /// Asks the members to confirm the tenure now, instead of at the next heartbeat, if it may ask;
+    /// not again within TAKE_TIMEOUT.
+    pub(super) fn ask_to_confirm(&mut self) {
+        let Role::Owner(Tenure {
+            token, offer: None, ..
+        }) = self.role
+        else {
+            return;
+        };
+        if !self.may_vote_for(token, self.me(), self.roster()) {
+            // Nobody promises anything for that.
+            return;
+        }
+        let last = self.support.next_beat.wrapping_sub(1);
+        let asked = if self.support.token == Some(token) {
+            self.support.left_at(last)
+        } else {
+            None
+        };
+        let pause = self.constants.take_timeout;
+        if asked.is_none_or(|at| self.now.monotonic.since(at) >= pause) {
+            self.token_is_here(MacAddr::BROADCAST);
+        }
+    }
+
+    /// How safe the token is that is held here; [`Grade::Alone`] if none is.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        self.confirmed().map_or(Grade::Alone, |(grade, _)| grade)
+    }
+
+    /// Until when the [grade](Self::grade) holds if nobody confirms the tenure again; `None`: it is
+    /// [`Grade::Alone`].
+    #[must_use]
+    pub fn grade_until(&self) -> Option<Instant> {
+        self.confirmed().map(|(_, until)| until)
+    }
+
+    /// How many members confirm the tenure of this node, itself included, as far as it may.
+    #[must_use]
+    pub fn votes(&self) -> Votes {
+        let now = self.now.monotonic;
+        let ring = self.roster();
+        let mut confirmed = 0;
+        if let Role::Owner(tenure) = self.role {
+            confirmed += usize::from(self.may_vote_for(tenure.token, self.me(), ring));
+            if self.support.token == Some(tenure.token) {
+                let votes = self.support.votes.iter();
+                confirmed += votes.filter(|vote| vote.until > now).count();
+            }
+        }
+        Votes {
+            confirmed,
+            ring,
+            quorum: ring / 2 + 1,
+        }
+    }
+
+    fn confirmed(&self) -> Option<(Grade, Instant)> {
+        let Role::Owner(tenure) = self.role else {
+            return None;
+        };
+        let support = &self.support;
+        let counts = support.token == Some(tenure.token) && support.grade != Grade::Alone;
+        (counts && self.may_use_token()).then_some((support.grade, support.until))
+    }
+}

@@ -1,0 +1,229 @@
+//! A member that hears nobody, and one from which nobody takes the token (`docs/protocol.md`, "Deaf
+//! members" and "Letting go").
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Message, Profile};
+
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::{Offer, Role};
+use super::timer::Timer;
+use super::{Event, Lab2, Reason};
+use crate::time::Instant;
+
+/// So many hand-overs have failed in a row at least before an OWNER lets go.
+const FAILURES: u32 = 4;
+
+/// What is known of the frames that reach this node, and of those that leave it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hearing {
+    /// When a frame last came, or the link came up.
+    pub(super) last: Option<Instant>,
+    /// Since when this node has not been deaf.
+    pub(super) since: Option<Instant>,
+    /// It was said that nobody is heard.
+    pub(super) told: bool,
+    /// Hand-overs have failed since then, without one that has not.
+    pub(super) failing_since: Option<Instant>,
+    /// So many.
+    pub(super) failures: u32,
+    /// Somebody has asked for the token meanwhile.
+    pub(super) is_asked: bool,
+    /// Nobody takes the token from this node, which owns nothing until it knows better.
+    pub(super) unfit: bool,
+    /// Whether frames to one station alone arrive.
+    pub(super) probe: Probe,
+}
+
+/// What was done to see whether frames to one station alone arrive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) enum Probe {
+    /// Nothing that is still of use.
+    #[default]
+    None,
+    /// This member was asked alone.
+    Asked(MacAddr),
+    /// It has answered.
+    Answered,
+}
+
+impl Hearing {
+    /// What has failed so far is no reason to let go.
+    pub(super) fn forgive(&mut self) {
+        (self.failing_since, self.failures, self.is_asked) = (None, 0, false);
+    }
+}
+
+impl Lab2 {
+    /// After so long without a frame a node is deaf: members that hear only their holder hear each other
+    /// by then, when that is dead.
+    pub(super) fn earshot(&self) -> Duration {
+        self.constants.waiter_timeout() + self.constants.looser_answer_timeout()
+    }
+
+    /// Whether nobody was heard for so long that this node says so in what it broadcasts.
+    #[must_use]
+    pub fn is_deaf(&self) -> bool {
+        let quiet = self.hearing.last.map(|at| self.now.monotonic.since(at));
+        self.link_up && quiet.is_some_and(|quiet| quiet >= self.earshot())
+    }
+
+    /// Whether this node has heard others for so long that it knows who is silent.
+    pub(super) fn knows_who_is_silent(&self) -> bool {
+        let since = self.hearing.since.filter(|_| !self.is_deaf());
+        since.is_some_and(|since| self.now.monotonic.since(since) >= self.silence())
+    }
+
+    /// Whether nobody takes the token from this node, which therefore owns nothing.
+    #[must_use]
+    pub fn is_unfit(&self) -> bool {
+        self.hearing.unfit
+    }
+
+    /// Says once that nobody is heard, and when somebody is again.
+    pub(super) fn review_hearing(&mut self) {
+        let deaf = self.is_deaf();
+        if self.hearing.told != deaf {
+            self.hearing.told = deaf;
+            let heard_before = self.table.heard > 0;
+            self.event(Event::HearingChanged { deaf, heard_before });
+        }
+    }
+
+    /// Whether a frame is not listened to: its author hears nobody, and knows nothing of who owns the
+    /// token or stands for it. What it offers has nobody's answer.
+    pub(super) fn is_unheeded(
+        &self,
+        from: MacAddr,
+        message: &Message<'_>,
+        says_deaf: bool,
+    ) -> bool {
+        match message {
+            Message::TakeToken { .. } => {
+                let peer = self.table.find(from).map(|at| &self.table.peers()[at]);
+                peer.is_some_and(|peer| peer.deaf)
+            }
+            Message::TokenIsHere { .. }
+            | Message::GeneratingToken { .. }
+            | Message::WhereIsToken
+            | Message::WantToken => says_deaf,
+            _ => false,
+        }
+    }
+
+    /// A frame has come: this node hears, and what it says of its author is remembered, if it is of a kind
+    /// that does. If it is the answer to a question to that member alone, this node may own again.
+    pub(super) fn hear(&mut self, envelope: Envelope, message: &Message<'_>, says_deaf: bool) {
+        let was_deaf = self.is_deaf();
+        self.hearing.last = self.hearing.last.max(Some(envelope.at));
+        if was_deaf {
+            self.hearing.since = self.hearing.last;
+            // The members that were told so have not heard of it yet: they take no offer of this node.
+            self.spoke = None;
+        }
+        if Profile::may_follow(message.kind())
+            && let Some(peer) = self.table.peer_mut(envelope.from)
+        {
+            peer.deaf = says_deaf;
+            self.note_deafness(envelope.from, says_deaf);
+        }
+        if was_deaf && self.may_pass() && !self.timers.is_set(Timer::Pass) {
+            let turn = self.before_the_next_round();
+            self.timer_in(Timer::Pass, turn);
+        }
+        let answers = matches!(
+            message,
+            Message::TokenIsHere { .. } | Message::TokenWasHereRecently { .. }
+        );
+        if answers && !envelope.broadcast {
+            self.note_late_answer(envelope, message);
+            if self.hearing.unfit && self.hearing.probe == Probe::Asked(envelope.from) {
+                // What it says then is no answer to this frame.
+                self.hearing.probe = Probe::Answered;
+                self.timer_in(Timer::Probe, Duration::ZERO);
+            }
+        }
+    }
+
+    /// A frame's author is there again after a while: that it was not is why hand-overs to it have failed.
+    pub(super) fn note_return(&mut self, author: MacAddr) {
+        if self.hearing.failures == 0 {
+            return;
+        }
+        let while_away = self.promise_lasts(self.table.len());
+        let since = self.now.monotonic.before(while_away);
+        let peer = self.table.find(author).map(|at| &self.table.peers()[at]);
+        if peer.is_some_and(|peer| !peer.was_heard_since(since)) {
+            self.hearing.forgive();
+        }
+    }
+
+    /// A deaf owner, which was alone perhaps, is to hear that somebody is there.
+    pub(super) fn let_hear(&mut self, owner: MacAddr) {
+        if self.is_follower(owner) && self.once_a_period(owner, |notes| &mut notes.pinged) {
+            self.send_ping(owner);
+        }
+    }
+
+    /// A hand-over has failed. Whether this node is to let go: it fails at everybody that it hears, for
+    /// WAITER_TIMEOUT, while they ask for the token.
+    pub(super) fn is_let_down(&mut self, offer: &Offer) -> bool {
+        let now = self.now.monotonic;
+        let since = *self.hearing.failing_since.get_or_insert(offer.since);
+        self.hearing.failures += 1;
+        let me = self.me();
+        let lasts = now.since(since) >= self.constants.waiter_timeout();
+        lasts
+            && self.hearing.failures >= FAILURES
+            && !self.is_shutting_down()
+            && self.hearing.is_asked
+            && self.table.has_failed_at_all(me, since)
+    }
+
+    /// Nobody takes the token from this node, though others are heard and ask for it: what it sends to one
+    /// alone, or what is sent to it, is lost. The others elect another owner.
+    pub(super) fn let_go(&mut self) {
+        self.hearing.unfit = true;
+        self.event(Event::FitnessChanged { unfit: true });
+        self.enter_looser(Reason::NobodyTakes, self.token());
+        self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        self.timer_in(Timer::Probe, self.probe_period());
+        self.broadcast(Content::Ping);
+    }
+
+    fn probe_period(&self) -> Duration {
+        self.constants.waiter_timeout() * 4
+    }
+
+    /// Asks the holder, alone, where the token is: the answer comes to this node alone as well. Where
+    /// nobody owns the token any more this node may as well.
+    pub(super) fn probe(&mut self) {
+        if !self.hearing.unfit {
+            return;
+        }
+        if self.hearing.probe == Probe::Answered {
+            return self.recover();
+        }
+        let holder = self.owner.filter(|&owner| owner != self.me());
+        let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter)) else {
+            return self.recover();
+        };
+        self.timer_in(Timer::Probe, self.probe_period());
+        self.hearing.probe = Probe::Asked(holder);
+        self.send(holder, Content::WhereIsToken);
+    }
+
+    /// The node may own again, as far as it depends on this.
+    pub(super) fn recover(&mut self) {
+        self.hearing.probe = Probe::None;
+        if std::mem::take(&mut self.hearing.unfit) {
+            self.timers.stop(Timer::Probe);
+            self.event(Event::FitnessChanged { unfit: false });
+            if self.link_up {
+                self.broadcast(Content::Ping);
+            }
+        }
+    }
+}

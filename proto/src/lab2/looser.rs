@@ -1,0 +1,194 @@
+//! LOOSER: the token has not been heard of for too long; GENERATING: standing for election.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_PROGRESS, Token};
+
+use super::hearing::Probe;
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::Role;
+use super::timer::Timer;
+use super::{Lab2, Reason};
+use crate::timers::TimerKind;
+
+impl Lab2 {
+    /// Enters LOOSER and asks at once.
+    pub(super) fn become_looser(&mut self, reason: Reason) {
+        self.enter_looser(reason, self.token());
+        self.on_question_due();
+    }
+
+    /// A candidate goes back to LOOSER and leaves the others a LOOSER_TIMEOUT to come to an end.
+    pub(super) fn stand_down(&mut self, reason: Reason, token: Token) {
+        self.enter_looser(reason, Some(token));
+        self.timer_in(Timer::Ask, self.constants.looser_timeout());
+    }
+
+    pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
+        // What is wanted goes on being wanted; all else belonged to the state that is left.
+        for &timer in Timer::ALL {
+            if !matches!(
+                timer,
+                Timer::Want | Timer::Store | Timer::Probe | Timer::Members
+            ) {
+                self.timers.stop(timer);
+            }
+        }
+        self.unacknowledged = None;
+        self.against = None;
+        self.in_turn = None;
+        self.change(Role::Looser, reason, token);
+        self.set_owner(None);
+    }
+
+    /// It is time to ask, or will be when this node's turn has come.
+    pub(super) fn on_question_due(&mut self) {
+        if !self.waits_for_turn(Timer::Ask) {
+            self.ask();
+        }
+    }
+
+    /// Broadcasts WHERE_IS_TOKEN; [`asked`](Self::asked) goes on when it has left.
+    pub(super) fn ask(&mut self) {
+        if matches!(self.role, Role::Looser) {
+            self.rival = None;
+            self.timer_in(Timer::Ask, self.constants.take_timeout);
+            // An answer to this shows only that frames arrive here.
+            self.hearing.probe = Probe::None;
+            self.broadcast(Content::WhereIsToken);
+        }
+    }
+
+    /// The question is out: the answers may take LOOSER_ANSWER_TIMEOUT. One that could not be
+    /// sent is asked again in TAKE_TIMEOUT, for silence after no question means nothing.
+    pub(super) fn asked(&mut self) {
+        if matches!(self.role, Role::Looser) {
+            self.against = None;
+            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
+            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        }
+    }
+
+    /// Another LOOSER asks what this one was about to ask: that will do for both.
+    pub(super) fn overhear_question(&mut self, envelope: Envelope) {
+        let soon = self.now.monotonic + self.longest_turn();
+        let about_to_ask = self.timers.due(Timer::Ask).is_some_and(|at| at <= soon);
+        if envelope.broadcast
+            && about_to_ask
+            && !self.timers.is_set(Timer::Answer)
+            && !self.turn().is_zero()
+        {
+            self.in_turn = None;
+            self.rival = None;
+            self.asked();
+        }
+    }
+
+    /// There was an answer: no election before the next question.
+    pub(super) fn sleep(&mut self) {
+        self.against = None;
+        self.in_turn = self.in_turn.filter(|&timer| timer != Timer::Answer);
+        self.timers.stop(Timer::Answer);
+    }
+
+    /// LOOSER_ANSWER_TIMEOUT has passed: a LOOSER stands for election, a candidate is elected.
+    pub(super) fn on_no_answer(&mut self) {
+        match self.role {
+            Role::Looser => self.stand_in_turn(),
+            Role::Generating(candidate) => self.generate(candidate),
+            Role::Owner(_) | Role::Waiter => {}
+        }
+    }
+
+    fn stand_in_turn(&mut self) {
+        // The next question is for who does not stand, even if it is due as well.
+        let until = self.now.monotonic + self.turn();
+        if self.timers.due(Timer::Ask).is_some_and(|at| at <= until) {
+            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        }
+        if self.owns_nothing() {
+            return self.sleep();
+        }
+        if self.waits_for_turn(Timer::Answer) {
+            return;
+        }
+        let candidate = self.candidate();
+        if let Some(rival) = self.against.take() {
+            self.broadcast(Content::Standing(candidate, Reason::WeakerCandidate));
+            self.send(rival, Content::GeneratingToken(candidate));
+        } else {
+            self.broadcast(Content::Standing(candidate, Reason::NoAnswer));
+        }
+    }
+
+    /// A LOOSER hears of an election: it stands too if its candidate is the stronger, unless it
+    /// has been beaten in this one: standing again against everyone who is weaker makes an
+    /// election cost n² broadcasts.
+    pub(super) fn consider_standing(&mut self, rival: MacAddr, theirs: Token) {
+        let mine = self.candidate();
+        if self.owns_nothing() || !mine.is_stronger_than(&theirs) {
+            self.sleep();
+            self.rival = Some(theirs);
+        } else if self.rival.is_none_or(|rival| mine.is_stronger_than(&rival)) {
+            // In a large ring perhaps many are stronger: in its turn, unless it is beaten by then.
+            self.against = Some(rival);
+            if self.in_turn != Some(Timer::Answer) {
+                self.stand_in_turn();
+            }
+        }
+    }
+
+    /// The candidate is announced to all: the state changes with it.
+    pub(super) fn stands(&mut self, candidate: Token, reason: Reason) {
+        if matches!(self.role, Role::Looser) {
+            self.timers.stop(Timer::Ask);
+            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
+            self.change(Role::Generating(candidate), reason, Some(candidate));
+        }
+    }
+
+    /// What this node would generate: (`known.progress` + 1, own MAC, currentMyTokenNumber + 1).
+    fn candidate(&self) -> Token {
+        Token {
+            progress: self
+                .known
+                .token()
+                .map_or(1, |known| (known.progress + 1).min(MAX_PROGRESS)),
+            author: self.me(),
+            number: self.my_token_number.wrapping_add(1),
+        }
+    }
+
+    /// Nobody objected. The token is known, and stored, before its heartbeat leaves;
+    /// [`elected`](Self::elected) goes on when it has left.
+    fn generate(&mut self, candidate: Token) {
+        // It is made again if it could not be sent, as it was: the wall clock may have been set.
+        let before = self.known.token();
+        let again =
+            |known: &Token| known.same_chain(&candidate) && known.progress >= candidate.progress;
+        let before = before.filter(again);
+        let floor = before.map_or_else(|| self.clock_floor(), |known| known.progress);
+        let progress = candidate.progress.max(floor).min(MAX_PROGRESS);
+        let token = Token {
+            progress,
+            ..candidate
+        };
+        self.my_token_number = candidate.number;
+        // A token that cannot be sent to all would be elected again and again.
+        self.drop_long_data();
+        self.learn(token, self.me(), None);
+        self.durable_changed = true;
+        self.timer_in(Timer::Answer, self.constants.take_timeout);
+        self.broadcast(Content::Elected(token));
+    }
+
+    /// The first heartbeat is out.
+    pub(super) fn elected(&mut self, token: Token) {
+        if matches!(self.role, Role::Generating(_)) {
+            self.timers.stop(Timer::Answer);
+            self.begin_tenure(token, None, Reason::Elected);
+            self.said_so();
+            self.settle_down();
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! The machine's data, and how the driver's calls get to the rules of each state.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Token};
+
+use super::grade::Support;
+use super::hearing::Hearing;
+use super::known::Known;
+use super::once::Jobs;
+use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
+use super::promise::Promise;
+use super::role::Role;
+use super::silence::Failing;
+use super::storage::Storage;
+use super::sweep::Sweep;
+use super::table::Table;
+use super::timer::{self, Timer};
+use super::trouble::Troubles;
+use super::{Command, Constants, Durable, Event, Reason, StoredStamp};
+use crate::time::{Instant, Now};
+use crate::timers::{TimerKind, Timers};
+use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
+
+/// Events that one input usually makes at most; past it the queue would allocate.
+const USUAL_EVENTS: usize = 128;
+
+/// The Lab2 machine of one node. See [the contract](crate#contract) of its calls.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "five facts that know nothing of each other"
+)]
+#[derive(Debug, Clone)]
+pub struct Lab2 {
+    pub(super) constants: Constants,
+    /// The latest time that the machine was told.
+    pub(super) now: Now,
+    /// When the machine was told the time for the first time.
+    pub(super) started: Option<Instant>,
+    /// The own address; `None` until the link was up for the first time.
+    pub(super) mac: Option<MacAddr>,
+    pub(super) ip: [u8; 16],
+    pub(super) mtu: usize,
+    pub(super) link_up: bool,
+    /// Since when the link is up.
+    pub(super) up_since: Option<Instant>,
+    pub(super) role: Role,
+    pub(super) table: Table,
+    pub(super) known: Known,
+    /// currentMyTokenNumber.
+    pub(super) my_token_number: u32,
+    /// Who is heard to hold the token.
+    pub(super) owner: Option<MacAddr>,
+    /// heardAboutToken.
+    pub(super) heard: Option<Instant>,
+    /// When a broadcast TOKEN_IS_HERE was last heard or sent.
+    pub(super) last_broadcast: Option<Instant>,
+    /// The previous holder, while it waits for an acknowledgement.
+    pub(super) unacknowledged: Option<MacAddr>,
+    /// Who confirms the own tenure.
+    pub(super) support: Support,
+    /// Whose tenure this node has confirmed last.
+    pub(super) promise: Option<Promise>,
+    /// The application has work for the token.
+    pub(super) want: bool,
+    /// It takes part, but owns nothing.
+    pub(super) paused: bool,
+    /// When a PING was last broadcast because somebody held a wrong ip for this node.
+    pub(super) corrected: Option<Instant>,
+    /// When an OWNER last answered a weaker claim.
+    pub(super) answered: Option<Instant>,
+    /// The own token when a rival of it was last heard of, and when that was.
+    pub(super) rivalled: Option<(Instant, Token)>,
+    /// When `known` was last strengthened, or heard of as alive.
+    pub(super) vouched: Option<Instant>,
+    /// When a frame of another station with the own address last came.
+    pub(super) shared_at: Option<Instant>,
+    /// When a WAITER last told a holder of a stronger token.
+    pub(super) objected: Option<Instant>,
+    /// The candidate that has beaten the own one since the last question.
+    pub(super) rival: Option<Token>,
+    /// The candidate's holder that this node stands against when its turn has come.
+    pub(super) against: Option<MacAddr>,
+    /// The timer that now only waits for this node's turn.
+    pub(super) in_turn: Option<Timer>,
+    /// How tables become equal in a large ring.
+    pub(super) sweep: Sweep,
+    /// What is known of jobs that run once in a period.
+    pub(super) jobs: Jobs,
+    /// Who hears whom, as far as this node can tell.
+    pub(super) hearing: Hearing,
+    /// What is wrong between this node and others.
+    pub(super) troubles: Troubles,
+    /// When this node last said something to all.
+    pub(super) spoke: Option<Instant>,
+    /// Hand-overs that have failed in a row.
+    pub(super) failing: Option<Failing>,
+    /// After too many of them: only who was heard at that time or later is offered the token.
+    pub(super) doubted: Option<Instant>,
+    /// When an OWNER last looked for members that are silent for so long that they are removed.
+    pub(super) swept: Option<Instant>,
+    /// Who is named by the FORGET that waits to be sent.
+    pub(super) forgotten: Vec<MacAddr>,
+    pub(super) shutdown: Shutdown,
+    pub(super) timers: Timers<{ timer::COUNT }>,
+    pub(super) outbox: Outbox,
+    /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
+    pub(super) replies_left: usize,
+    pub(super) durable_changed: bool,
+    pub(super) storage: Storage,
+    /// The strongest token is so far ahead of the wall clock that it was said.
+    pub(super) token_ahead: bool,
+    pub(super) events: VecDeque<Event>,
+}
+
+/// How far a shutdown has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Shutdown {
+    No,
+    /// The token, if there is one, is being handed over.
+    Wanted,
+    /// LEAVING waits to be sent.
+    Leaving,
+    Finished,
+}
+
+impl Lab2 {
+    /// A machine whose link is down, with what an earlier run has stored.
+    #[must_use]
+    pub fn new(constants: Constants, durable: Durable) -> Self {
+        let table = Table::new(constants.max_members);
+        Self {
+            constants,
+            now: Now {
+                monotonic: Instant::default(),
+                wall: 0,
+            },
+            started: None,
+            mac: None,
+            ip: NO_IP,
+            mtu: 0,
+            link_up: false,
+            up_since: None,
+            role: Role::Looser,
+            table,
+            known: Known::new(durable.known),
+            my_token_number: durable.my_token_number,
+            owner: None,
+            heard: None,
+            last_broadcast: None,
+            unacknowledged: None,
+            support: Support::new(),
+            promise: None,
+            want: false,
+            paused: false,
+            corrected: None,
+            answered: None,
+            rivalled: None,
+            vouched: None,
+            shared_at: None,
+            objected: None,
+            rival: None,
+            against: None,
+            in_turn: None,
+            sweep: Sweep::new(),
+            jobs: Jobs::default(),
+            hearing: Hearing::default(),
+            troubles: Troubles::default(),
+            spoke: None,
+            failing: None,
+            doubted: None,
+            swept: None,
+            forgotten: Vec::new(),
+            shutdown: Shutdown::No,
+            timers: Timers::new(),
+            outbox: Outbox::new(),
+            replies_left: usize::MAX,
+            durable_changed: false,
+            storage: Storage::new(durable),
+            token_ahead: false,
+            events: VecDeque::with_capacity(USUAL_EVENTS),
+        }
+    }
+
+    /// Gives it the stamps that an earlier run has stored, before anything else.
+    #[must_use]
+    pub fn with_stamps(mut self, stored: impl IntoIterator<Item = StoredStamp>) -> Self {
+        self.jobs.stamps.recalled.extend(stored);
+        self
+    }
+
+    /// The own address. Only asked for while the link is or was up.
+    pub(super) fn me(&self) -> MacAddr {
+        self.mac.unwrap_or_default()
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub(super) fn send(&mut self, to: MacAddr, content: Content) {
+        self.replies_left = self.replies_left.saturating_sub(1);
+        self.outbox.push(Outgoing { to, content });
+    }
+
+    pub(super) fn broadcast(&mut self, content: Content) {
+        self.send(MacAddr::BROADCAST, content);
+    }
+
+    pub(super) fn timer_in(&mut self, timer: Timer, delay: Duration) {
+        self.timers.set(timer, self.now.monotonic + delay);
+    }
+
+    /// Goes over to another state and says so.
+    pub(super) fn change(&mut self, role: Role, reason: Reason, token: Option<Token>) {
+        let from = self.state();
+        self.keep_own_vote();
+        self.role = role;
+        if !matches!(self.role, Role::Owner(_)) {
+            self.table.end_tenure();
+            self.failing = None;
+            self.hearing.forgive();
+        }
+        let to = self.state();
+        self.event(Event::StateChanged {
+            from,
+            to,
+            reason,
+            token,
+        });
+    }
+
+    /// Notes who is heard to hold the token.
+    pub(super) fn set_owner(&mut self, owner: Option<MacAddr>) {
+        if self.owner != owner {
+            self.owner = owner;
+            let token = self.token();
+            self.event(Event::OwnerChanged { owner, token });
+        }
+    }
+
+    /// Strengthens `known`, and remembers to store it.
+    pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
+        if self.known.learn(token, holder, data) {
+            self.compare_with_clock(token);
+            self.durable_changed = true;
+            self.vouched = Some(self.now.monotonic);
+        }
+    }
+
+    /// Moves the machine's clock, which never goes back.
+    fn advance(&mut self, now: Now) {
+        let monotonic = self.now.monotonic.max(now.monotonic);
+        self.now = Now {
+            monotonic,
+            wall: now.wall,
+        };
+        if self.started.is_none() {
+            self.started = Some(monotonic);
+            self.jobs.stamps.recall(self.now);
+        }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Lease => self.on_lease_expired(),
+            Timer::Grade => self.review_grade(),
+            Timer::Acknowledge => self.acknowledge(),
+            Timer::Take => self.on_take_timeout(),
+            Timer::Pass => self.on_rested(),
+            Timer::Heartbeat => self.on_heartbeat_due(),
+            Timer::Waiter => self.become_looser(Reason::WaiterTimeout),
+            Timer::Answer => self.on_no_answer(),
+            Timer::Ask => self.on_question_due(),
+            Timer::Compare => self.ask_for_table(),
+            Timer::Want => self.say_want(),
+            Timer::Store => self.on_store_due(),
+            Timer::Stamps => self.on_stamps_due(),
+            Timer::Probe => self.probe(),
+            Timer::Members => self.review_members(),
+        }
+    }
+
+    /// What depends on the state that an input has led to in the end.
+    fn settle_input(&mut self) {
+        self.review_hearing();
+        self.recount();
+        self.review_once();
+        self.leave_if_free();
+        self.go_on_wanting();
+    }
+
+    /// What a frame's outcome changes: a state that a frame announces is entered only once the
+    /// frame was accepted for sending.
+    fn sent(&mut self, to: MacAddr, content: Content, sent: Sent) {
+        let accepted = sent == Sent::Accepted;
+        if accepted && to == MacAddr::BROADCAST {
+            self.spoke = Some(self.now.monotonic);
+        }
+        match content {
+            Content::TakeToken(token) => self.offered(to, token, accepted),
+            Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
+            Content::Elected(token) if accepted => self.elected(token),
+            Content::Standing(candidate, reason) if accepted => self.stands(candidate, reason),
+            Content::WhereIsToken if accepted => self.asked(),
+            Content::Leaving => self.finish(),
+            Content::Forget => self.forgotten.clear(),
+            _ => {}
+        }
+    }
+
+    /// The number of a frame that is a heartbeat, to everybody, if it has one.
+    fn beat(&mut self, outgoing: Outgoing) -> Option<u32> {
+        let Outgoing { to, content } = outgoing;
+        match content {
+            Content::TokenIsHere(token) | Content::Elected(token) if to == MacAddr::BROADCAST => {
+                self.number_beat(token)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a frame says.
+    fn message(&self, content: Content, beat: Option<u32>) -> Message<'_> {
+        let digest = self.table.digest();
+        let data = self.known.data();
+        match content {
+            Content::TakeToken(token) => Message::TakeToken {
+                token,
+                digest,
+                data,
+            },
+            Content::TokenIsHere(token) | Content::Elected(token) => Message::TokenIsHere {
+                token,
+                digest,
+                data,
+                beat,
+            },
+            Content::Ping => self.ping(None),
+            Content::Promise(promise) => self.ping(Some(promise)),
+            Content::TokenWasHereRecently(token, holder) => {
+                Message::TokenWasHereRecently { token, holder }
+            }
+            Content::WhereIsToken => Message::WhereIsToken,
+            Content::GeneratingToken(token) | Content::Standing(token, _) => {
+                Message::GeneratingToken { token }
+            }
+            Content::RingMembers { first } => Message::RingMembers {
+                digest,
+                members: self.table_part(first),
+            },
+            Content::WantToken => Message::WantToken,
+            Content::Leaving => Message::Leaving,
+            Content::Stamps(telling) => Message::Stamps {
+                token: telling.token,
+                serial: telling.serial,
+                purpose: telling.purpose,
+                digest: self.jobs.stamps.digest,
+                stamps: &self.jobs.stamps.wire,
+            },
+            Content::Forget => Message::Forget {
+                members: &self.forgotten,
+            },
+        }
+    }
+
+    fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
+        Message::Ping {
+            digest: self.table.digest(),
+            ip: self.ip,
+            promise,
+            paused: self.owns_nothing(),
+        }
+    }
+}
+
+impl Machine for Lab2 {
+    type Command = Command;
+    type Event = Event;
+    type Durable = Durable;
+
+    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
+        self.advance(now);
+        self.expire_lease();
+        self.expire_grade();
+        self.replies_left = MAX_REPLIES;
+        self.receive(frame, age);
+        self.settle_input();
+    }
+
+    fn handle_command(&mut self, now: Now, command: Command) {
+        self.advance(now);
+        self.replies_left = usize::MAX;
+        self.expire_lease();
+        self.expire_grade();
+        if self.has_left() {
+            return;
+        }
+        match command {
+            Command::WantToken => self.want_token(),
+            Command::WorkDone => self.work_done(),
+            Command::SetData(data) => self.set_data(&data),
+            Command::Confirm => self.ask_to_confirm(),
+            Command::Once(request) => self.begin_once(request),
+            Command::EndOnce(id, end) => self.run_has_ended(id, end),
+            Command::Pause(paused) => self.set_paused(paused),
+            Command::Yield(to) => self.yield_to(to),
+            Command::Forget(mac) => self.forget(mac),
+            Command::ShutDown => self.shut_down(),
+            Command::Leave => self.leave(),
+        }
+        self.settle_input();
+    }
+
+    fn handle_link(&mut self, now: Now, link: LinkState) {
+        self.advance(now);
+        self.replies_left = usize::MAX;
+        self.expire_lease();
+        self.expire_grade();
+        self.link_changed(link);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.advance(now);
+        self.replies_left = usize::MAX;
+        for &timer in Timer::ALL {
+            if self.timers.take_due(timer, self.now.monotonic) {
+                self.fire(timer);
+            }
+        }
+        self.settle_input();
+    }
+
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+        self.advance(now);
+        let Some(Outgoing { to, content }) = self.outbox.settle(ticket) else {
+            return;
+        };
+        let kind = content.kind();
+        self.event(match sent {
+            Sent::Accepted => Event::Transmitted { kind },
+            Sent::Failed | Sent::TooLong => Event::TransmitFailed { kind },
+        });
+        if sent == Sent::TooLong {
+            self.event(Event::TooLong {
+                kind,
+                mtu: self.mtu,
+            });
+            if matches!(kind, Kind::TakeToken | Kind::TokenIsHere) {
+                self.shorten();
+            }
+        }
+        self.sent(to, content, sent);
+        if let (Content::Stamps(telling), Sent::Accepted) = (content, sent) {
+            self.told_stamps(telling);
+        }
+        self.review_once();
+    }
+
+    fn handle_stored(&mut self, now: Now, stored: Stored) {
+        self.advance(now);
+        self.jobs.stamps.stored(stored);
+        self.on_stored(stored);
+        self.review_once();
+    }
+
+    fn poll_durable(&mut self) -> Option<Durable> {
+        let may_try = std::mem::take(&mut self.durable_changed);
+        if self.storage.failed && !may_try {
+            // It is tried again in a while.
+            return None;
+        }
+        let stamp = self.jobs.stamps.take_unstored(self.now);
+        (may_try || stamp.is_some()).then(|| Durable {
+            stamp,
+            ..self.durable()
+        })
+    }
+
+    fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        loop {
+            let outgoing = self.outbox.pop()?;
+            self.table.hash_anew();
+            let (author, ethertype) = (self.me(), self.constants.ethertype);
+            let beat = self.beat(outgoing);
+            if let Content::Stamps(telling) = outgoing.content {
+                self.lay_out_stamps(&telling);
+            }
+            let frame = Frame {
+                destination: outgoing.to,
+                author,
+                message: self.message(outgoing.content, beat),
+                profile: None,
+            };
+            let frame = self.introduce(outgoing, frame);
+            if let Ok(len) = frame.encode(ethertype, buf) {
+                let ticket = self.outbox.dispatch(outgoing);
+                return Some(Transmit { len, ticket });
+            }
+            debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+}

@@ -1,0 +1,219 @@
+//! OWNER: holding the token and saying so.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use super::input::Envelope;
+use super::role::{Role, Tenure};
+use super::timer::Timer;
+use super::{Lab2, Reason};
+use crate::time::Instant;
+
+impl Lab2 {
+    /// Accepts a TAKE_TOKEN. A node that is shutting down does not: it would have to hand the
+    /// token over again, perhaps to the same giver for ever. The giver stays OWNER meanwhile. Nor
+    /// does one that is paused, which says so.
+    pub(super) fn take(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
+        if self.is_shutting_down() {
+            return;
+        }
+        if self.owns_nothing() {
+            return self.send_ping(envelope.from);
+        }
+        let known_before = self.known.token();
+        self.learn(token, self.me(), None);
+        self.known.set_data(data);
+        self.table.set_wants(envelope.from, false);
+        self.begin_tenure(token, known_before, Reason::TokenTaken);
+        self.fit_data();
+        self.unacknowledged = Some(envelope.from);
+        self.acknowledge_in_time();
+        if self.broadcast_is_due() || self.may_speak() {
+            self.on_heartbeat_due();
+        }
+        self.settle_down();
+    }
+
+    /// Enters OWNER.
+    pub(super) fn begin_tenure(
+        &mut self,
+        token: Token,
+        known_before: Option<Token>,
+        reason: Reason,
+    ) {
+        for timer in [Timer::Waiter, Timer::Answer, Timer::Ask, Timer::Want] {
+            self.timers.stop(timer);
+        }
+        let now = self.now.monotonic;
+        // The others' patience began with the last heartbeat that all could hear.
+        let trusted_since = match self.last_broadcast {
+            Some(at) if !self.broadcast_is_due() => at,
+            _ => now,
+        };
+        self.timers
+            .set(Timer::Heartbeat, trusted_since + self.beat_period());
+        self.timers
+            .set(Timer::Lease, trusted_since + self.shortest_patience());
+        self.heard = Some(now);
+        let tenure = Tenure {
+            token,
+            known_before,
+            next_progress: None,
+            offer: None,
+        };
+        self.change(Role::Owner(tenure), reason, Some(token));
+        self.set_owner(self.mac);
+        self.look_after_removed();
+    }
+
+    /// Decides when the token goes on: at once if another wants it, after IDLE_HOLD if there is
+    /// no work, not by itself otherwise.
+    pub(super) fn settle_down(&mut self) {
+        let hold = self.constants.idle_hold;
+        if hold.is_zero() || self.is_urged() {
+            self.pass();
+        } else if self.may_pass() {
+            let over = self.now.monotonic + hold;
+            let at = self.heartbeat_about(over).unwrap_or(over);
+            self.timers.set(Timer::Pass, at);
+        }
+    }
+
+    /// The token has rested. A heartbeat that is due as well would be overtaken: it is the successor's,
+    /// and comes from here only if nobody takes the token, or the first offer could not be sent.
+    pub(super) fn on_rested(&mut self) {
+        let Role::Owner(Tenure { next_progress, .. }) = self.role else {
+            return;
+        };
+        let speaks = self.timers.take_due(Timer::Heartbeat, self.now.monotonic);
+        let goes_on = self.pass() && next_progress.is_none();
+        if speaks && goes_on {
+            self.timer_in(Timer::Heartbeat, self.overtaken_within());
+        } else if speaks && !self.has_left() {
+            self.on_heartbeat_due();
+        }
+    }
+
+    /// When the next heartbeat is due, if that is about `then`. A hop and a heartbeat at one time wake
+    /// the members up once.
+    fn heartbeat_about(&self, then: Instant) -> Option<Instant> {
+        let at = self.timers.due(Timer::Heartbeat)?;
+        // One that is about to leave counts as due again until it has.
+        let is_leaving = at == self.now.monotonic + self.constants.take_timeout;
+        let apart = at.since(then).max(then.since(at));
+        let most = self.constants.idle_hold.min(self.constants.heartbeat) / 2;
+        (apart <= most && !is_leaving).then_some(at)
+    }
+
+    /// Whether the next heartbeat may as well come with the token, which rests.
+    fn may_speak(&mut self) -> bool {
+        let rests = !self.want && !self.is_urged();
+        rests && self.heartbeat_about(self.now.monotonic).is_some()
+    }
+
+    /// Whether the token is to go on without waiting for IDLE_HOLD.
+    pub(super) fn is_urged(&self) -> bool {
+        self.gives_away() || self.is_wanted()
+    }
+
+    /// The previous holder repeats itself after TAKE_TIMEOUT. If the token goes on before that,
+    /// an acknowledgement may become needless: it waits for that. If not, it is given at once; so it
+    /// is where there is work for the token: a process that is stopped while its application works
+    /// must not leave a giver behind that mints, and offers the token to others.
+    fn acknowledge_in_time(&mut self) {
+        let goes_on_soon = !self.want
+            && (self.is_urged() || self.constants.idle_hold <= self.constants.take_timeout / 4);
+        if goes_on_soon {
+            // It is due within a quarter; the rest is for the wake-up.
+            self.timer_in(Timer::Acknowledge, self.constants.take_timeout / 5);
+        } else {
+            self.acknowledge();
+        }
+    }
+
+    /// Tells the previous holder that its TAKE_TOKEN was accepted: with the token, or, if that
+    /// has gone on already, with what is known of it.
+    pub(super) fn acknowledge(&mut self) {
+        self.timers.stop(Timer::Acknowledge);
+        let Some(previous) = self.unacknowledged.take() else {
+            return;
+        };
+        match self.role {
+            // It has passed it on and asked for it again: TOKEN_IS_HERE would unsay that.
+            Role::Owner(Tenure { offer: Some(_), .. }) if self.want => {
+                self.token_was_here(previous);
+            }
+            Role::Owner(_) => self.token_is_here(previous),
+            Role::Waiter => self.token_was_here(previous),
+            Role::Looser | Role::Generating(_) => {}
+        }
+    }
+
+    fn broadcast_is_due(&self) -> bool {
+        let period = self.beat_period();
+        self.last_broadcast
+            .is_none_or(|at| self.now.monotonic.since(at) >= period)
+    }
+
+    /// For how long a heartbeat waits for an offer to be taken: not for so long that a member loses its
+    /// patience.
+    fn overtaken_within(&self) -> Duration {
+        self.constants.take_timeout.min(self.beat_period())
+    }
+
+    /// Broadcasts TOKEN_IS_HERE; [`said_so`](Self::said_so) goes on when it has left. One that
+    /// could not be sent is tried again in TAKE_TIMEOUT.
+    pub(super) fn on_heartbeat_due(&mut self) {
+        let Role::Owner(tenure) = self.role else {
+            return;
+        };
+        let take_timeout = self.constants.take_timeout;
+        // Where the token goes round fast, everybody who has just passed it on waits here until
+        // it is back: its heartbeat would be outdated. One that is not taken in time is not.
+        let taken_by = tenure
+            .offer
+            .map(|offer| offer.since + self.overtaken_within());
+        if let Some(at) = taken_by.filter(|&at| self.now.monotonic < at) {
+            self.timers.set(Timer::Heartbeat, at);
+        } else {
+            self.timer_in(Timer::Heartbeat, take_timeout);
+            self.token_is_here(MacAddr::BROADCAST);
+        }
+    }
+
+    /// A broadcast TOKEN_IS_HERE has left: everybody's patience begins anew.
+    pub(super) fn said_so(&mut self) {
+        if matches!(self.role, Role::Owner(_)) {
+            self.last_broadcast = Some(self.now.monotonic);
+            self.heard = Some(self.now.monotonic);
+            self.timer_in(Timer::Heartbeat, self.beat_period());
+            self.timer_in(Timer::Lease, self.shortest_patience());
+            self.unacknowledged = None;
+            self.timers.stop(Timer::Acknowledge);
+            self.look_after_members();
+            if self.table.len() == 1 {
+                // Nobody answers.
+                self.review_grade();
+            } else {
+                self.tell_stamps_in_time();
+            }
+        }
+    }
+
+    /// Gives the token up if no heartbeat could be sent for WAITER_TIMEOUT: the others may have
+    /// elected another owner by now. Called before anything else that an input does, so that a
+    /// process that was stopped never acts as an owner on waking up.
+    pub(super) fn expire_lease(&mut self) {
+        if self.timers.take_due(Timer::Lease, self.now.monotonic) {
+            self.on_lease_expired();
+        }
+    }
+
+    pub(super) fn on_lease_expired(&mut self) {
+        if matches!(self.role, Role::Owner(_)) {
+            self.become_looser(Reason::LeaseExpired);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a node remembers of each member and tells nobody.
+//!
+//! A table of 10,000 members is held by 10,000 nodes in one simulated ring, so what every member
+//! has is kept small, and what few have is kept apart.
+
+use super::shared::Moves;
+use crate::penalty::Penalty;
+use crate::time::Instant;
+
+/// What is remembered of every member: 24 bytes.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Peer {
+    /// When its last frame came, in nanoseconds; if none has, when a table first told of it.
+    pub(super) seen: u64,
+    /// A frame of it has come.
+    pub(super) heard: bool,
+    pub(super) penalty: Penalty,
+    /// It has said WANT_TOKEN and not had the token since.
+    pub(super) wants: bool,
+    /// It is new and is still to be answered with PING.
+    pub(super) owed_ping: bool,
+    /// It has said itself that it has no ip.
+    pub(super) has_none: bool,
+    /// It has said that it owns nothing for now.
+    pub(super) paused: bool,
+    /// It has not taken the token in this tenure, and has said no more than WANT_TOKEN since.
+    pub(super) failed: bool,
+    /// It has said that it hears nobody.
+    pub(super) deaf: bool,
+    /// It has said LEAVING, and nothing since.
+    pub(super) left: bool,
+    /// There is more to remember of it: [`Notes`].
+    pub(super) noted: bool,
+}
+
+impl Peer {
+    /// When its last frame came; `None`: it is only heard of.
+    pub(super) fn last_seen(&self) -> Option<Instant> {
+        self.heard.then(|| self.silent_since())
+    }
+
+    /// Since when nothing of it was heard.
+    pub(super) fn silent_since(&self) -> Instant {
+        Instant::from_nanos(self.seen)
+    }
+
+    /// Whether the token may be offered to it now, if only those are that were heard at `since` or
+    /// later.
+    pub(super) fn is_eligible(&self, since: Instant) -> bool {
+        !self.paused && !self.deaf && self.penalty.turns() == 0 && self.was_heard_since(since)
+    }
+
+    /// Whether it has left, or has said nothing at `alive` or later.
+    pub(super) fn is_gone(&self, alive: Instant) -> bool {
+        self.left || !self.was_heard_since(alive)
+    }
+
+    /// Whether a frame of it has come at `since` or later.
+    pub(super) fn was_heard_since(&self, since: Instant) -> bool {
+        self.last_seen().is_some_and(|seen| seen >= since)
+    }
+}
+
+/// What is remembered of the few members whose tables or addresses differed from the own ones.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Notes {
+    /// When it was last sent PING because its digest differed.
+    pub(super) pinged: Option<Instant>,
+    /// When its PING was last answered with RING_MEMBERS.
+    pub(super) answered: Option<Instant>,
+    /// When its RING_MEMBERS was last returned with the own table.
+    pub(super) returned: Option<Instant>,
+    /// When another table was first found to hold another ip for it than this one does.
+    pub(super) disputed_since: Option<Instant>,
+    /// When it was last shown the table because its ip was disputed.
+    pub(super) disputed: Option<Instant>,
+    /// When an offer to it last failed because it is paused.
+    pub(super) refused: Option<Instant>,
+    /// How its ip has changed lately.
+    pub(super) moves: Moves,
+    /// Where in the table the next RING_MEMBERS to it begins.
+    pub(super) cursor: usize,
+}

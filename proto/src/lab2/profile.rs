@@ -1,0 +1,199 @@
+//! What members say of themselves (`docs/protocol.md`, "Profiles").
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Profile};
+
+use super::input::Envelope;
+use super::outbox::{Content, Outgoing};
+use super::role::Role;
+use super::timer::Timer;
+use super::{Difference, Event, Lab2, Terms};
+use crate::time::{Instant, nanos};
+
+/// No patience is shorter, whatever is said.
+const LEAST_PATIENCE: Duration = Duration::from_millis(2);
+/// So many times its own patience a node takes another's to be at the most, whatever is said.
+const MOST_APART: u32 = 32;
+
+impl Lab2 {
+    /// What members that are there have said of themselves, as far as that is not what this node says: the
+    /// others bind nobody. Who speaks less often than this node may be silent for longer.
+    fn said(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
+        let knows = self.knows_who_is_silent();
+        let (own, silence) = (self.constants.waiter_timeout(), self.silence());
+        let said = self.table.profiles().iter().copied();
+        said.filter(move |&(mac, said)| {
+            let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(MOST_APART));
+            let heartbeat = theirs / self.constants.waiter_intervals;
+            !knows || !self.is_gone(mac, silence.max(Self::silence_of(heartbeat)))
+        })
+    }
+
+    /// What this node says of itself.
+    pub(super) fn profile(&self) -> Profile {
+        let shortest = self.shortest_of(self.said().map(|(_, said)| said.patience));
+        Profile {
+            flags: if self.is_deaf() { Profile::DEAF } else { 0 },
+            shortest: nanos(shortest),
+            ..self.usual_profile()
+        }
+    }
+
+    /// What this node says of itself in a ring whose members agree, as they do then.
+    fn usual_profile(&self) -> Profile {
+        let expect = self.constants.expect.unwrap_or(0);
+        let patience = nanos(self.constants.waiter_timeout());
+        Profile {
+            flags: 0,
+            mtu: u16::try_from(self.mtu).unwrap_or(u16::MAX),
+            constants: self.constants.digest(),
+            patience,
+            shortest: patience,
+            take: nanos(self.constants.take_timeout),
+            expect: u32::try_from(expect).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// A frame with the profile of its author, if it is one that has it: a hop costs nothing more. Left
+    /// out where the MTU is so small that it does not fit.
+    pub(super) fn introduce<'a>(&self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
+        let Outgoing { to, content } = outgoing;
+        let is_ping = matches!(content, Content::Ping | Content::Promise(_));
+        let speaks_to_all = to == MacAddr::BROADCAST && Profile::may_follow(content.kind());
+        if !is_ping && !speaks_to_all {
+            return frame;
+        }
+        let with = Frame {
+            profile: Some(self.profile()),
+            ..frame
+        };
+        if with.encoded_len() > ETHERNET_HEADER_LEN + self.mtu {
+            return frame;
+        }
+        with
+    }
+
+    /// A member says what it is.
+    pub(super) fn on_profile(&mut self, envelope: Envelope, said: Profile) {
+        let usual = self.usual_profile();
+        // Remembered is what differs: in a ring in order that is nothing.
+        let said = Profile { flags: 0, ..said };
+        let remembered = (said != usual).then_some(said);
+        let before = self.differs(envelope.from);
+        let is_news = self.table.set_profile(envelope.from, remembered);
+        if !is_news && remembered.is_none() {
+            return;
+        }
+        let mac = envelope.from;
+        match self.differs(mac) {
+            difference if difference == before => {}
+            Some(difference) => self.event(Event::MemberDiffers { mac, difference }),
+            None => self.event(Event::MemberAgrees { mac }),
+        }
+        // What it has said before binds again if it was silent.
+        self.fit_data();
+        self.heed_patience(envelope.at);
+    }
+
+    /// In what a member differs from this node although all members must agree.
+    pub(super) fn differs(&self, mac: MacAddr) -> Option<Difference> {
+        let theirs = self.table.profile_of(mac)?;
+        let own = self.usual_profile();
+        let terms = |said: Profile| Terms {
+            patience: Duration::from_nanos(said.patience),
+            take_timeout: Duration::from_nanos(said.take),
+            expect: usize::try_from(said.expect)
+                .ok()
+                .filter(|&expect| expect > 0),
+        };
+        let agree = own.constants == theirs.constants && own.expect == theirs.expect;
+        (!agree).then(|| Difference {
+            theirs: terms(theirs),
+            ours: terms(own),
+        })
+    }
+
+    /// An OWNER that hears of a shorter patience than it has lived by so far speaks sooner, and relies on
+    /// its token for less long. Nobody loses it before it was heard itself.
+    fn heed_patience(&mut self, heard: Instant) {
+        if !matches!(self.role, Role::Owner(_)) {
+            return;
+        }
+        let said = self.last_broadcast.unwrap_or(heard);
+        let deadlines = [
+            (Timer::Lease, said.max(heard) + self.shortest_patience()),
+            (Timer::Heartbeat, said + self.beat_period()),
+        ];
+        for (timer, at) in deadlines {
+            if self.timers.due(timer).is_some_and(|due| at < due) {
+                self.timers.set(timer, at.max(self.now.monotonic));
+            }
+        }
+    }
+
+    /// The shortest patience in the ring, as far as this node or a member has been told: so long after
+    /// its last heartbeat an OWNER may be replaced.
+    #[must_use]
+    pub fn shortest_patience(&self) -> Duration {
+        let heard_of = |(_, said): (_, Profile)| said.patience.min(said.shortest);
+        self.shortest_of(self.said().map(heard_of))
+    }
+
+    fn shortest_of(&self, others: impl Iterator<Item = u64>) -> Duration {
+        let own = self.constants.waiter_timeout();
+        others.min().map_or(own, |shortest| {
+            own.min(Duration::from_nanos(shortest).max(LEAST_PATIENCE))
+        })
+    }
+
+    /// The longest patience in the ring, as far as this node has been told: so long whoever was OWNER
+    /// before may have told its application to rely on its token.
+    pub(super) fn longest_patience(&self) -> Duration {
+        let own = self.constants.waiter_timeout();
+        // One that is silent may be dead, and what it told its application goes on.
+        let others = self.table.profiles().iter();
+        let longest = others.map(|(_, said)| said.patience).max();
+        longest.map_or(own, |longest| {
+            let most = own.saturating_mul(MOST_APART);
+            own.max(Duration::from_nanos(longest).min(most))
+        })
+    }
+
+    /// How often an OWNER speaks: often enough for the shortest patience, but nobody makes it flood the
+    /// segment.
+    pub(super) fn beat_period(&self) -> Duration {
+        let own = self.constants.heartbeat;
+        let often_enough = self.shortest_patience() / self.constants.waiter_intervals;
+        own.min(often_enough.max(LEAST_PATIENCE / 2))
+    }
+
+    /// How many members the ring is to have, as far as anybody is told: the most that a member expects, be it
+    /// silent now. It may be on the other side of a cut.
+    pub(super) fn expected(&self) -> Option<usize> {
+        let others = self.table.profiles().iter();
+        let others = others.filter_map(|(_, said)| {
+            let expect = usize::try_from(said.expect).ok()?;
+            (expect > 0).then_some(expect.min(self.constants.max_members))
+        });
+        others.chain(self.constants.expect).max()
+    }
+
+    /// For how long a member stands by its offers, and this node by what it is offered.
+    pub(super) fn offer_lasts(&self, giver: MacAddr) -> Duration {
+        let own = self.constants.take_timeout;
+        let theirs = self.table.profile_of(giver);
+        theirs.map_or(own, |said| own.min(Duration::from_nanos(said.take)))
+    }
+
+    /// The smallest MTU of a member that is known of, and whose it is if it is not this node's.
+    pub(super) fn smallest_mtu(&self) -> (usize, Option<MacAddr>) {
+        let others = self.said();
+        let smallest = others
+            .map(|(mac, said)| (usize::from(said.mtu), Some(mac)))
+            .min();
+        let own = (self.mtu, None);
+        smallest.map_or(own, |other| if other.0 < self.mtu { other } else { own })
+    }
+}

@@ -1,0 +1,153 @@
+//! A member's side of a holder's grade: whom it has promised its help, and when it is free again
+//! (`docs/protocol.md`, "Grades").
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{self, Digest, Token};
+
+use super::Lab2;
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::{Role, Tenure};
+use crate::time::{Instant, nanos};
+
+/// So many members any ring may turn out to have a quarter of.
+const FEW: usize = 256;
+
+/// A promise to help nobody but this holder until then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Promise {
+    pub(super) token: Token,
+    pub(super) holder: MacAddr,
+    pub(super) until: Instant,
+}
+
+impl Promise {
+    /// Whether the holder has let go: its chain has gone on, or it asks for help with another token,
+    /// which it does not do while its application may still work under this one.
+    fn is_released_by(&self, token: Token, holder: MacAddr) -> bool {
+        let gone_on = token.same_chain(&self.token) || holder == self.holder;
+        gone_on && token.is_stronger_than(&self.token)
+    }
+}
+
+impl Lab2 {
+    /// A heartbeat is answered with PING: with a promise if there is none to another holder.
+    /// Whether it was.
+    pub(super) fn confirm(
+        &mut self,
+        envelope: Envelope,
+        token: Token,
+        digest: Digest,
+        beat: Option<u32>,
+    ) -> bool {
+        let heard = matches!(self.role, Role::Waiter) && self.known.token() == Some(token);
+        if !envelope.broadcast || !heard || self.replies_left == 0 {
+            return false;
+        }
+        let members = self.believed_size(digest);
+        let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
+        let number = beat.unwrap_or(0);
+        if !number
+            .wrapping_add(rank)
+            .is_multiple_of(Self::stride(members))
+        {
+            return false;
+        }
+        let to = self.audience(envelope.from);
+        match beat {
+            Some(beat) if self.may_vote_for(token, envelope.from, members) => {
+                let lasts = self.promise_lasts(members);
+                self.promise(token, envelope.from, self.now.monotonic + lasts);
+                self.send(
+                    to,
+                    Content::Promise(lab2::Promise {
+                        token,
+                        beat,
+                        lasts: nanos(lasts),
+                    }),
+                );
+            }
+            Some(_) => self.send(to, Content::Ping),
+            None if self.once_a_period(envelope.from, |notes| &mut notes.pinged) => {
+                self.send(to, Content::Ping);
+            }
+            None => return false,
+        }
+        if let Some(peer) = self.table.peer_mut(envelope.from) {
+            // It has been greeted with that.
+            peer.owed_ping = false;
+        }
+        true
+    }
+
+    /// How many members a heartbeat's ring has, as far as promises go: those that are expected, which
+    /// a restart does not change, or as many as it says. One that says far more than this node knows of
+    /// does not bind it for as long as so many would.
+    fn believed_size(&self, digest: Digest) -> usize {
+        if let Some(expected) = self.expected() {
+            return expected;
+        }
+        let roster = self.roster();
+        let bound = FEW.max(roster).saturating_mul(4);
+        roster.max((digest.size as usize).min(bound))
+    }
+
+    /// A promise is kept for as long as any of those to the same holder lasts.
+    fn promise(&mut self, token: Token, holder: MacAddr, until: Instant) {
+        let same = |it: &Promise| it.token == token && it.holder == holder;
+        let before = self.promise.filter(same).map(|promise| promise.until);
+        let until = before.map_or(until, |before| before.max(until));
+        self.promise = Some(Promise {
+            token,
+            holder,
+            until,
+        });
+    }
+
+    /// Whether this node may help the holder of a token in a ring of `members`: it has promised
+    /// nothing else. A node that was started not long ago may have, before.
+    pub(super) fn may_vote_for(&self, token: Token, holder: MacAddr, members: usize) -> bool {
+        let now = self.now.monotonic;
+        let quiet = self.quiet(members);
+        let settled = self.started.is_some_and(|at| now.since(at) >= quiet);
+        settled && self.is_free_for(token, holder)
+    }
+
+    /// How long a node that was started promises nothing: as long as what it may have promised before
+    /// lasts, be it that it had other constants then, as others still have.
+    pub(super) fn quiet(&self, members: usize) -> Duration {
+        self.promise_lasts(members).max(self.longest_patience())
+    }
+
+    fn is_free_for(&self, token: Token, holder: MacAddr) -> bool {
+        let now = self.now.monotonic;
+        self.promise.is_none_or(|promise| {
+            let same = promise.token == token && promise.holder == holder;
+            let released = promise.holder != self.me() && promise.is_released_by(token, holder);
+            same || promise.until <= now || released
+        })
+    }
+
+    /// An OWNER that loses its token without having handed it over keeps its own vote: its
+    /// application may go on for as long as it was told.
+    pub(super) fn keep_own_vote(&mut self) {
+        let Role::Owner(Tenure {
+            token, offer: None, ..
+        }) = self.role
+        else {
+            return;
+        };
+        let me = self.me();
+        if self.support.token != Some(token) || !self.is_free_for(token, me) {
+            return;
+        }
+        let now = self.now.monotonic;
+        let votes = self.support.votes.iter().map(|vote| vote.until);
+        let end = votes.chain([self.support.until]).max();
+        if let Some(until) = end.filter(|&end| end > now) {
+            self.promise(token, me, until);
+        }
+    }
+}

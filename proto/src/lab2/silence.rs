@@ -1,0 +1,238 @@
+//! Who is heard and who is not; members that are silent for long are removed (`docs/protocol.md`, "Silent
+//! members").
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::MAX_FORGOTTEN_PER_FRAME;
+
+use super::outbox::Content;
+use super::role::Role;
+use super::timer::Timer;
+use super::{Event, Lab2};
+use crate::time::Instant;
+
+/// Each member says something to all at least once in so many heartbeat periods, or as many as there are
+/// members, if those are more.
+const SIGN_OF_LIFE: usize = 64;
+/// After so many failed hand-overs in a row only those count that are heard from then on.
+const DOUBTS: u32 = 3;
+/// Members that were removed stay away for so many WAITER_TIMEOUTs, whatever tables tell.
+const AWAY: u32 = 16;
+
+/// Bytes of a FORGET payload before its first member.
+const FORGET_HEAD: usize = 10;
+
+/// Hand-overs that have failed in a row, in this tenure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failing {
+    /// When the first of them began.
+    pub(super) since: Instant,
+    pub(super) count: u32,
+}
+
+impl Lab2 {
+    /// After how long a member whose heartbeat is that long counts as silent, be the ring small.
+    pub(super) fn silence_of(heartbeat: Duration) -> Duration {
+        let periods = u32::try_from(SIGN_OF_LIFE * 2).unwrap_or(u32::MAX);
+        heartbeat.saturating_mul(periods)
+    }
+
+    /// How long a member is silent at most, towards all, while it hears heartbeats.
+    fn sign_of_life(&self) -> Duration {
+        let periods = self.heard_members().max(SIGN_OF_LIFE);
+        let periods = u32::try_from(periods).unwrap_or(u32::MAX);
+        self.constants.heartbeat.saturating_mul(periods)
+    }
+
+    /// After how long a member counts as silent.
+    pub(super) fn silence(&self) -> Duration {
+        self.sign_of_life().saturating_mul(2)
+    }
+
+    /// Whom the token may be offered to: who was heard at this time or later.
+    pub(super) fn alive_since(&self) -> Instant {
+        let alive = self.now.monotonic.before(self.silence());
+        self.doubted.map_or(alive, |doubted| alive.max(doubted))
+    }
+
+    /// A hand-over that began at `since` has failed. After some in a row the others that have said nothing
+    /// meanwhile are not tried: they may be thousands, and who is there says something soon.
+    pub(super) fn note_failure(&mut self, since: Instant) {
+        let before = self.failing.take();
+        let failing = Failing {
+            since: before.map_or(since, |before| before.since),
+            count: before.map_or(0, |before| before.count) + 1,
+        };
+        if failing.count >= DOUBTS {
+            self.doubted = Some(failing.since);
+        } else {
+            self.failing = Some(failing);
+        }
+    }
+
+    /// Whom a PING in answer to a heartbeat is for: the holder, or all that have not heard of this node
+    /// for long. Members have their turns at different times.
+    pub(super) fn audience(&self, holder: MacAddr) -> MacAddr {
+        let most = self.sign_of_life();
+        let quiet = self.spoke.map(|at| self.now.monotonic.since(at));
+        let is_due = quiet.is_none_or(|quiet| {
+            quiet >= most / 2 && {
+                let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
+                let members = u32::try_from(self.table.len().max(1)).unwrap_or(u32::MAX);
+                let turn = most / 2 / members * rank.min(members);
+                quiet >= most / 2 + turn
+            }
+        });
+        if is_due { MacAddr::BROADCAST } else { holder }
+    }
+
+    /// Removes a member that is not heard any more: the operator knows that it is gone for good. All are
+    /// told.
+    pub(super) fn forget(&mut self, mac: MacAddr) {
+        if self.is_gone(mac, self.silence()) {
+            self.remove(&[mac], true);
+            self.tell_removed();
+        }
+    }
+
+    /// Whether a member may be removed: it is another one, and has left or was not heard for so long.
+    pub(super) fn is_gone(&self, mac: MacAddr, silence: Duration) -> bool {
+        let alive = self.now.monotonic.before(silence);
+        let peer = self.table.find(mac).map(|at| &self.table.peers()[at]);
+        mac != self.me() && peer.is_some_and(|peer| peer.is_gone(alive))
+    }
+
+    /// Removes members, whose addresses are in order.
+    fn remove(&mut self, macs: &[MacAddr], tell: bool) {
+        if macs.is_empty() {
+            return;
+        }
+        self.table.remove(macs);
+        self.end_troubles_of(macs);
+        let now = self.now.monotonic;
+        let until = now + self.constants.waiter_timeout() * AWAY;
+        self.table.removed.add(macs, now, until, tell);
+        for &mac in macs {
+            let members = self.table.len();
+            self.event(Event::MemberForgotten { mac, members });
+        }
+    }
+
+    /// With a heartbeat the holder looks for members to remove, and for such that somebody still tells of. It
+    /// speaks of them after that: a frame that is answered with a heartbeat has had its answers.
+    pub(super) fn look_after_members(&mut self) {
+        let now = self.now.monotonic;
+        let last = *self.swept.get_or_insert(now);
+        let rested = now.since(last) >= self.sign_of_life();
+        if rested && self.constants.forget.is_some() {
+            self.timers.set(Timer::Members, now);
+        }
+        self.look_after_removed();
+    }
+
+    /// A holder speaks soon of members that somebody still tells of, whether or not the token stays here
+    /// until its next heartbeat.
+    pub(super) fn look_after_removed(&mut self) {
+        let now = self.now.monotonic;
+        if self
+            .table
+            .removed
+            .is_to_be_told(now, self.constants.heartbeat)
+        {
+            self.timers.set(Timer::Members, now);
+        }
+    }
+
+    /// It is time for that.
+    pub(super) fn review_members(&mut self) {
+        self.remove_silent();
+        self.tell_removed();
+    }
+
+    /// The holder removes members that have been silent for as long as they are remembered, and tells all.
+    pub(super) fn remove_silent(&mut self) {
+        let Some(after) = self.constants.forget else {
+            return;
+        };
+        let now = self.now.monotonic;
+        let (rests, after) = (self.sign_of_life(), after.max(self.silence()));
+        let is_holder = matches!(self.role, Role::Owner(_));
+        if !is_holder
+            || !self.knows_who_is_silent()
+            || self.swept.is_some_and(|at| now.since(at) < rests)
+        {
+            return;
+        }
+        self.table.settle();
+        let me = self.me();
+        let members = self.table.members().iter().zip(self.table.peers());
+        let silent =
+            members.filter(|(it, peer)| it.mac != me && now.since(peer.silent_since()) >= after);
+        let macs: Vec<MacAddr> = silent
+            .map(|(member, _)| member.mac)
+            .take(self.forgotten_per_frame())
+            .collect();
+        if macs.len() < self.forgotten_per_frame() {
+            self.swept = Some(now);
+        }
+        self.remove(&macs, true);
+    }
+
+    /// Tells all who was removed, as far as they may not know it.
+    pub(super) fn tell_removed(&mut self) {
+        if !self.forgotten.is_empty() || !self.link_up {
+            return;
+        }
+        let now = self.now.monotonic;
+        let most = self.forgotten_per_frame();
+        self.forgotten = self.table.removed.take_untold(most, now);
+        if !self.forgotten.is_empty() {
+            self.broadcast(Content::Forget);
+        }
+    }
+
+    /// How many members fit one FORGET.
+    fn forgotten_per_frame(&self) -> usize {
+        let (mtu, _) = self.smallest_mtu();
+        let fitting = mtu.saturating_sub(FORGET_HEAD) / size_of::<MacAddr>();
+        fitting.clamp(1, MAX_FORGOTTEN_PER_FRAME)
+    }
+
+    /// FORGET: removes whom this node has not just heard. One frame that only this node has heard must
+    /// not keep the tables apart for as long as it takes to be silent. Who is named itself is still
+    /// there, and tells all.
+    pub(super) fn on_forget(&mut self, members: &[MacAddr]) {
+        let mut gone: Vec<MacAddr> = members.to_vec();
+        let patience = self.constants.waiter_timeout();
+        gone.retain(|&mac| self.is_gone(mac, patience));
+        gone.sort_unstable();
+        gone.dedup();
+        self.remove(&gone, false);
+        if members.contains(&self.me()) {
+            self.correct_own_entry();
+        }
+    }
+
+    /// The table is full and a new author speaks: the holder removes the member that has been silent
+    /// longest, if there is one, so that there is room.
+    pub(super) fn make_room(&mut self) -> bool {
+        if !matches!(self.role, Role::Owner(_)) {
+            return false;
+        }
+        let (me, alive) = (self.me(), self.now.monotonic.before(self.silence()));
+        let members = self.table.members().iter().zip(self.table.peers());
+        let gone = members.filter(|(it, peer)| it.mac != me && peer.is_gone(alive));
+        let longest = gone.min_by_key(|(_, peer)| peer.silent_since());
+        let Some(mac) = longest.map(|(member, _)| member.mac) else {
+            return false;
+        };
+        self.remove(&[mac], true);
+        true
+    }
+
+    /// A member is new in the table: since now it is waited for.
+    pub(super) fn told_of(&mut self, at: usize) {
+        self.table.peer_at(at).seen = self.now.monotonic.as_nanos();
+    }
+}

@@ -1,0 +1,420 @@
+//! What a machine's future depends on, as bytes: two machines of one ring with equal snapshots do
+//! the same from here on, whenever and by whatever way they got there. So a model checker knows a
+//! state again.
+//!
+//! Points of time are told as time to go or time gone by, never as such: a machine has no sense
+//! of the date. Where a rule asks only whether something was at least so long ago, what was longer
+//! ago counts as never. Left out are the constants, which all members of a ring share, and what
+//! only people see: when a member was last heard beyond the rules' own use of it, and how long a
+//! hand-over took.
+//!
+//! Every structure is taken apart in full, without `..`: a new field does not compile until it is
+//! decided here what it means for the future.
+
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use super::Lab2;
+use super::grade::Support;
+use super::hearing::Hearing;
+use super::once::{Jobs, Once};
+use super::outbox::Outbox;
+use super::peer::{Notes, Peer};
+use super::removed::{self, Removed};
+use super::role::{Offer, Role, Tenure};
+use super::stamps::{Age, Entry, Stamps};
+use super::storage::Storage;
+use super::sweep::Sweep;
+use super::table::Table;
+use super::telling::TELLING;
+use super::timer::{self, Timer};
+use crate::time::Instant;
+use crate::timers::{TimerKind, Timers};
+
+impl Lab2 {
+    /// What the machine's future depends on. Equal bytes, equal future; in whole only, since the
+    /// encoding is this module's own and may change.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let Self {
+            constants,
+            now,
+            started,
+            mac,
+            ip,
+            mtu,
+            link_up,
+            role,
+            table,
+            known,
+            my_token_number,
+            owner,
+            heard,
+            last_broadcast,
+            unacknowledged,
+            support,
+            promise,
+            want,
+            paused,
+            corrected,
+            answered,
+            rivalled,
+            vouched,
+            // Which people and applications are told of, and no rule looks at.
+            up_since: _,
+            shared_at: _,
+            troubles: _,
+            objected,
+            rival,
+            against,
+            in_turn,
+            sweep,
+            jobs,
+            hearing,
+            spoke,
+            failing,
+            doubted,
+            swept,
+            forgotten,
+            shutdown,
+            timers,
+            outbox,
+            // Set anew by every input.
+            replies_left: _,
+            durable_changed,
+            storage:
+                Storage {
+                    stored,
+                    failed,
+                    told,
+                },
+            events,
+            // Which only people see.
+            token_ahead: _,
+        } = self;
+        let (heartbeat, patience) = (constants.heartbeat, constants.waiter_timeout());
+        let mut writer = Writer {
+            now: now.monotonic, // the wall clock is told anew with every input
+            bytes: Vec::with_capacity(512),
+        };
+        (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
+        (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
+        (against, in_turn.map(TimerKind::index)).hash(&mut writer);
+        (durable_changed, events.len(), failed, told).hash(&mut writer);
+        if *failed {
+            (stored.my_token_number, stored.known).hash(&mut writer);
+        }
+        writer.role(role, constants.take_timeout);
+        let silence = self.silence();
+        writer.table(table, heartbeat, patience, (silence, constants.forget));
+        writer.hearing(
+            hearing,
+            patience + constants.looser_answer_timeout(),
+            silence,
+            constants.forget.is_some(),
+        );
+        writer.age_up_to(*spoke, silence);
+        (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
+        writer.age_up_to(failing.map(|failing| failing.since), silence);
+        writer.within(*doubted, silence);
+        writer.within(*swept, silence);
+        // A WAITER's patience that has run out can run out no further.
+        writer.age_up_to(*heard, patience);
+        writer.within(*last_broadcast, heartbeat);
+        let promised = self.promise_lasts(self.roster());
+        writer.age_up_to(*started, self.quiet(self.roster()));
+        writer.support(support, role, promised);
+        let promise = promise.filter(|promise| promise.until > now.monotonic);
+        promise
+            .map(|it| (it.token, it.holder, it.until.since(now.monotonic)))
+            .hash(&mut writer);
+        writer.within(*corrected, heartbeat);
+        writer.within(*answered, heartbeat.max(constants.take_timeout));
+        let rivalled = rivalled.filter(|(at, _)| now.monotonic.since(*at) <= patience);
+        rivalled.map(|(_, mine)| mine).hash(&mut writer);
+        writer.within(rivalled.map(|(at, _)| at), patience);
+        writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
+        writer.within(*objected, heartbeat);
+        writer.sweep(sweep, heartbeat);
+        writer.jobs(jobs, heartbeat);
+        writer.timers(timers);
+        writer.outbox(outbox);
+        writer.bytes
+    }
+}
+
+/// Takes down all that is hashed into it, so that nothing is lost.
+struct Writer {
+    now: Instant,
+    bytes: Vec<u8>,
+}
+
+impl Hasher for Writer {
+    fn write(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Not a hash: whoever needs one takes it from the bytes.
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+impl Writer {
+    /// A stamp of which a rule asks whether it is at most `limit` ago.
+    fn within(&mut self, stamp: Option<Instant>, limit: Duration) {
+        let age = stamp.map(|at| self.now.since(at));
+        age.filter(|&age| age <= limit).hash(self);
+    }
+
+    /// A stamp that means something else than none at any age, but the same beyond `limit`.
+    fn age_up_to(&mut self, stamp: Option<Instant>, limit: Duration) {
+        stamp.map(|at| self.now.since(at).min(limit)).hash(self);
+    }
+
+    /// A node is deaf after `earshot`.
+    fn hearing(&mut self, hearing: &Hearing, earshot: Duration, silence: Duration, forgets: bool) {
+        let Hearing {
+            last,
+            since,
+            // Which only people are told of.
+            told: _,
+            failing_since,
+            failures,
+            is_asked,
+            unfit,
+            probe,
+        } = hearing;
+        self.age_up_to(*last, earshot);
+        // Asked for only where members are forgotten.
+        self.age_up_to(since.filter(|_| forgets), silence);
+        self.age_up_to(*failing_since, silence);
+        (failures, is_asked, unfit, probe).hash(self);
+    }
+
+    fn role(&mut self, role: &Role, take_timeout: Duration) {
+        role.state().hash(self);
+        match role {
+            Role::Waiter | Role::Looser => {}
+            Role::Generating(candidate) => candidate.hash(self),
+            Role::Owner(Tenure {
+                token,
+                known_before,
+                next_progress,
+                offer,
+            }) => {
+                (token, known_before, next_progress, offer.is_some()).hash(self);
+                if let Some(Offer {
+                    to,
+                    token,
+                    attempts,
+                    since,
+                }) = offer
+                {
+                    (to, token, attempts).hash(self);
+                    // A heartbeat waits for TAKE_TIMEOUT from here; nothing waits for longer.
+                    self.age_up_to(Some(*since), take_timeout);
+                }
+            }
+        }
+    }
+
+    fn table(
+        &mut self,
+        table: &Table,
+        heartbeat: Duration,
+        patience: Duration,
+        remembered: (Duration, Option<Duration>),
+    ) {
+        let Table {
+            members,
+            peers,
+            max,
+            notes,
+            profiles,
+            // These follow from what is taken down; a table that small is in order.
+            hash: _,
+            in_order: _,
+            wanting: _,
+            failed: _,
+            heard: _,
+            removed: Removed { entries, told },
+        } = table;
+        (max, members.len()).hash(self);
+        for (member, peer) in members.iter().zip(peers) {
+            (member.mac, member.ip).hash(self);
+            self.peer(peer, patience, remembered);
+        }
+        let now = self.now;
+        self.age_up_to(*told, heartbeat);
+        for removed::Entry { mac, until, tell } in entries.iter().filter(|entry| entry.until > now)
+        {
+            (mac, until.since(now), tell).hash(self);
+        }
+        for (mac, notes) in notes {
+            mac.hash(self);
+            self.notes(notes, heartbeat, patience);
+        }
+        profiles.hash(self);
+    }
+
+    /// Whether it is silent is asked of one that was heard, whether it is to be removed of all.
+    fn peer(
+        &mut self,
+        peer: &Peer,
+        patience: Duration,
+        (silence, forget): (Duration, Option<Duration>),
+    ) {
+        let Peer {
+            penalty,
+            seen: _, // which the method tells in full
+            wants,
+            owed_ping,
+            has_none,
+            paused,
+            failed,
+            deaf,
+            left,
+            noted,
+            heard,
+        } = peer;
+        (penalty, wants, owed_ping, has_none, paused, failed, left).hash(self);
+        (noted, heard, deaf).hash(self);
+        let asked_of = forget.map_or(silence, |forget| forget.max(silence));
+        let since = Some(peer.silent_since()).filter(|_| *heard || forget.is_some());
+        self.age_up_to(since, asked_of.max(patience));
+    }
+
+    fn notes(&mut self, notes: &Notes, heartbeat: Duration, patience: Duration) {
+        let Notes {
+            pinged,
+            answered,
+            returned,
+            disputed_since,
+            disputed,
+            refused,
+            // Which only people are told of.
+            moves: _,
+            cursor,
+        } = notes;
+        cursor.hash(self);
+        for once_a_period in [pinged, answered, returned, disputed, refused] {
+            self.within(*once_a_period, heartbeat);
+        }
+        self.age_up_to(*disputed_since, patience);
+    }
+
+    fn sweep(&mut self, sweep: &Sweep, heartbeat: Duration) {
+        let Sweep {
+            digest,
+            end,
+            by,
+            parts,
+            since,
+            asked,
+        } = sweep;
+        (digest.size, digest.hash, end, by, parts).hash(self);
+        self.within(*since, heartbeat);
+        self.within(*asked, heartbeat);
+    }
+
+    fn jobs(&mut self, jobs: &Jobs, heartbeat: Duration) {
+        let Jobs {
+            stamps,
+            once,
+            serial,
+            told,
+            lacking,
+            answered,
+            owes,
+        } = jobs;
+        let Stamps {
+            entries,
+            unstored,
+            storing,
+            recalled,
+            // The sum of what is taken down.
+            digest: _,
+            wire: _,
+        } = stamps;
+        (entries.len(), unstored, storing, recalled).hash(self);
+        if entries.is_empty() && once.is_none() {
+            // Nothing is told or asked: what was is of no consequence.
+            return;
+        }
+        for Entry { stamp, age, before } in entries {
+            let Age {
+                then: _,
+                at: _,
+                is_guess,
+            } = age;
+            (stamp, age.now(self.now), is_guess).hash(self);
+            let before = before.map(|before| (before.now(self.now), before.is_guess));
+            before.hash(self);
+        }
+        (serial, lacking, owes).hash(self);
+        self.age_up_to(*told, heartbeat * TELLING);
+        self.within(*answered, heartbeat);
+        if let Some(Once {
+            request,
+            token,
+            phase,
+            since,
+            asked,
+            first,
+            agreed,
+        }) = once
+        {
+            (request, token, phase, asked, first, agreed).hash(self);
+            self.now.since(*since).hash(self);
+        }
+    }
+
+    /// Votes and heartbeats count for the tenure that they are for.
+    fn support(&mut self, support: &Support, role: &Role, promised: Duration) {
+        let Support {
+            token,
+            beats,
+            next_beat,
+            votes,
+            grade,
+            until,
+            // As the table has it, or the grade would have been found out anew.
+            roster: _,
+            ends: _,
+        } = support;
+        let Role::Owner(tenure) = role else { return };
+        if *token != Some(tenure.token) {
+            return;
+        }
+        (next_beat, grade, until.since(self.now), votes.len()).hash(self);
+        for beat in beats {
+            self.age_up_to(*beat, promised);
+        }
+        for vote in votes {
+            (vote.mac, vote.until.since(self.now)).hash(self);
+        }
+    }
+
+    /// Time to go; what is overdue is due.
+    fn timers(&mut self, timers: &Timers<{ timer::COUNT }>) {
+        for &timer in Timer::ALL {
+            let to_go = timers.due(timer).map(|due| due.since(self.now));
+            to_go.hash(self);
+        }
+    }
+
+    fn outbox(&mut self, outbox: &Outbox) {
+        let Outbox {
+            waiting,
+            in_flight,
+            next_ticket,
+        } = outbox;
+        waiting.hash(self);
+        for (ticket, outgoing) in in_flight {
+            // Tickets are only ever compared with each other.
+            (next_ticket - ticket, outgoing).hash(self);
+        }
+        in_flight.len().hash(self);
+    }
+}

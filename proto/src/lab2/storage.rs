@@ -1,0 +1,92 @@
+//! What must survive a restart, and what a node does that cannot store it (`docs/protocol.md`, "The order of
+//! tokens").
+
+use std::time::Duration;
+
+use super::outbox::Content;
+use super::role::Role;
+use super::timer::Timer;
+use super::{Durable, Event, Lab2, Reason};
+use crate::Stored;
+
+/// What is known of the storage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Storage {
+    /// What was stored last.
+    pub(super) stored: Durable,
+    /// It takes nothing.
+    pub(super) failed: bool,
+    /// What the others were told of that.
+    pub(super) told: bool,
+}
+
+impl Storage {
+    pub(super) const fn new(stored: Durable) -> Self {
+        Self {
+            stored,
+            failed: false,
+            told: false,
+        }
+    }
+}
+
+impl Lab2 {
+    /// What is to survive, as it is now.
+    pub(super) fn durable(&self) -> Durable {
+        Durable {
+            my_token_number: self.my_token_number,
+            known: self.known.token(),
+            stamp: None,
+        }
+    }
+
+    /// Whether the node takes part but owns nothing, for one reason or another.
+    pub(super) fn owns_nothing(&self) -> bool {
+        self.paused || self.storage.failed || self.hearing.unfit
+    }
+
+    /// Whether what must survive a restart can be stored. A node that cannot owns nothing.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        !self.storage.failed
+    }
+
+    pub(super) fn on_stored(&mut self, stored: Stored) {
+        let fails = stored == Stored::Failed;
+        let changes = std::mem::replace(&mut self.storage.failed, fails) != fails;
+        if fails {
+            self.take_back();
+        } else {
+            self.storage.stored = self.durable();
+        }
+        if changes {
+            self.event(Event::StorageChanged { failed: fails });
+            self.timer_in(Timer::Store, Duration::ZERO);
+        }
+    }
+
+    /// What could not be stored has not happened: no frame tells of it, and the node is not the OWNER of it. A
+    /// token that was offered to it stays with its giver; one that it has made, or could not offer, is lost,
+    /// as with a node that dies.
+    fn take_back(&mut self) {
+        self.outbox.drop_all(Content::needs_storage);
+        self.known.restore(self.storage.stored.known);
+        if matches!(self.role, Role::Owner(_) | Role::Generating(_)) {
+            self.enter_looser(Reason::NotStored, self.known.token());
+            self.timer_in(Timer::Ask, self.constants.looser_timeout());
+        }
+    }
+
+    /// Tells all whether the node owns nothing, once, and tries again to store what it could not.
+    pub(super) fn on_store_due(&mut self) {
+        let failed = self.storage.failed;
+        if failed {
+            self.durable_changed = true;
+            self.timer_in(Timer::Store, self.constants.heartbeat);
+        }
+        let told = std::mem::replace(&mut self.storage.told, failed);
+        if told != failed && self.link_up && !self.has_left() {
+            self.broadcast(Content::Ping);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How the tables of a large ring become equal: the holder shows its table to all, part by part,
+//! as long as somebody says that his is another (`docs/protocol.md`, "Large rings").
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Member};
+
+use super::Lab2;
+use super::crowd::FOLLOWERS;
+use super::input::Envelope;
+use super::outbox::Content;
+use super::role::Role;
+use super::timer::Timer;
+use crate::time::Instant;
+
+/// The largest ring in which everybody asks the holder for its table, and is told it.
+const SMALL: usize = FOLLOWERS + 1;
+
+/// What all members remember of the parts that were shown to all, so that the next holder goes on
+/// where the last one ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sweep {
+    /// The digest of the table that was shown, or heard of with the token, last.
+    pub(super) digest: Digest,
+    /// The last member of the last part, and who has shown it.
+    pub(super) end: MacAddr,
+    pub(super) by: MacAddr,
+    /// How many parts were shown since when.
+    pub(super) parts: usize,
+    pub(super) since: Option<Instant>,
+    /// When this node last asked because of a TOKEN_IS_HERE.
+    pub(super) asked: Option<Instant>,
+}
+
+impl Sweep {
+    pub(super) const fn new() -> Self {
+        Self {
+            digest: Digest { size: 0, hash: 0 },
+            end: MacAddr([0; 6]),
+            by: MacAddr([0; 6]),
+            parts: 0,
+            since: None,
+            asked: None,
+        }
+    }
+}
+
+impl Lab2 {
+    /// Whether the ring is too large for everybody to be told the table for himself.
+    pub(super) fn is_large(&self) -> bool {
+        self.table.len() > SMALL
+    }
+
+    /// A WAITER of a large ring hears that the holder's table is another: it will ask for it in
+    /// its turn.
+    pub(super) fn plan_to_ask(&mut self, digest: Digest) {
+        self.sweep.digest = digest;
+        if self.is_due(self.sweep.asked) && !self.timers.is_set(Timer::Compare) {
+            self.sweep.asked = Some(self.now.monotonic);
+            self.timer_in(Timer::Compare, self.turn());
+        }
+    }
+
+    /// The turn has come: asks, and makes itself known to all, if the tables still differ.
+    pub(super) fn ask_for_table(&mut self) {
+        if matches!(self.role, Role::Waiter) && self.table.differs(self.sweep.digest) {
+            self.corrected = Some(self.now.monotonic);
+            self.broadcast(Content::Ping);
+        }
+    }
+
+    /// Another member asks for what this one was about to ask for, or says that it has another
+    /// table: the holder will answer all.
+    pub(super) fn overhear_ping(&mut self, envelope: Envelope, digest: Digest) {
+        if envelope.broadcast && digest != self.sweep.digest {
+            self.timers.stop(Timer::Compare);
+        }
+    }
+
+    /// The holder shows two more parts of its table to all; in a HEART_BEAT_PERIOD not more, with
+    /// those of other holders, than the table has.
+    pub(super) fn show_more(&mut self) {
+        let part = self.members_per_frame();
+        self.table.settle();
+        for _ in 0..self.replies_left {
+            self.count_part();
+            if self.sweep.parts > self.table.len().div_ceil(part) {
+                return;
+            }
+            let end = self.sweep.end;
+            let after = self.table.members().partition_point(|it| it.mac <= end);
+            let first = if after < self.table.len() { after } else { 0 };
+            if let Some(last) = self.table_part(first).last() {
+                (self.sweep.end, self.sweep.by) = (last.mac, self.me());
+            }
+            self.broadcast(Content::RingMembers { first });
+        }
+    }
+
+    /// A part of the holder's table that was shown to all was merged.
+    pub(super) fn part_was_shown(
+        &mut self,
+        envelope: Envelope,
+        digest: Digest,
+        members: &[Member],
+    ) {
+        let Some((first, last)) = members.first().zip(members.last()) else {
+            return;
+        };
+        let me = self.me();
+        // One holder's parts follow each other without a gap, round and round.
+        let begin = self.sweep.end;
+        let has_come_by = if self.sweep.by != envelope.from {
+            first.mac < me && me < last.mac
+        } else if begin < last.mac {
+            begin < me && me < last.mac
+        } else {
+            begin < me || me < last.mac
+        };
+        let is_there = members.binary_search_by_key(&me, |member| member.mac);
+        if has_come_by && is_there.is_err() {
+            self.correct_own_entry();
+        }
+        self.count_part();
+        self.sweep.digest = digest;
+        (self.sweep.end, self.sweep.by) = (last.mac, envelope.from);
+        self.timers.stop(Timer::Compare);
+        if matches!(self.role, Role::Waiter) && self.is_large() && self.table.differs(digest) {
+            // More may be on its way.
+            let pause = self.constants.heartbeat / 100;
+            self.timer_in(Timer::Compare, pause + self.turn());
+        }
+    }
+
+    fn count_part(&mut self) {
+        if self.is_due(self.sweep.since) {
+            (self.sweep.parts, self.sweep.since) = (0, Some(self.now.monotonic));
+        }
+        self.sweep.parts += 1;
+    }
+}

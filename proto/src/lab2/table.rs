@@ -1,0 +1,483 @@
+//! The member table: a vector sorted by MAC, and what this node remembers of each member.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Member, NO_IP, Profile};
+use xxhash_rust::xxh3::xxh3_64;
+use zerocopy::IntoBytes;
+
+use super::peer::{Notes, Peer};
+use super::removed::Removed;
+use crate::time::Instant;
+
+/// Members of a table larger than this are put in order some at a time, when somebody looks at the
+/// order or there are [`LATE`] of them: making room for each would move half of the table.
+const MANY: usize = 512;
+/// The most members that are not in order.
+const LATE: usize = 128;
+
+/// All members by MAC, with the digest of their encodings.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    /// As they lie on the wire, so that the hash and RING_MEMBERS read them where they are.
+    pub(super) members: Vec<Member>,
+    /// So many are in order; the few after them are as they came.
+    pub(super) in_order: usize,
+    /// `peers[i]` belongs to `members[i]`.
+    pub(super) peers: Vec<Peer>,
+    /// By MAC: the notes of those peers that say that there are some.
+    pub(super) notes: Vec<(MacAddr, Notes)>,
+    /// By MAC: what those members have said of themselves that say something else than this node.
+    pub(super) profiles: Vec<(MacAddr, Profile)>,
+    /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
+    pub(super) hash: Option<u64>,
+    pub(super) max: usize,
+    /// How many peers want the token.
+    pub(super) wanting: usize,
+    /// How many peers have failed in this tenure.
+    pub(super) failed: usize,
+    /// How many peers a frame has come from.
+    pub(super) heard: usize,
+    /// Who was removed not long ago.
+    pub(super) removed: Removed,
+}
+
+/// What became of an address that was to be in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// It was added at this place.
+    New(usize),
+    /// It is at this place already.
+    Known(usize),
+    /// The table is full.
+    Full,
+}
+
+impl Table {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            members: Vec::new(),
+            in_order: 0,
+            peers: Vec::new(),
+            notes: Vec::new(),
+            profiles: Vec::new(),
+            hash: None,
+            max,
+            wanting: 0,
+            failed: 0,
+            heard: 0,
+            removed: Removed::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Size and hash of the table. Hashes it all, unless nothing has changed since
+    /// [`hash_anew`](Self::hash_anew).
+    pub(super) fn digest(&self) -> Digest {
+        Digest {
+            size: self.size(),
+            hash: self.hash.unwrap_or_else(|| self.hash_as_it_is()),
+        }
+    }
+
+    fn hash_as_it_is(&self) -> u64 {
+        let order = self.order();
+        if order.is_empty() {
+            return xxh3_64(self.members.as_bytes());
+        }
+        let members: Vec<Member> = order.iter().map(|&at| self.members[at]).collect();
+        xxh3_64(members.as_bytes())
+    }
+
+    /// Whether a table with this digest is another one.
+    pub(super) fn differs(&mut self, digest: Digest) -> bool {
+        if digest.size != self.size() {
+            return true;
+        }
+        self.hash_anew();
+        digest != self.digest()
+    }
+
+    /// Hashes the members if they have changed, so that [`digest`](Self::digest) need not.
+    pub(super) fn hash_anew(&mut self) {
+        if self.hash.is_none() {
+            self.settle();
+            self.hash = Some(xxh3_64(self.members.as_bytes()));
+        }
+    }
+
+    /// Puts all members in order. Places change.
+    pub(super) fn settle(&mut self) {
+        if self.in_order == self.len() {
+            return;
+        }
+        let late = self.members.split_off(self.in_order);
+        let peers = self.peers.split_off(self.in_order);
+        let mut late: Vec<(Member, Peer)> = late.into_iter().zip(peers).collect();
+        late.sort_unstable_by_key(|(member, _)| member.mac);
+        // From the back, so that each is moved once, to where it stays.
+        let (mut from, mut to) = (self.in_order, self.in_order + late.len());
+        let (member, peer) = late[0];
+        self.members.resize(to, member);
+        self.peers.resize(to, peer);
+        while let Some(&(member, peer)) = late.last() {
+            to -= 1;
+            if from > 0 && self.members[from - 1].mac > member.mac {
+                from -= 1;
+                self.members[to] = self.members[from];
+                self.peers[to] = self.peers[from];
+            } else {
+                (self.members[to], self.peers[to]) = (member, peer);
+                late.pop();
+            }
+        }
+        self.in_order = self.members.len();
+    }
+
+    /// The places of all members in order; none if their places are that already.
+    pub(super) fn order(&self) -> Vec<usize> {
+        if self.in_order == self.len() {
+            return Vec::new();
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by_key(|&at| self.members[at].mac);
+        order
+    }
+
+    /// The members, in order once they are [settled](Self::settle).
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    pub(super) fn peers(&self) -> &[Peer] {
+        &self.peers
+    }
+
+    pub(super) fn find(&self, mac: MacAddr) -> Option<usize> {
+        self.place(mac, usize::MAX).ok()
+    }
+
+    /// How many members come before `mac` in order.
+    pub(super) fn rank(&self, mac: MacAddr) -> usize {
+        let (in_order, late) = self.members.split_at(self.in_order);
+        let before = late.iter().filter(|member| member.mac < mac);
+        in_order.partition_point(|member| member.mac < mac) + before.count()
+    }
+
+    /// Whether `me` is one of the `count` members that follow `mac` in ring order, of those that were
+    /// heard at `since` or later, or first heard of at `told` or later.
+    pub(super) fn follows(
+        &mut self,
+        mac: MacAddr,
+        me: MacAddr,
+        count: usize,
+        (since, told): (Instant, Instant),
+    ) -> bool {
+        let turns = self.turns(mac, me);
+        let len = self.len().max(1);
+        let is_there = |&turn: &usize| {
+            let peer = &self.peers[turn % len];
+            let latest = if peer.heard { since } else { told };
+            !peer.left && peer.silent_since() >= latest
+        };
+        turns.filter(is_there).take(count).count() < count
+    }
+
+    pub(super) fn peer_at(&mut self, at: usize) -> &mut Peer {
+        &mut self.peers[at]
+    }
+
+    pub(super) fn peer_mut(&mut self, mac: MacAddr) -> Option<&mut Peer> {
+        self.find(mac).map(|at| &mut self.peers[at])
+    }
+
+    /// The notes of a member, made if there are none; `None` if it is no member.
+    pub(super) fn notes_mut(&mut self, mac: MacAddr) -> Option<&mut Notes> {
+        let peer = self.find(mac).map(|at| &mut self.peers[at])?;
+        peer.noted = true;
+        let place = self.notes.binary_search_by_key(&mac, |&(mac, _)| mac);
+        let at = place.unwrap_or_else(|at| {
+            self.notes.insert(at, (mac, Notes::default()));
+            at
+        });
+        Some(&mut self.notes[at].1)
+    }
+
+    /// What members have said of themselves that say something else than this node.
+    pub(super) fn profiles(&self) -> &[(MacAddr, Profile)] {
+        &self.profiles
+    }
+
+    /// What a member has said of itself, if that differs.
+    pub(super) fn profile_of(&self, mac: MacAddr) -> Option<Profile> {
+        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
+        place.ok().map(|at| self.profiles[at].1)
+    }
+
+    /// Remembers what a member says of itself; `None`: nothing, or the same as this node. Whether that
+    /// is news.
+    pub(super) fn set_profile(&mut self, mac: MacAddr, said: Option<Profile>) -> bool {
+        if self.profiles.is_empty() && said.is_none() {
+            return false;
+        }
+        let place = self.profiles.binary_search_by_key(&mac, |&(mac, _)| mac);
+        match (place, said) {
+            (Ok(at), None) => {
+                self.profiles.remove(at);
+            }
+            (Ok(at), Some(said)) => {
+                let before = std::mem::replace(&mut self.profiles[at].1, said);
+                return before != said;
+            }
+            (Err(at), Some(said)) if self.find(mac).is_some() => {
+                self.profiles.insert(at, (mac, said));
+            }
+            (Err(_), _) => return false,
+        }
+        true
+    }
+
+    /// Adds a member if it is absent and there is room.
+    pub(super) fn insert(&mut self, mac: MacAddr) -> Inserted {
+        match self.place(mac, usize::MAX) {
+            Ok(at) => Inserted::Known(at),
+            Err(at) => self.insert_at(at, Member { mac, ip: NO_IP }),
+        }
+    }
+
+    /// Adds this node itself, for which there is always room, if it is absent.
+    pub(super) fn insert_own(&mut self, mac: MacAddr) -> Inserted {
+        let max = std::mem::replace(&mut self.max, usize::MAX);
+        let inserted = self.insert(mac);
+        self.max = max;
+        inserted
+    }
+
+    /// Sets a member's ip and says whether that changed it.
+    pub(super) fn set_ip(&mut self, at: usize, ip: [u8; 16]) -> bool {
+        let member = &mut self.members[at];
+        let changed = member.ip != ip;
+        if changed {
+            member.ip = ip;
+            let mac = member.mac;
+            self.hash = None;
+            if self.peers[at].noted
+                && let Some(notes) = self.notes_mut(mac)
+            {
+                notes.disputed_since = None;
+            }
+        }
+        changed
+    }
+
+    /// Adds a member where [`place`](Self::place) found it missing, if there is room.
+    pub(super) fn insert_at(&mut self, at: usize, member: Member) -> Inserted {
+        if self.members.len() >= self.max {
+            return Inserted::Full;
+        }
+        self.hash = None;
+        if self.in_order < MANY {
+            self.in_order += 1;
+            self.members.insert(at, member);
+            self.peers.insert(at, Peer::default());
+            return Inserted::New(at);
+        }
+        self.members.push(member);
+        self.peers.push(Peer::default());
+        if self.members.len() - self.in_order < LATE {
+            return Inserted::New(self.members.len() - 1);
+        }
+        self.settle();
+        Inserted::New(self.rank(member.mac))
+    }
+
+    /// Where a member is, or would be. Of members that are asked for in order the next is mostly
+    /// at `hint`, just after the last.
+    pub(super) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
+        if self
+            .members
+            .get(hint)
+            .is_some_and(|member| member.mac == mac)
+        {
+            return Ok(hint);
+        }
+        let (in_order, late) = self.members.split_at(self.in_order);
+        in_order
+            .binary_search_by_key(&mac, |member| member.mac)
+            .or_else(|place| {
+                let at = late.iter().position(|member| member.mac == mac);
+                at.map(|at| self.in_order + at).ok_or(place)
+            })
+    }
+
+    /// Remembers, or forgets, that a member wants the token.
+    pub(super) fn set_wants(&mut self, mac: MacAddr, wants: bool) {
+        if !wants && self.wanting == 0 {
+            // Nobody does, as in a plain rotation: there is nothing to look up.
+            return;
+        }
+        let Some(at) = self.find(mac) else { return };
+        match (self.peers[at].wants, wants) {
+            (false, true) => self.wanting += 1,
+            (true, false) => self.wanting -= 1,
+            _ => return,
+        }
+        self.peers[at].wants = wants;
+    }
+
+    /// A frame of the member at a place arrived. It is eligible at once, unless it only asks for
+    /// the token that it has just not taken.
+    pub(super) fn heard(&mut self, at: usize, arrived: Instant, only_wants: bool) {
+        let peer = &mut self.peers[at];
+        peer.seen = if peer.heard {
+            peer.seen.max(arrived.as_nanos())
+        } else {
+            self.heard += 1;
+            arrived.as_nanos()
+        };
+        (peer.heard, peer.left) = (true, false);
+        if peer.failed && only_wants {
+            return;
+        }
+        peer.penalty.heard();
+        if std::mem::take(&mut peer.failed) {
+            self.failed -= 1;
+        }
+    }
+
+    /// A member has not taken the token: how many hand-overs to it have failed in a row.
+    pub(super) fn fail(&mut self, mac: MacAddr) -> u32 {
+        self.set_wants(mac, false);
+        let Some(at) = self.find(mac) else { return 0 };
+        let peer = &mut self.peers[at];
+        peer.penalty.fail();
+        if !std::mem::replace(&mut peer.failed, true) {
+            self.failed += 1;
+        }
+        peer.penalty.failures()
+    }
+
+    /// The tenure is over: who has asked for the token since it failed is eligible in the next.
+    pub(super) fn end_tenure(&mut self) {
+        if self.failed == 0 {
+            return;
+        }
+        for peer in self.peers.iter_mut().filter(|peer| peer.failed) {
+            peer.failed = false;
+            if peer.wants {
+                peer.penalty.heard();
+            }
+        }
+        self.failed = 0;
+    }
+
+    /// Remembers, or forgets, that a member owns nothing for now.
+    pub(super) fn set_paused(&mut self, mac: MacAddr, paused: bool) {
+        if let Some(peer) = self.peer_mut(mac) {
+            peer.paused = paused;
+        }
+    }
+
+    /// The next wanting member in ring order after `last` and before `me`, of those heard at `since` or
+    /// later.
+    pub(super) fn next_wanting(
+        &mut self,
+        last: MacAddr,
+        me: MacAddr,
+        since: Instant,
+    ) -> Option<MacAddr> {
+        if self.wanting == 0 {
+            return None;
+        }
+        self.turns(last, me)
+            .map(|at| at % self.len())
+            .find(|&at| self.peers[at].wants && self.peers[at].is_eligible(since))
+            .map(|at| self.members[at].mac)
+    }
+
+    /// Whether a member that is not passed over wants the token; never the node itself.
+    pub(super) fn is_wanted_by_others(&self, me: MacAddr, since: Instant) -> bool {
+        self.wanting > 0
+            && self
+                .peers
+                .iter()
+                .zip(&self.members)
+                .any(|(peer, member)| peer.wants && peer.is_eligible(since) && member.mac != me)
+    }
+
+    /// The next eligible member in ring order after `last` and before `me`, of those heard at `since` or
+    /// later; those passed over on the way have a turn less to wait.
+    pub(super) fn next_eligible(
+        &mut self,
+        last: MacAddr,
+        me: MacAddr,
+        since: Instant,
+    ) -> Option<MacAddr> {
+        for turn in self.turns(last, me) {
+            let at = turn % self.len();
+            let peer = &mut self.peers[at];
+            let may = !peer.paused && !peer.deaf && peer.was_heard_since(since);
+            if may && !peer.penalty.pass_over() {
+                return Some(self.members[at].mac);
+            }
+        }
+        None
+    }
+
+    /// Whether hand-overs have failed at all members that were heard since then, and could own: at one at
+    /// least.
+    pub(super) fn has_failed_at_all(&self, me: MacAddr, since: Instant) -> bool {
+        let members = self.members.iter().zip(&self.peers);
+        let mut could = members.filter(|(member, peer)| {
+            member.mac != me && !peer.paused && !peer.deaf && peer.was_heard_since(since)
+        });
+        let mut some = false;
+        let all = could.all(|(_, peer)| {
+            some = true;
+            peer.penalty.failures() > 0
+        });
+        all && some
+    }
+
+    /// Removes members, whose addresses are in order, with all that is remembered of them.
+    pub(super) fn remove(&mut self, macs: &[MacAddr]) {
+        self.settle();
+        let goes = |mac: &MacAddr| macs.binary_search(mac).is_ok();
+        let mut kept = 0;
+        for at in 0..self.members.len() {
+            let (member, peer) = (self.members[at], self.peers[at]);
+            if goes(&member.mac) {
+                self.wanting -= usize::from(peer.wants);
+                self.failed -= usize::from(peer.failed);
+                self.heard -= usize::from(peer.heard);
+            } else {
+                (self.members[kept], self.peers[kept]) = (member, peer);
+                kept += 1;
+            }
+        }
+        self.members.truncate(kept);
+        self.peers.truncate(kept);
+        self.in_order = kept;
+        self.notes.retain(|(mac, _)| !goes(mac));
+        self.profiles.retain(|(mac, _)| !goes(mac));
+        self.hash = None;
+    }
+
+    /// The places of the members whose turn it is after `last`, up to `me`, in ring order; beyond
+    /// the end of the table they go on from its start.
+    fn turns(&mut self, last: MacAddr, me: MacAddr) -> std::ops::Range<usize> {
+        self.settle();
+        let len = self.members.len();
+        let after = self.members.partition_point(|member| member.mac <= last);
+        let until = self.rank(me);
+        let count = (until + len - after) % len.max(1);
+        after..after + count
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        // `Constants::check` bounds the table far below 2^32.
+        u32::try_from(self.members.len()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,271 @@
+//! Members that do not agree on the constants.
+
+use std::time::Duration;
+
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, Profile};
+
+use super::data::{introduced, profile};
+use super::rig::*;
+use crate::lab2::{Constants, Event, Grade, State};
+
+/// A heartbeat period of so many milliseconds, and all that follows from it.
+fn heartbeat(millis: u64) -> Constants {
+    Constants {
+        idle_hold: ms(60_000),
+        ..Constants::for_heartbeat(ms(millis))
+    }
+}
+
+/// What a member with these constants says of itself.
+fn says(constants: &Constants) -> Profile {
+    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).expect("short");
+    let patience = nanos(constants.waiter_timeout());
+    Profile {
+        constants: constants.digest(),
+        patience,
+        shortest: patience,
+        take: nanos(constants.take_timeout),
+        expect: constants
+            .expect
+            .map_or(0, |n| u32::try_from(n).expect("few")),
+        ..profile(1_500)
+    }
+}
+
+/// A frame of n9, to all.
+fn n9_says(rig: &mut Rig, profile: Profile) {
+    let bytes = introduced(9, Message::WantToken, profile);
+    rig.hear_bytes(&bytes, Duration::ZERO);
+}
+
+/// An OWNER with a heartbeat of a second that has work.
+fn slow_owner() -> Rig {
+    let mut rig = Rig::owner_with(heartbeat(1_000));
+    rig.command(crate::lab2::Command::WantToken);
+    rig.pass_time(ms(20));
+    rig
+}
+
+fn lease(rig: &Rig) -> Duration {
+    let until = rig.machine.lease_until().expect("a lease");
+    until.since(rig.now.monotonic)
+}
+
+#[test]
+fn an_owner_lives_by_the_shortest_patience_that_it_hears_of() {
+    let mut rig = slow_owner();
+    assert!(lease(&rig) > ms(3_000));
+    n9_says(&mut rig, says(&heartbeat(100)));
+    assert_eq!(lease(&rig), ms(400));
+    let said = rig.timeline(ms(1_000));
+    let beats = said
+        .iter()
+        .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"));
+    assert!((9..=11).contains(&beats.count()), "{said:?}");
+    assert_eq!(rig.state(), State::Owner);
+    assert!(lease(&rig) <= ms(400));
+}
+
+#[test]
+fn a_shortest_patience_that_a_member_has_been_told_counts_too() {
+    let mut rig = slow_owner();
+    let told = Profile {
+        shortest: 200_000_000,
+        ..says(&heartbeat(1_000))
+    };
+    n9_says(&mut rig, told);
+    assert_eq!(lease(&rig), ms(200));
+    // What others were told is not told on: it would never be forgotten.
+    rig.pass_time(ms(100));
+    let beat = rig.frames.last().expect("a heartbeat");
+    assert_eq!(
+        decode(beat).profile.expect("a profile").shortest,
+        4_000_000_000
+    );
+}
+
+#[test]
+fn an_owner_lives_by_its_own_patience_again_when_the_member_with_a_shorter_one_has_another() {
+    let mut rig = slow_owner();
+    n9_says(&mut rig, says(&heartbeat(100)));
+    n9_says(&mut rig, says(&heartbeat(1_000)));
+    rig.pass_time(ms(200));
+    assert!(lease(&rig) > ms(3_000), "{:?}", lease(&rig));
+}
+
+#[test]
+fn an_owner_beside_a_member_two_hundred_times_as_fast_keeps_its_token() {
+    let mut rig = slow_owner();
+    n9_says(&mut rig, says(&heartbeat(5)));
+    let said = rig.pass_time(ms(1_000));
+    assert!((190..=210).contains(&said.len()), "{} frames", said.len());
+    assert_eq!(rig.state(), State::Owner);
+}
+
+/// It is on the other side of a cut perhaps: what it expects counts.
+#[test]
+fn what_a_member_says_binds_nobody_when_it_is_silent_but_for_what_it_expects() {
+    let mut rig = slow_owner();
+    let said = Profile {
+        mtu: 576,
+        expect: 4,
+        ..says(&heartbeat(100))
+    };
+    n9_says(&mut rig, said);
+    let data = |rig: &Rig| rig.machine.data_limit().len;
+    assert_eq!((rig.machine.expected(), data(&rig)), (Some(4), 576 - 91));
+    for _ in 0..257 {
+        rig.hear(3, ping(ring_codec::lab2::NO_IP));
+        rig.pass_time(ms(500));
+    }
+    assert_eq!(rig.machine.shortest_patience(), ms(4_000));
+    assert!(lease(&rig) > ms(3_000), "{:?}", lease(&rig));
+    assert_eq!((rig.machine.expected(), data(&rig)), (Some(4), 1_024));
+    n9_says(&mut rig, said);
+    assert_eq!((lease(&rig), data(&rig)), (ms(400), 576 - 91));
+}
+
+#[test]
+fn nobody_makes_an_owner_flood_the_segment() {
+    let mut rig = slow_owner();
+    let hasty = Profile {
+        patience: 0,
+        shortest: 0,
+        ..says(&heartbeat(1_000))
+    };
+    n9_says(&mut rig, hasty);
+    let said = rig.pass_time(ms(1_000));
+    assert!(said.len() <= 1_001, "{} frames", said.len());
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn a_node_grants_nothing_for_as_long_as_the_longest_patience_after_its_start() {
+    let mut rig = Rig::waiter();
+    let settles = |rig: &Rig| rig.machine.settled_at().expect("the link is up");
+    let before = settles(&rig);
+    n9_says(&mut rig, says(&heartbeat(1_000)));
+    assert_eq!(settles(&rig).since(before), ms(3_600));
+    let endless = Profile {
+        patience: u64::MAX,
+        ..says(&heartbeat(1_000))
+    };
+    n9_says(&mut rig, endless);
+    assert!(settles(&rig).since(before) < ms(400 * 32));
+}
+
+#[test]
+fn who_differs_is_named_once_and_again_when_that_changes() {
+    let mut rig = Rig::waiter();
+    n9_says(&mut rig, says(&constants()));
+    let named = |rig: &Rig| {
+        let is_about = |event: &&Event| {
+            matches!(
+                event,
+                Event::MemberDiffers { .. } | Event::MemberAgrees { .. }
+            )
+        };
+        rig.events
+            .iter()
+            .filter(is_about)
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(named(&rig), []);
+    for _ in 0..3 {
+        n9_says(&mut rig, says(&heartbeat(1_000)));
+    }
+    let [
+        Event::MemberDiffers {
+            mac: who,
+            difference,
+        },
+    ] = named(&rig)[..]
+    else {
+        panic!("{:?}", named(&rig));
+    };
+    assert_eq!(who, mac(9));
+    let patience = (difference.theirs.patience, difference.ours.patience);
+    assert_eq!(patience, (ms(4_000), ms(400)));
+    let view = rig.machine.members().find(|member| member.mac == mac(9));
+    assert_eq!(view.expect("a member").differs, Some(difference));
+    n9_says(&mut rig, says(&constants()));
+    assert_eq!(named(&rig)[1..], [Event::MemberAgrees { mac: mac(9) }]);
+}
+
+#[test]
+fn an_idle_hold_of_its_own_is_no_difference() {
+    let mut rig = Rig::waiter();
+    let other = Constants {
+        idle_hold: ms(3),
+        ..constants()
+    };
+    n9_says(&mut rig, says(&other));
+    let differs = rig
+        .events
+        .iter()
+        .any(|event| matches!(event, Event::MemberDiffers { .. }));
+    assert!(!differs);
+}
+
+#[test]
+fn a_majority_is_of_the_most_members_that_anybody_expects() {
+    let expect = |expect| Constants {
+        expect,
+        idle_hold: ms(60_000),
+        ..constants()
+    };
+    for (own, theirs, grade) in [
+        (Some(3), Some(3), Grade::Quorum),
+        (Some(3), Some(5), Grade::View),
+        (None, Some(9), Grade::View),
+    ] {
+        let (mut rig, _) = Rig::start(expect(own), BLANK);
+        rig.pass_time(WAITER_TIMEOUT + LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
+        assert_eq!(rig.state(), State::Owner);
+        n9_says(&mut rig, says(&expect(theirs)));
+        let beat = rig.pass_time(HEARTBEAT);
+        assert!(!beat.is_empty());
+        let token = rig.machine.token().expect("a token");
+        let number = rig
+            .frames
+            .iter()
+            .find_map(|bytes| match decode(bytes).message {
+                Message::TokenIsHere { beat, .. } => beat,
+                _ => None,
+            });
+        let promise = ring_codec::lab2::Promise {
+            token,
+            beat: number.expect("a heartbeat asks for promises"),
+            lasts: 400_000_000,
+        };
+        let ping = Message::Ping {
+            digest: rig.machine.digest(),
+            ip: ip(9),
+            promise: Some(promise),
+            paused: false,
+        };
+        let frame = Frame {
+            destination: mac(ME),
+            author: mac(9),
+            message: ping,
+            profile: Some(says(&expect(theirs))),
+        };
+        let mut bytes = [0; MAX_FRAME_LEN];
+        let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
+        rig.hear_bytes(&bytes[..len], Duration::ZERO);
+        assert_eq!(rig.machine.grade(), grade, "{own:?} and {theirs:?}");
+    }
+}
+
+#[test]
+fn an_offer_is_stale_when_its_giver_no_longer_stands_by_it() {
+    let mut rig = Rig::waiter_with(heartbeat(1_000));
+    let age = ms(20);
+    n9_says(&mut rig, says(&heartbeat(1_000)));
+    n9_says(&mut rig, says(&heartbeat(100)));
+    rig.hear_late(9, take(token(20)), age);
+    assert_eq!(rig.state(), State::Waiter);
+    rig.hear_late(7, take(token(20)), age);
+    assert_eq!(rig.state(), State::Owner);
+}

@@ -1,0 +1,211 @@
+//! The token's data, and the MTUs that they have to fit.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, HEARTBEAT_LEN, MAX_FRAME_LEN, Message, Profile};
+
+use super::rig::*;
+use crate::LinkState;
+use crate::lab2::{Command, DataLimit, Event, State};
+
+/// What a member of the default constants says of itself, but for its MTU.
+pub fn profile(mtu: u16) -> Profile {
+    Profile {
+        flags: 0,
+        mtu,
+        constants: constants().digest(),
+        patience: 400_000_000,
+        shortest: 400_000_000,
+        take: 5_000_000,
+        expect: 0,
+    }
+}
+
+/// A frame to all with a profile.
+pub fn introduced(from: u8, message: Message<'_>, profile: Profile) -> Vec<u8> {
+    let frame = Frame {
+        destination: MacAddr::BROADCAST,
+        author: mac(from),
+        message,
+        profile: Some(profile),
+    };
+    let mut bytes = [0; MAX_FRAME_LEN];
+    let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
+    bytes[..len].to_vec()
+}
+
+fn hear_from(rig: &mut Rig, from: u8, mtu: u16) -> Vec<String> {
+    let bytes = introduced(from, Message::WhereIsToken, profile(mtu));
+    rig.hear_bytes(&bytes, Duration::ZERO)
+}
+
+fn with_mtu(rig: &mut Rig, mtu: usize) -> Vec<String> {
+    rig.link(LinkState::Up {
+        mac: mac(ME),
+        ip: ip(ME),
+        mtu,
+    })
+}
+
+fn set(rig: &mut Rig, len: usize) -> usize {
+    rig.command(Command::SetData(vec![7; len]));
+    rig.machine.data().len()
+}
+
+/// An OWNER with so many bytes of data.
+fn owner_with(len: usize) -> Rig {
+    let mut rig = Rig::owner();
+    assert_eq!(set(&mut rig, len), len);
+    rig.events.clear();
+    rig
+}
+
+#[test]
+fn data_that_do_not_fit_the_own_mtu_are_refused_with_the_reason() {
+    let mut rig = Rig::owner();
+    with_mtu(&mut rig, 576);
+    let most = 576 - HEARTBEAT_LEN;
+    assert_eq!(set(&mut rig, most), most);
+    assert_eq!(set(&mut rig, most + 1), most);
+    let refused = Event::DataRefused {
+        len: most + 1,
+        may_use: true,
+        limit: DataLimit {
+            len: most,
+            mtu: 576,
+            member: None,
+        },
+    };
+    assert!(rig.events.contains(&refused), "{:?}", rig.events);
+    let longest = rig.frames.iter().map(Vec::len).max();
+    assert!(longest <= Some(14 + 576));
+}
+
+#[test]
+fn data_that_do_not_fit_the_smallest_mtu_heard_of_are_refused_with_its_member() {
+    let mut rig = Rig::owner();
+    hear_from(&mut rig, 7, 576);
+    hear_from(&mut rig, 8, 1_000);
+    assert_eq!(set(&mut rig, 1_000), 0);
+    assert_eq!(rig.machine.data_limit().member, Some(mac(7)));
+    hear_from(&mut rig, 7, 1_500);
+    assert_eq!(rig.machine.data_limit().member, Some(mac(8)));
+    assert_eq!(set(&mut rig, 1_000), 0);
+    rig.hear_all(8, Message::Leaving);
+    assert_eq!(set(&mut rig, 1_000), 1_000, "who has left counts no more");
+}
+
+#[test]
+fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
+    let mut rig = owner_with(1_000);
+    let said = hear_from(&mut rig, 9, 576);
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11:n3#1 to n9".to_owned()),
+        "{said:?}"
+    );
+    assert!(rig.frames.iter().all(|bytes| bytes.len() <= 14 + 576));
+    let limit = rig.machine.data_limit();
+    assert_eq!(limit.member, Some(mac(9)));
+    assert!(
+        rig.events
+            .contains(&Event::DataDropped { len: 1_000, limit })
+    );
+    let soon = rig.pass_time(Duration::ZERO);
+    assert_eq!(soon, ["TOKEN_IS_HERE 11:n3#1 to all"]);
+}
+
+#[test]
+fn an_owner_drops_its_data_when_its_own_mtu_shrinks_and_keeps_the_token() {
+    let mut rig = owner_with(1_000);
+    with_mtu(&mut rig, 576);
+    assert_eq!(rig.machine.data(), b"");
+    assert_eq!(rig.state(), State::Owner);
+    let said = rig.pass_time(ms(5));
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".to_owned()),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_member_that_shrinks_tells_all() {
+    let mut rig = Rig::waiter();
+    assert_eq!(with_mtu(&mut rig, 576), ["PING to all"]);
+    assert_eq!(decode(&rig.frames[0]).profile, Some(profile(576)));
+    assert_eq!(with_mtu(&mut rig, 576), [""; 0]);
+}
+
+#[test]
+fn a_token_that_is_taken_with_data_for_which_a_member_is_too_small_goes_on_without() {
+    let mut rig = Rig::waiter();
+    hear_from(&mut rig, 9, 576);
+    rig.hear(
+        3,
+        Message::TakeToken {
+            token: token(11),
+            digest: SAME,
+            data: &[7; 1_000],
+        },
+    );
+    assert_eq!((rig.state(), rig.machine.data()), (State::Owner, &b""[..]));
+}
+
+#[test]
+fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
+    let mut rig = Rig::waiter();
+    rig.hear_all(
+        3,
+        Message::TokenIsHere {
+            token: token(10),
+            digest: SAME,
+            data: &[7; 1_000],
+            beat: None,
+        },
+    );
+    with_mtu(&mut rig, 576);
+    rig.pass_time(WAITER_TIMEOUT + 2 * LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
+    assert!(
+        rig.events
+            .iter()
+            .any(|event| matches!(event, Event::DataDropped { len: 1_000, .. }))
+    );
+    assert!(rig.events.iter().any(|event| matches!(
+        event,
+        Event::StateChanged {
+            to: State::Owner,
+            ..
+        }
+    )));
+}
+
+#[test]
+fn the_table_is_shown_in_parts_that_the_smallest_member_can_hear() {
+    let mut rig = Rig::owner();
+    for n in 20..60 {
+        rig.hear(n, Message::WantToken);
+    }
+    hear_from(&mut rig, 9, 300);
+    rig.hear(9, ping_of(OTHER, ip(9)));
+    let tables = rig.frames.iter().filter(|bytes| bytes[14] == 7);
+    let longest = tables.map(Vec::len).max().expect("a table");
+    assert!(longest <= 14 + 300, "{longest}");
+}
+
+#[test]
+fn only_what_is_broadcast_and_ping_have_a_profile() {
+    let mut rig = Rig::owner();
+    let said = rig.hear(7, Message::WhereIsToken);
+    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n7"]);
+    assert_eq!(decode(&rig.frames[0]).profile, None);
+    rig.command(Command::SetData(b"x".to_vec()));
+    assert_eq!(decode(&rig.frames[0]).profile, Some(profile(1_500)));
+    let mut rig = Rig::waiter();
+    rig.hear(7, ping_of(OTHER, ip(7)));
+    rig.hear_all(3, here(token(10)));
+    assert!(
+        rig.frames
+            .iter()
+            .all(|bytes| decode(bytes).profile.is_some())
+    );
+}

@@ -1,0 +1,161 @@
+//! Section 4, GENERATING.
+
+use ring_codec::lab2::Message;
+
+use super::rig::{
+    ANSWER_TIMEOUT, HEARTBEAT, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, generating, here,
+    mac, ms, take, token, token_of, was_here,
+};
+use crate::lab2::{Command, Event, Reason, State};
+
+/// Stronger and weaker than the candidate 11:n5#1.
+const STRONGER: [(u64, u8); 2] = [(12, 7), (11, 3)];
+const WEAKER: [(u64, u8); 2] = [(10, 3), (11, 7)];
+
+#[test]
+fn it_waits_looser_answer_timeout_and_is_elected() {
+    let mut rig = Rig::candidate();
+    assert_eq!(rig.pass_time(ANSWER_TIMEOUT - ms(1)), [""; 0]);
+    assert_eq!(rig.state(), State::Generating);
+    assert_eq!(rig.pass_time(ms(1)), ["TOKEN_IS_HERE 11:n5#1 to all"]);
+    assert_eq!(rig.state(), State::Owner);
+    assert!(rig.machine.may_use_token());
+    assert_eq!(rig.machine.owner(), Some(mac(5)));
+    assert!(rig.events.contains(&Event::StateChanged {
+        from: State::Generating,
+        to: State::Owner,
+        reason: Reason::Elected,
+        token: Some(token_of(11, 5, 1)),
+    }));
+}
+
+#[test]
+fn its_first_heartbeat_begins_the_period() {
+    let mut rig = Rig::candidate();
+    rig.command(Command::WantToken);
+    rig.pass_time(ANSWER_TIMEOUT);
+    let said = rig.timeline(HEARTBEAT);
+    assert_eq!(said, [(HEARTBEAT, "TOKEN_IS_HERE 11:n5#1 to all".into())]);
+}
+
+#[test]
+fn its_candidates_number_is_the_next_of_its_own() {
+    let mut rig = Rig::candidate();
+    rig.pass_time(ANSWER_TIMEOUT);
+    rig.hear(3, here(token(50)));
+    let said = rig.pass_time(WAITER_TIMEOUT + ANSWER_TIMEOUT);
+    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 51:n5#2 to all");
+}
+
+#[test]
+fn a_stronger_generating_token_makes_it_looser_asleep() {
+    for (progress, author) in STRONGER {
+        let mut rig = Rig::candidate();
+        rig.pass_time(ms(40));
+        let rival = token_of(progress, author, 1);
+        assert_eq!(rig.hear_all(3, generating(rival)), [""; 0]);
+        assert_eq!(rig.state(), State::Looser);
+        let said = rig.timeline(LOOSER_TIMEOUT);
+        assert_eq!(said, [(LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".into())]);
+    }
+}
+
+#[test]
+fn a_weaker_generating_token_is_answered_with_its_own() {
+    for (progress, author) in WEAKER {
+        let mut rig = Rig::candidate();
+        rig.pass_time(ms(40));
+        let rival = token_of(progress, author, 1);
+        let said = rig.hear_all(3, generating(rival));
+        assert_eq!(said, ["GENERATING_TOKEN 11:n5#1 to n3"]);
+        assert_eq!(rig.state(), State::Generating);
+        let said = rig.timeline(ANSWER_TIMEOUT - ms(40));
+        assert_eq!(said.len(), 1, "its own wait goes on: {said:?}");
+    }
+}
+
+#[test]
+fn token_was_here_recently_makes_it_looser_asleep() {
+    for strength in [9, 10, 20] {
+        let mut rig = Rig::candidate();
+        rig.pass_time(ms(40));
+        assert_eq!(rig.hear(3, was_here(token(strength), 3)), [""; 0]);
+        assert_eq!(rig.state(), State::Looser);
+        let said = rig.timeline(LOOSER_TIMEOUT);
+        assert_eq!(said, [(LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".into())]);
+    }
+}
+
+#[test]
+fn token_is_here_makes_it_waiter() {
+    let confirms: &[&str] = &["PING to n3"];
+    for (strength, said) in [(1, &[] as &[&str]), (10, confirms), (20, confirms)] {
+        let mut rig = Rig::candidate();
+        assert_eq!(rig.hear_all(3, here(token(strength))), said);
+        assert_eq!(rig.state(), State::Waiter);
+        assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_stronger_take_token_makes_it_owner() {
+    let mut rig = Rig::candidate();
+    let said = rig.hear(3, take(token(11)));
+    assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n3");
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.pass_time(ms(9)), [""; 0], "it no longer stands");
+    assert_eq!(rig.token(), "11:n3#1");
+}
+
+#[test]
+fn take_token_not_stronger_than_known_is_not_answered() {
+    let mut rig = Rig::candidate();
+    assert_eq!(rig.hear(3, take(token(10))), [""; 0]);
+    assert_eq!(rig.state(), State::Generating);
+}
+
+#[test]
+fn where_is_token_is_not_answered() {
+    let mut rig = Rig::candidate();
+    assert_eq!(rig.hear_all(3, Message::WhereIsToken), [""; 0]);
+    assert_eq!(rig.state(), State::Generating);
+}
+
+#[test]
+fn an_elected_owner_passes_after_idle_hold() {
+    let mut rig = Rig::candidate();
+    rig.pass_time(ANSWER_TIMEOUT);
+    let said = rig.timeline(ms(10));
+    assert_eq!(said, [(ms(10), "TAKE_TOKEN 12:n5#1 to n3".into())]);
+}
+
+#[test]
+fn the_last_known_data_is_the_new_tokens() {
+    let mut rig = Rig::waiter();
+    rig.hear_all(
+        3,
+        Message::TokenIsHere {
+            token: token(10),
+            digest: super::rig::SAME,
+            data: b"cargo",
+            beat: None,
+        },
+    );
+    rig.pass_time(WAITER_TIMEOUT + 2 * ANSWER_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.machine.data(), b"cargo");
+}
+
+#[test]
+fn a_heartbeat_that_could_not_be_sent_is_not_weaker_when_the_clock_has_gone_back_meanwhile() {
+    let mut rig = Rig::candidate();
+    rig.now.wall = 5_000_000_000;
+    rig.refuse = |_| true;
+    rig.pass_time(ANSWER_TIMEOUT);
+    let first = rig.machine.token().expect("it is known before it leaves");
+    rig.now.wall = 1_000;
+    rig.refuse = |_| false;
+    rig.pass_time(TAKE_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.machine.token(), Some(first));
+}

@@ -1,0 +1,291 @@
+//! Section 4, "Deaf members" and "Letting go": who hears nobody is not listened to, and who can hand the
+//! token over to nobody lets go of it.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Profile};
+
+use super::grade::beating;
+use super::rig::{
+    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, decode, generating,
+    here, mac, ms, ping, take, token, token_of, with_digest,
+};
+use crate::lab2::{Command, DropReason, Event, Presence, Reason, State};
+
+const WANT: &str = "WANT_TOKEN to all";
+/// After so long without a frame a node is deaf.
+const EARSHOT: Duration = Duration::from_millis(500);
+
+/// A frame to all of a member that says whether it is deaf.
+fn says(rig: &mut Rig, from: u8, message: Message<'_>, deaf: bool) -> Vec<String> {
+    let flags = if deaf { Profile::DEAF } else { 0 };
+    let frame = Frame {
+        destination: MacAddr::BROADCAST,
+        author: mac(from),
+        message: with_digest(message, rig.machine.digest()),
+        profile: Some(Profile {
+            flags,
+            ..rig.machine.profile()
+        }),
+    };
+    let mut buf = [0; MAX_FRAME_LEN];
+    let len = frame.encode(0x88b5, &mut buf).expect("a legal frame");
+    rig.hear_bytes(&buf[..len], Duration::ZERO)
+}
+
+/// Whether the last broadcast says that its author is deaf.
+fn is_said(rig: &Rig) -> bool {
+    let frame = rig.frames.last().expect("a frame");
+    decode(frame).profile.expect("a profile").is_deaf()
+}
+
+fn is_unheeded(rig: &Rig) -> bool {
+    let reason = DropReason::AuthorDeaf;
+    rig.events.contains(&Event::Dropped { reason })
+}
+
+#[test]
+fn who_hears_nobody_says_so_in_what_it_broadcasts_and_so_until_it_hears_somebody() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(EARSHOT - ms(1));
+    assert!(!rig.machine.is_deaf() && !is_said(&rig));
+    rig.pass_time(HEARTBEAT + ms(1));
+    assert!(rig.machine.is_deaf() && is_said(&rig));
+    let heard_before = true;
+    let deaf = true;
+    let told = Event::HearingChanged { deaf, heard_before };
+    assert!(rig.events.contains(&told));
+    rig.hear(3, ping(NO_IP));
+    assert!(!rig.machine.is_deaf());
+    rig.pass_time(HEARTBEAT);
+    assert!(!is_said(&rig));
+    let deaf = false;
+    let told = Event::HearingChanged { deaf, heard_before };
+    assert!(rig.events.contains(&told));
+}
+
+/// Else they would take no offer of it until it has another reason to speak to all.
+#[test]
+fn a_waiter_that_hears_again_says_so_to_all_with_its_next_answer() {
+    let mut rig = Rig::waiter();
+    assert_eq!(rig.hear_all(3, beating(token(11), 0)), ["PING to n3"]);
+    rig.sleep_through(EARSHOT);
+    assert_eq!(rig.hear_all(3, beating(token(13), 0)), ["PING to all"]);
+    assert!(!is_said(&rig));
+    assert_eq!(rig.hear_all(3, beating(token(14), 0)), ["PING to n3"]);
+}
+
+#[test]
+fn who_was_always_alone_is_in_order_and_says_that_it_is_alone() {
+    let mut rig = Rig::looser();
+    rig.pass_time(3 * EARSHOT);
+    assert_eq!(rig.state(), State::Owner);
+    assert!(rig.machine.is_deaf() && rig.machine.may_use_token());
+    let told = |event: &&Event| matches!(event, Event::HearingChanged { .. });
+    let told: Vec<_> = rig.events.iter().filter(told).collect();
+    let (deaf, heard_before) = (true, false);
+    assert_eq!(told, [&Event::HearingChanged { deaf, heard_before }]);
+}
+
+#[test]
+fn a_deaf_owner_keeps_the_token_and_offers_it_to_nobody_until_it_hears_somebody() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(EARSHOT);
+    rig.command(Command::WorkDone);
+    let said = rig.pass_time(5 * HEARTBEAT);
+    assert!(
+        said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")),
+        "{said:?}"
+    );
+    rig.hear(3, ping(NO_IP));
+    let said = rig.pass_time(IDLE_HOLD + HEARTBEAT);
+    assert!(
+        said.iter().any(|line| line.starts_with("TAKE_TOKEN")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_deaf_member_does_not_want() {
+    let mut rig = Rig::waiter();
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(WAITER_TIMEOUT + 2 * ANSWER_TIMEOUT);
+    let wants = said.iter().filter(|line| *line == WANT).count();
+    assert!((4..=5).contains(&wants), "{said:?}");
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn a_candidate_that_was_heard_by_nobody_stands_as_deaf() {
+    let mut rig = Rig::waiter();
+    let said = rig.pass_time(EARSHOT);
+    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 11:n5#1 to all");
+    assert!(is_said(&rig));
+}
+
+#[test]
+fn who_hears_nobody_is_not_listened_to_as_owner_or_candidate() {
+    let claims = [
+        here(token_of(99, 7, 1)),
+        generating(token_of(99, 7, 1)),
+        Message::WhereIsToken,
+        Message::WantToken,
+    ];
+    for claim in claims {
+        for mut rig in [Rig::owner(), Rig::waiter(), Rig::asking(), Rig::candidate()] {
+            let (state, token) = (rig.state(), rig.token());
+            let said = says(&mut rig, 7, claim, true);
+            assert!(!said.iter().any(|line| line.contains("TOKEN")), "{said:?}");
+            assert_eq!((rig.state(), rig.token()), (state, token), "{claim:?}");
+            assert!(is_unheeded(&rig));
+        }
+    }
+}
+
+#[test]
+fn what_a_deaf_member_offers_is_not_taken() {
+    let mut rig = Rig::waiter();
+    says(&mut rig, 7, ping(NO_IP), true);
+    assert_eq!(rig.hear(7, take(token_of(99, 7, 1))), [""; 0]);
+    assert_eq!(rig.state(), State::Waiter);
+    says(&mut rig, 7, ping(NO_IP), false);
+    rig.hear(7, take(token_of(99, 7, 1)));
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn a_deaf_member_is_offered_nothing_until_it_hears() {
+    let mut rig = Rig::owner();
+    says(&mut rig, 7, ping(NO_IP), true);
+    assert_eq!(rig.presence_of(7), Presence::Alive);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+
+    let mut rig = Rig::owner();
+    says(&mut rig, 7, ping(NO_IP), true);
+    says(&mut rig, 7, ping(NO_IP), false);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n7"]);
+}
+
+/// An OWNER whose members are heard, and ask for the token, and never take it: what it says in
+/// WAITER_TIMEOUT and a little more.
+fn fail_at_all(rig: &mut Rig) -> Vec<String> {
+    let mut said = Vec::new();
+    for _ in 0..8 {
+        for n in [3, 7] {
+            said.extend(rig.hear(n, ping(NO_IP)));
+            said.extend(rig.hear_all(n, Message::WantToken));
+        }
+        said.extend(rig.pass_time(HEARTBEAT));
+    }
+    said
+}
+
+#[test]
+fn an_owner_that_fails_at_all_that_it_hears_while_they_want_the_token_lets_go_and_says_so() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    fail_at_all(&mut rig);
+    assert_ne!(rig.state(), State::Owner);
+    assert!(rig.machine.is_unfit() && !rig.machine.may_use_token());
+    let unfit = true;
+    assert!(rig.events.contains(&Event::FitnessChanged { unfit }));
+    let let_go = |event: &Event| {
+        let reason = Reason::NobodyTakes;
+        matches!(event, Event::StateChanged { reason: why, .. } if *why == reason)
+    };
+    assert!(rig.events.iter().any(let_go));
+    // It is offered the token, and says that it is paused.
+    let said = rig.hear(3, take(token_of(1 << 40, 3, 9)));
+    assert_eq!(said, ["PING to n3"]);
+}
+
+#[test]
+fn an_owner_of_whose_members_one_takes_the_token_keeps_owning() {
+    let mut rig = Rig::owner();
+    for _ in 0..8 {
+        rig.hear(3, ping(NO_IP));
+        rig.hear(7, ping(NO_IP));
+        rig.hear_all(7, Message::WantToken);
+        rig.pass_time(3 * TAKE_TIMEOUT);
+        let held = rig.machine.token().expect("held");
+        let after = |hops| ring_codec::lab2::Token {
+            progress: held.progress + hops,
+            ..held
+        };
+        rig.hear(3, here(after(1)));
+        rig.pass_time(HEARTBEAT);
+        rig.hear(3, take(after(2)));
+        assert_eq!(rig.state(), State::Owner);
+    }
+    assert!(!rig.machine.is_unfit());
+}
+
+#[test]
+fn an_unfit_member_asks_the_holder_alone_and_owns_again_when_that_answers_it_alone() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    fail_at_all(&mut rig);
+    assert!(rig.machine.is_unfit());
+    let strong = token_of(1 << 40, 3, 9);
+    let mut said = Vec::new();
+    for _ in 0..20 {
+        rig.hear_all(3, here(strong));
+        said.extend(rig.pass_time(HEARTBEAT));
+    }
+    assert!(said.contains(&"WHERE_IS_TOKEN to n3".into()), "{said:?}");
+    assert!(rig.machine.is_unfit(), "what goes to all shows nothing");
+    assert_eq!(rig.hear(3, here(strong)), [""; 0], "no answer to that");
+    assert_eq!(rig.pass_time(ms(0)), ["PING to all"]);
+    assert!(!rig.machine.is_unfit());
+    let unfit = false;
+    assert!(rig.events.contains(&Event::FitnessChanged { unfit }));
+}
+
+#[test]
+fn an_unfit_member_that_hears_no_owner_any_more_owns_again() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    fail_at_all(&mut rig);
+    assert!(rig.machine.is_unfit());
+    rig.pass_time(10 * EARSHOT);
+    assert!(!rig.machine.is_unfit());
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn what_failed_while_a_member_was_away_is_no_reason_to_let_go() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    rig.hear_all(3, Message::WantToken);
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(3, Message::WantToken);
+    rig.pass_time(10 * EARSHOT);
+    for _ in 0..2 {
+        rig.hear_all(3, Message::WantToken);
+        rig.pass_time(HEARTBEAT);
+    }
+    assert_eq!(rig.state(), State::Owner);
+    assert!(!rig.machine.is_unfit());
+}
+
+#[test]
+fn a_frame_that_says_nothing_of_it_does_not_end_being_deaf() {
+    let mut rig = Rig::owner();
+    says(&mut rig, 7, ping(NO_IP), true);
+    rig.hear_all(7, Message::Forget { members: &[] });
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+}
+
+#[test]
+fn the_operator_ends_it_too() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    fail_at_all(&mut rig);
+    assert_eq!(rig.command(Command::Pause(false)), ["PING to all"]);
+    assert!(!rig.machine.is_unfit());
+    rig.hear(3, take(token(1 << 40)));
+    assert_eq!(rig.state(), State::Owner);
+}

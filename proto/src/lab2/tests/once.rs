@@ -1,0 +1,697 @@
+//! Jobs that run once in a period (`docs/once.md`).
+
+use std::time::Duration;
+
+use ring_codec::lab2::{self, Frame, Message, NO_AGE, Purpose, RunOutcome, Token};
+
+use super::grade::{beat, beating, of_three, owner as owner_of, promising};
+use super::rig::{
+    BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, decode, here, mac, ms,
+    take, token,
+};
+use crate::lab2::{
+    Command, Grade, JobName, Lab2, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, Stamp, State,
+    StoredStamp,
+};
+use crate::time::nanos;
+use crate::{LinkState, Machine};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const ID: u64 = 8;
+
+fn nightly() -> OnceRequest {
+    OnceRequest {
+        id: ID,
+        name: name("nightly"),
+        every: 20 * HOUR,
+        retry: false,
+        require: Grade::Alone,
+    }
+}
+
+fn name(text: &str) -> JobName {
+    JobName::new(text).expect("a name")
+}
+
+/// A stamp of a run by n3 under 10:n3#1.
+fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
+    Stamp {
+        name: name(of),
+        progress: 10,
+        run: 0,
+        runner: mac(3),
+        outcome,
+        period: 20 * HOUR,
+    }
+}
+
+fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
+    lab2::Stamp {
+        name: *stamp.name.bytes(),
+        progress: stamp.progress.into(),
+        run: stamp.run.into(),
+        runner: stamp.runner,
+        outcome: stamp.outcome as u8,
+        period: nanos(stamp.period).into(),
+        age: age.map_or(NO_AGE, nanos).into(),
+        before: NO_AGE.into(),
+    }
+}
+
+/// The token, serial and digest of a question, or of what is told.
+type Question = (Token, u32, u64);
+
+/// What was asked, or told, last.
+fn question(rig: &Rig) -> Question {
+    let last = rig.frames.last().expect("it said something");
+    match decode(last).message {
+        Message::Stamps {
+            token,
+            serial,
+            digest,
+            ..
+        } => (token, serial, digest),
+        other => panic!("no question: {other:?}"),
+    }
+}
+
+fn stamps(frame: &[u8]) -> Vec<lab2::Stamp> {
+    match Frame::decode(frame).expect("a frame").message {
+        Message::Stamps { stamps, .. } => stamps.to_vec(),
+        other => panic!("no stamps: {other:?}"),
+    }
+}
+
+fn says(
+    (token, serial, digest): Question,
+    purpose: Purpose,
+    stamps: &[lab2::Stamp],
+) -> Message<'_> {
+    Message::Stamps {
+        token,
+        serial,
+        purpose,
+        digest,
+        stamps,
+    }
+}
+
+/// Members agree with a question.
+fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
+    let mut said = Vec::new();
+    for &member in members {
+        said.extend(rig.hear(member, says(asked, Purpose::Agree, &[])));
+    }
+    said
+}
+
+/// An OWNER of 11:n3#1 with work for it, just asked for a job; n3 and n7 are known. And its question.
+fn asking(request: OnceRequest) -> (Rig, Question) {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(Command::Once(request)), ["STAMPS Ask 0 to all"]);
+    let asked = question(&rig);
+    (rig, asked)
+}
+
+/// The same when nobody knows of a run, and the stamp was told. And its question.
+fn writing(request: OnceRequest) -> (Rig, Question) {
+    let (mut rig, asked) = asking(request);
+    assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
+    let asked = question(&rig);
+    (rig, asked)
+}
+
+/// The same when it has begun.
+fn begun(request: OnceRequest) -> Rig {
+    let (mut rig, asked) = writing(request);
+    agree(&mut rig, asked, &[3, 7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    rig
+}
+
+fn standing(rig: &Rig) -> Option<OnceStanding> {
+    let once = rig.machine.once();
+    once.map(|(id, standing)| {
+        assert_eq!(id, ID);
+        standing
+    })
+}
+
+fn outcome(rig: &Rig) -> RunOutcome {
+    let mut runs = rig.machine.runs();
+    let run = runs.find(|run| run.stamp.name == name("nightly"));
+    run.expect("it is known").stamp.outcome
+}
+
+/// A WAITER that may be counted on: it is up for long enough.
+fn waiter() -> Rig {
+    let mut rig = Rig::waiter();
+    rig.pass_time(WAITER_TIMEOUT - ms(1));
+    rig.hear_all(3, here(token(10)));
+    rig.pass_time(ms(50));
+    assert_eq!(rig.state(), State::Waiter);
+    rig
+}
+
+#[test]
+fn a_run_begins_when_all_members_have_said_what_they_know_and_stored_its_stamp() {
+    let (mut rig, asked) = asking(nightly());
+    assert_eq!(agree(&mut rig, asked, &[3]), [""; 0]);
+    assert_eq!(
+        rig.machine.runs().count(),
+        0,
+        "one of them may know of a run"
+    );
+    assert_eq!(agree(&mut rig, asked, &[7]), ["STAMPS Ask 1 to all"]);
+    let stored = rig.durable.stamp.expect("it is stored before it is told");
+    assert_eq!((stored.stamp.runner, stored.stamp.progress), (mac(ME), 11));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(rig.pass_time(HEARTBEAT / 4), ["STAMPS Ask 1 to all"]);
+    agree(&mut rig, asked, &[7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+}
+
+#[test]
+fn an_answer_to_an_earlier_question_or_another_tenure_does_not_count() {
+    let (mut rig, asked) = writing(nightly());
+    let (token_asked, serial, digest) = asked;
+    for wrong in [
+        (token_asked, serial - 1, digest),
+        (token_asked, serial + 1, digest),
+        (token(10), serial, digest),
+    ] {
+        agree(&mut rig, wrong, &[3, 7]);
+        assert_eq!(standing(&rig), Some(OnceStanding::Asking), "{wrong:?}");
+    }
+}
+
+#[test]
+fn what_a_member_knows_of_a_run_is_learnt_and_nothing_is_run() {
+    let (mut rig, asked) = asking(nightly());
+    let known = told(&stamp("nightly", RunOutcome::Done), Some(HOUR));
+    rig.hear(3, says(asked, Purpose::Differ, &[known]));
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["STAMPS Ask 1 to all"]);
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    let Some(OnceStanding::Ran(run)) = standing(&rig) else {
+        panic!("{:?}", standing(&rig));
+    };
+    assert_eq!(run.stamp, stamp("nightly", RunOutcome::Done));
+    assert!(run.age >= HOUR && run.age < HOUR + ms(100));
+}
+
+#[test]
+fn a_run_counts_for_its_period_and_with_retry_only_if_it_was_done() {
+    use RunOutcome::{Begun, Done, Failed, Void};
+    let runs_again = |outcome, age, retry| {
+        let request = OnceRequest { retry, ..nightly() };
+        let (mut rig, asked) = asking(request);
+        let known = told(&stamp("nightly", outcome), Some(age));
+        rig.hear(3, says(asked, Purpose::Differ, &[known]));
+        rig.pass_time(TAKE_TIMEOUT);
+        let asked = question(&rig);
+        agree(&mut rig, asked, &[3, 7]);
+        standing(&rig) == Some(OnceStanding::Asking)
+    };
+    for outcome in [Begun, Done, Failed, Void] {
+        assert!(runs_again(outcome, 20 * HOUR, false), "its period is over");
+    }
+    assert!(!runs_again(Begun, HOUR, false) && runs_again(Begun, HOUR, true));
+    assert!(!runs_again(Failed, HOUR, false) && runs_again(Failed, HOUR, true));
+    assert!(!runs_again(Done, HOUR, false) && !runs_again(Done, HOUR, true));
+    assert!(runs_again(Void, HOUR, false) && runs_again(Void, HOUR, true));
+}
+
+#[test]
+fn a_member_stores_what_it_is_asked_with_before_it_agrees() {
+    let mut rig = waiter();
+    let known = stamp("nightly", RunOutcome::Begun);
+    let digest = {
+        let mut other = waiter();
+        other.hear_all(
+            3,
+            says((token(10), 1, 0), Purpose::Tell, &[told(&known, None)]),
+        );
+        other.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
+        question(&other).2
+    };
+    let asked = (token(10), 4, digest);
+    let said = rig.hear_all(3, says(asked, Purpose::Ask, &[told(&known, Some(ms(1)))]));
+    assert_eq!(said, ["STAMPS Agree 0 to n3"]);
+    assert_eq!(rig.durable.stamp.expect("it is stored").stamp, known);
+    assert_eq!(question(&rig), asked);
+    let said = rig.hear_all(3, says((token(10), 5, digest ^ 1), Purpose::Ask, &[]));
+    assert_eq!(said, ["STAMPS Differ 1 to n3"], "it knows something else");
+    assert_eq!(stamps(&rig.frames[0])[0].name, *known.name.bytes());
+}
+
+#[test]
+fn a_member_that_was_started_just_now_is_not_counted_on() {
+    let mut rig = Rig::waiter();
+    let asked = (token(10), 4, 0);
+    assert_eq!(rig.hear_all(3, says(asked, Purpose::Ask, &[])), [""; 0]);
+    let mut rig = waiter();
+    assert_eq!(
+        rig.hear_all(3, says(asked, Purpose::Ask, &[])),
+        ["STAMPS Agree 0 to n3"]
+    );
+}
+
+#[test]
+fn a_quorum_needs_a_majority_and_no_more() {
+    let mut rig = owner_of(of_three());
+    let beat = beat(&rig);
+    rig.hear(3, promising(token(11), beat));
+    assert_eq!(rig.machine.grade(), Grade::Quorum);
+    let require = Grade::Quorum;
+    rig.command(Command::Once(OnceRequest {
+        require,
+        ..nightly()
+    }));
+    let asked = question(&rig);
+    assert_eq!(agree(&mut rig, asked, &[3]), ["STAMPS Ask 1 to all"]);
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+}
+
+#[test]
+fn without_the_quorum_that_is_required_no_run_begins_and_the_stamp_is_void() {
+    let mut rig = owner_of(of_three());
+    let beat = beat(&rig);
+    rig.hear(3, promising(token(11), beat));
+    let require = Grade::Quorum;
+    rig.command(Command::Once(OnceRequest {
+        require,
+        ..nightly()
+    }));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3]);
+    assert_eq!(outcome(&rig), RunOutcome::Begun);
+    let said = rig.pass_time(WAITER_TIMEOUT);
+    assert!(
+        said.iter().any(|line| line == "STAMPS Tell 1 to all"),
+        "{said:?}"
+    );
+    assert_eq!(standing(&rig), None);
+    assert_eq!(outcome(&rig), RunOutcome::Void);
+}
+
+#[test]
+fn a_silent_member_is_waited_for_as_long_as_a_silent_owner_unless_a_grade_is_required() {
+    let (mut rig, asked) = asking(nightly());
+    agree(&mut rig, asked, &[3]);
+    rig.pass_time(WAITER_TIMEOUT - ms(1));
+    assert_eq!(rig.machine.runs().count(), 0);
+    rig.pass_time(HEARTBEAT / 4 + ms(1));
+    assert_eq!(rig.machine.runs().count(), 1);
+}
+
+#[test]
+fn a_job_ends_with_its_outcome_which_all_are_told() {
+    for (end, expected) in [
+        (RunEnd::Done, RunOutcome::Done),
+        (RunEnd::Failed, RunOutcome::Failed),
+        (RunEnd::NotRun, RunOutcome::Void),
+    ] {
+        let mut rig = begun(nightly());
+        let said = rig.command(Command::EndOnce(ID, end));
+        assert_eq!(said, ["STAMPS Tell 1 to all"]);
+        assert_eq!(stamps(&rig.frames[0])[0].outcome(), Some(expected));
+        assert_eq!(outcome(&rig), expected);
+        assert_eq!(standing(&rig), None);
+    }
+}
+
+#[test]
+fn a_run_that_begins_makes_every_other_needless_but_not_itself() {
+    let other = OnceRequest {
+        id: ID + 1,
+        ..nightly()
+    };
+    let (rig, _) = writing(nightly());
+    assert_eq!(rig.machine.met_by(&nightly()), None);
+    assert_eq!(
+        rig.machine.met_by(&other),
+        None,
+        "it may not begin after all"
+    );
+    let mut rig = begun(nightly());
+    assert_eq!(rig.machine.met_by(&nightly()), None);
+    assert!(rig.machine.met_by(&other).is_some());
+    let another_try = OnceRequest {
+        retry: true,
+        ..other
+    };
+    assert_eq!(rig.machine.met_by(&another_try), None, "it may be lost");
+    rig.command(Command::EndOnce(ID, RunEnd::Done));
+    assert!(rig.machine.met_by(&another_try).is_some());
+}
+
+#[test]
+fn a_run_whose_token_is_lost_stays_begun() {
+    let mut rig = begun(nightly());
+    rig.hear_all(9, here(token(40)));
+    assert_eq!(rig.state(), State::Waiter);
+    assert_eq!(standing(&rig), None);
+    assert_eq!(outcome(&rig), RunOutcome::Begun);
+    rig.command(Command::EndOnce(ID, RunEnd::Done));
+    assert_eq!(
+        outcome(&rig),
+        RunOutcome::Begun,
+        "nobody can say how it has ended"
+    );
+}
+
+#[test]
+fn a_run_that_follows_is_newer_whatever_the_clocks_say() {
+    let mut rig = begun(OnceRequest {
+        every: ms(1),
+        ..nightly()
+    });
+    let first = *rig
+        .machine
+        .runs()
+        .map(|run| run.stamp)
+        .collect::<Vec<_>>()
+        .first()
+        .unwrap();
+    rig.command(Command::EndOnce(ID, RunEnd::Done));
+    rig.now.wall = 0;
+    rig.pass_time(ms(2));
+    rig.command(Command::Once(OnceRequest {
+        every: ms(1),
+        ..nightly()
+    }));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    let second = rig.machine.runs().next().expect("a run").stamp;
+    assert!((second.progress, second.run) > (first.progress, first.run));
+}
+
+#[test]
+fn a_member_whose_clock_was_set_learns_how_old_a_run_is_from_others() {
+    let known = stamp("nightly", RunOutcome::Done);
+    let recalled = |began| {
+        let stored = StoredStamp {
+            place: 0,
+            stamp: known,
+            began,
+            before: None,
+        };
+        let machine = Lab2::new(constants(), BLANK).with_stamps([stored]);
+        let mut rig = Rig::looser();
+        rig.machine = machine;
+        rig.now.wall = nanos(30 * HOUR);
+        rig.link_up();
+        rig
+    };
+    let age = |rig: &Rig| rig.machine.runs().next().expect("a run").age;
+    let rig = recalled(nanos(27 * HOUR));
+    assert_eq!(age(&rig), 3 * HOUR);
+    let mut ahead = recalled(nanos(31 * HOUR));
+    assert_eq!(
+        age(&ahead),
+        Duration::ZERO,
+        "the clock has gone back: it may be just now"
+    );
+    ahead.hear_all(
+        3,
+        says(
+            (token(10), 1, 0),
+            Purpose::Tell,
+            &[told(&known, Some(5 * HOUR))],
+        ),
+    );
+    assert_eq!(age(&ahead), 5 * HOUR);
+    let mut behind = recalled(0);
+    assert_eq!(age(&behind), 30 * HOUR);
+    behind.hear_all(
+        3,
+        says(
+            (token(10), 1, 0),
+            Purpose::Tell,
+            &[told(&known, Some(HOUR))],
+        ),
+    );
+    assert_eq!(age(&behind), HOUR, "it would run again too early");
+    behind.hear_all(
+        3,
+        says(
+            (token(10), 2, 0),
+            Purpose::Tell,
+            &[told(&known, Some(9 * HOUR))],
+        ),
+    );
+    assert_eq!(age(&behind), HOUR);
+}
+
+#[test]
+fn a_member_that_knows_a_run_to_be_younger_does_not_agree() {
+    let mut rig = waiter();
+    let known = stamp("nightly", RunOutcome::Done);
+    rig.hear_all(
+        3,
+        says(
+            (token(10), 1, 0),
+            Purpose::Tell,
+            &[told(&known, Some(HOUR))],
+        ),
+    );
+    let said = rig.hear_all(3, says((token(10), 2, 1), Purpose::Ask, &[]));
+    assert_eq!(said, ["STAMPS Differ 1 to n3"]);
+    let digest = question(&rig).2;
+    for (age, purpose) in [
+        (Some(HOUR), "Agree 0"),
+        (Some(9 * HOUR), "Differ 1"),
+        (None, "Differ 1"),
+    ] {
+        let asked = (token(10), 3, digest);
+        let said = rig.hear_all(3, says(asked, Purpose::Ask, &[told(&known, age)]));
+        assert_eq!(said, [format!("STAMPS {purpose} to n3")], "{age:?}");
+    }
+}
+
+#[test]
+fn tables_become_equal_in_whatever_order_they_are_merged() {
+    let all: Vec<_> = (0..4)
+        .flat_map(|n| {
+            let outcomes = [RunOutcome::Begun, RunOutcome::Done];
+            outcomes.map(|outcome| {
+                let run = Stamp {
+                    run: n / 2,
+                    progress: 10 + u64::from(n % 2),
+                    ..stamp(if n == 3 { "b" } else { "a" }, outcome)
+                };
+                told(&run, Some(ms(5)))
+            })
+        })
+        .collect();
+    let digest_of = |order: &[usize]| {
+        let mut rig = waiter();
+        for &at in order {
+            rig.hear_all(3, says((token(10), 1, 0), Purpose::Tell, &all[at..=at]));
+        }
+        rig.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
+        question(&rig).2
+    };
+    let expected = digest_of(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    for order in [
+        [7, 6, 5, 4, 3, 2, 1, 0],
+        [2, 7, 0, 5, 1, 6, 4, 3],
+        [5, 3, 1, 7, 6, 4, 2, 0],
+    ] {
+        assert_eq!(digest_of(&order), expected, "{order:?}");
+    }
+}
+
+/// On two sides of a cut the stronger token, and so the newer stamp, may be that of the older run.
+#[test]
+fn a_run_that_has_to_give_way_still_counts() {
+    let younger = stamp("nightly", RunOutcome::Done);
+    let newer = Stamp {
+        progress: 10 + (1 << 40),
+        runner: mac(7),
+        ..younger
+    };
+    let both = [(younger, HOUR), (newer, 30 * HOUR)];
+    for order in [both, [both[1], both[0]]] {
+        let (mut rig, asked) = asking(nightly());
+        for (run, age) in order {
+            rig.hear(3, says(asked, Purpose::Differ, &[told(&run, Some(age))]));
+        }
+        rig.pass_time(TAKE_TIMEOUT);
+        let asked = question(&rig);
+        agree(&mut rig, asked, &[3, 7]);
+        let stands = standing(&rig);
+        assert!(matches!(stands, Some(OnceStanding::Ran(_))), "{stands:?}");
+    }
+}
+
+#[test]
+fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
+    let (mut rig, asked) = asking(nightly());
+    let known = told(&stamp("nightly", RunOutcome::Done), Some(19 * HOUR));
+    rig.hear(3, says(asked, Purpose::Differ, &[known]));
+    let mut void = told(
+        &Stamp {
+            run: 1,
+            ..stamp("nightly", RunOutcome::Void)
+        },
+        Some(ms(1)),
+    );
+    void.before = nanos(19 * HOUR).into();
+    rig.hear(3, says(asked, Purpose::Differ, &[void]));
+    let run = rig.machine.runs().next().expect("it is known");
+    assert!(nightly().is_met_by(&run), "the run before that counts");
+    rig.sleep_through(2 * HOUR);
+    rig.wake();
+    let run = rig.machine.runs().next().expect("it is known");
+    assert!(!nightly().is_met_by(&run));
+}
+
+#[test]
+fn an_owner_tells_all_stamps_from_time_to_time_if_there_are_any() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    let telling = |said: &[String]| said.iter().filter(|line| line.contains("STAMPS")).count();
+    assert_eq!(telling(&rig.pass_time(100 * HEARTBEAT)), 0);
+    let mut rig = begun(nightly());
+    rig.command(Command::EndOnce(ID, RunEnd::Done));
+    assert_eq!(telling(&rig.pass_time(60 * HEARTBEAT)), 0);
+    assert_eq!(telling(&rig.pass_time(10 * HEARTBEAT)), 1);
+}
+
+#[test]
+fn a_member_answers_what_is_told_if_it_knows_more() {
+    let mut rig = waiter();
+    let (one, two) = (stamp("a", RunOutcome::Done), stamp("b", RunOutcome::Done));
+    rig.hear_all(
+        3,
+        says((token(10), 1, 0), Purpose::Tell, &[told(&one, Some(HOUR))]),
+    );
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(3, here(token(10)));
+    let said = rig.hear_all(
+        3,
+        says((token(10), 2, 0), Purpose::Tell, &[told(&two, Some(HOUR))]),
+    );
+    assert_eq!(said, ["STAMPS Differ 2 to n3"]);
+    let said = rig.hear_all(3, says((token(10), 3, 0), Purpose::Tell, &[]));
+    assert_eq!(said, [""; 0], "once a period");
+}
+
+#[test]
+fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
+    let fill = |age| {
+        let mut rig = Rig::owner();
+        rig.command(Command::WantToken);
+        for n in 0..MAX_STAMPS {
+            let known = told(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(age));
+            rig.hear_all(3, says((token(10), 1, 0), Purpose::More, &[known]));
+        }
+        assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
+        rig.command(Command::Once(nightly()));
+        let asked = question(&rig);
+        agree(&mut rig, asked, &[3, 7]);
+        rig
+    };
+    let mut rig = fill(HOUR);
+    assert_eq!(standing(&rig), Some(OnceStanding::Full));
+    // What frees a place: a run of one of them, with a short period.
+    let short = OnceRequest {
+        name: name("job-7"),
+        every: Duration::from_millis(1),
+        ..nightly()
+    };
+    rig.command(Command::Once(short));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    rig.pass_time(ms(1));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    rig.command(Command::EndOnce(short.id, RunEnd::Done));
+    rig.pass_time(ms(2));
+    rig.command(Command::Once(nightly()));
+    let asked = question(&rig);
+    agree(&mut rig, asked, &[3, 7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(outcome(&rig), RunOutcome::Begun);
+    let rig = fill(21 * HOUR);
+    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
+    assert_eq!(outcome(&rig), RunOutcome::Begun);
+    assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
+}
+
+#[test]
+fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
+    let mut rig = Rig::owner();
+    rig.link(LinkState::Up {
+        mac: mac(ME),
+        ip: super::rig::ip(ME),
+        mtu: 576,
+    });
+    rig.command(Command::WantToken);
+    for n in 0..10 {
+        let known = told(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(HOUR));
+        rig.hear_all(3, says((token(10), 1, 0), Purpose::More, &[known]));
+    }
+    let said = rig.command(Command::Once(nightly()));
+    assert_eq!(said, ["STAMPS More 7 to all", "STAMPS Ask 3 to all"]);
+    assert!(rig.frames.iter().all(|frame| frame.len() <= 14 + 576));
+    let mut rig = Rig::owner();
+    rig.link(LinkState::Up {
+        mac: mac(ME),
+        ip: super::rig::ip(ME),
+        mtu: 115,
+    });
+    assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
+    assert_eq!(standing(&rig), Some(OnceStanding::TooSmall));
+}
+
+#[test]
+fn a_part_that_lacks_what_is_known_keeps_a_member_from_agreeing() {
+    let mut rig = waiter();
+    let newer = stamp("nightly", RunOutcome::Done);
+    let older = Stamp {
+        progress: 9,
+        ..newer
+    };
+    rig.hear_all(
+        3,
+        says(
+            (token(10), 1, 0),
+            Purpose::Tell,
+            &[told(&newer, Some(HOUR))],
+        ),
+    );
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(3, beating(token(10), 0));
+    rig.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
+    let digest = question(&rig).2;
+    rig.hear_all(
+        3,
+        says((token(10), 3, digest), Purpose::More, &[told(&older, None)]),
+    );
+    let said = rig.hear_all(3, says((token(10), 3, digest), Purpose::Ask, &[]));
+    assert_eq!(said, ["STAMPS Differ 1 to n3"]);
+}
+
+#[test]
+fn nobody_but_an_owner_runs_a_job() {
+    let mut rig = waiter();
+    rig.command(Command::Once(nightly()));
+    assert_eq!(standing(&rig), None);
+    let mut giver = Rig::giver();
+    giver.command(Command::Once(nightly()));
+    assert_eq!(standing(&giver), None);
+    let mut rig = begun(nightly());
+    rig.command(Command::Yield(None));
+    assert_eq!(standing(&rig), None, "it was told to end first");
+    rig.hear(3, take(token(90)));
+    assert!(rig.machine.poll_timeout().is_some());
+}

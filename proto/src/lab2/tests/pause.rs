@@ -1,0 +1,384 @@
+//! Section 4, pausing: a member that takes part but owns nothing.
+
+use ring_codec::lab2::{Message, NO_IP};
+
+use super::rig::{
+    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, OTHER, Rig, SAME, TAKE_TIMEOUT,
+    WAITER_TIMEOUT, constants, decode, generating, here, mac, ms, ping, take, token, token_of,
+    was_here,
+};
+use crate::LinkState;
+use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
+
+const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+const PING: &str = "PING to all";
+const WANT: &str = "WANT_TOKEN to all";
+const PAUSE: Command = Command::Pause(true);
+const RESUME: Command = Command::Pause(false);
+
+fn paused_ping() -> Message<'static> {
+    Message::Ping {
+        digest: SAME,
+        ip: NO_IP,
+        promise: None,
+        paused: true,
+    }
+}
+
+/// What the PINGs that were just said tell.
+fn pings(rig: &Rig) -> Vec<bool> {
+    let told = rig.frames.iter().filter_map(|it| match decode(it).message {
+        Message::Ping { paused, .. } => Some(paused),
+        _ => None,
+    });
+    told.collect()
+}
+
+fn paused_waiter() -> Rig {
+    let mut rig = Rig::waiter();
+    assert_eq!(rig.command(PAUSE), [PING]);
+    assert_eq!(pings(&rig), [true]);
+    rig
+}
+
+/// An OWNER that knows that n7 is paused; n3 is not.
+fn owner_beside_a_paused_member() -> Rig {
+    let mut rig = Rig::owner();
+    rig.hear_all(7, paused_ping());
+    rig
+}
+
+fn offers(said: &[String]) -> Vec<&str> {
+    let lines = said.iter().map(String::as_str);
+    lines.filter(|line| line.starts_with("TAKE")).collect()
+}
+
+#[test]
+fn an_owner_passes_at_once_whatever_its_work() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(PAUSE), [PING, OFFER]);
+    assert_eq!(pings(&rig), [true]);
+    assert!(!rig.machine.may_use_token());
+    rig.hear(7, here(token(12)));
+    assert_eq!(rig.state(), State::Waiter);
+    assert!(rig.machine.is_paused());
+}
+
+#[test]
+fn an_idle_owner_does_not_wait_for_idle_hold() {
+    assert_eq!(Rig::owner().command(PAUSE), [PING, OFFER]);
+}
+
+#[test]
+fn a_giver_goes_on_with_the_offer_that_is_out() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.command(PAUSE), [PING]);
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
+}
+
+#[test]
+fn it_takes_no_token_and_says_why() {
+    let looser = || {
+        let mut rig = Rig::asking();
+        rig.command(PAUSE);
+        rig
+    };
+    for mut rig in [paused_waiter(), looser()] {
+        let state = rig.state();
+        assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
+        assert_eq!(pings(&rig), [true]);
+        assert_eq!(rig.state(), state);
+        assert_eq!(rig.token(), "10:n3#1", "what it does not take it forgets");
+    }
+}
+
+#[test]
+fn what_is_weaker_it_answers_as_ever() {
+    let mut rig = paused_waiter();
+    let said = rig.hear(9, take(token(9)));
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n9"]);
+}
+
+#[test]
+fn every_ping_says_so() {
+    let mut rig = paused_waiter();
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(3, here(token(10)));
+    assert_eq!(pings(&rig), [true], "the answer to a heartbeat");
+    rig.hear_all(9, here(token(11)));
+    assert_eq!(pings(&rig), [true], "the greeting of a new member");
+    rig.command(RESUME);
+    assert_eq!(pings(&rig), [false]);
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(9, here(token(11)));
+    assert_eq!(pings(&rig), [false]);
+}
+
+#[test]
+fn it_is_said_once() {
+    let mut rig = paused_waiter();
+    assert_eq!(rig.command(PAUSE), [""; 0]);
+    assert_eq!(rig.command(RESUME), [PING]);
+    assert_eq!(rig.command(RESUME), [""; 0]);
+}
+
+#[test]
+fn it_trusts_the_token_and_looks_for_it_but_does_not_stand_for_election() {
+    let mut rig = paused_waiter();
+    let said = rig.pass_time(WAITER_TIMEOUT + 10 * LOOSER_TIMEOUT);
+    assert_eq!(said, vec!["WHERE_IS_TOKEN to all"; 11]);
+    assert_eq!(rig.state(), State::Looser);
+}
+
+#[test]
+fn it_does_not_stand_against_a_weaker_candidate_either() {
+    let mut rig = Rig::asking();
+    rig.command(PAUSE);
+    assert_eq!(
+        rig.hear_all(9, generating(token_of(1, 9, 1))),
+        ["PING to n9"]
+    );
+    assert_eq!(rig.state(), State::Looser);
+}
+
+#[test]
+fn a_candidate_stands_down() {
+    let mut rig = Rig::candidate();
+    assert_eq!(rig.command(PAUSE), [PING]);
+    assert_eq!(rig.state(), State::Looser);
+    assert!(rig.events.iter().any(|event| matches!(
+        event,
+        Event::StateChanged {
+            reason: Reason::Paused,
+            ..
+        }
+    )));
+    let said = rig.timeline(2 * LOOSER_TIMEOUT);
+    let asks = (LOOSER_TIMEOUT, "WHERE_IS_TOKEN to all".to_owned());
+    assert_eq!(said.first(), Some(&asks), "the others have their time");
+    assert_eq!(rig.state(), State::Looser);
+}
+
+#[test]
+fn once_it_may_own_again_it_stands_as_ever() {
+    let mut rig = Rig::asking();
+    rig.command(PAUSE);
+    rig.pass_time(ANSWER_TIMEOUT);
+    rig.command(RESUME);
+    rig.pass_time(LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn an_owner_that_nobody_relieves_keeps_the_token_unused_and_tries_again() {
+    let mut rig = Rig::owner();
+    rig.hear_all(3, paused_ping());
+    rig.hear_all(7, paused_ping());
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(PAUSE), [PING]);
+    let said = rig.pass_time(3 * HEARTBEAT);
+    assert_eq!(offers(&said), [""; 0]);
+    assert_eq!(said.len(), 3, "its heartbeats go on: {said:?}");
+    assert_eq!(rig.state(), State::Owner);
+    assert!(!rig.machine.may_use_token());
+    // One of them may own again.
+    rig.hear_all(3, ping(NO_IP));
+    assert_eq!(
+        offers(&rig.pass_time(IDLE_HOLD)),
+        ["TAKE_TOKEN 12:n3#1 to n3"]
+    );
+}
+
+#[test]
+fn an_owner_that_may_own_again_may_use_what_it_kept() {
+    let mut rig = Rig::owner();
+    rig.hear_all(3, paused_ping());
+    rig.hear_all(7, paused_ping());
+    rig.command(Command::WantToken);
+    rig.command(PAUSE);
+    assert_eq!(rig.command(RESUME), [PING]);
+    assert!(rig.machine.may_use_token());
+    rig.hear_all(3, ping(NO_IP));
+    let said = rig.pass_time(HEARTBEAT);
+    assert_eq!(offers(&said), [""; 0], "it has work");
+}
+
+#[test]
+fn an_owner_that_nobody_relieves_tries_again_every_heartbeat_whatever_the_idle_hold() {
+    let patient = Constants {
+        idle_hold: FOREVER,
+        ..constants()
+    };
+    let mut rig = Rig::owner_with(patient);
+    rig.command(PAUSE);
+    let said = rig.pass_time(HEARTBEAT);
+    assert!(
+        offers(&said).iter().any(|it| it.ends_with("to n3")),
+        "{said:?}"
+    );
+    assert_eq!(rig.state(), State::Owner);
+    // They were passed over once for that.
+    let said = rig.pass_time(4 * HEARTBEAT);
+    assert!(!offers(&said).is_empty(), "{said:?}");
+}
+
+#[test]
+fn others_offer_it_nothing_until_it_says_otherwise() {
+    let mut rig = owner_beside_a_paused_member();
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    let mut rig = owner_beside_a_paused_member();
+    rig.hear_all(7, ping(NO_IP));
+    assert_eq!(rig.pass_time(IDLE_HOLD), [OFFER]);
+    // What else it says tells nothing.
+    let mut rig = owner_beside_a_paused_member();
+    rig.hear(7, was_here(token(1), 3));
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+}
+
+#[test]
+fn an_owner_beside_none_but_paused_members_passes_once_one_may_own_again() {
+    let mut rig = owner_beside_a_paused_member();
+    rig.hear_all(3, paused_ping());
+    assert_eq!(offers(&rig.pass_time(3 * HEARTBEAT)), [""; 0]);
+    rig.hear_all(3, ping(NO_IP));
+    assert_eq!(
+        offers(&rig.pass_time(IDLE_HOLD)),
+        ["TAKE_TOKEN 12:n3#1 to n3"]
+    );
+}
+
+#[test]
+fn a_giver_that_is_told_so_tries_the_next_at_once() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.hear(7, paused_ping()), ["TAKE_TOKEN 14:n5#1 to n3"]);
+    let failed = |event: &Event| matches!(event, Event::HandOverFailed { to, .. } if *to == mac(7));
+    assert_eq!(rig.events.iter().filter(|event| failed(event)).count(), 1);
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14:n5#1 to n3"]);
+}
+
+#[test]
+fn of_two_that_share_an_address_the_paused_one_does_not_make_offers_follow_each_other_for_ever() {
+    let mut rig = owner_beside_a_paused_member();
+    rig.hear_all(3, paused_ping());
+    for first in [true, false] {
+        // Each of them says something else than WANT_TOKEN, too.
+        rig.hear(7, ping(NO_IP));
+        let said = rig.hear_all(7, Message::WantToken);
+        assert_eq!(offers(&said).len(), 1, "{said:?}");
+        let failed = rig.hear(7, paused_ping()) != [""; 0];
+        assert_eq!(failed, first);
+    }
+    assert_eq!(
+        offers(&rig.pass_time(TAKE_TIMEOUT)).len(),
+        1,
+        "it has its time"
+    );
+}
+
+#[test]
+fn the_next_offer_and_a_part_of_the_table_are_all_that_a_ping_is_answered_with() {
+    let mut rig = Rig::giver();
+    for n in 8..=250 {
+        rig.hear(n, was_here(token(1), 3));
+    }
+    assert!(rig.members().len() > 132);
+    let other = Message::Ping {
+        digest: OTHER,
+        ip: NO_IP,
+        promise: None,
+        paused: true,
+    };
+    let said = rig.hear(7, other);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(offers(&said).len(), 1, "{said:?}");
+}
+
+#[test]
+fn a_giver_heeds_no_pause_but_that_of_its_successor() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.hear(3, paused_ping()), [""; 0]);
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
+}
+
+#[test]
+fn it_does_not_ask_for_the_token_before_the_pause_is_over() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(PAUSE), [PING, OFFER]);
+    rig.hear(7, here(token(12)));
+    for number in 1..4 {
+        assert_eq!(
+            rig.pass_time(HEARTBEAT),
+            [""; 0],
+            "after {number} heartbeats"
+        );
+        rig.hear_all(7, here(token(12)));
+    }
+    let said = rig.command(RESUME);
+    assert_eq!(said, [PING, WANT]);
+    assert_eq!(rig.pass_time(HEARTBEAT), [WANT]);
+}
+
+#[test]
+fn a_member_that_asks_for_the_token_or_has_left_is_not_paused() {
+    let is_paused = |rig: &Rig| {
+        let mut members = rig.machine.members();
+        members.find(|it| it.mac == mac(7)).map(|it| it.paused)
+    };
+    for over in [Message::WantToken, Message::Leaving] {
+        let mut rig = Rig::waiter();
+        rig.hear_all(7, paused_ping());
+        assert_eq!(is_paused(&rig), Some(true));
+        rig.hear_all(7, over);
+        assert_eq!(is_paused(&rig), Some(false));
+    }
+}
+
+#[test]
+fn a_paused_member_helps_the_holder_as_ever() {
+    let mut rig = paused_waiter();
+    for _ in 0..5 {
+        rig.pass_time(HEARTBEAT - ms(1));
+        rig.hear_all(3, here(token(10)));
+    }
+    let beating = Message::TokenIsHere {
+        token: token(10),
+        digest: SAME,
+        data: b"",
+        beat: Some(7),
+    };
+    rig.hear_all(3, beating);
+    let promised = rig.frames.iter().any(|it| {
+        let message = decode(it).message;
+        matches!(
+            message,
+            Message::Ping {
+                promise: Some(_),
+                paused: true,
+                ..
+            }
+        )
+    });
+    assert!(promised);
+}
+
+#[test]
+fn a_pause_without_a_link_counts_when_it_is_there_again() {
+    let mut rig = Rig::waiter();
+    rig.link(LinkState::Down);
+    assert_eq!(rig.command(PAUSE), [""; 0]);
+    rig.link_up();
+    rig.pass_time(5 * LOOSER_TIMEOUT);
+    assert_eq!(rig.state(), State::Looser);
+    rig.hear(3, take(token(20)));
+    assert_eq!(pings(&rig), [true]);
+}
+
+#[test]
+fn a_node_that_shuts_down_is_not_paused_any_more() {
+    let mut rig = Rig::owner();
+    assert_eq!(rig.command(Command::ShutDown), [OFFER]);
+    assert_eq!(rig.command(PAUSE), [""; 0]);
+    assert!(!rig.machine.is_paused());
+}

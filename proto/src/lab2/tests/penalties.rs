@@ -1,0 +1,143 @@
+//! Section 3: members that do not take the token are passed over, not forgotten.
+
+use ring_codec::lab2::{Message, NO_IP, Token};
+
+use super::rig::{IDLE_HOLD, Rig, TAKE_TIMEOUT, here, ms, ping, take, token, token_of};
+use crate::lab2::State;
+
+/// Lets n7 fail and n3 take the token, and n3 give it back: one round of the ring of three.
+/// Whom the token was offered to.
+fn round(rig: &mut Rig) -> Vec<u8> {
+    let mut offered = Vec::new();
+    loop {
+        let said = rig.pass_time(ms(1));
+        for line in said {
+            let Some(offer) = line.strip_prefix("TAKE_TOKEN ") else {
+                continue;
+            };
+            let to = if offer.ends_with("n7") { 7 } else { 3 };
+            if offered.last() != Some(&to) {
+                offered.push(to);
+            }
+        }
+        if offered.last() == Some(&3) {
+            let offer = rig.machine.token().expect("held").progress + 1;
+            let held = rig.machine.token().expect("held");
+            rig.hear(
+                3,
+                here(Token {
+                    progress: offer,
+                    ..held
+                }),
+            );
+            assert_eq!(rig.state(), State::Waiter);
+            rig.hear(
+                3,
+                take(Token {
+                    progress: offer + 1,
+                    ..held
+                }),
+            );
+            assert_eq!(rig.state(), State::Owner);
+            return offered;
+        }
+    }
+}
+
+#[test]
+fn after_the_kth_failure_in_a_row_a_member_is_passed_over_for_2_to_the_k_less_1_turns() {
+    let mut rig = Rig::owner();
+    let mut tried = Vec::new();
+    for turn in 0..40 {
+        if round(&mut rig).contains(&7) {
+            tried.push(turn);
+        }
+    }
+    // 1, 3, 7, 15 turns between two of them.
+    assert_eq!(tried, [0, 2, 6, 14, 30]);
+}
+
+#[test]
+fn any_frame_from_a_member_makes_it_eligible_at_once() {
+    let frames = [
+        ping(NO_IP),
+        Message::WhereIsToken,
+        super::rig::was_here(token(1), 3),
+        take(token(1)),
+    ];
+    for message in frames {
+        let mut rig = Rig::owner();
+        round(&mut rig);
+        rig.hear(7, message);
+        assert_eq!(rig.penalty_of(7), 0);
+        assert!(round(&mut rig).contains(&7), "{message:?}");
+    }
+}
+
+#[test]
+fn a_frame_makes_eligible_but_the_failures_in_a_row_go_on_counting() {
+    let mut rig = Rig::owner();
+    round(&mut rig);
+    rig.hear(7, ping(NO_IP));
+    round(&mut rig);
+    // The second failure in a row: three turns, one of which that round has not yet taken off.
+    assert_eq!(rig.penalty_of(7), 3);
+}
+
+#[test]
+fn one_success_forgets_the_lot() {
+    let mut rig = Rig::owner();
+    round(&mut rig);
+    rig.hear(7, ping(NO_IP));
+    let held = rig.machine.token().expect("held");
+    assert_eq!(rig.pass_time(IDLE_HOLD).len(), 1);
+    let progress = held.progress + 1;
+    rig.hear(7, here(Token { progress, ..held }));
+    assert_eq!(rig.state(), State::Waiter);
+    let progress = held.progress + 2;
+    rig.hear(7, take(Token { progress, ..held }));
+    assert!(round(&mut rig).contains(&7));
+    assert_eq!(rig.penalty_of(7), 1, "as after a first failure");
+}
+
+#[test]
+fn leaving_sets_the_cap() {
+    let mut rig = Rig::waiter();
+    rig.hear_all(3, Message::Leaving);
+    assert_eq!(rig.penalty_of(3), 1 << 10);
+}
+
+#[test]
+fn members_that_are_passed_over_stay_in_the_table() {
+    let mut rig = Rig::giver();
+    let digest = rig.machine.digest();
+    rig.pass_time(ms(5_000));
+    assert_eq!(rig.members(), [3, 5, 7]);
+    assert_eq!(rig.machine.digest(), digest);
+}
+
+#[test]
+fn an_owner_whose_others_are_all_passed_over_keeps_the_token_and_mints_nothing() {
+    let mut rig = Rig::waiter();
+    rig.hear(3, take(token(11)));
+    rig.hear_all(3, Message::Leaving);
+    let said = rig.pass_time(ms(450));
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(
+        said.iter()
+            .all(|line| line == "TOKEN_IS_HERE 11:n3#1 to all")
+    );
+}
+
+#[test]
+fn a_turn_of_an_owner_that_nobody_takes_the_token_from_is_a_turn() {
+    let mut rig = Rig::giver();
+    // n7 and n3 fail; both are passed over for one turn and then tried again.
+    let said = rig.pass_time(6 * TAKE_TIMEOUT + 2 * IDLE_HOLD);
+    let offers: Vec<_> = said
+        .iter()
+        .filter(|l| l.starts_with("TAKE_TOKEN"))
+        .collect();
+    assert_eq!(offers.len(), 2 + 3 + 1, "{said:?}");
+    assert_eq!(rig.token(), super::rig::show(token_of(15, 5, 2)));
+}

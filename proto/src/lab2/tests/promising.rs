@@ -1,0 +1,208 @@
+//! Whom a member promises its help, for how long, and how many members there are.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Message, NO_IP};
+
+use super::grade::{beat, beating, member, of_three, owner, promise, promising, promising_for};
+use super::rig::{
+    BLANK, HEARTBEAT, ME, Rig, SAME, WAITER_TIMEOUT, constants, frame, here, ip, mac,
+    member as table_member, ms, ping, take, token, token_of, with_digest,
+};
+use crate::LinkState;
+use crate::lab2::{Command, Constants, Grade, State};
+use crate::time::nanos;
+
+fn hear_from(rig: &mut Rig, from: MacAddr, to: MacAddr, message: Message<'_>) {
+    let message = with_digest(message, rig.machine.digest());
+    rig.hear_bytes(&frame(from, to, message), Duration::ZERO);
+}
+
+#[test]
+fn a_heartbeat_is_answered_by_64_members_at_the_most() {
+    let mut rig = Rig::waiter();
+    for n in 0..=255 {
+        let from = MacAddr([2, 0, 0, 0, 1, n]);
+        rig.hear_bytes(
+            &super::rig::frame(from, mac(ME), Message::Leaving),
+            Duration::ZERO,
+        );
+    }
+    let strides = rig.members().len().div_ceil(64);
+    let mut answers = 0;
+    for number in 0..20 {
+        rig.pass_time(HEARTBEAT);
+        let said = rig.hear_all(3, beating(token(10), number));
+        let confirmed = said.iter().any(|line| line == "PING to n3");
+        if confirmed {
+            answers += 1;
+            // It has been up for a promise's length from the fifth heartbeat on.
+            let Some(promise) = promise(&rig) else {
+                assert!(number < 10, "no promise at heartbeat {number}");
+                continue;
+            };
+            let until_next = HEARTBEAT * u32::try_from(strides - 1).expect("few");
+            assert_eq!(promise.lasts, nanos(WAITER_TIMEOUT + until_next));
+        }
+    }
+    assert_eq!((strides, answers), (5, 4), "every fifth of twenty");
+}
+
+/// Under another address it would be counted a second time.
+#[test]
+fn a_member_with_a_new_address_promises_nothing_for_as_long_as_a_promise_lasts() {
+    let mut rig = member();
+    rig.hear_all(3, beating(token(10), 0));
+    assert!(promise(&rig).is_some());
+    let new = mac(6);
+    rig.link(LinkState::Up {
+        mac: new,
+        ip: ip(6),
+        mtu: 1500,
+    });
+    hear_from(&mut rig, mac(3), new, here(token(10)));
+    assert_eq!(rig.state(), State::Waiter);
+    for beat in 1..4 {
+        rig.pass_time(HEARTBEAT);
+        let message = beating(token(10), beat);
+        hear_from(&mut rig, mac(3), MacAddr::BROADCAST, message);
+        assert_eq!(promise(&rig), None, "at heartbeat {beat}");
+    }
+    rig.pass_time(HEARTBEAT);
+    rig.hear_all(3, beating(token(10), 4));
+    assert!(promise(&rig).is_some());
+}
+
+#[test]
+fn where_members_are_expected_who_was_only_heard_of_does_not_make_them_more() {
+    let mut rig = owner(of_three());
+    let number = beat(&rig);
+    let gone = [8, 9, 10].map(|n| table_member(n, NO_IP));
+    let (digest, members) = (SAME, &gone[..]);
+    rig.hear(3, Message::RingMembers { digest, members });
+    rig.hear(3, promising(token(11), number));
+    assert_eq!(rig.members().len(), 6);
+    assert_eq!(rig.machine.grade(), Grade::Quorum, "two of three");
+}
+
+/// Tables keep who is gone: what they have is told of in every heartbeat.
+#[test]
+fn where_members_are_expected_each_heartbeat_is_answered_whatever_the_tables_keep() {
+    let mut rig = member();
+    for _ in 0..4 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_all(3, here(token(10)));
+    }
+    for number in 0..8 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_bytes(&sized(number, 300), Duration::ZERO);
+        let promise = promise(&rig).expect("three are expected");
+        assert_eq!(promise.lasts, nanos(WAITER_TIMEOUT), "heartbeat {number}");
+    }
+}
+
+/// A ring of 140, of which this one is told once a heartbeat that all confirm it.
+#[test]
+fn a_quorum_of_a_large_ring_is_renewed_before_it_ends() {
+    const OTHERS: u8 = 139;
+    let other = |n| MacAddr([2, 0, 0, 0, 1, n]);
+    let (mut rig, _) = Rig::start(constants(), BLANK);
+    for n in 0..OTHERS {
+        hear_from(&mut rig, other(n), mac(ME), ping(NO_IP));
+    }
+    for progress in 1..9 {
+        rig.pass_time(HEARTBEAT);
+        hear_from(
+            &mut rig,
+            other(0),
+            MacAddr::BROADCAST,
+            here(token(progress)),
+        );
+    }
+    rig.command(Command::WantToken);
+    hear_from(&mut rig, other(0), mac(ME), take(token(11)));
+    rig.command(Command::Confirm);
+    let lasts = WAITER_TIMEOUT + 2 * HEARTBEAT;
+    let first = beat(&rig);
+    let mut before = None;
+    for number in first..first + 8 {
+        for n in 0..OTHERS {
+            let message = promising_for(token(11), number, lasts);
+            hear_from(&mut rig, other(n), mac(ME), message);
+        }
+        rig.pass_time(HEARTBEAT);
+        assert_eq!(rig.machine.grade(), Grade::Quorum, "heartbeat {number}");
+        let until = rig.machine.grade_until();
+        assert!(until > before, "heartbeat {number} renews it: {until:?}");
+        before = until;
+    }
+}
+
+/// A heartbeat of a ring that had this size when it left.
+fn sized(beat: u32, size: u32) -> Vec<u8> {
+    let message = Message::TokenIsHere {
+        token: token(10),
+        digest: Digest { size, hash: 1 },
+        data: b"",
+        beat: Some(beat),
+    };
+    frame(mac(3), MacAddr::BROADCAST, message)
+}
+
+#[test]
+fn a_promise_is_kept_though_an_earlier_heartbeat_comes_after_it_that_asks_for_less() {
+    let mut rig = Rig::waiter();
+    for _ in 0..8 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_all(3, here(token(10)));
+    }
+    // The larger the ring, the longer: 200 members answer every fourth heartbeat, 100 every second.
+    rig.hear_bytes(&sized(3, 200), Duration::ZERO);
+    let promised = promise(&rig).expect("it is free").lasts;
+    assert_eq!(promised, nanos(WAITER_TIMEOUT + 3 * HEARTBEAT));
+    rig.pass_time(ms(10));
+    rig.hear_bytes(&sized(1, 100), Duration::ZERO);
+    rig.sleep_through(WAITER_TIMEOUT + 2 * HEARTBEAT);
+    rig.hear_all(7, beating(token_of(20, 7, 1), 0));
+    assert_eq!(promise(&rig), None, "it has promised n3 more");
+    rig.sleep_through(HEARTBEAT);
+    rig.hear_all(7, beating(token_of(20, 7, 1), 1));
+    assert!(promise(&rig).is_some());
+}
+
+#[test]
+fn a_heartbeat_of_a_ring_beyond_belief_does_not_bind_for_as_long() {
+    let mut rig = Rig::waiter();
+    for _ in 0..40 {
+        rig.pass_time(HEARTBEAT);
+        rig.hear_all(3, here(token(10)));
+    }
+    for number in 0..16 {
+        rig.hear_bytes(&sized(number, u32::MAX), Duration::ZERO);
+        if let Some(promise) = promise(&rig) {
+            assert_eq!(promise.lasts, nanos(WAITER_TIMEOUT + 15 * HEARTBEAT));
+            return;
+        }
+    }
+    panic!("it answers every sixteenth at least");
+}
+
+/// The only member that is expected relies on its lease: so long it helps nobody else.
+#[test]
+fn an_owner_that_is_a_quorum_by_itself_keeps_its_vote_when_it_loses_the_token() {
+    let constants = Constants {
+        expect: Some(1),
+        ..constants()
+    };
+    let (mut rig, _) = Rig::start(constants, BLANK);
+    rig.pass_time(2 * WAITER_TIMEOUT);
+    assert_eq!(rig.machine.grade(), Grade::Quorum);
+    let until = rig.machine.grade_until().expect("it is an owner");
+    rig.hear_all(3, beating(token(1_000), 0));
+    assert_eq!(rig.state(), State::Waiter);
+    assert_eq!(promise(&rig), None);
+    rig.sleep_through(until.since(rig.now.monotonic));
+    rig.hear_all(3, beating(token(1_000), 1));
+    assert!(promise(&rig).is_some());
+}

@@ -1,0 +1,184 @@
+//! Frames that could not be sent: what a frame announces has not happened.
+
+use ring_codec::lab2::NO_IP;
+
+use super::rig::{
+    ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants,
+    generating, here, ms, ping, token, token_of,
+};
+use crate::lab2::{Command, Event, State};
+
+fn everything(_: &str) -> bool {
+    true
+}
+
+fn nothing(_: &str) -> bool {
+    false
+}
+
+#[test]
+fn a_failed_send_is_counted_under_its_kind() {
+    let mut rig = Rig::candidate();
+    rig.refuse = everything;
+    rig.pass_time(ANSWER_TIMEOUT);
+    let kind = ring_codec::lab2::Kind::TokenIsHere;
+    assert!(rig.events.contains(&Event::TransmitFailed { kind }));
+    assert!(!rig.events.contains(&Event::Transmitted { kind }));
+}
+
+#[test]
+fn a_looser_whose_candidacy_could_not_be_sent_stays_looser_and_asks_at_the_next_looser_timeout() {
+    let mut rig = Rig::asking();
+    rig.refuse = |line| line.starts_with("GENERATING_TOKEN");
+    assert_eq!(rig.pass_time(ANSWER_TIMEOUT), [""; 0]);
+    assert_eq!(rig.state(), State::Looser);
+    rig.refuse = nothing;
+    let said = rig.timeline(LOOSER_TIMEOUT);
+    assert_eq!(
+        said,
+        [
+            (ANSWER_TIMEOUT, "WHERE_IS_TOKEN to all".into()),
+            (2 * ANSWER_TIMEOUT, "GENERATING_TOKEN 11:n5#1 to all".into()),
+        ]
+    );
+}
+
+#[test]
+fn a_looser_that_could_not_stand_against_a_weaker_candidate_stays_looser() {
+    let mut rig = Rig::asking();
+    rig.refuse = everything;
+    rig.hear_all(7, generating(token_of(2, 7, 1)));
+    assert_eq!(rig.state(), State::Looser);
+}
+
+#[test]
+fn a_candidate_is_no_owner_before_its_heartbeat_was_sent_and_tries_again_after_take_timeout() {
+    let mut rig = Rig::candidate();
+    rig.refuse = everything;
+    rig.pass_time(ANSWER_TIMEOUT + 3 * TAKE_TIMEOUT - ms(1));
+    assert_eq!(rig.state(), State::Generating);
+    assert!(!rig.machine.may_use_token());
+    rig.refuse = nothing;
+    let said = rig.timeline(ms(1));
+    assert_eq!(said, [(ms(1), "TOKEN_IS_HERE 11:n5#1 to all".into())]);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.durable.my_token_number, 1, "one election, one number");
+}
+
+#[test]
+fn a_question_that_could_not_be_sent_is_asked_again_after_take_timeout() {
+    let mut rig = Rig::asking();
+    rig.refuse = everything;
+    rig.pass_time(ANSWER_TIMEOUT);
+    rig.refuse = |line| line.starts_with("WHERE_IS_TOKEN");
+    rig.pass_time(LOOSER_TIMEOUT + ms(1));
+    assert_eq!(rig.state(), State::Looser);
+    rig.refuse = nothing;
+    assert_eq!(rig.timeline(TAKE_TIMEOUT).len(), 1);
+}
+
+#[test]
+fn silence_after_a_question_that_was_not_sent_means_nothing() {
+    let (mut rig, _) = Rig::start(constants(), BLANK);
+    rig.link(crate::LinkState::Down);
+    rig.refuse = everything;
+    rig.link_up();
+    rig.pass_time(ms(1_000));
+    assert_eq!(rig.state(), State::Looser);
+    let stood = |event: &Event| {
+        matches!(
+            event,
+            Event::StateChanged {
+                to: State::Generating,
+                ..
+            }
+        )
+    };
+    assert!(!rig.events.iter().any(stood));
+    rig.refuse = nothing;
+    let said = rig.timeline(TAKE_TIMEOUT);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0].1, "WHERE_IS_TOKEN to all");
+    let said = rig.timeline(ANSWER_TIMEOUT);
+    assert_eq!(said.len(), 1, "{said:?}");
+}
+
+#[test]
+fn a_heartbeat_that_could_not_be_sent_is_tried_again_after_take_timeout() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.refuse = everything;
+    rig.pass_time(HEARTBEAT);
+    rig.refuse = nothing;
+    let said = rig.timeline(TAKE_TIMEOUT + HEARTBEAT);
+    let heartbeat = || "TOKEN_IS_HERE 11:n3#1 to all".into();
+    assert_eq!(
+        said,
+        [
+            (TAKE_TIMEOUT, heartbeat()),
+            (TAKE_TIMEOUT + HEARTBEAT, heartbeat())
+        ]
+    );
+}
+
+#[test]
+fn an_offer_that_could_not_be_sent_is_none_and_is_made_again_after_take_timeout() {
+    let mut rig = Rig::owner();
+    rig.refuse = everything;
+    rig.pass_time(IDLE_HOLD);
+    assert!(rig.machine.may_use_token(), "nothing was offered");
+    rig.refuse = nothing;
+    let said = rig.timeline(TAKE_TIMEOUT);
+    assert_eq!(said, [(TAKE_TIMEOUT, "TAKE_TOKEN 12:n3#1 to n7".into())]);
+    assert!(!rig.machine.may_use_token());
+}
+
+#[test]
+fn an_offer_that_was_never_sent_may_go_to_another() {
+    let mut rig = Rig::owner();
+    rig.refuse = everything;
+    rig.pass_time(IDLE_HOLD);
+    rig.refuse = nothing;
+    rig.hear(6, ping(NO_IP));
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n6"]);
+}
+
+#[test]
+fn an_attempt_that_could_not_be_sent_does_not_count() {
+    let mut rig = Rig::giver();
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    rig.pass_time(4 * TAKE_TIMEOUT);
+    rig.refuse = nothing;
+    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let again = "TAKE_TOKEN 12:n3#1 to n7";
+    assert_eq!(said, [again, again, "TAKE_TOKEN 14:n5#1 to n3"]);
+}
+
+#[test]
+fn an_unsent_offer_is_not_taken_for_a_hand_over() {
+    let mut rig = Rig::owner();
+    rig.refuse = everything;
+    rig.pass_time(IDLE_HOLD);
+    rig.refuse = nothing;
+    rig.hear(7, here(token(11)));
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn want_token_that_could_not_be_sent_is_said_again_after_a_heart_beat_period() {
+    let mut rig = Rig::waiter();
+    rig.refuse = everything;
+    rig.command(Command::WantToken);
+    rig.refuse = nothing;
+    let said = rig.timeline(HEARTBEAT);
+    assert_eq!(said, [(HEARTBEAT, "WANT_TOKEN to all".into())]);
+}
+
+#[test]
+fn leaving_that_could_not_be_sent_does_not_keep_the_node() {
+    let mut rig = Rig::waiter();
+    rig.refuse = everything;
+    rig.command(Command::ShutDown);
+    assert!(rig.machine.is_finished());
+}

@@ -1,0 +1,73 @@
+//! Two stations with one address.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Message;
+
+use super::rig::*;
+use crate::lab2::Event;
+
+fn about(rig: &Rig) -> (usize, usize) {
+    let count = |is: fn(&Event) -> bool| rig.events.iter().filter(|event| is(event)).count();
+    (
+        count(|event| matches!(event, Event::MemberMoved { .. })),
+        count(|event| matches!(event, Event::AddressShared { .. })),
+    )
+}
+
+#[test]
+fn two_stations_with_one_address_are_named_once_by_their_ips() {
+    let mut rig = Rig::waiter();
+    for _ in 0..50 {
+        rig.hear(7, ping(ip(7)));
+        rig.hear(7, ping(ip(77)));
+        rig.pass_time(HEARTBEAT);
+        rig.hear_all(3, here(token(10)));
+    }
+    let (moved, shared) = about(&rig);
+    assert_eq!(shared, 1);
+    assert!(moved <= 6, "{moved} changes of an address");
+    let named = rig.events.iter().find_map(|event| match *event {
+        Event::AddressShared { mac, ips } => Some((mac, ips)),
+        _ => None,
+    });
+    let Some((who, Some(ips))) = named else {
+        panic!("{named:?}");
+    };
+    assert_eq!(who, mac(7));
+    assert!([(ip(7), ip(77)), (ip(77), ip(7))].contains(&ips));
+}
+
+#[test]
+fn an_address_that_is_lost_and_given_again_is_one_stations() {
+    let mut rig = Rig::waiter();
+    rig.hear(7, ping(ip(7)));
+    rig.hear(7, ping(ring_codec::lab2::NO_IP));
+    rig.hear(7, ping(ip(7)));
+    rig.hear(7, ping(ip(8)));
+    assert_eq!(about(&rig), (4, 0));
+}
+
+#[test]
+fn changes_that_are_far_apart_have_nothing_to_do_with_each_other() {
+    let mut rig = Rig::waiter();
+    for _ in 0..5 {
+        rig.hear(7, ping(ip(7)));
+        rig.pass_time(11 * WAITER_TIMEOUT);
+        rig.hear(7, ping(ip(77)));
+        rig.pass_time(11 * WAITER_TIMEOUT);
+    }
+    assert_eq!(about(&rig), (10, 0));
+}
+
+#[test]
+fn a_frame_with_the_own_address_is_said_once() {
+    let mut rig = Rig::waiter();
+    let bytes = frame(mac(ME), MacAddr::BROADCAST, Message::WhereIsToken);
+    for _ in 0..50 {
+        assert_eq!(rig.hear_bytes(&bytes, Duration::ZERO), [""; 0]);
+        rig.pass_time(HEARTBEAT);
+    }
+    assert_eq!(about(&rig), (0, 1));
+}

@@ -1,0 +1,218 @@
+//! Section 4, shutdown: the token is handed over first, then LEAVING.
+
+use ring_codec::lab2::{Message, NO_IP};
+
+use super::rig::{
+    ANSWER_TIMEOUT, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token, token_of,
+    was_here,
+};
+use crate::lab2::{Command, Constants, DropReason, Event, State};
+use crate::{LinkState, Machine};
+
+const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+const LEAVING: &str = "LEAVING to all";
+
+fn leaving_owner() -> Rig {
+    let mut rig = Rig::owner();
+    assert_eq!(rig.command(Command::ShutDown), [OFFER]);
+    rig
+}
+
+#[test]
+fn an_owner_hands_the_token_over_at_once_and_then_says_leaving() {
+    let mut rig = leaving_owner();
+    assert!(!rig.machine.is_finished());
+    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
+    assert!(rig.machine.is_finished());
+}
+
+#[test]
+fn an_owner_with_work_hands_the_token_over_all_the_same() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(Command::ShutDown), [OFFER]);
+    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
+}
+
+#[test]
+fn a_giver_waits_for_the_hand_over_that_is_under_way() {
+    let mut rig = Rig::giver();
+    assert_eq!(rig.command(Command::ShutDown), [""; 0]);
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
+    assert_eq!(rig.hear(7, was_here(token(12), 7)), [LEAVING]);
+}
+
+#[test]
+fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
+    let mut rig = leaving_owner();
+    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    assert_eq!(said, [OFFER, OFFER, "TAKE_TOKEN 14:n5#1 to n3"]);
+    assert_eq!(rig.hear(3, here(token_of(14, 5, 1))), [LEAVING]);
+}
+
+#[test]
+fn with_nobody_left_to_take_the_token_it_leaves() {
+    let mut rig = leaving_owner();
+    let said = rig.pass_time(6 * TAKE_TIMEOUT);
+    assert_eq!(said.last().unwrap(), LEAVING);
+    assert!(rig.machine.is_finished());
+}
+
+#[test]
+fn a_lone_owner_leaves_at_once() {
+    let mut rig = Rig::looser();
+    rig.pass_time(2 * ANSWER_TIMEOUT);
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
+    assert!(rig.machine.is_finished());
+}
+
+#[test]
+fn who_has_no_token_leaves_at_once() {
+    for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
+        assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
+        assert!(rig.machine.is_finished());
+    }
+}
+
+#[test]
+fn without_a_link_there_is_nothing_to_say() {
+    let mut rig = Rig::waiter();
+    rig.link(LinkState::Down);
+    assert_eq!(rig.command(Command::ShutDown), [""; 0]);
+    assert!(rig.machine.is_finished());
+
+    let mut rig = leaving_owner();
+    assert_eq!(rig.link(LinkState::Down), [""; 0]);
+    assert!(rig.machine.is_finished());
+}
+
+#[test]
+fn a_node_that_is_shutting_down_accepts_no_take_token() {
+    for offer in [token(20), token_of(12, 9, 1)] {
+        let mut rig = leaving_owner();
+        let said = rig.hear(3, take(offer));
+        assert!(!said.iter().any(|line| line.starts_with("TOKEN_IS_HERE")));
+        assert_ne!(
+            rig.machine.token().filter(|_| rig.state() == State::Owner),
+            Some(offer)
+        );
+    }
+}
+
+#[test]
+fn a_finished_node_says_nothing_and_hears_nothing() {
+    let mut rig = Rig::waiter();
+    rig.command(Command::ShutDown);
+    rig.events.clear();
+    assert_eq!(rig.hear(3, take(token(20))), [""; 0]);
+    let reason = DropReason::NotListening;
+    assert_eq!(rig.events, [Event::Dropped { reason }]);
+    assert_eq!(rig.command(Command::WantToken), [""; 0]);
+    assert_eq!(rig.command(Command::ShutDown), [""; 0]);
+    assert_eq!(rig.link(LinkState::Down), [""; 0]);
+    assert_eq!(rig.link_up(), [""; 0]);
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+    assert_eq!(rig.machine.poll_timeout(), None);
+}
+
+#[test]
+fn its_heartbeats_go_on_until_the_token_is_handed_over() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT - ms(1));
+    rig.command(Command::ShutDown);
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    assert!(
+        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".into()),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn an_offer_that_could_not_be_sent_is_made_again_whatever_is_asked_meanwhile() {
+    let mut rig = Rig::owner();
+    rig.refuse = |_| true;
+    rig.command(Command::ShutDown);
+    rig.refuse = |_| false;
+    rig.command(Command::WantToken);
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), [OFFER]);
+}
+
+#[test]
+fn a_shutdown_is_asked_for_once() {
+    let mut rig = leaving_owner();
+    assert_eq!(rig.command(Command::ShutDown), [""; 0]);
+    assert_eq!(rig.hear(7, here(token(12))), [LEAVING]);
+}
+
+#[test]
+fn a_giver_that_waits_no_longer_says_leaving() {
+    let mut rig = leaving_owner();
+    assert_eq!(rig.command(Command::Leave), [LEAVING]);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+}
+
+#[test]
+fn leaving_is_the_last_word_though_a_heartbeat_is_due() {
+    let mut rig = Rig::owner_with(Constants::default());
+    rig.pass_time(HEARTBEAT - TAKE_TIMEOUT);
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    rig.command(Command::ShutDown);
+    rig.hear_all(3, Message::Leaving);
+    rig.hear_all(7, Message::Leaving);
+    let said = rig.pass_time(HEARTBEAT);
+    assert_eq!(
+        said.last().map(String::as_str),
+        Some("LEAVING to all"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn who_does_not_shut_down_does_not_leave() {
+    let mut rig = Rig::owner();
+    assert_eq!(rig.command(Command::Leave), [""; 0]);
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_heard_again() {
+    let mut rig = Rig::owner();
+    rig.hear_all(7, Message::Leaving);
+    assert_eq!(rig.penalty_of(7), 1 << 10);
+    assert_eq!(rig.pass_time(ms(10)), ["TAKE_TOKEN 12:n3#1 to n3"]);
+
+    let mut rig = Rig::owner();
+    rig.hear_all(7, Message::Leaving);
+    rig.hear(7, ping(NO_IP));
+    assert_eq!(rig.penalty_of(7), 0);
+    assert_eq!(rig.pass_time(ms(10)), [OFFER]);
+}
+
+/// Found by fuzzing: its data went on being told after LEAVING, and with it the heartbeats.
+#[test]
+fn nothing_follows_leaving_whatever_is_asked_of_an_owner_that_nobody_succeeds() {
+    let mut rig = leaving_owner();
+    assert_eq!(rig.command(Command::Leave), [LEAVING]);
+    assert!(!rig.machine.may_use_token());
+    assert_eq!(rig.command(Command::SetData(b"late".to_vec())), [""; 0]);
+    assert_eq!(rig.command(Command::WantToken), [""; 0]);
+    assert_eq!(rig.command(Command::WorkDone), [""; 0]);
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+}
+
+/// Found by fuzzing: it was finished, and asked where the token is.
+#[test]
+fn a_node_whose_address_changes_while_it_shuts_down_is_finished_and_silent() {
+    let mut rig = leaving_owner();
+    let said = rig.link(LinkState::Up {
+        mac: mac(6),
+        ip: ip(6),
+        mtu: 1500,
+    });
+    assert_eq!(said, [""; 0]);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.pass_time(ms(5_000)), [""; 0]);
+}

@@ -1,0 +1,291 @@
+//! Section 3, "Silent members": who is not heard costs nothing, and is forgotten.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Message, NO_IP};
+
+use super::rig::{
+    HEARTBEAT, IDLE_HOLD, OTHER, Rig, SAME, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac,
+    member, ms, ping, take, token,
+};
+use crate::lab2::{Command, Constants, Event, Presence, State};
+
+/// How long a member of a small ring is heard of after its last frame.
+const SILENCE: Duration = Duration::from_millis(12_800);
+/// How long a silent member is remembered by [`forgetful`].
+const FORGET: Duration = Duration::from_secs(20);
+
+fn forgetful() -> Constants {
+    Constants {
+        forget: Some(FORGET),
+        ..constants()
+    }
+}
+
+fn offers(said: &[String]) -> Vec<&String> {
+    let mut offers: Vec<_> = said
+        .iter()
+        .filter(|line| line.starts_with("TAKE_TOKEN"))
+        .collect();
+    offers.dedup();
+    offers
+}
+
+/// An OWNER with work, for so long, of whose members only n3 says something.
+fn hold(rig: &mut Rig, time: Duration) -> Vec<String> {
+    let mut said = rig.command(Command::WantToken);
+    let end = rig.now.monotonic + time;
+    while rig.now.monotonic < end {
+        rig.hear(3, ping(NO_IP));
+        said.extend(rig.pass_time(HEARTBEAT));
+    }
+    said
+}
+
+fn tell_of(rig: &mut Rig, n: u8) -> Vec<String> {
+    let members = &[member(n, NO_IP)];
+    rig.hear(
+        3,
+        Message::RingMembers {
+            digest: SAME,
+            members,
+        },
+    )
+}
+
+fn forget(members: &[MacAddr]) -> Message<'_> {
+    Message::Forget { members }
+}
+
+#[test]
+fn a_member_that_tables_tell_of_is_offered_the_token_once_it_has_spoken() {
+    let mut rig = Rig::owner();
+    tell_of(&mut rig, 6);
+    assert_eq!(rig.presence_of(6), Presence::Silent);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n7"]);
+
+    let mut rig = Rig::owner();
+    tell_of(&mut rig, 6);
+    rig.hear(6, ping(NO_IP));
+    assert_eq!(rig.presence_of(6), Presence::Alive);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n6"]);
+}
+
+#[test]
+fn who_is_silent_for_long_is_not_offered_the_token_until_it_is_heard() {
+    let mut rig = Rig::owner();
+    hold(&mut rig, SILENCE - ms(200));
+    assert_eq!(rig.presence_of(7), Presence::Alive);
+    hold(&mut rig, ms(400));
+    assert_eq!(rig.presence_of(7), Presence::Silent);
+    rig.hear_all(3, Message::WantToken);
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    rig.hear(3, here(token(12)));
+    rig.hear(3, take(token(13)));
+    assert_eq!(
+        offers(&rig.pass_time(HEARTBEAT))[0],
+        "TAKE_TOKEN 14:n3#1 to n3"
+    );
+
+    let mut rig = Rig::owner();
+    hold(&mut rig, SILENCE + ms(200));
+    let said = rig.hear_all(7, Message::WantToken);
+    assert_eq!(said, [""; 0], "there is work");
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n7"]);
+}
+
+#[test]
+fn after_three_failures_in_a_row_only_those_are_tried_that_speak() {
+    let mut rig = Rig::owner();
+    for n in 10..60 {
+        rig.hear(n, ping(NO_IP));
+    }
+    let said = rig.pass_time(IDLE_HOLD + 9 * TAKE_TIMEOUT);
+    assert_eq!(offers(&said).len(), 3, "{said:?}");
+    assert!(
+        said.last().unwrap().starts_with("TOKEN_IS_HERE"),
+        "{said:?}"
+    );
+    assert!(rig.machine.may_use_token());
+    rig.hear(40, ping(NO_IP));
+    let said = rig.pass_time(IDLE_HOLD);
+    assert!(offers(&said)[0].ends_with("to n40"), "{said:?}");
+}
+
+#[test]
+fn a_waiter_that_only_answers_the_holder_answers_for_all_to_hear_now_and_then() {
+    let mut rig = Rig::waiter();
+    let mut to_all = Vec::new();
+    for beat in 0..300 {
+        rig.pass_time(HEARTBEAT);
+        let said = rig.hear_all(3, here(token(10)));
+        assert_eq!(said.len(), 1, "{said:?}");
+        if said[0] == "PING to all" {
+            to_all.push(beat);
+        }
+    }
+    let apart: Vec<_> = to_all.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(apart.len() >= 3, "{to_all:?}");
+    assert!(
+        apart.iter().all(|beats| (32..=64).contains(beats)),
+        "{apart:?}"
+    );
+}
+
+#[test]
+fn a_holder_forgets_who_is_silent_for_as_long_as_it_is_remembered_and_tells_all() {
+    let mut rig = Rig::owner_with(forgetful());
+    let said = hold(&mut rig, FORGET + SILENCE);
+    let told = said.iter().filter(|line| line.starts_with("FORGET"));
+    assert_eq!(told.collect::<Vec<_>>(), ["FORGET n7 to all"]);
+    assert_eq!(rig.members(), [3, 5]);
+    let (mac, members) = (mac(7), 2);
+    let forgotten = Event::MemberForgotten { mac, members };
+    assert!(rig.events.contains(&forgotten));
+}
+
+#[test]
+fn who_was_only_told_of_is_remembered_from_then_on() {
+    let mut rig = Rig::owner_with(forgetful());
+    hold(&mut rig, FORGET / 2);
+    tell_of(&mut rig, 9);
+    rig.hear(7, ping(NO_IP));
+    hold(&mut rig, FORGET - ms(500));
+    assert_eq!(rig.members(), [3, 5, 7, 9]);
+    hold(&mut rig, SILENCE);
+    assert_eq!(rig.members(), [3, 5]);
+}
+
+#[test]
+fn who_is_remembered_for_good_stays() {
+    let mut rig = Rig::owner_with(Constants {
+        forget: None,
+        ..constants()
+    });
+    hold(&mut rig, 10 * FORGET);
+    assert_eq!(rig.members(), [3, 5, 7]);
+}
+
+#[test]
+fn a_table_does_not_bring_back_who_was_forgotten_and_its_author_is_told_again() {
+    let mut rig = Rig::owner_with(forgetful());
+    hold(&mut rig, FORGET + SILENCE / 2);
+    assert_eq!(rig.members(), [3, 5]);
+    tell_of(&mut rig, 7);
+    assert_eq!(rig.members(), [3, 5]);
+    let said = hold(&mut rig, 2 * HEARTBEAT);
+    assert!(said.contains(&"FORGET n7 to all".into()), "{said:?}");
+    hold(&mut rig, 16 * WAITER_TIMEOUT);
+    tell_of(&mut rig, 7);
+    assert_eq!(rig.members(), [3, 5, 7]);
+}
+
+#[test]
+fn who_was_forgotten_is_back_with_its_first_frame() {
+    let mut rig = Rig::owner_with(forgetful());
+    hold(&mut rig, FORGET + SILENCE / 2);
+    assert_eq!(rig.members(), [3, 5]);
+    rig.hear(7, ping(NO_IP));
+    assert_eq!(rig.members(), [3, 5, 7]);
+    let said = hold(&mut rig, 2 * HEARTBEAT);
+    assert!(
+        !said.iter().any(|line| line.starts_with("FORGET")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn forget_removes_who_is_silent_here_too_and_who_has_left() {
+    let mut rig = Rig::waiter();
+    tell_of(&mut rig, 6);
+    rig.hear(7, ping(NO_IP));
+    rig.hear(8, ping(NO_IP));
+    rig.hear_all(8, Message::Leaving);
+    assert_eq!(rig.presence_of(8), Presence::Left);
+    let named = [mac(8), mac(7), mac(6), mac(99)];
+    assert_eq!(rig.hear_all(3, forget(&named)), [""; 0]);
+    assert_eq!(rig.members(), [3, 5, 7]);
+}
+
+#[test]
+fn who_is_to_be_forgotten_and_is_there_says_so() {
+    let mut rig = Rig::waiter();
+    rig.pass_time(HEARTBEAT);
+    let named = [mac(5)];
+    assert_eq!(rig.hear_all(3, forget(&named)), ["PING to all"]);
+    assert_eq!(rig.hear_all(3, forget(&named)), [""; 0], "once a period");
+    assert_eq!(rig.members(), [3, 5]);
+}
+
+#[test]
+fn an_operator_makes_all_forget_who_is_gone_and_nobody_else() {
+    let mut rig = Rig::waiter();
+    tell_of(&mut rig, 6);
+    let said = rig.command(Command::Forget(mac(6)));
+    assert_eq!(said, ["FORGET n6 to all"]);
+    assert_eq!(rig.members(), [3, 5]);
+    for there in [3, 5, 99] {
+        assert_eq!(rig.command(Command::Forget(mac(there))), [""; 0]);
+    }
+    assert_eq!(rig.members(), [3, 5]);
+}
+
+#[test]
+fn in_a_full_table_a_live_author_takes_the_place_of_the_one_silent_longest() {
+    let full = Constants {
+        max_members: 5,
+        ..constants()
+    };
+    let mut rig = Rig::owner_with(full.clone());
+    tell_of(&mut rig, 8);
+    rig.pass_time(ms(5));
+    tell_of(&mut rig, 9);
+    assert_eq!(rig.members(), [3, 5, 7, 8, 9]);
+    let said = rig.hear_all(4, Message::WantToken);
+    assert_eq!(said[0], "TAKE_TOKEN 12:n3#1 to n4", "{said:?}");
+    assert_eq!(rig.members(), [3, 4, 5, 7, 9]);
+    rig.hear(4, here(token(12)));
+    assert_eq!(rig.state(), State::Waiter);
+
+    // Who does not hold the token leaves the choice to the holder.
+    let mut rig = Rig::waiter_with(full);
+    for n in 7..=9 {
+        tell_of(&mut rig, n);
+    }
+    rig.hear_all(4, Message::WantToken);
+    assert_eq!(rig.members(), [3, 5, 7, 8, 9]);
+    assert!(rig.events.contains(&Event::TableFull { author: mac(4) }));
+}
+
+#[test]
+fn who_has_made_room_tells_all_with_its_next_heartbeat() {
+    let mut rig = Rig::owner_with(Constants {
+        max_members: 4,
+        ..constants()
+    });
+    tell_of(&mut rig, 8);
+    rig.command(Command::WantToken);
+    rig.hear_all(4, Message::WantToken);
+    let said = rig.pass_time(HEARTBEAT);
+    assert!(said.contains(&"FORGET n8 to all".into()), "{said:?}");
+}
+
+#[test]
+fn a_member_with_another_table_is_shown_the_own_one_without_who_was_forgotten() {
+    let mut rig = Rig::owner_with(forgetful());
+    hold(&mut rig, FORGET + SILENCE / 2);
+    let members = &[
+        member(3, NO_IP),
+        member(5, super::rig::ip(5)),
+        member(7, NO_IP),
+    ];
+    let said = rig.hear(
+        3,
+        Message::RingMembers {
+            digest: OTHER,
+            members,
+        },
+    );
+    assert_eq!(said, ["RING_MEMBERS 2 to n3"]);
+}

@@ -1,0 +1,187 @@
+//! Section 4, WAITER.
+
+use std::time::Duration;
+
+use ring_codec::lab2::Message;
+
+use super::rig::{
+    IDLE_HOLD, LOOSER_TIMEOUT, Rig, WAITER_TIMEOUT, generating, here, ms, take, token, token_of,
+    was_here,
+};
+use crate::lab2::{Event, Reason, State};
+
+#[test]
+fn token_is_here_updates_heard_about_token() {
+    let mut rig = Rig::waiter();
+    rig.sleep_through(ms(300));
+    assert_eq!(rig.hear_all(3, here(token(10))), ["PING to n3"]);
+    assert_eq!(rig.machine.heard_about_token(), Some(rig.now.monotonic));
+    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
+    assert_eq!(rig.state(), State::Waiter);
+    assert_eq!(rig.pass_time(ms(1)), ["WHERE_IS_TOKEN to all"]);
+}
+
+#[test]
+fn token_is_here_that_had_to_wait_counts_from_its_arrival() {
+    let mut rig = Rig::waiter();
+    rig.sleep_through(ms(300));
+    rig.hear_late(3, here(token(10)), ms(50));
+    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(51)), [""; 0]);
+    assert_eq!(rig.pass_time(ms(1)), ["WHERE_IS_TOKEN to all"]);
+}
+
+#[test]
+fn token_is_here_to_this_node_alone_counts_as_well() {
+    let mut rig = Rig::waiter();
+    rig.sleep_through(ms(300));
+    rig.hear(3, here(token(10)));
+    assert_eq!(rig.machine.heard_about_token(), Some(rig.now.monotonic));
+}
+
+#[test]
+fn nothing_but_token_is_here_and_hand_overs_updates_heard_about_token() {
+    let messages = [
+        was_here(token(11), 3),
+        Message::WhereIsToken,
+        generating(token(11)),
+        take(token(9)),
+        Message::WantToken,
+        Message::Leaving,
+    ];
+    for message in messages {
+        let mut rig = Rig::waiter();
+        let heard = rig.machine.heard_about_token();
+        rig.sleep_through(ms(300));
+        rig.hear(3, message);
+        assert_eq!(rig.machine.heard_about_token(), heard, "{message:?}");
+        rig.pass_time(ms(100));
+        assert_eq!(rig.state(), State::Looser, "{message:?}");
+    }
+}
+
+#[test]
+fn an_accepted_hand_over_updates_heard_about_token() {
+    let mut rig = Rig::waiter();
+    rig.sleep_through(ms(300));
+    rig.hear(3, take(token(11)));
+    assert_eq!(rig.machine.heard_about_token(), Some(rig.now.monotonic));
+}
+
+#[test]
+fn a_completed_hand_over_updates_heard_about_token() {
+    let mut rig = Rig::giver();
+    rig.sleep_through(ms(2));
+    rig.hear(7, was_here(token(12), 7));
+    assert_eq!(rig.state(), State::Waiter);
+    assert_eq!(rig.machine.heard_about_token(), Some(rig.now.monotonic));
+    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
+    assert_eq!(rig.pass_time(ms(1)), ["WHERE_IS_TOKEN to all"]);
+}
+
+#[test]
+fn take_token_stronger_than_known_makes_an_owner() {
+    let mut rig = Rig::waiter();
+    assert_eq!(
+        rig.hear(3, take(token(11))),
+        ["TOKEN_IS_HERE 11:n3#1 to n3"]
+    );
+    assert_eq!(rig.state(), State::Owner);
+    assert!(rig.machine.may_use_token());
+    assert_eq!(rig.machine.owner(), Some(super::rig::mac(5)));
+}
+
+#[test]
+fn take_token_is_compared_with_everything_that_was_seen_of_the_token() {
+    let mut rig = Rig::waiter();
+    rig.hear(3, was_here(token(15), 7));
+    rig.hear(3, take(token(14)));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.hear(3, take(token(16)));
+    assert_eq!(rig.state(), State::Owner);
+}
+
+#[test]
+fn take_token_not_stronger_than_known_is_answered_with_token_was_here_recently() {
+    for offer in [token(10), token(9), token_of(10, 4, 1)] {
+        let mut rig = Rig::waiter();
+        let said = rig.hear(7, take(offer));
+        assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n7"]);
+        assert_eq!(rig.state(), State::Waiter);
+    }
+}
+
+#[test]
+fn where_is_token_is_answered_with_token_was_here_recently() {
+    let mut rig = Rig::waiter();
+    let said = rig.hear_all(3, Message::WhereIsToken);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n3"]);
+}
+
+#[test]
+fn generating_token_is_answered_with_token_was_here_recently() {
+    for candidate in [token(1), token(99)] {
+        let mut rig = Rig::waiter();
+        let said = rig.hear_all(3, generating(candidate));
+        assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n3"]);
+        assert_eq!(rig.token(), "10:n3#1", "a candidate is not a token");
+    }
+}
+
+#[test]
+fn waiter_timeout_after_heard_about_token_it_becomes_looser() {
+    let mut rig = Rig::waiter();
+    assert_eq!(rig.pass_time(WAITER_TIMEOUT - ms(1)), [""; 0]);
+    assert_eq!(rig.pass_time(ms(1)), ["WHERE_IS_TOKEN to all"]);
+    assert!(rig.events.contains(&Event::StateChanged {
+        from: State::Waiter,
+        to: State::Looser,
+        reason: Reason::WaiterTimeout,
+        token: Some(token(10)),
+    }));
+    assert_eq!(rig.machine.owner(), None);
+}
+
+#[test]
+fn the_holders_data_is_known_with_its_token() {
+    let mut rig = Rig::waiter();
+    let message = |progress, data| Message::TokenIsHere {
+        token: token(progress),
+        digest: super::rig::SAME,
+        data,
+        beat: None,
+    };
+    rig.hear_all(3, message(10, b"new"));
+    assert_eq!(rig.machine.data(), b"new", "the same token, changed data");
+    rig.hear_all(3, message(9, b"old"));
+    assert_eq!(rig.machine.data(), b"new", "a weaker token's data");
+    rig.hear_all(3, message(11, b""));
+    assert_eq!(rig.machine.data(), b"");
+}
+
+#[test]
+fn a_token_taken_brings_its_data() {
+    let mut rig = Rig::waiter();
+    let message = Message::TakeToken {
+        token: token(11),
+        digest: super::rig::SAME,
+        data: b"cargo",
+    };
+    rig.hear(3, message);
+    assert_eq!(rig.machine.data(), b"cargo");
+    rig.pass_time(IDLE_HOLD);
+    let passed_on = super::rig::decode(&rig.frames[0]).message;
+    assert!(
+        matches!(passed_on, Message::TakeToken { data: b"cargo", .. }),
+        "{passed_on:?}"
+    );
+}
+
+#[test]
+fn a_process_that_was_stopped_for_longer_than_waiter_timeout_wakes_up_as_looser() {
+    let mut rig = Rig::waiter();
+    rig.sleep_through(WAITER_TIMEOUT * 10);
+    assert_eq!(rig.wake(), ["WHERE_IS_TOKEN to all"]);
+    let said = rig.timeline(LOOSER_TIMEOUT / 2);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].0 > Duration::ZERO, "it waits for answers first");
+}

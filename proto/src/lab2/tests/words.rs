@@ -1,0 +1,243 @@
+//! The tests' short words for addresses, tokens and messages, and frames as lines of text.
+//!
+//! A token is written `progress:author#number`, a frame as `KIND what-it-carries to whom`.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, Token};
+
+use crate::lab2::{Constants, Durable};
+
+/// The machine under test.
+pub const ME: u8 = 5;
+/// Stands for the digest that the machine itself has: tables agree.
+pub const SAME: Digest = Digest {
+    size: u32::MAX,
+    hash: 1,
+};
+/// A digest that no table here has.
+pub const OTHER: Digest = Digest {
+    size: u32::MAX,
+    hash: 2,
+};
+/// Nothing stored by an earlier run.
+pub const BLANK: Durable = Durable {
+    my_token_number: 0,
+    known: None,
+    stamp: None,
+};
+/// HEART_BEAT_PERIOD of the default constants.
+pub const HEARTBEAT: Duration = Duration::from_millis(100);
+/// TAKE_TIMEOUT of the default constants.
+pub const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
+/// IDLE_HOLD of [`constants`].
+pub const IDLE_HOLD: Duration = Duration::from_millis(10);
+/// WAITER_TIMEOUT of the default constants.
+pub const WAITER_TIMEOUT: Duration = Duration::from_millis(400);
+/// LOOSER_TIMEOUT of the default constants.
+pub const LOOSER_TIMEOUT: Duration = Duration::from_millis(200);
+/// LOOSER_ANSWER_TIMEOUT of the default constants.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// The default constants, but for IDLE_HOLD: as long as HEART_BEAT_PERIOD the one could not be told
+/// from the other.
+pub fn constants() -> Constants {
+    Constants {
+        idle_hold: IDLE_HOLD,
+        ..Constants::default()
+    }
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The address of node `n`.
+pub const fn mac(n: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, n])
+}
+
+/// 10.0.0.n as the protocol carries it.
+pub const fn ip(n: u8) -> [u8; 16] {
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, n]
+}
+
+/// A token of n3's first chain.
+pub const fn token(progress: u64) -> Token {
+    token_of(progress, 3, 1)
+}
+
+pub const fn token_of(progress: u64, author: u8, number: u32) -> Token {
+    Token {
+        progress,
+        author: mac(author),
+        number,
+    }
+}
+
+pub const fn take(token: Token) -> Message<'static> {
+    Message::TakeToken {
+        token,
+        digest: SAME,
+        data: b"",
+    }
+}
+
+pub const fn here(token: Token) -> Message<'static> {
+    Message::TokenIsHere {
+        token,
+        digest: SAME,
+        data: b"",
+        beat: None,
+    }
+}
+
+pub const fn was_here(token: Token, holder: u8) -> Message<'static> {
+    Message::TokenWasHereRecently {
+        token,
+        holder: mac(holder),
+    }
+}
+
+pub const fn ping(ip: [u8; 16]) -> Message<'static> {
+    ping_of(SAME, ip)
+}
+
+/// PING with a digest, and nothing after its body.
+pub const fn ping_of(digest: Digest, ip: [u8; 16]) -> Message<'static> {
+    Message::Ping {
+        digest,
+        ip,
+        promise: None,
+        paused: false,
+    }
+}
+
+pub const fn generating(token: Token) -> Message<'static> {
+    Message::GeneratingToken { token }
+}
+
+pub fn member(n: u8, ip: [u8; 16]) -> Member {
+    Member { mac: mac(n), ip }
+}
+
+/// A message with the machine's own digest where [`SAME`] stands for it.
+pub fn with_digest(message: Message<'_>, own: Digest) -> Message<'_> {
+    let real = |digest| if digest == SAME { own } else { digest };
+    match message {
+        Message::TakeToken {
+            token,
+            digest,
+            data,
+        } => Message::TakeToken {
+            token,
+            digest: real(digest),
+            data,
+        },
+        Message::TokenIsHere {
+            token,
+            digest,
+            data,
+            beat,
+        } => Message::TokenIsHere {
+            token,
+            digest: real(digest),
+            data,
+            beat,
+        },
+        Message::Ping {
+            digest,
+            ip,
+            promise,
+            paused,
+        } => Message::Ping {
+            digest: real(digest),
+            ip,
+            promise,
+            paused,
+        },
+        Message::RingMembers { digest, members } => Message::RingMembers {
+            digest: real(digest),
+            members,
+        },
+        other => other,
+    }
+}
+
+/// A whole frame as it lies on the wire.
+pub fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8> {
+    let frame = Frame {
+        destination: to,
+        author: from,
+        message,
+        profile: None,
+    };
+    let mut buf = [0; MAX_FRAME_LEN];
+    let len = frame
+        .encode(0x88b5, &mut buf)
+        .expect("tests write legal frames");
+    buf[..len].to_vec()
+}
+
+/// A frame's content, for asserting on.
+pub fn decode(frame: &[u8]) -> Frame<'_> {
+    Frame::decode(frame).expect("machines send valid frames")
+}
+
+pub fn name(mac: MacAddr) -> String {
+    if mac == MacAddr::BROADCAST {
+        "all".into()
+    } else {
+        format!("n{}", mac.0[5])
+    }
+}
+
+/// `progress:author#number`.
+pub fn show(token: Token) -> String {
+    format!("{}:{}#{}", token.progress, name(token.author), token.number)
+}
+
+/// A frame as a line of text.
+pub fn line(bytes: &[u8]) -> String {
+    let Frame {
+        destination,
+        message,
+        ..
+    } = decode(bytes);
+    let carries = match message {
+        Message::TakeToken { token, .. }
+        | Message::TokenIsHere { token, .. }
+        | Message::GeneratingToken { token } => format!("{} ", show(token)),
+        Message::TokenWasHereRecently { token, holder } => {
+            format!("{} at {} ", show(token), name(holder))
+        }
+        Message::RingMembers { members, .. } => format!("{} ", members.len()),
+        Message::Stamps {
+            purpose, stamps, ..
+        } => format!("{purpose:?} {} ", stamps.len()),
+        Message::Forget { members } => {
+            let names: Vec<_> = members.iter().map(|&mac| name(mac)).collect();
+            format!("{} ", names.join(","))
+        }
+        Message::Ping { .. } | Message::WhereIsToken | Message::WantToken | Message::Leaving => {
+            String::new()
+        }
+    };
+    format!("{} {carries}to {}", message.kind(), name(destination))
+}
+
+/// Section 2: what a frame tells of a token has been stored before it leaves.
+pub fn assert_stored(bytes: &[u8], durable: Durable) {
+    let (Message::TakeToken { token, .. }
+    | Message::TokenIsHere { token, .. }
+    | Message::TokenWasHereRecently { token, .. }) = decode(bytes).message
+    else {
+        return;
+    };
+    let known = durable.known.expect("a token was stored");
+    assert!(!token.is_stronger_than(&known), "{} told", show(token));
+    if token.author == decode(bytes).author {
+        assert!(token.number <= durable.my_token_number, "number not stored");
+    }
+}

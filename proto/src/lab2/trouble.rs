@@ -1,0 +1,252 @@
+//! Assumptions of `docs/guarantees.md` that do not hold, as far as a node can tell. Nothing is decided
+//! here: people are told.
+
+use std::collections::VecDeque;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, Message};
+
+use super::input::Envelope;
+use super::role::Offer;
+use super::{Event, Lab2, Trouble};
+use crate::time::Instant;
+
+/// A LOOSER that is told for so many WAITER_TIMEOUTs who holds the token does not hear that one.
+const UNHEARD: u32 = 4;
+/// After so many of them tables that differ will not become equal by themselves.
+const DIFFERING: u32 = 64;
+/// For so many of them what was noticed once is a trouble, and the same is not told again.
+const RECENT: u32 = 128;
+/// So many of the last offers that were given up are remembered.
+const OFFERS: usize = 8;
+
+/// What was noticed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Troubles {
+    /// Members that say that they hear nobody.
+    deaf: Vec<Deaf>,
+    /// The last offers that were given up.
+    given_up: VecDeque<Offer>,
+    /// The last answer that was too late, when it came.
+    late: Option<(Instant, Trouble)>,
+    /// Since when this node has been told who holds the token, without hearing of it.
+    named_since: Option<Instant>,
+    /// The owner that only others hear, and when they last said so.
+    unheard: Option<(Instant, MacAddr)>,
+    /// Whose table differs from this node's.
+    differing: Option<Differing>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Deaf {
+    mac: MacAddr,
+    since: Instant,
+    told: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Differing {
+    owner: MacAddr,
+    since: Instant,
+    last: Instant,
+    told: bool,
+}
+
+impl Lab2 {
+    /// What is wrong just now.
+    pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
+        let Troubles {
+            deaf,
+            late,
+            unheard,
+            differing,
+            ..
+        } = &self.troubles;
+        let deaf = deaf.iter().filter(|deaf| self.is_told_deaf(deaf.mac));
+        let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
+        let late = late.filter(|&(at, _)| self.is_recent(at));
+        let late = late.map(|(_, late)| late);
+        let unheard = unheard.filter(|&(at, _)| self.is_recent(at));
+        let unheard = unheard.map(|(_, owner)| Trouble::OwnerUnheard { owner });
+        let differing = differing.filter(|it| it.told && self.is_recent(it.last));
+        let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        deaf.chain(late).chain(unheard).chain(differing)
+    }
+
+    /// Whether a member that is there says that it hears nobody, and not only while it is being greeted.
+    pub(super) fn is_told_deaf(&self, mac: MacAddr) -> bool {
+        let mut deaf = self.troubles.deaf.iter();
+        deaf.any(|deaf| deaf.mac == mac && deaf.told) && !self.is_gone(mac, self.silence())
+    }
+
+    fn is_recent(&self, at: Instant) -> bool {
+        self.now.monotonic.since(at) < self.constants.waiter_timeout() * RECENT
+    }
+
+    fn tell_trouble(&mut self, trouble: Trouble, over: bool) {
+        self.event(Event::Trouble { trouble, over });
+    }
+
+    /// A frame of a member says whether that hears anybody. Who was alone until now does not, until it has
+    /// the answer to its first frame.
+    pub(super) fn note_deafness(&mut self, mac: MacAddr, says_deaf: bool) {
+        if self.troubles.deaf.is_empty() && !says_deaf {
+            return;
+        }
+        let now = self.now.monotonic;
+        let earshot = self.earshot();
+        let deaf = &mut self.troubles.deaf;
+        let place = deaf.iter().position(|deaf| deaf.mac == mac);
+        let tell = match (place, says_deaf) {
+            (None, false) => false,
+            (None, true) => {
+                deaf.push(Deaf {
+                    mac,
+                    since: now,
+                    told: false,
+                });
+                false
+            }
+            (Some(at), true) => {
+                let goes_on = now.since(deaf[at].since) >= earshot;
+                goes_on && !std::mem::replace(&mut deaf[at].told, goes_on)
+            }
+            (Some(at), false) => deaf.swap_remove(at).told,
+        };
+        if tell {
+            let over = !says_deaf;
+            self.tell_trouble(Trouble::MemberDeaf { mac }, over);
+        }
+    }
+
+    /// An offer was given up: whoever it was to may answer yet. One that is paused has.
+    pub(super) fn note_given_up(&mut self, offer: Offer) {
+        let peer = self.table.find(offer.to).map(|at| &self.table.peers()[at]);
+        if peer.is_some_and(|peer| peer.paused) {
+            return;
+        }
+        let given_up = &mut self.troubles.given_up;
+        if given_up.len() == OFFERS {
+            given_up.pop_front();
+        }
+        given_up.push_back(offer);
+    }
+
+    /// An answer to this node alone, perhaps to an offer that was given up.
+    pub(super) fn note_late_answer(&mut self, envelope: Envelope, message: &Message<'_>) {
+        let (Message::TokenIsHere { token, .. } | Message::TokenWasHereRecently { token, .. }) =
+            *message
+        else {
+            return;
+        };
+        let now = self.now.monotonic;
+        let patience = self.constants.waiter_timeout();
+        let given_up = &mut self.troubles.given_up;
+        given_up.retain(|offer| now.since(offer.since) < patience);
+        // An earlier token of the chain was heard of in a heartbeat.
+        let Some(place) = given_up.iter().position(|offer| {
+            offer.to == envelope.from
+                && token.same_chain(&offer.token)
+                && !offer.token.is_stronger_than(&token)
+        }) else {
+            return;
+        };
+        let Some(offer) = given_up.remove(place) else {
+            return;
+        };
+        let late = Trouble::AnswerLate {
+            mac: envelope.from,
+            after: envelope.at.since(offer.since),
+        };
+        let before = self.troubles.late.replace((now, late));
+        if before.is_none_or(|(at, _)| !self.is_recent(at)) {
+            self.tell_trouble(late, false);
+        }
+    }
+
+    /// A LOOSER is told who holds the token. Soon it hears that one, or a new one.
+    pub(super) fn note_unheard(&mut self, owner: MacAddr) {
+        if self.is_own(owner) {
+            return;
+        }
+        let now = self.now.monotonic;
+        let since = *self.troubles.named_since.get_or_insert(now);
+        if now.since(since) < self.constants.waiter_timeout() * UNHEARD {
+            return;
+        }
+        let before = self.troubles.unheard.replace((now, owner));
+        if before.is_none_or(|(at, told)| told != owner || !self.is_recent(at)) {
+            self.tell_trouble(Trouble::OwnerUnheard { owner }, false);
+        }
+    }
+
+    /// A TOKEN_IS_HERE, with the digest of its author's table.
+    pub(super) fn note_holder(&mut self, envelope: Envelope, digest: Digest) {
+        let owner = envelope.from;
+        self.troubles.named_since = None;
+        let unheard = &mut self.troubles.unheard;
+        if unheard.take_if(|(_, mac)| *mac == owner).is_some() {
+            self.tell_trouble(Trouble::OwnerUnheard { owner }, true);
+        }
+        if envelope.broadcast {
+            self.note_digest(owner, digest);
+        }
+    }
+
+    fn note_digest(&mut self, owner: MacAddr, digest: Digest) {
+        let now = self.now.monotonic;
+        let patience = self.constants.waiter_timeout();
+        if !self.table.differs(digest) {
+            if let Some(Differing {
+                owner, told: true, ..
+            }) = self.troubles.differing.take()
+            {
+                self.tell_trouble(Trouble::TablesDiffer { owner }, true);
+            }
+            return;
+        }
+        let differing = self.troubles.differing.get_or_insert(Differing {
+            owner,
+            since: now,
+            last: now,
+            told: false,
+        });
+        if differing.told {
+            differing.last = now;
+            return;
+        }
+        if now.since(differing.last) >= patience {
+            // What was meanwhile is not known.
+            differing.since = now;
+        }
+        (differing.owner, differing.last) = (owner, now);
+        if now.since(differing.since) >= patience * DIFFERING {
+            differing.told = true;
+            self.tell_trouble(Trouble::TablesDiffer { owner }, false);
+        }
+    }
+
+    /// Members are no members any more, or one has left.
+    pub(super) fn end_troubles_of(&mut self, gone: &[MacAddr]) {
+        let mut ended = Vec::new();
+        self.troubles.deaf.retain(|deaf| {
+            let goes = gone.contains(&deaf.mac);
+            if goes && deaf.told {
+                ended.push(Trouble::MemberDeaf { mac: deaf.mac });
+            }
+            !goes
+        });
+        let unheard = &mut self.troubles.unheard;
+        if let Some((_, owner)) = unheard.take_if(|(_, mac)| gone.contains(mac)) {
+            ended.push(Trouble::OwnerUnheard { owner });
+        }
+        for trouble in ended {
+            self.tell_trouble(trouble, true);
+        }
+    }
+
+    /// The link went down: what others say from now on is another matter.
+    pub(super) fn forget_troubles(&mut self) {
+        self.troubles = Troubles::default();
+    }
+}
