@@ -190,6 +190,8 @@ caught! {
     stands_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
+    unfit_for_ever caught_by_simulator(
+        world(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);
     unstored_all_the_same caught_by_simulator(
         world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
