@@ -43,7 +43,7 @@ impl WorkerHandle {
         let errors = outlet.try_clone().context("cannot duplicate a pipe")?;
         // Shells have what they start in the background ignore these, and daemons would as well.
         let process = Command::new("env")
-            .arg("--default-signal=INT,QUIT")
+            .arg("--default-signal=HUP,INT,QUIT")
             .arg(&program)
             .env(WORKER, "1")
             .stdin(OwnedFd::from(theirs))
