@@ -1,102 +1,123 @@
 #![forbid(unsafe_code)]
-//! The machine that ships, spoilt on purpose: each module is a copy of `proto/src/lab2` with one
-//! patch of `patches/` applied, that breaks the rule which the patch's head names. The build makes
-//! the copies, so the sources that ship have no switch for it; a machine here is the one that
-//! ships but for its few lines.
+//! The machine that ships, with rules that can be broken on purpose: a copy of `proto/src/lab2` in which each
+//! function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
+//! the rule which its head names. The build makes the copy, so the sources that ship have no
+//! switch for it; with one flaw the machine here is the one that ships but for a few lines.
 //!
 //! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
 
-/// Lints and pages are for the sources that ship. Nobody needs them of each copy once more.
-#[cfg(any(clippy, doc))]
-macro_rules! flaw {
-    ($name:ident, $path:literal, $rule:literal) => {
-        #[doc = $rule]
-        pub mod $name {
-            pub use ring_proto::lab2::Lab2;
-        }
-    };
-}
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One spoilt machine, with the eyes that the simulator and the checker look at it through.
-#[cfg(not(any(clippy, doc)))]
-macro_rules! flaw {
-    ($name:ident, $path:literal, $rule:literal) => {
-        #[doc = $rule]
-        #[allow(
-            unused,
-            unreachable_pub,
-            reason = "what a patch takes away may leave something unused"
-        )]
-        #[path = $path]
-        pub mod $name;
+use ring_codec::lab2::{Digest, Token};
+use ring_model::{Report, Scenario, Snapshot};
+use ring_proto::lab2::{
+    Constants, Durable, Grade, JobName, OnceStanding, RunView, State, StoredStamp,
+};
+use ring_proto::time::Instant;
+use ringd::sim::{self, Outcome, Settings, Subject};
 
-        impl ringd::sim::Subject for $name::Lab2 {
-            fn start(
-                constants: ring_proto::lab2::Constants,
-                durable: ring_proto::lab2::Durable,
-            ) -> Self {
-                Self::new(constants, durable)
-            }
-
-            fn recall(self, stamps: Vec<ring_proto::lab2::StoredStamp>) -> Self {
-                self.with_stamps(stamps)
-            }
-
-            fn once(&self) -> Option<(u64, ring_proto::lab2::OnceStanding)> {
-                self.once()
-            }
-
-            fn run_of(&self, job: ring_proto::lab2::JobName) -> Option<ring_proto::lab2::RunView> {
-                self.runs().find(|run| run.stamp.name == job)
-            }
-
-            fn state(&self) -> ring_proto::lab2::State {
-                self.state()
-            }
-
-            fn held(&self) -> Option<ring_codec::lab2::Token> {
-                let owner = self.state() == ring_proto::lab2::State::Owner;
-                self.token().filter(|_| owner)
-            }
-
-            fn may_use(&self) -> bool {
-                self.may_use_token()
-            }
-
-            fn lease_until(
-                &self,
-                now: ring_proto::time::Instant,
-            ) -> Option<ring_proto::time::Instant> {
-                let settled = self.settled_at().is_some_and(|at| at <= now);
-                self.lease_until()
-                    .filter(|_| settled && self.may_use_token())
-            }
-
-            fn quorum_until(&self) -> Option<ring_proto::time::Instant> {
-                let has_one = self.grade() == ring_proto::lab2::Grade::Quorum;
-                self.grade_until().filter(|_| has_one)
-            }
-
-            fn digest(&self) -> ring_codec::lab2::Digest {
-                self.digest()
-            }
-
-            fn members_in_order(&self) -> Option<usize> {
-                let members: Vec<_> = self.members().map(|member| member.mac).collect();
-                members.is_sorted_by(|a, b| a < b).then_some(members.len())
-            }
-
-            fn is_finished(&self) -> bool {
-                self.is_finished()
-            }
-        }
-
-        impl ring_model::Snapshot for $name::Lab2 {
-            fn snapshot(&self) -> Vec<u8> {
-                self.snapshot()
-            }
-        }
-    };
-}
+pub use machine::Lab2;
 
 include!(concat!(env!("OUT_DIR"), "/flaws.rs"));
+
+/// Which rule is broken: its place in [`FLAWS`], from 1; 0: none.
+static BROKEN: AtomicUsize = AtomicUsize::new(0);
+
+fn broken() -> usize {
+    BROKEN.load(Ordering::Relaxed)
+}
+
+/// One rule is broken in all machines of this crate, on all threads, until this is dropped.
+#[must_use = "the rule holds again when this is dropped"]
+pub struct Flaw(#[expect(dead_code, reason = "held for others to wait")] MutexGuard<'static, ()>);
+
+impl Flaw {
+    /// Breaks the rule that the patch of this name breaks; `None`: there is no such patch. Waits until no other is broken.
+    pub fn named(name: &str) -> Option<Self> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let place = FLAWS.iter().position(|(flaw, _)| *flaw == name)?;
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        BROKEN.store(place + 1, Ordering::Relaxed);
+        Some(Self(turn))
+    }
+
+    /// What the model checker finds out of the machine with this flaw.
+    #[must_use]
+    pub fn explore(&self, scenario: &Scenario) -> Report {
+        ring_model::explore::<Lab2>(scenario, 1)
+    }
+
+    /// What the simulator finds out of it.
+    #[must_use]
+    pub fn simulate(&self, settings: &Settings) -> Outcome {
+        sim::run::<Lab2>(settings)
+    }
+}
+
+impl Drop for Flaw {
+    fn drop(&mut self) {
+        BROKEN.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Subject for Lab2 {
+    fn start(constants: Constants, durable: Durable) -> Self {
+        Self::new(constants, durable)
+    }
+
+    fn recall(self, stamps: Vec<StoredStamp>) -> Self {
+        self.with_stamps(stamps)
+    }
+
+    fn once(&self) -> Option<(u64, OnceStanding)> {
+        self.once()
+    }
+
+    fn run_of(&self, job: JobName) -> Option<RunView> {
+        self.runs().find(|run| run.stamp.name == job)
+    }
+
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn held(&self) -> Option<Token> {
+        let owner = self.state() == State::Owner;
+        self.token().filter(|_| owner)
+    }
+
+    fn may_use(&self) -> bool {
+        self.may_use_token()
+    }
+
+    fn lease_until(&self, now: Instant) -> Option<Instant> {
+        let settled = self.settled_at().is_some_and(|at| at <= now);
+        self.lease_until()
+            .filter(|_| settled && self.may_use_token())
+    }
+
+    fn quorum_until(&self) -> Option<Instant> {
+        let has_one = self.grade() == Grade::Quorum;
+        self.grade_until().filter(|_| has_one)
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest()
+    }
+
+    fn members_in_order(&self) -> Option<usize> {
+        let members: Vec<_> = self.members().map(|member| member.mac).collect();
+        members.is_sorted_by(|a, b| a < b).then_some(members.len())
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+}
+
+impl Snapshot for Lab2 {
+    fn snapshot(&self) -> Vec<u8> {
+        self.snapshot()
+    }
+}

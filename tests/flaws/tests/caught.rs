@@ -7,17 +7,25 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ring_flaws::Flaw;
 use ring_model::{
-    Faults, Findings, Report, Scenario, Snapshot, explore, explore_shipping, findings,
-    quorums_of_four, quorums_of_three,
+    Faults, Findings, Report, Scenario, explore_shipping, findings, quorums_of_four,
+    quorums_of_three,
 };
 use ring_proto::lab2::Lab2;
-use ringd::sim::{self, FaultKind, Settings, Subject};
+use ringd::sim::{self, FaultKind, Settings};
+
+/// The rule that the test's patch breaks is broken.
+fn spoil(test: &str) -> Flaw {
+    Flaw::named(test).unwrap_or_else(|| panic!("there is no patch {test}"))
+}
 
 /// The model checker finds the flaw, in words that begin so, and nothing in the machine that ships.
-fn caught_by_checker<M: Snapshot>(findings: &mut Findings, scenario: &Scenario, says: &str) {
+fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let name = findings.test;
-    let spoilt = explore::<M>(scenario, 1);
+    let sound = sound(scenario);
+    assert!(sound.found.is_none(), "the machine that ships: {sound}");
+    let spoilt = spoil(name).explore(scenario);
     let found = spoilt.found.as_deref();
     let found = found.unwrap_or_else(|| panic!("{name} is not found: {spoilt}"));
     let breach = found.lines().next().unwrap_or_default();
@@ -25,8 +33,6 @@ fn caught_by_checker<M: Snapshot>(findings: &mut Findings, scenario: &Scenario, 
         breach.contains(says),
         "{name} is found as something else: {spoilt}"
     );
-    let sound = sound(scenario);
-    assert!(sound.found.is_none(), "the machine that ships: {sound}");
     findings.note(format_args!(
         "{name}: checker, {} states ({} in the sound machine): {breach}",
         spoilt.unique, sound.unique
@@ -50,8 +56,9 @@ fn sound(scenario: &Scenario) -> Report {
 }
 
 /// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
-fn caught_by_simulator<M: Subject>(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
+fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
     let name = findings.test;
+    let flaw = spoil(name);
     for seed in 1..=400 {
         let settings = Settings {
             seed,
@@ -63,7 +70,7 @@ fn caught_by_simulator<M: Subject>(findings: &mut Findings, settings: &Settings,
             "the machine that ships: {:?}",
             sound.violations
         );
-        let spoilt = sim::run::<M>(&settings);
+        let spoilt = flaw.simulate(&settings);
         if let Some(found) = spoilt.violations.iter().find(|found| found.rule == rule) {
             findings.note(format_args!("{name}: simulator, {seed} seeds: {found}"));
             return;
@@ -73,13 +80,13 @@ fn caught_by_simulator<M: Subject>(findings: &mut Findings, settings: &Settings,
 }
 
 /// Either of them finds two quorums at one time.
-fn caught_by_both<M: Snapshot>(
+fn caught_by_both(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
     says: &str,
 ) {
-    caught_by_checker::<M>(findings, scenario, says);
-    caught_by_simulator::<M>(findings, settings, sim::Rule::Quorum);
+    caught_by_checker(findings, scenario, says);
+    caught_by_simulator(findings, settings, sim::Rule::Quorum);
 }
 
 fn two_formed() -> Scenario {
@@ -121,7 +128,7 @@ macro_rules! caught {
             #[test]
             fn $name() {
                 let mut findings = findings!(stringify!($name));
-                $how::<ring_flaws::$name::Lab2>(&mut findings, &$setting, $says);
+                $how(&mut findings, &$setting, $says);
                 findings.keep().expect("findings kept");
             }
         )*

@@ -1,7 +1,10 @@
-//! Makes one copy of the Lab2 machine's sources for each patch, and applies it there.
+//! Makes a copy of the Lab2 machine's sources in which the functions that patches change have the
+//! patches' bodies besides their own.
 //!
-//! The copies lie in the build's own directory, so the sources that ship know nothing of them. A
+//! The copy lies in the build's own directory, so the sources that ship know nothing of it. A
 //! patch that does not fit the sources any more ends the build.
+
+mod bodies;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,27 +41,39 @@ fn main() -> Result<(), String> {
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from);
     let out = out.ok_or("there is no OUT_DIR: this is to be run by cargo")?;
     let sources = read_sources(&machine)?;
-    let mut modules = String::new();
     let mut table = String::new();
-    for patch in patches()? {
-        let name = stem(&patch)?;
-        let text = read(&patch)?;
+    let mut spoilt: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
+    let patches = patches()?;
+    for (at, patch) in patches.iter().enumerate() {
+        let name = stem(patch)?;
+        let text = read(patch)?;
         let (rule, diff) = split(&text)
             .ok_or_else(|| format!("{}: does not begin with a sentence", patch.display()))?;
-        let (file, spoilt) = spoil(&sources, diff)
+        let (file, text) = spoil(&sources, diff)
             .map_err(|why| format!("tests/flaws/{}: {why}", patch.display()))?;
-        let copy = out.join(&name);
-        write_copy(&copy, &sources, (&file, &spoilt))?;
-        let path = copy.join("mod.rs");
-        let _ = writeln!(
-            modules,
-            "flaw!({name}, {:?}, {rule:?});",
-            path.display().to_string()
-        );
+        spoilt
+            .entry(file)
+            .or_default()
+            .push((at + 1, rebase(&text)));
         let _ = writeln!(table, "    ({name:?}, {rule:?}),");
     }
+    let mut copied = Sources::new();
+    for (file, source) in &sources {
+        let variants = spoilt.get(file).map_or(&[][..], Vec::as_slice);
+        let merged = bodies::merge(&rebase(source), variants).map_err(|number| {
+            let patch = patches[number - 1].display();
+            format!("tests/flaws/{patch}: changes more of {file} than the bodies of functions")
+        })?;
+        copied.insert(file.clone(), merged);
+    }
+    let copy = out.join("machine");
+    write_copy(&copy, &copied)?;
+    let path = copy.join("mod.rs");
     let list = format!(
-        "{modules}\n/// Every flaw's name and the rule that it breaks.\npub const FLAWS: &[(&str, &str)] = &[\n{table}];\n"
+        "#[allow(warnings, clippy::all, clippy::pedantic, reason = \"lints are for the sources that ship\")]\n\
+         #[path = {:?}]\nmod machine;\n\n\
+         /// Every flaw's name and the rule that it breaks.\npub const FLAWS: &[(&str, &str)] = &[\n{table}];\n",
+        path.display().to_string()
     );
     write(&out.join("flaws.rs"), &list)
 }
@@ -112,20 +127,16 @@ fn read_sources(machine: &Path) -> Result<Sources, String> {
     Ok(sources)
 }
 
-fn write_copy(copy: &Path, sources: &Sources, spoilt: (&str, &str)) -> Result<(), String> {
+fn write_copy(copy: &Path, sources: &Sources) -> Result<(), String> {
     let _ = fs::remove_dir_all(copy); // what an earlier build has left
     for (file, source) in sources {
-        let source = if file == spoilt.0 { spoilt.1 } else { source };
         let shared = SHARED.iter().find(|(name, _)| name == file);
-        let text = match shared {
-            Some((_, types)) => format!("pub use ring_proto::lab2::{{{types}}};\n"),
-            None => rebase(source),
-        };
+        let types = shared.map(|(_, types)| format!("pub use ring_proto::lab2::{{{types}}};\n"));
         let path = copy.join(file);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
-        write(&path, &text)?;
+        write(&path, types.as_ref().unwrap_or(source))?;
     }
     Ok(())
 }
