@@ -7,7 +7,7 @@
 mod real;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,9 @@ struct Options {
     /// How long the CPU is watched.
     #[arg(long, default_value = "30s")]
     time: humantime::Duration,
+    /// Another build of `ringd`; several are measured one after the other.
+    #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
+    ringd: Vec<PathBuf>,
     /// Cargo says that this is a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -57,7 +60,9 @@ fn main() -> Result<()> {
     );
     println!("|---|---|---|---|---|---|");
     for (kind, members) in RINGS {
-        println!("{}", measure(kind, members, options.time.into())?);
+        for ringd in &options.ringd {
+            println!("{}", measure(ringd, kind, members, options.time.into())?);
+        }
     }
     Ok(())
 }
@@ -72,9 +77,8 @@ fn bare_wake_up() -> Result<Duration> {
     Ok((cpu()?.saturating_sub(before)) / WAKE_UPS)
 }
 
-fn measure(kind: Kind, members: usize, time: Duration) -> Result<String> {
+fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<String> {
     let fabric = Fabric::new(kind, members)?;
-    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
     let mut daemons = Vec::with_capacity(members);
     for (at, place) in fabric.places.iter().enumerate() {
         daemons.push(Daemon::start(&Start::default(), at, place, ringd, &[])?);

@@ -9,6 +9,7 @@
 //! cargo bench --bench locks
 //! cargo bench --bench locks -- --pairs 5 --time 3s
 //! cargo bench --bench locks -- --rivals
+//! cargo bench --bench locks -- --ringd NEW --ringd OLD
 //! ```
 
 mod contest;
@@ -21,7 +22,7 @@ mod floor;
 mod real;
 mod rivals;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,9 @@ struct Options {
     /// ringd beside etcd and Redis, and nothing else.
     #[arg(long)]
     rivals: bool,
+    /// Another build of `ringd`; several are measured in turn.
+    #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
+    ringd: Vec<PathBuf>,
     /// Cargo says that this is a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -84,7 +88,7 @@ fn main() -> Result<()> {
     ring_segment::enter()?;
     let time: Duration = options.time.into();
     if options.rivals {
-        return rivals::compare(options.pairs, time);
+        return rivals::compare(&options.ringd[0], options.pairs, time);
     }
     println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
@@ -97,40 +101,48 @@ fn main() -> Result<()> {
     ];
     for (name, stations, measure) in what {
         let samples = measure_all(&options, stations, time, measure)?;
-        println!("{}", line(name, &samples));
+        for (ringd, samples) in options.ringd.iter().zip(samples) {
+            let name = match options.ringd.len() {
+                1 => name.to_owned(),
+                _ => format!("{name}, {}", ringd.display()),
+            };
+            println!("{}", line(&name, &samples));
+        }
     }
     Ok(())
 }
 
+/// The samples of each build.
 fn measure_all(
     options: &Options,
     stations: usize,
     time: Duration,
     measure: Measure,
-) -> Result<Vec<Sample>> {
+) -> Result<Vec<Vec<Sample>>> {
     let fabric = Fabric::new(Kind::Bridge, stations)?;
     let start = Start {
         placement: Some(Placement::Apart),
         through: Vec::new(),
     };
-    (0..options.pairs)
-        .map(|_| {
-            let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
-            let rested = floor::measure(&fabric, &start, time, REST)?.p50;
-            let daemons = daemons(&fabric.places, &start)?;
+    let mut samples = vec![Vec::new(); options.ringd.len()];
+    for _ in 0..options.pairs {
+        let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
+        let rested = floor::measure(&fabric, &start, time, REST)?.p50;
+        for (ringd, samples) in options.ringd.iter().zip(&mut samples) {
+            let daemons = daemons(ringd, &fabric.places, &start)?;
             let sample = measure(&daemons, time)?;
-            Ok(Sample {
+            samples.push(Sample {
                 floor,
                 rested,
                 ..sample
-            })
-        })
-        .collect()
+            });
+        }
+    }
+    Ok(samples)
 }
 
 /// A ring that has formed.
-fn daemons(places: &[Place], start: &Start) -> Result<Vec<Daemon>> {
-    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
+fn daemons(ringd: &Path, places: &[Place], start: &Start) -> Result<Vec<Daemon>> {
     let started = places.iter().enumerate();
     let daemons: Vec<Daemon> = started
         .map(|(at, place)| Daemon::start(start, at, place, ringd, &[]))

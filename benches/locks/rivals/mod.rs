@@ -35,11 +35,11 @@ struct Sample {
     alone_rate: f64,
 }
 
-/// Measures all, in turn, and prints a table.
+/// Measures all, in turn, with this `ringd`, and prints a table.
 ///
 /// # Errors
 /// Something is not installed, or does not start.
-pub fn compare(times: usize, time: Duration) -> Result<()> {
+pub fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> {
     let fabric = Fabric::new(Kind::Bridge, NODES + 1)?;
     for (at, place) in fabric.places.iter().enumerate() {
         let address = address(at)?;
@@ -50,7 +50,7 @@ pub fn compare(times: usize, time: Duration) -> Result<()> {
     let mut samples = [const { Vec::new() }; 3];
     for _ in 0..times {
         let start = Start::default();
-        let daemons = crate::daemons(nodes, &start)?;
+        let daemons = crate::daemons(ringd, nodes, &start)?;
         samples[0].push(measure(|| crate::connect(&daemons), time)?);
         drop(daemons);
         let cluster = etcd::Cluster::start(nodes)?;
