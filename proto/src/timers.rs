@@ -11,52 +11,56 @@ pub trait TimerKind: Copy + 'static {
     fn index(self) -> usize;
 }
 
+/// A timer that is not set. No clock comes so far.
+const NEVER: u64 = u64::MAX;
+
 /// When each of `N` timers is due.
 #[derive(Debug, Clone)]
 pub struct Timers<const N: usize> {
-    due: [Option<Instant>; N],
+    /// In nanoseconds, so that the least of them is found without a branch.
+    due: [u64; N],
 }
 
 impl<const N: usize> Timers<N> {
     /// No timer is set.
     #[must_use]
     pub const fn new() -> Self {
-        Self { due: [None; N] }
+        Self { due: [NEVER; N] }
     }
 
     /// Sets a timer, whether or not it was set.
     pub fn set<K: TimerKind>(&mut self, timer: K, due: Instant) {
-        self.due[timer.index()] = Some(due);
+        self.due[timer.index()] = due.as_nanos().min(NEVER - 1);
     }
 
     /// Stops a timer, whether or not it was set.
     pub fn stop<K: TimerKind>(&mut self, timer: K) {
-        self.due[timer.index()] = None;
+        self.due[timer.index()] = NEVER;
     }
 
     /// Stops all timers.
     pub fn stop_all(&mut self) {
-        self.due = [None; N];
+        self.due = [NEVER; N];
     }
 
     /// Whether a timer is set.
     #[must_use]
     pub fn is_set<K: TimerKind>(&self, timer: K) -> bool {
-        self.due[timer.index()].is_some()
+        self.due[timer.index()] != NEVER
     }
 
     /// When a timer is due; `None`: it is not set.
     #[must_use]
     pub fn due<K: TimerKind>(&self, timer: K) -> Option<Instant> {
-        self.due[timer.index()]
+        instant(self.due[timer.index()])
     }
 
     /// Stops a timer and says whether it was due by `now`.
     pub fn take_due<K: TimerKind>(&mut self, timer: K, now: Instant) -> bool {
         let due = &mut self.due[timer.index()];
-        let is_due = due.is_some_and(|at| at <= now);
+        let is_due = *due != NEVER && *due <= now.as_nanos();
         if is_due {
-            *due = None;
+            *due = NEVER;
         }
         is_due
     }
@@ -64,8 +68,12 @@ impl<const N: usize> Timers<N> {
     /// When the next timer is due.
     #[must_use]
     pub fn next(&self) -> Option<Instant> {
-        self.due.iter().flatten().min().copied()
+        instant(self.due.iter().copied().min().unwrap_or(NEVER))
     }
+}
+
+fn instant(due: u64) -> Option<Instant> {
+    (due != NEVER).then(|| Instant::from_nanos(due))
 }
 
 impl<const N: usize> Default for Timers<N> {

@@ -21,13 +21,13 @@ impl Lab2 {
     /// What members that are there have said of themselves, as far as that is not what this node says: the
     /// others bind nobody. Who speaks less often than this node may be silent for longer.
     fn said(&self) -> impl Iterator<Item = (MacAddr, Profile)> {
-        let knows = self.knows_who_is_silent();
         let (own, silence) = (self.constants.waiter_timeout(), self.silence());
         let said = self.table.profiles().iter().copied();
         said.filter(move |&(mac, said)| {
             let theirs = Duration::from_nanos(said.patience).min(own.saturating_mul(MOST_APART));
             let heartbeat = theirs / self.constants.waiter_intervals;
-            !knows || !self.is_gone(mac, silence.max(Self::silence_of(heartbeat)))
+            let gone = self.is_gone(mac, silence.max(Self::silence_of(heartbeat)));
+            !gone || !self.knows_who_is_silent()
         })
     }
 

@@ -235,6 +235,7 @@ impl Writer {
             // These follow from what is taken down; a table that small is in order.
             hash: _,
             in_order: _,
+            latest: _,
             wanting: _,
             failed: _,
             heard: _,

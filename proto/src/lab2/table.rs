@@ -31,6 +31,8 @@ pub(super) struct Table {
     /// ringMembersHash; `None` since the members changed. While many come at once nobody asks.
     pub(super) hash: Option<u64>,
     pub(super) max: usize,
+    /// Where the author of the latest frame is, who is mostly whom one asks for next. Any place will do.
+    pub(super) latest: usize,
     /// How many peers want the token.
     pub(super) wanting: usize,
     /// How many peers have failed in this tenure.
@@ -62,6 +64,7 @@ impl Table {
             profiles: Vec::new(),
             hash: None,
             max,
+            latest: 0,
             wanting: 0,
             failed: 0,
             heard: 0,
@@ -156,7 +159,7 @@ impl Table {
     }
 
     pub(super) fn find(&self, mac: MacAddr) -> Option<usize> {
-        self.place(mac, usize::MAX).ok()
+        self.place(mac, self.latest).ok()
     }
 
     /// How many members come before `mac` in order.
@@ -241,8 +244,11 @@ impl Table {
 
     /// Adds a member if it is absent and there is room.
     pub(super) fn insert(&mut self, mac: MacAddr) -> Inserted {
-        match self.place(mac, usize::MAX) {
-            Ok(at) => Inserted::Known(at),
+        match self.place(mac, self.latest) {
+            Ok(at) => {
+                self.latest = at;
+                Inserted::Known(at)
+            }
             Err(at) => self.insert_at(at, Member { mac, ip: NO_IP }),
         }
     }
@@ -293,8 +299,7 @@ impl Table {
         Inserted::New(self.rank(member.mac))
     }
 
-    /// Where a member is, or would be. Of members that are asked for in order the next is mostly
-    /// at `hint`, just after the last.
+    /// Where a member is, or would be; `hint` is where it is likely to be.
     pub(super) fn place(&self, mac: MacAddr, hint: usize) -> Result<usize, usize> {
         if self
             .members
