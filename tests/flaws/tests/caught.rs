@@ -152,7 +152,7 @@ caught! {
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     endless_patience caught_by_checker(
-        two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(1),
+        two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(8),
         "no single owner");
     equal_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, crashes: 1, ..Faults::default() }), "go back");
@@ -169,7 +169,7 @@ caught! {
             .recovers(1),
         "tables");
     never_gives_up caught_by_checker(
-        two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(1),
+        two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(8),
         "nobody can use the token");
     no_clock_floor caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "below the clock");
     no_lease caught_by_checker(
@@ -203,7 +203,7 @@ caught! {
         world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(
-        two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(1), "no end");
+        two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(8), "no end");
     weaker_wins caught_by_checker(two_formed(), "token");
 }
 
