@@ -41,6 +41,23 @@ pub enum Fault {
         /// Whom it does not reach.
         to: Vec<usize>,
     },
+    /// The station sends, and hears nothing.
+    Deaf {
+        /// The daemon.
+        station: usize,
+    },
+    /// What the station sends to one station alone is lost.
+    Unicast {
+        /// The daemon.
+        station: usize,
+    },
+    /// The station's interface carries short frames only, and it is told so.
+    Narrow {
+        /// The daemon.
+        station: usize,
+        /// The longest payload, in bytes.
+        mtu: u16,
+    },
     /// Frames are lost, doubled, delayed and so reordered.
     Weather {
         /// The chance that a receiver misses a frame.
@@ -64,16 +81,16 @@ pub enum Fault {
 
 impl Fault {
     /// The words of [`Fault::kind`].
-    pub const KINDS: [&str; 10] = [
-        "kill", "amnesia", "stop", "carrier", "cut", "islands", "one-way", "weather", "garbage",
-        "starve",
+    pub const KINDS: [&str; 13] = [
+        "kill", "amnesia", "stop", "carrier", "cut", "islands", "one-way", "deaf", "unicast",
+        "narrow", "weather", "garbage", "starve",
     ];
 
     /// A fault and how long it lasts.
     pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
         let station = dice.usize(..daemons);
         let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
-        match dice.u32(..16) {
+        match dice.u32(..19) {
             0..=2 => {
                 let forgets = dice.u32(..3) == 0;
                 (Self::Kill { station, forgets }, ms(dice, 300, 2500))
@@ -105,6 +122,12 @@ impl Fault {
                 let rate = dice.u32(20..200);
                 (Self::Garbage { rate }, ms(dice, 800, 2500))
             }
+            15 => (Self::Deaf { station }, ms(dice, 600, 3000)),
+            16 => (Self::Unicast { station }, ms(dice, 600, 3500)),
+            17 => {
+                let mtu = dice.u16(100..600);
+                (Self::Narrow { station, mtu }, ms(dice, 600, 3000))
+            }
             _ => {
                 let burners = dice.u32(2..=6);
                 (Self::Starve { burners }, ms(dice, 800, 3000))
@@ -123,9 +146,12 @@ impl Fault {
             Self::Cut { .. } => 4,
             Self::Islands { .. } => 5,
             Self::OneWay { .. } => 6,
-            Self::Weather { .. } => 7,
-            Self::Garbage { .. } => 8,
-            Self::Starve { .. } => 9,
+            Self::Deaf { .. } => 7,
+            Self::Unicast { .. } => 8,
+            Self::Narrow { .. } => 9,
+            Self::Weather { .. } => 10,
+            Self::Garbage { .. } => 11,
+            Self::Starve { .. } => 12,
         };
         Self::KINDS[index]
     }
@@ -135,7 +161,11 @@ impl Fault {
     pub fn resource(&self) -> String {
         match self {
             Self::Kill { station, .. } | Self::Stop { station } => format!("process {station}"),
-            Self::Carrier { station } | Self::Cut { station } => format!("port {station}"),
+            Self::Carrier { station }
+            | Self::Cut { station }
+            | Self::Deaf { station }
+            | Self::Unicast { station }
+            | Self::Narrow { station, .. } => format!("port {station}"),
             _ => self.kind().to_owned(),
         }
     }
@@ -148,6 +178,9 @@ impl Fault {
             | Self::Stop { station }
             | Self::Carrier { station }
             | Self::Cut { station }
+            | Self::Deaf { station }
+            | Self::Unicast { station }
+            | Self::Narrow { station, .. }
             | Self::OneWay { from: station, .. } => vec![*station],
             _ => Vec::new(),
         }
@@ -172,6 +205,9 @@ impl Fault {
                 let to: Vec<String> = to.iter().map(|to| (to + 1).to_string()).collect();
                 format!("does not reach {}", to.join(" "))
             }
+            Self::Deaf { .. } => "sends, and hears nothing".to_owned(),
+            Self::Unicast { .. } => "what it sends to one alone is lost".to_owned(),
+            Self::Narrow { mtu, .. } => format!("MTU {mtu}"),
             Self::Weather {
                 loss,
                 duplication,

@@ -24,6 +24,8 @@ pub const DAEMONS: usize = 8;
 pub const MEMBERS: usize = 2;
 /// By how much the monotonic clocks of two neighbours differ, in seconds.
 const CLOCK_OFFSET: usize = 100_000;
+/// Of all interfaces, if nothing is wrong with them.
+const MTU: u16 = 1500;
 
 /// Everything that takes part. The fields end in this order.
 pub struct Stage {
@@ -136,6 +138,13 @@ impl Stage {
             Fault::OneWay { from, to } => self.rules(|rules| {
                 rules.blocked.extend(to.iter().map(|to| (*from, *to)));
             }),
+            Fault::Deaf { station } => self.rules(|rules| {
+                rules.blocked.extend(deafness(*station));
+            }),
+            Fault::Unicast { station } => self.rules(|rules| {
+                rules.broadcasts_only.insert(*station);
+            }),
+            Fault::Narrow { station, mtu } => self.set_mtu(*station, *mtu)?,
             Fault::Weather {
                 loss,
                 duplication,
@@ -167,7 +176,14 @@ impl Stage {
             Fault::Carrier { station } => self.segment.regain_carrier(*station)?,
             Fault::Cut { station } => self.segment.heal(*station)?,
             Fault::Islands { .. } => self.rules(|rules| rules.side.fill(0)),
-            Fault::OneWay { .. } => self.rules(|rules| rules.blocked.clear()),
+            Fault::OneWay { from, to } => {
+                self.unblock(to.iter().map(|to| (*from, *to)));
+            }
+            Fault::Deaf { station } => self.unblock(deafness(*station)),
+            Fault::Unicast { station } => self.rules(|rules| {
+                rules.broadcasts_only.remove(station);
+            }),
+            Fault::Narrow { station, .. } => self.set_mtu(*station, MTU)?,
             Fault::Weather { .. } => self.rules(|rules| {
                 (rules.loss, rules.duplication) = (0.0, 0.0);
                 rules.delay = Duration::ZERO..Duration::ZERO;
@@ -245,9 +261,30 @@ impl Stage {
         Ok(theirs.is_some() && own != theirs)
     }
 
+    fn set_mtu(&self, station: usize, mtu: u16) -> Result<()> {
+        let node = self.segment.node(station);
+        node.ns().ip(&format!("link set eth0 mtu {mtu}\n"))
+    }
+
+    fn unblock(&self, cuts: impl Iterator<Item = (usize, usize)>) {
+        self.rules(|rules| {
+            for cut in cuts {
+                rules.blocked.remove(&cut);
+            }
+        });
+    }
+
     fn rules(&self, change: impl FnOnce(&mut ring_segment::Rules)) {
         self.segment.rules().set(change);
     }
+}
+
+/// From where to where nothing passes when a station hears nothing.
+fn deafness(station: usize) -> impl Iterator<Item = (usize, usize)> {
+    let ports = 0..DAEMONS + MEMBERS + 1;
+    ports
+        .filter(move |&port| port != station)
+        .map(move |port| (port, station))
 }
 
 /// The file of a station's log.

@@ -13,6 +13,8 @@ use xxhash_rust::xxh3::xxh3_64;
 pub const ETHERTYPE: u16 = 0x88b5;
 /// The length of a header in front of the body.
 const HEADER: usize = 8;
+/// The length of a profile.
+const PROFILE: usize = 43;
 /// The most data that a token carries.
 const MOST_DATA: usize = 1024;
 /// The most members in one frame.
@@ -256,6 +258,14 @@ impl Seen {
         })
     }
 
+    /// Whether its author says that it hears nobody; `None`: the frame has no profile.
+    #[must_use]
+    pub fn author_is_deaf(&self) -> Option<bool> {
+        let from = MutableEthernetPacket::minimum_packet_size() + HEADER;
+        let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;
+        Some(flags & 1 != 0)
+    }
+
     /// Whether it went to everybody.
     #[must_use]
     pub fn is_broadcast(&self) -> bool {
@@ -349,6 +359,21 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
         },
         _ => Message::Invalid("unknown kind"),
     })
+}
+
+/// The flags of the profile behind the message, and behind its trailer if it has one.
+fn profile_flags(message: &Message, body: &[u8]) -> Option<u8> {
+    let (body_len, trailer_len) = match message {
+        Message::TokenIsHere { data, .. } => (32 + data.len(), 8),
+        Message::Ping { .. } => (28, 35),
+        Message::GeneratingToken { .. } => (18, 0),
+        Message::WhereIsToken | Message::WantToken => (0, 0),
+        _ => return None,
+    };
+    let has_trailer = trailer_len > 0 && array_at(body, body_len) == Some(*b"RGD1");
+    let profile = body_len + if has_trailer { trailer_len } else { 0 };
+    let is_there = array_at(body, profile) == Some(*b"RGD2") && body.len() >= profile + PROFILE;
+    is_there.then(|| body[profile + 4])
 }
 
 fn stamps_at(body: &[u8]) -> Option<Vec<Stamp>> {

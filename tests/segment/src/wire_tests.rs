@@ -183,3 +183,35 @@ fn a_table_is_hashed_in_the_order_of_its_macs() {
         }
     );
 }
+
+#[test]
+fn a_profile_is_found_behind_the_body_or_the_trailer() {
+    let deaf = |payload: Vec<u8>| {
+        let bytes = frame(B.into(), A.into(), ETHERTYPE, &payload);
+        let seen = Seen::read(Duration::ZERO, 0, bytes).expect("a frame");
+        seen.author_is_deaf()
+    };
+    let profile = |flags: u8| [b"RGD2", &[flags][..], &[0; 38]].concat();
+    let (tenure, beat) = (
+        [&TOKEN[..], &DIGEST, &[0, 1, 7]].concat(),
+        b"RGD1\0\0\0\x05",
+    );
+    let promise = [&b"RGD1"[..], &[1; 31]].concat();
+    for (kind, parts) in [
+        (2, vec![&tenure[..]]),
+        (2, vec![&tenure, beat]),
+        (3, vec![&DIGEST, &IP]),
+        (3, vec![&DIGEST, &IP, &promise]),
+        (5, vec![]),
+        (6, vec![&TOKEN[..]]),
+        (8, vec![]),
+    ] {
+        let with = |flags| [payload(kind, &parts), profile(flags)].concat();
+        assert_eq!(deaf(with(1)), Some(true), "kind {kind}");
+        assert_eq!(deaf(with(2)), Some(false), "kind {kind}");
+        assert_eq!(deaf(payload(kind, &parts)), None, "kind {kind}");
+        let mut short = with(1);
+        short.pop();
+        assert_eq!(deaf(short), None, "kind {kind}");
+    }
+}

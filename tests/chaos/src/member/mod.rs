@@ -72,6 +72,8 @@ pub struct Member {
     wanting: BTreeSet<MacAddr>,
     /// Members that did not take the token, until when they are passed over.
     shunned: HashMap<MacAddr, Duration>,
+    /// Members that say that they hear nobody.
+    deaf: BTreeSet<MacAddr>,
     /// How long the token shall be held when it comes, and the next WANT_TOKEN.
     wish: Option<(Duration, Duration)>,
 }
@@ -95,6 +97,7 @@ impl Member {
             role: Role::Looser { ask: now },
             wanting: BTreeSet::new(),
             shunned: HashMap::new(),
+            deaf: BTreeSet::new(),
             wish: None,
         }
     }
@@ -172,6 +175,20 @@ impl Member {
         }
         self.table.meet(author);
         self.shunned.remove(&author);
+        match seen.author_is_deaf() {
+            Some(true) => _ = self.deaf.insert(author),
+            Some(false) => _ = self.deaf.remove(&author),
+            None => {}
+        }
+        if self.deaf.contains(&author) {
+            // What it says of the token has nobody's answer, but an answer may be what it waits for.
+            if matches!(seen.message, Message::TokenIsHere { .. })
+                && self.table.may_tell(now, author, self.timing.heartbeat)
+            {
+                out.push((author, self.table.ping()));
+            }
+            return out;
+        }
         match &seen.message {
             Message::TokenIsHere { token, data, .. } => {
                 self.object(now, *token, author, &mut out);

@@ -158,7 +158,8 @@ impl Member {
         // The way round ends at the node itself, wherever it began.
         let ahead = members.range((Excluded(after), Unbounded));
         let round = ahead.chain(members.range(..after));
-        let way: Vec<MacAddr> = round.map(|(mac, _)| *mac).collect();
+        let hearing = round.filter(|(mac, _)| !self.deaf.contains(mac));
+        let way: Vec<MacAddr> = hearing.map(|(mac, _)| *mac).collect();
         let way = way.split(|mac| *mac == own).next().unwrap_or_default();
         let shunned = |mac: &MacAddr| self.shunned.get(mac).is_some_and(|until| now < *until);
         let wanting = way.iter().find(|mac| self.wanting.contains(mac));

@@ -101,7 +101,7 @@ impl Table {
     }
 
     /// Not more often than once a period to one peer.
-    fn may_tell(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
+    pub(super) fn may_tell(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
         let told = self.told.get(&peer);
         let may = told.is_none_or(|told| now >= *told + period);
         if may {

@@ -256,3 +256,33 @@ fn an_owner_that_is_told_of_a_stronger_token_outdoes_it() {
     };
     assert!(member.hear(ms(4), &from(4, 1, mac(2), &older)).is_empty());
 }
+
+#[test]
+fn who_hears_nobody_is_not_listened_to_as_an_owner_and_is_offered_nothing() {
+    let says = |deaf: bool, at: u64, author: u8, message: &Message| {
+        let flags = u8::from(deaf);
+        let profile = [b"RGD2", &[flags][..], &[0; 38]].concat();
+        let payload = [message.payload(mac(author)), profile].concat();
+        let bytes = frame(MacAddr::broadcast(), mac(author), ETHERTYPE, &payload);
+        Seen::read(ms(at), 0, bytes).expect("it is long enough")
+    };
+    let (mut member, _) = owner();
+    member.hear(ms(3), &says(true, 3, 1, &here(50)));
+    assert_eq!(member.state(), "OWNER");
+    assert!(
+        names(&member.wake(ms(22)), mac(3), 7),
+        "the next that hears"
+    );
+    let (mut member, _) = owner();
+    member.hear(ms(3), &says(true, 3, 3, &Message::WantToken));
+    assert!(
+        names(&member.wake(ms(22)), mac(1), 7),
+        "not the one that wants and is deaf"
+    );
+    let letters = waiter().hear(ms(150), &says(true, 150, 1, &here(50)));
+    assert!(matches!(letters[..], [(to, Message::Ping { .. })] if to == mac(1)));
+    let (mut member, _) = owner();
+    member.hear(ms(3), &says(true, 3, 1, &here(50)));
+    member.hear(ms(4), &says(false, 4, 1, &here(50)));
+    assert_eq!(member.state(), "WAITER");
+}
