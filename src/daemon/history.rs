@@ -242,8 +242,8 @@ impl Observe<Event> for History {
                 What::Grade
             }
             Event::HandOverFailed { to, minted, .. } => {
-                self.grade = Grade::Alone;
-                self.token = Some(minted);
+                self.grade = minted.map_or(self.grade, |_| Grade::Alone);
+                self.token = minted.or(self.token);
                 What::HandOverFailed { to }
             }
             Event::MemberAdded { mac, .. } => What::Member {

@@ -18,7 +18,7 @@ pub trait Link {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()>;
 
     /// Sends the frames in order, without waiting, and returns how many the link accepted.
-    /// Fewer than all: the rest was refused (queue full, …) and is lost.
+    /// Fewer than all: the next one was refused (queue full, …).
     ///
     /// # Errors
     /// The first frame was refused, and why.

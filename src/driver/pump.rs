@@ -237,8 +237,8 @@ impl<M: Machine> Pump<M> {
         }
     }
 
-    /// Sends the batch and reports each frame's outcome. A frame that is too long does not make those
-    /// behind it lost.
+    /// Sends the batch and reports each frame's outcome. A frame that is refused does not make those
+    /// behind it lost: it may be for its length, or for whom it is for.
     fn flush<L: Link>(&mut self, now: Now, mut link: Option<&mut L>) {
         let mut tickets = self.tickets.drain(..);
         loop {
@@ -251,9 +251,13 @@ impl<M: Machine> Pump<M> {
             match result {
                 // What is left was refused; the next call says why.
                 Ok(1..) if tickets.len() > 0 => self.transmit.drop_first(accepted),
-                Err(Refused::TooLong) => {
+                Err(refused) => {
                     let Some(ticket) = tickets.next() else { break };
-                    self.machine.handle_sent(now, ticket, Sent::TooLong);
+                    let sent = match refused {
+                        Refused::TooLong => Sent::TooLong,
+                        Refused::Other(_) => Sent::Failed,
+                    };
+                    self.machine.handle_sent(now, ticket, sent);
                     self.transmit.drop_first(1);
                 }
                 _ => break,

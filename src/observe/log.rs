@@ -172,22 +172,28 @@ impl Log {
         &mut self,
         now: Instant,
         (to, in_a_row): (MacAddr, u32),
-        minted: Token,
+        minted: Option<Token>,
         routine: bool,
     ) {
-        self.known = Some(minted);
+        self.known = minted.or(self.known);
         self.unconfirmed.get_or_insert(now);
         let Some(hidden) = self.admit_turn(now, routine) else {
             return;
         };
-        let token = TokenId(minted);
+        let token = self.known.map(TokenId);
+        let why = match minted.map(TokenId) {
+            Some(minted) => format!(
+                "{to} did not take the token, failure {in_a_row} in a row; minted token {minted} in its place"
+            ),
+            None => format!(
+                "cannot send the token to {to}, failure {in_a_row} in a row: this machine's interface refuses \
+                 frames to one station"
+            ),
+        };
+        let token = token.map(display);
         macro_rules! line {
             ($level:ident) => {
-                $level!(
-                    event = "hand_over_failed", %to, in_a_row, %token,
-                    "{to} did not take the token, failure {in_a_row} in a row; minted token {token} \
-                     in its place{hidden}"
-                )
+                $level!(event = "hand_over_failed", %to, in_a_row, token, "{why}{hidden}")
             };
         }
         if routine {

@@ -183,7 +183,7 @@ mod tests {
         let failed = |in_a_row| Event::HandOverFailed {
             to: MACS[1],
             in_a_row,
-            minted: token(3, 2),
+            minted: Some(token(3, 2)),
         };
         assert!(!routine.includes(Instant::from_nanos(1), &failed(1)));
         assert!(routine.includes(Instant::from_nanos(2), &failed(2)));

@@ -179,7 +179,11 @@ impl<M: Subject> World<M> {
                 node,
                 sent,
                 received,
-            } => self.nodes[node].unicast_lost = (sent, received),
+                refused,
+            } => {
+                self.nodes[node].unicast_lost = (sent, received);
+                self.nodes[node].unicast_refused = refused;
+            }
             Fault::Disk { node, full } => {
                 if full {
                     self.met(FaultKind::Disk);
@@ -372,6 +376,7 @@ impl<M: Subject> World<M> {
             self.nodes[at].slow = 0;
             self.nodes[at].deaf = false;
             self.nodes[at].unicast_lost = (false, false);
+            self.nodes[at].unicast_refused = false;
             self.nodes[at].disk_full = false;
             self.resume(at);
             self.part_twin(at);

@@ -137,6 +137,25 @@ impl Maker {
         }
     }
 
+    fn unicast(&mut self, at: u64) {
+        let node = self.node();
+        let end = at + self.lasting(100 * MS, 8 * SECOND);
+        let lost = |(sent, received, refused)| Fault::Unicast {
+            node,
+            sent,
+            received,
+            refused,
+        };
+        let how = self.rng.pick(&[
+            (true, false, false),
+            (false, true, false),
+            (true, true, false),
+            (false, false, true),
+        ]);
+        self.at(at, lost(how));
+        self.at(end, lost((false, false, false)));
+    }
+
     fn episode(&mut self, kind: FaultKind, at: u64) {
         match kind {
             FaultKind::Drop
@@ -207,18 +226,7 @@ impl Maker {
                 self.at(at, Fault::Deaf { node, deaf: true });
                 self.at(end, Fault::Deaf { node, deaf: false });
             }
-            FaultKind::Unicast => {
-                let node = self.node();
-                let end = at + self.lasting(100 * MS, 8 * SECOND);
-                let (sent, received) = self.rng.pick(&[(true, false), (false, true), (true, true)]);
-                let lost = |sent, received| Fault::Unicast {
-                    node,
-                    sent,
-                    received,
-                };
-                self.at(at, lost(sent, received));
-                self.at(end, lost(false, false));
-            }
+            FaultKind::Unicast => self.unicast(at),
             FaultKind::Dead => {
                 let first = self.few(DEAD);
                 // Who has just spoken counts as one of the eight that answer others.

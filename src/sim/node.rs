@@ -112,6 +112,8 @@ pub(super) struct Node<M> {
     pub(super) deaf: bool,
     /// Frames to single stations that it sends are lost, or those that it is to receive.
     pub(super) unicast_lost: (bool, bool),
+    /// Its interface refuses frames to a single station.
+    pub(super) unicast_refused: bool,
     /// Which part of a cut segment it is in.
     pub(super) group: u8,
     /// When its last frame arrives: a clear segment does not reorder.
@@ -157,6 +159,7 @@ impl<M> Node<M> {
             held_off: false,
             deaf: false,
             unicast_lost: (false, false),
+            unicast_refused: false,
             group: 0,
             last_due: 0,
             held: None,
@@ -219,6 +222,7 @@ pub(super) struct Wire<'a> {
     pub(super) outgoing: &'a mut Vec<Outgoing>,
     pub(super) rng: &'a mut Rng,
     pub(super) refuse: u16,
+    pub(super) refuse_unicast: bool,
     pub(super) mtu: usize,
 }
 
@@ -260,6 +264,10 @@ impl Link for Wire<'_> {
             }
             if self.rng.chance(self.refuse) {
                 books.stats.met[FaultKind::Refuse as usize] += 1;
+                break;
+            }
+            if self.refuse_unicast && bytes[..6] != [0xff; 6] {
+                books.stats.met[FaultKind::Unicast as usize] += 1;
                 break;
             }
             accepted += 1;

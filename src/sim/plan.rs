@@ -246,11 +246,14 @@ pub enum Fault {
     Mtu { node: usize, mtu: u16 },
     /// Nothing reaches the node, or all does again.
     Deaf { node: usize, deaf: bool },
-    /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither.
+    /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither; or
+    /// its interface refuses them.
     Unicast {
         node: usize,
         sent: bool,
         received: bool,
+        #[serde(default)]
+        refused: bool,
     },
     /// Payloads of more bytes than that are lost on their way.
     Narrow { mtu: u16 },

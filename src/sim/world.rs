@@ -318,6 +318,7 @@ impl<M: Subject> World<M> {
             outgoing: &mut self.outgoing,
             rng: &mut self.rng,
             refuse: node.refuse,
+            refuse_unicast: node.unicast_refused,
             mtu: node.mtu,
         };
         let mut surroundings = Environment {

@@ -173,12 +173,18 @@ fn a_deaf_member_keeps_nobody_else_from_the_token() {
 
 #[test]
 fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
-    for (sent, received) in [(true, false), (false, true), (true, true)] {
+    for (sent, received, refused) in [
+        (true, false, false),
+        (false, true, false),
+        (true, true, false),
+        (false, false, true),
+    ] {
         let mut world = ring(4);
         world.act(&Fault::Unicast {
             node: 1,
             sent,
             received,
+            refused,
         });
         // It comes to own by an election, if not before.
         for at in [0, 2, 3] {
@@ -195,16 +201,23 @@ fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
         world.run(3_000 * MS);
         for at in [0, 2, 3, 0, 2, 3] {
             let waited = waits(&mut world, at);
-            assert!(waited <= Some(200 * MS), "{sent} {received}: {waited:?}");
+            assert!(
+                waited <= Some(200 * MS),
+                "{sent} {received} {refused}: {waited:?}"
+            );
         }
         world.act(&Fault::Unicast {
             node: 1,
             sent: false,
             received: false,
+            refused: false,
         });
         world.run(4_000 * MS);
         let waited = waits(&mut world, 1);
-        assert!(waited <= Some(100 * MS), "{sent} {received}: {waited:?}");
+        assert!(
+            waited <= Some(100 * MS),
+            "{sent} {received} {refused}: {waited:?}"
+        );
         assert_eq!(world.violations(), []);
     }
 }

@@ -247,14 +247,15 @@ pub enum Event {
         /// From the first TAKE_TOKEN to the acknowledgement.
         latency: Duration,
     },
-    /// A member did not take the token; a new chain was minted in its place.
+    /// A member did not take the token.
     HandOverFailed {
         /// Who did not take it.
         to: MacAddr,
         /// How many hand-overs to it have failed in a row.
         in_a_row: u32,
-        /// The token that this node goes on with.
-        minted: Token,
+        /// The token that this node goes on with in place of the one that it has offered; `None`: no
+        /// offer could be sent, so the token is the same.
+        minted: Option<Token>,
     },
     /// The progress of 2^63 - 1 is reached: the token cannot be handed over any more.
     ProgressExhausted,

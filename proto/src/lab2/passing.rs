@@ -138,15 +138,23 @@ impl Lab2 {
         self.send(to, Content::TakeToken(token));
     }
 
-    /// A TAKE_TOKEN was sent, or could not be: then it is tried again, and does not count.
+    /// A TAKE_TOKEN was sent, or could not be: then it is tried again, and does not count unless that
+    /// goes on.
     pub(super) fn offered(&mut self, to: MacAddr, token: Token, accepted: bool) {
         let now = self.now.monotonic;
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
+        tenure.refused = if accepted { 0 } else { tenure.refused + 1 };
+        let in_vain = tenure.refused >= self.constants.take_attempts;
         match &mut tenure.offer {
             Some(offer) if accepted => offer.attempts += 1,
+            Some(offer) if in_vain => {
+                let offer = *offer;
+                return self.hand_over_failed(offer);
+            }
             Some(_) => {}
+            None if in_vain => return self.not_offered(to, token),
             None if accepted => {
                 tenure.offer = Some(Offer {
                     to,
@@ -180,6 +188,25 @@ impl Lab2 {
         }
     }
 
+    /// Nothing could be sent to a member for as long as a hand-over takes. It has no offer, so the token is
+    /// still this node's, and may go to another.
+    fn not_offered(&mut self, to: MacAddr, token: Token) {
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        tenure.refused = 0;
+        let took = self.constants.take_timeout * (self.constants.take_attempts - 1);
+        let offer = Offer {
+            to,
+            token,
+            attempts: 0,
+            since: self.now.monotonic.before(took),
+        };
+        if self.give_up(&offer, None) {
+            self.offer_after(to, false);
+        }
+    }
+
     /// The member may have the chain or not: this node goes on with one of its own (section 2).
     pub(super) fn hand_over_failed(&mut self, offer: Offer) {
         if !matches!(self.role, Role::Owner(_)) {
@@ -190,25 +217,33 @@ impl Lab2 {
             token: minted,
             known_before: None,
             next_progress: None,
+            refused: 0,
             offer: None,
         });
-        let in_a_row = self.table.fail(offer.to);
-        self.note_failure(offer.since);
         self.note_given_up(offer);
+        if self.give_up(&offer, Some(minted)) {
+            self.offer_after(offer.to, true);
+        }
+    }
+
+    /// A member has not taken the token. Whether the token goes on to others: unless this node lets go of
+    /// it, or has work for it which nobody waits for.
+    fn give_up(&mut self, offer: &Offer, minted: Option<Token>) -> bool {
+        let to = offer.to;
+        let in_a_row = self.table.fail(to);
+        self.note_failure(offer.since);
         self.event(Event::HandOverFailed {
-            to: offer.to,
+            to,
             in_a_row,
             minted,
         });
-        if self.is_let_down(&offer) {
-            return self.let_go();
+        if self.is_let_down(offer) {
+            self.let_go();
+            return false;
         }
         // The others have waited for longer than any work that there is here by now.
-        let alive = self.alive_since();
-        let next = self.table.next_wanting(offer.to, self.me(), alive);
-        if next.is_some() || !self.want || self.gives_away() {
-            self.offer_after(offer.to, true);
-        }
+        let next = self.table.next_wanting(to, self.me(), self.alive_since());
+        next.is_some() || !self.want || self.gives_away()
     }
 
     /// An OWNER hears of a token that has outgrown its own: whoever knows that one would refuse
@@ -222,6 +257,7 @@ impl Lab2 {
                 token: minted,
                 known_before: None,
                 next_progress: None,
+                refused: 0,
                 offer: None,
             };
             self.change(Role::Owner(tenure), Reason::StrongerToken, Some(minted));

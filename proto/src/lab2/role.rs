@@ -34,6 +34,8 @@ pub(super) struct Tenure {
     pub(super) known_before: Option<Token>,
     /// The progress that it is offered with, once that was decided.
     pub(super) next_progress: Option<u64>,
+    /// How many TAKE_TOKEN in a row could not be sent.
+    pub(super) refused: u32,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
 }

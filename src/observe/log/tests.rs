@@ -195,7 +195,7 @@ fn a_grade_that_no_later_tenure_reaches_is_missed() {
         Event::HandOverFailed {
             to: TWO,
             in_a_row: 1,
-            minted,
+            minted: Some(minted),
         },
     ));
     events.extend((6..30).map(|beat| (beat * 100, Event::Transmitted { kind })));
@@ -251,7 +251,7 @@ fn other_changes_are_shown_in_mid_rotation() {
         Event::HandOverFailed {
             to: TWO,
             in_a_row: 1,
-            minted,
+            minted: Some(minted),
         },
     ));
     events.push((502, Event::MemberLeft { mac: TWO }));

@@ -1,5 +1,6 @@
 //! Members that hear nobody, or not everybody, and members whose frames to one station alone are lost.
 
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
@@ -14,6 +15,7 @@ pub fn tests() -> Vec<Test> {
         a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
         a_node_that_hears_nobody_from_its_start_is_named_too,
         an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
+        an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again,
         an_owner_that_one_member_does_not_hear_is_named_by_it,
     ]
 }
@@ -144,13 +146,63 @@ fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
 
 fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Result<()> {
     let ring = form_behind_a_switch(3)?;
+    let lose = || {
+        ring.segment.rules().set(|rules| {
+            rules.broadcasts_only.insert(1);
+        });
+        Ok(())
+    };
+    let mend = || {
+        mend(&ring);
+        Ok(())
+    };
+    lets_go_of_it_and_owns_again(&ring, lose, mend)
+}
+
+/// Its frames do not even leave: sending them fails.
+fn an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let refuse = || {
+        tc(&ring, 1, "qdisc add dev eth0 clsact")?;
+        // Dropped is what goes to an address that begins with the two bytes of all stations' here.
+        let unicast = "4,40 0 0 0,21 0 1 512,6 0 0 2,6 0 0 4294967295,";
+        let filter = "filter add dev eth0 egress bpf direct-action bytecode";
+        tc_with(&ring, 1, filter, &[unicast])
+    };
+    let mend = || tc(&ring, 1, "qdisc del dev eth0 clsact");
+    lets_go_of_it_and_owns_again(&ring, refuse, mend)?;
+    let mut log = ring.daemons[1].output().into_iter();
+    let named = |line: String| line.contains("cannot send the token to 02:00:00:00:00:0");
+    ensure!(
+        log.any(named),
+        "the log names the frames that did not leave"
+    );
+    Ok(())
+}
+
+fn tc(ring: &Ring, place: usize, arguments: &str) -> Result<()> {
+    tc_with(ring, place, arguments, &[])
+}
+
+fn tc_with(ring: &Ring, place: usize, arguments: &str, more: &[&str]) -> Result<()> {
+    let mut tc = Command::new("tc");
+    tc.args(arguments.split(' ')).args(more);
+    let ended = ring.segment.node(place).ns().spawn(&mut tc)?.wait()?;
+    ensure!(ended.success(), "tc {arguments}: {ended}");
+    Ok(())
+}
+
+/// The owner is node 1, whose unicast is lost, and arrives again.
+fn lets_go_of_it_and_owns_again(
+    ring: &Ring,
+    lose: impl FnOnce() -> Result<()>,
+    mend: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let mut unfit = Watcher::of(&ring.daemons[1])?;
     let mut work = Client::connect(&unfit.daemon.control())?;
     work.lock("work")?;
     work.hears("granted")?;
-    ring.segment.rules().set(|rules| {
-        rules.broadcasts_only.insert(1);
-    });
+    lose()?;
     let mut others = Vec::new();
     for other in [0, 2] {
         let mut client = Client::connect(&ring.daemons[other].control())?;
@@ -166,7 +218,7 @@ fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Res
         other.hears("granted")?;
         other.unlock()?;
     }
-    mend(&ring);
+    mend()?;
     unfit.is_told("fit", "this node may own the token again")?;
     for daemon in &ring.daemons {
         locks(daemon)?;

@@ -97,7 +97,7 @@ fn after_the_last_attempt_it_mints_penalises_and_tries_the_next() {
     assert!(rig.events.contains(&Event::HandOverFailed {
         to: mac(7),
         in_a_row: 1,
-        minted: token_of(13, 5, 1),
+        minted: Some(token_of(13, 5, 1)),
     }));
     assert_eq!(rig.penalty_of(7), 1);
 }

@@ -1,10 +1,10 @@
 //! Frames that could not be sent: what a frame announces has not happened.
 
-use ring_codec::lab2::NO_IP;
+use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
     ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants,
-    generating, here, ms, ping, token, token_of,
+    generating, here, mac, ms, ping, token, token_of,
 };
 use crate::lab2::{Command, Event, State};
 
@@ -148,11 +148,59 @@ fn an_offer_that_was_never_sent_may_go_to_another() {
 fn an_attempt_that_could_not_be_sent_does_not_count() {
     let mut rig = Rig::giver();
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
-    rig.pass_time(4 * TAKE_TIMEOUT);
+    rig.pass_time(2 * TAKE_TIMEOUT);
     rig.refuse = nothing;
     let said = rig.pass_time(3 * TAKE_TIMEOUT);
     let again = "TAKE_TOKEN 12:n3#1 to n7";
     assert_eq!(said, [again, again, "TAKE_TOKEN 14:n5#1 to n3"]);
+}
+
+#[test]
+fn a_hand_over_fails_whose_repetitions_cannot_be_sent_for_as_long_as_one_takes() {
+    let mut rig = Rig::giver();
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
+    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    assert_eq!(
+        said,
+        ["TAKE_TOKEN 14:n5#1 to n3"],
+        "it may have had the first"
+    );
+}
+
+#[test]
+fn a_member_that_nothing_can_be_sent_to_is_passed_over_and_nothing_is_minted() {
+    let mut rig = Rig::owner();
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN") && line.ends_with("n7");
+    let said = rig.timeline(IDLE_HOLD + 2 * TAKE_TIMEOUT);
+    let other = "TAKE_TOKEN 12:n3#1 to n3".to_owned();
+    assert_eq!(said, [(IDLE_HOLD + 2 * TAKE_TIMEOUT, other)]);
+    let failed = Event::HandOverFailed {
+        to: mac(7),
+        in_a_row: 1,
+        minted: None,
+    };
+    assert!(rig.events.contains(&failed), "{:?}", rig.events);
+    assert_eq!(rig.penalty_of(7), 1);
+}
+
+#[test]
+fn an_owner_that_can_send_to_nobody_alone_keeps_its_lease_until_it_lets_go() {
+    let mut rig = Rig::owner();
+    rig.refuse = |line| !line.ends_with("to all");
+    let mut let_go = None;
+    for beat in 1..40 {
+        rig.pass_time(HEARTBEAT);
+        let state = rig.state();
+        if state != State::Owner {
+            let_go = Some(beat);
+            break;
+        }
+        for member in [3, 7] {
+            rig.hear_all(member, Message::WantToken);
+        }
+    }
+    assert!(let_go.is_some_and(|beat| beat > 4), "{let_go:?}");
+    assert!(rig.machine.is_unfit());
 }
 
 #[test]
