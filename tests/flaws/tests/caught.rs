@@ -101,6 +101,16 @@ fn three_formed() -> Scenario {
     Scenario::formed("three", 3).bounds(4, 4, 6)
 }
 
+fn two_that_may_not_store() -> Scenario {
+    two_formed()
+        .faults(Faults {
+            full: 1,
+            crashes: 1,
+            ..Faults::default()
+        })
+        .bounds(4, 3, 7)
+}
+
 fn world(kinds: &[FaultKind]) -> Settings {
     Settings {
         seed: 1,
@@ -149,6 +159,7 @@ caught! {
     completed_by_anything caught_by_checker(two_formed(), "weaker");
     data_before_the_token caught_by_simulator(
         world(&[FaultKind::Mtu, FaultKind::Work]), sim::Rule::OneOwner);
+    deaf_heeded caught_by_checker(two_formed(), "no good");
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     endless_patience caught_by_checker(
@@ -160,6 +171,7 @@ caught! {
         two_cold().faults(Faults { lost: 1, ..Faults::default() }), "answers one frame with 3");
     half_is_a_majority caught_by_both(
         (quorums_of_four().bounds(3, 6, 6), cut_ring(4, &[])), "have a quorum");
+    held_unstored caught_by_checker(two_that_may_not_store(), "which is not stored");
     keeps_what_it_mints caught_by_simulator(
         world(&[FaultKind::Unresponsive]), sim::Rule::Served);
     merge_loses_members caught_by_checker(
@@ -197,10 +209,12 @@ caught! {
     stands_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
+    told_unstored caught_by_checker(two_that_may_not_store(), "before it is stored");
     unfit_for_ever caught_by_simulator(
         world(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);
     unstored_all_the_same caught_by_simulator(
         world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
+    unstored_owns caught_by_checker(two_that_may_not_store(), "stands with");
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(
         two_formed().faults(Faults { wants: 2, ..Faults::default() }).recovers(8), "no end");

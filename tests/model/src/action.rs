@@ -1,5 +1,6 @@
 //! What may happen next in a ring.
 
+use crate::node::Trouble;
 use crate::sides;
 use crate::state::{Flying, Ring};
 use crate::words;
@@ -73,6 +74,18 @@ pub enum Action {
         /// Where.
         node: usize,
     },
+    /// Something goes wrong around a node.
+    Trouble {
+        /// Around which.
+        node: usize,
+        /// What.
+        trouble: Trouble,
+    },
+    /// It is over, or the node is told of it.
+    Mend {
+        /// Around which.
+        node: usize,
+    },
     /// The segment falls apart in another way, or becomes one.
     Regroup {
         /// In the list of `sides::all`.
@@ -121,6 +134,19 @@ impl Action {
             Self::Heal { node } => format!("the link of {} comes up", name(node)),
             Self::Want { node } => format!("{} wants the token", name(node)),
             Self::Done { node } => format!("{} has done its work", name(node)),
+            Self::Trouble { node, trouble } => {
+                let what = match trouble {
+                    Trouble::Deaf => "hears nothing",
+                    Trouble::Alone => "reaches nobody alone, and nobody reaches it alone",
+                    Trouble::Full => "cannot store anything",
+                    Trouble::Narrow => "cannot send long frames",
+                };
+                format!("{} {what} from now on", name(node))
+            }
+            Self::Mend { node } => match ring.nodes[node].trouble {
+                Some(Trouble::Narrow) => format!("{} is told of its link", name(node)),
+                _ => format!("{} is in order again", name(node)),
+            },
             Self::Regroup { into } => {
                 let sides = &sides::all(ring.nodes.len())[into];
                 format!("the segment becomes {}", sides::show(sides))

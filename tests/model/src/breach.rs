@@ -47,6 +47,13 @@ pub enum Breach {
         /// The token that it tells of.
         token: Token,
     },
+    /// Section 2: what could not be stored has not happened.
+    HeldUnstored {
+        /// Who holds it.
+        node: usize,
+        /// What.
+        token: Token,
+    },
     /// Section 4: a candidate is `known.progress` + 1, and no more.
     WrongCandidate {
         /// Who stands.
@@ -173,6 +180,9 @@ impl fmt::Display for Breach {
                     n(node),
                     show(token)
                 )
+            }
+            Self::HeldUnstored { node, token } => {
+                write!(f, "{} holds {}, which is not stored", n(node), show(token))
             }
             Self::WrongCandidate { node, candidate } => {
                 write!(f, "{} stands with {}", n(node), show(candidate))

@@ -15,7 +15,7 @@ use stateright::{Model, Property};
 use crate::action::Action;
 use crate::fair::Fair;
 use crate::machine::{self, Snapshot};
-use crate::node::Input;
+use crate::node::{Input, Trouble};
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{Flying, Ring};
@@ -165,6 +165,14 @@ impl Exploration {
         } else if left.cuts > 0 {
             actions.push(Action::Cut { node: at });
         }
+        if node.trouble.is_some() {
+            actions.push(Action::Mend { node: at });
+        } else {
+            let mut left = *left;
+            let possible = Trouble::ALL.into_iter();
+            let possible = possible.filter(|&trouble| *left.troubles(trouble) > 0);
+            actions.extend(possible.map(|trouble| Action::Trouble { node: at, trouble }));
+        }
         if left.wants > 0 && !node.wants {
             actions.push(Action::Want { node: at });
         }
@@ -218,6 +226,19 @@ impl Exploration {
                 self.outside(ring, node, &command(Command::WantToken));
             }
             Action::Done { node } => self.outside(ring, node, &command(Command::WorkDone)),
+            Action::Trouble { node, trouble } => {
+                *ring.left.troubles(trouble) -= 1;
+                let troubled = ring.nodes[node].troubled(trouble);
+                ring.nodes[node] = Arc::new(troubled);
+            }
+            Action::Mend { node } => {
+                let mended = ring.nodes[node].mended();
+                let told = mended.mtu != ring.nodes[node].mtu && mended.connected;
+                ring.nodes[node] = Arc::new(mended);
+                if told {
+                    self.outside(ring, node, &Input::Link(true));
+                }
+            }
             Action::Regroup { into } => {
                 ring.left.regroups -= 1;
                 ring.sides.clone_from(&self.partitions[into]);

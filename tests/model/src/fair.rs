@@ -1,7 +1,8 @@
 //! The run after the faults: the segment is whole, every frame arrives at once, clocks go at one
-//! speed, and whoever crashed or has no link stays so. From every state it must lead to one owner in time.
+//! speed, and whoever crashed, has no link or a narrow one stays so. From every state it must lead to one owner in time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ring_proto::lab2::{Command, State};
@@ -9,7 +10,7 @@ use ring_proto::time::Instant;
 
 use crate::breach::Breach;
 use crate::machine::AnyMachine;
-use crate::node::Input;
+use crate::node::{Input, Trouble};
 use crate::scenario::Scenario;
 use crate::state::{Flying, Ring};
 use crate::turns::Outcome;
@@ -60,6 +61,13 @@ impl<'a> Fair<'a> {
             self.give(at, &Input::Link(true))?;
         }
         self.run(2 * self.scenario.recovery_limit())?;
+        let mut nodes = self.ring.nodes.iter();
+        let owner = nodes.position(|node| node.machine.may_use());
+        if let Some(owner) = owner.filter(|_| self.scenario.data > 0) {
+            let data = Command::SetData(vec![1; self.scenario.data]);
+            self.give(owner, &Input::Command(data))?;
+            self.settle_instant()?;
+        }
         Ok(self.ring)
     }
 
@@ -68,6 +76,16 @@ impl<'a> Fair<'a> {
     /// # Errors
     /// The first rule that was broken.
     pub fn recover(mut self) -> Result<Duration, Breach> {
+        for at in 0..self.ring.nodes.len() {
+            let node = &self.ring.nodes[at];
+            let told = node.trouble == Some(Trouble::Narrow) && node.connected;
+            if node.trouble.is_some() {
+                self.ring.nodes[at] = Arc::new(node.mended());
+            }
+            if told {
+                self.give(at, &Input::Link(true))?;
+            }
+        }
         if !self.ring.nodes.iter().any(|node| node.hears()) {
             return Ok(Duration::ZERO);
         }

@@ -39,6 +39,7 @@ impl Step<'_> {
         self.tenure_went_back()
             .or_else(|| self.too_much_said())
             .or_else(|| self.unstored())
+            .or_else(|| self.begun_unstored())
             .or_else(|| self.wrong_token_made(scenario))
             .or_else(|| self.unannounced(heard.as_ref()))
             .or_else(|| self.without_lease(scenario))
@@ -104,6 +105,20 @@ impl Step<'_> {
                 _ => None,
             }
         })
+    }
+
+    /// Nobody holds what a restart would not know.
+    fn begun_unstored(&self) -> Option<Breach> {
+        let token = self.begun()?;
+        let node = self.at;
+        let Durable {
+            known,
+            my_token_number,
+            ..
+        } = self.turn.node.durable;
+        let known = known.is_some_and(|known| !token.is_stronger_than(&known));
+        let own = token.author != crate::words::mac(node) || token.number <= my_token_number;
+        (!known || !own).then_some(Breach::HeldUnstored { node, token })
     }
 
     /// A token that comes of an election is not below the clock.

@@ -36,6 +36,7 @@ pub use breach::Breach;
 pub use explore::Exploration;
 pub use findings::Findings;
 pub use machine::Snapshot;
+pub use node::Trouble;
 pub use report::{Report, explore, explore_shipping};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
 pub use scenarios::{large, quorums_of_four, quorums_of_three, small};

@@ -33,6 +33,10 @@ pub struct Node {
     pub connected: bool,
     /// The application has work for the token.
     pub wants: bool,
+    /// What is wrong with the node's surroundings.
+    pub trouble: Option<Trouble>,
+    /// What the node was told that its link carries.
+    pub mtu: usize,
     /// The last tenure that the node has begun, in all its lives.
     pub last_tenure: Option<Token>,
     /// Until when its application may rely on a quorum, and for which token, as it was told last; only
@@ -43,6 +47,31 @@ pub struct Node {
     patience: Duration,
     digest: Digest,
 }
+
+/// What may be wrong around a node that runs on and has a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trouble {
+    /// It sends, and nothing reaches it.
+    Deaf,
+    /// What it sends to one station, or gets alone, is lost; what goes to all arrives.
+    Alone,
+    /// Nothing can be stored.
+    Full,
+    /// Its link carries no more than [`NARROW`], and the node has not been told.
+    Narrow,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Deaf, Self::Alone, Self::Full, Self::Narrow];
+}
+
+/// The MTU of a link at first.
+const WIDE: usize = 1_500;
+/// The MTU of a narrow link.
+pub const NARROW: usize = 576;
+/// What comes before what an MTU counts.
+const ETHERNET_HEADER: usize = 14;
 
 /// Made when it is first asked for. A clone has none: what is cloned is about to change.
 #[derive(Default)]
@@ -91,6 +120,8 @@ impl Node {
             running: false,
             connected: false,
             wants: false,
+            trouble: None,
+            mtu: WIDE,
             last_tenure: None,
             quorum: None,
             said: EPOCH,
@@ -119,10 +150,30 @@ impl Node {
         self.machine.poll_timeout()
     }
 
+    /// The node with something wrong around it.
+    #[must_use]
+    pub fn troubled(&self, trouble: Trouble) -> Self {
+        Self {
+            trouble: Some(trouble),
+            ..self.clone()
+        }
+    }
+
+    /// The node once that is over. A narrow link stays narrow, but the node is to be told.
+    #[must_use]
+    pub fn mended(&self) -> Self {
+        let narrow = self.trouble == Some(Trouble::Narrow);
+        Self {
+            trouble: None,
+            mtu: if narrow { NARROW } else { self.mtu },
+            ..self.clone()
+        }
+    }
+
     /// Whether the node can hear a frame.
     #[must_use]
     pub fn hears(&self) -> bool {
-        self.running && self.connected
+        self.running && self.connected && self.trouble != Some(Trouble::Deaf)
     }
 
     /// The node at place `at` gets an input at `time`, and its link takes what follows from it, or
@@ -153,7 +204,8 @@ impl Node {
             Input::Link(up) => {
                 node.running = true;
                 node.connected = *up;
-                node.machine.handle_link(now, link(scenario, at, *up));
+                node.machine
+                    .handle_link(now, link(scenario, at, up.then_some(node.mtu)));
             }
         }
         let said = node.drain(now, refuse);
@@ -192,25 +244,35 @@ impl Node {
 
     /// Does what the machine wants done, in the order that its contract asks for.
     fn drain(&mut self, now: Now, refuse: bool) -> Vec<(Vec<u8>, Durable)> {
+        let narrow = self.trouble == Some(Trouble::Narrow);
+        let longest = ETHERNET_HEADER + if narrow { NARROW } else { self.mtu };
         let mut said = Vec::new();
         let mut tickets = Vec::new();
         let mut buffer = [0; MAX_FRAME_LEN];
         loop {
             while let Some(durable) = self.machine.poll_durable() {
+                if self.trouble == Some(Trouble::Full) {
+                    self.machine.handle_stored(now, Stored::Failed);
+                    continue;
+                }
                 self.durable = durable;
                 self.machine.handle_stored(now, Stored::Done);
             }
             while let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buffer) {
-                if !refuse {
+                let sent = if refuse {
+                    Sent::Failed
+                } else if len > longest {
+                    Sent::TooLong
+                } else {
                     said.push((buffer[..len].to_vec(), self.durable));
-                }
-                tickets.push(ticket);
+                    Sent::Accepted
+                };
+                tickets.push((ticket, sent));
             }
             if tickets.is_empty() {
                 break;
             }
-            let sent = if refuse { Sent::Failed } else { Sent::Accepted };
-            for ticket in tickets.drain(..) {
+            for (ticket, sent) in tickets.drain(..) {
                 self.machine.handle_sent(now, ticket, sent);
             }
         }
@@ -228,6 +290,7 @@ impl Node {
         } = self.durable;
         (my_token_number, known, stamp, self.last_tenure).hash(&mut key);
         (self.running, self.connected, self.wants).hash(&mut key);
+        (self.trouble, self.mtu).hash(&mut key);
         let quorum = self.quorum.filter(|&(_, until)| until > self.clock);
         let quorum = quorum.map(|(token, until)| (token, until.since(self.clock)));
         quorum.hash(&mut key);
@@ -260,16 +323,16 @@ impl Hasher for Key {
     }
 }
 
-fn link(scenario: &Scenario, at: usize, up: bool) -> LinkState {
-    if !up {
+fn link(scenario: &Scenario, at: usize, mtu: Option<usize>) -> LinkState {
+    let Some(mtu) = mtu else {
         return LinkState::Down;
-    }
+    };
     let mac = words::mac(at);
     let mut ip = NO_IP;
     if scenario.ips {
         ip[10..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, mac.0[5]]);
     }
-    LinkState::Up { mac, ip, mtu: 1500 }
+    LinkState::Up { mac, ip, mtu }
 }
 
 fn is_heartbeat(bytes: &[u8]) -> bool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::ETHERTYPE;
 use ring_proto::lab2::Constants;
 
+use crate::node::Trouble;
 use crate::sides;
 
 /// One exploration.
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub wall: u64,
     /// Whether each node has an ip of its own; otherwise none has one.
     pub ips: bool,
+    /// How many bytes of data the token of a ring that has formed carries.
+    pub data: usize,
     /// Nothing goes wrong here: two nodes may never both use a token.
     pub calm: bool,
     /// From one in so many states, chosen by the state alone, the faults end and the ring must
@@ -83,6 +86,26 @@ pub struct Faults {
     pub regroups: u8,
     /// An application wants the token; it is done whenever it likes once it has it.
     pub wants: u8,
+    /// A node hears nothing; it may hear again.
+    pub deaf: u8,
+    /// Frames to a node alone, and from it to one alone, are lost; they may arrive again.
+    pub alone: u8,
+    /// A node can store nothing; it may be able to again.
+    pub full: u8,
+    /// A node's link carries no long frames any more; the node may be told.
+    pub narrow: u8,
+}
+
+impl Faults {
+    /// How often this may go wrong.
+    pub const fn troubles(&mut self, trouble: Trouble) -> &mut u8 {
+        match trouble {
+            Trouble::Deaf => &mut self.deaf,
+            Trouble::Alone => &mut self.alone,
+            Trouble::Full => &mut self.full,
+            Trouble::Narrow => &mut self.narrow,
+        }
+    }
 }
 
 /// Where an exploration ends.
@@ -117,6 +140,7 @@ impl Scenario {
             },
             wall: 0,
             ips: false,
+            data: 0,
             calm: false,
             recover_one_in: 0,
         }
@@ -226,6 +250,10 @@ impl fmt::Display for Scenario {
             cuts,
             regroups,
             wants,
+            deaf,
+            alone,
+            full,
+            narrow,
         } = self.faults;
         for (count, what) in [
             (lost, "lost"),
@@ -237,10 +265,17 @@ impl fmt::Display for Scenario {
             (cuts, "cuts"),
             (regroups, "regroups"),
             (wants, "wants"),
+            (deaf, "deaf"),
+            (alone, "alone"),
+            (full, "full"),
+            (narrow, "narrow"),
         ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }
+        }
+        if self.data > 0 {
+            write!(f, ", {} bytes of data", self.data)?;
         }
         let Bounds {
             progress,

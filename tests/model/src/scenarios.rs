@@ -21,6 +21,17 @@ const USUAL: Faults = Faults {
     cuts: 0,
     regroups: 0,
     wants: 0,
+    deaf: 0,
+    alone: 0,
+    full: 0,
+    narrow: 0,
+};
+
+const NONE: Faults = Faults {
+    lost: 0,
+    doubled: 0,
+    crashes: 0,
+    ..USUAL
 };
 
 /// What ends in a minute or so, without optimisation of more than the profile asks for.
@@ -91,6 +102,36 @@ pub fn small() -> Vec<Scenario> {
             .faults(USUAL)
             .bounds(4, 4, 5)
             .recovers(16),
+        rested(Scenario::formed("one that is deaf for a while", 3))
+            .faults(Faults { deaf: 1, ..NONE })
+            .bounds(4, 6, 16)
+            .recovers(8),
+        rested(Scenario::formed(
+            "one that is reached by broadcasts only",
+            2,
+        ))
+        .faults(Faults {
+            alone: 1,
+            wants: 1,
+            ..NONE
+        })
+        .bounds(8, 3, 20)
+        .recovers(16),
+        Scenario::formed("one that cannot store", 2)
+            .faults(Faults {
+                full: 1,
+                crashes: 1,
+                ..NONE
+            })
+            .bounds(4, 3, 7)
+            .recovers(8),
+        with_data(one_clock(Scenario::formed(
+            "a link too narrow for the data",
+            3,
+        )))
+        .faults(Faults { narrow: 1, ..NONE })
+        .bounds(6, 6, 12)
+        .recovers(8),
     ]
 }
 
@@ -224,12 +265,32 @@ pub fn large() -> Vec<Scenario> {
             })
             .bounds(3, 6, 11)
             .recovers(256),
+        with_data(one_clock(Scenario::formed("every trouble once", 3)))
+            .faults(Faults {
+                lost: 1,
+                wants: 1,
+                deaf: 1,
+                alone: 1,
+                full: 1,
+                narrow: 1,
+                ..NONE
+            })
+            .bounds(6, 6, 9)
+            .recovers(64),
     ]
 }
 
 fn one_clock(scenario: Scenario) -> Scenario {
     Scenario {
         timing: ONE_CLOCK,
+        ..scenario
+    }
+}
+
+/// A token with more data than a narrow link takes.
+fn with_data(scenario: Scenario) -> Scenario {
+    Scenario {
+        data: 600,
         ..scenario
     }
 }

@@ -12,7 +12,7 @@ use ring_proto::time::Instant;
 use crate::breach::Breach;
 use crate::judge;
 use crate::machine::Start;
-use crate::node::{EPOCH, Node};
+use crate::node::{EPOCH, Node, Trouble};
 use crate::scenario::{Faults, Scenario, Timing};
 use crate::sides::{self, Sides};
 use crate::turns::Outcome;
@@ -137,7 +137,10 @@ impl Ring {
     ) {
         for (to, node) in self.nodes.iter().enumerate() {
             let meant = destination == MacAddr::BROADCAST || destination == words::mac(to);
-            let reached = self.sides[to] == self.sides[from];
+            let alone = |node: &Node| node.trouble == Some(Trouble::Alone);
+            let lost =
+                destination != MacAddr::BROADCAST && (alone(node) || alone(&self.nodes[from]));
+            let reached = self.sides[to] == self.sides[from] && !lost;
             if to != from && meant && reached && node.hears() {
                 let bytes = Arc::clone(bytes);
                 flying.push(Flying { to, bytes, sent });
@@ -218,6 +221,9 @@ impl fmt::Debug for Ring {
                     write!(f, "{name} OWNER {}{gives}", words::token(token))?;
                 }
                 (true, None) => write!(f, "{name} {} knows {known}", node.machine.state().name())?,
+            }
+            if let Some(trouble) = node.trouble {
+                write!(f, " ({trouble:?})")?;
             }
             if let Some((token, until)) = node.quorum {
                 let token = words::token(token);

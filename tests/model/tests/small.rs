@@ -44,6 +44,10 @@ scenarios! {
     one_clock_of_four("four by one clock", 10_000);
     calm("nothing goes wrong", 1_000);
     ips("members that have an ip", 1_000);
+    deaf("one that is deaf for a while", 1_000);
+    alone("one that is reached by broadcasts only", 1_000);
+    full("one that cannot store", 1_000);
+    narrow("a link too narrow for the data", 1_000);
 }
 
 #[test]

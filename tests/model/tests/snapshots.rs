@@ -58,6 +58,10 @@ const FAULTS: Faults = Faults {
     cuts: 1,
     regroups: 1,
     wants: 1,
+    deaf: 1,
+    alone: 1,
+    full: 1,
+    narrow: 1,
 };
 
 #[test]
