@@ -51,6 +51,10 @@ pub(super) struct Support {
     pub(super) until: Instant,
     /// How many members made up the ring then.
     pub(super) roster: usize,
+    /// The grade that people were told of.
+    pub(super) told: Grade,
+    /// Since when the tenure has had a view that they were not told of.
+    pub(super) viewed: Option<Instant>,
     /// To find the latest time that a majority has promised: room that is kept.
     pub(super) ends: Vec<Instant>,
 }
@@ -65,6 +69,8 @@ impl Support {
             grade: Grade::Alone,
             until: Instant::from_nanos(0),
             roster: 0,
+            told: Grade::Alone,
+            viewed: None,
             ends: Vec::with_capacity(LISTENERS),
         }
     }
@@ -77,6 +83,7 @@ impl Support {
             self.next_beat = 0;
             self.votes.clear();
             self.grade = Grade::Alone;
+            (self.told, self.viewed) = (Grade::Alone, None);
         }
         let beat = self.next_beat;
         self.next_beat = beat.wrapping_add(1);
@@ -204,11 +211,39 @@ impl Lab2 {
         if grade != Grade::Alone {
             self.timers.set(Timer::Grade, until.max(now));
         }
+        self.tell_grade(tenure.token, grade);
         if grade != before {
-            let token = tenure.token;
-            self.event(Event::GradeChanged { grade, token });
             self.review_once();
         }
+    }
+
+    /// For how long a view has to last before people are told of it.
+    pub(super) fn view_settles(&self) -> Duration {
+        let answered = self.constants.take_timeout;
+        answered.max(self.constants.heartbeat / 4)
+    }
+
+    /// Tells people of another grade. The first answers to a heartbeat confirm a view, if nobody else was
+    /// heard lately, and the next ones a quorum: a view is news once the others have had time to answer.
+    fn tell_grade(&mut self, token: Token, grade: Grade) {
+        if self.support.token != Some(token) {
+            return;
+        }
+        if grade == self.support.told {
+            self.support.viewed = None;
+            return;
+        }
+        if (self.support.told, grade) == (Grade::Alone, Grade::View) {
+            let now = self.now.monotonic;
+            let since = *self.support.viewed.get_or_insert(now);
+            let settled = since + self.view_settles();
+            if now < settled {
+                let at = settled.min(self.support.until.max(now));
+                return self.timers.set(Timer::Grade, at);
+            }
+        }
+        (self.support.told, self.support.viewed) = (grade, None);
+        self.event(Event::GradeChanged { grade, token });
     }
 
     fn find_grade(&mut self, token: Token) -> (Grade, Instant) {

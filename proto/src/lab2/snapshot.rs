@@ -123,7 +123,7 @@ impl Lab2 {
         writer.within(*last_broadcast, heartbeat);
         let promised = self.promise_lasts(self.roster());
         writer.age_up_to(*started, self.quiet(self.roster()));
-        writer.support(support, role, promised);
+        writer.support(support, role, promised, self.view_settles());
         let promise = promise.filter(|promise| promise.until > now.monotonic);
         promise
             .map(|it| (it.token, it.holder, it.until.since(now.monotonic)))
@@ -373,7 +373,7 @@ impl Writer {
     }
 
     /// Votes and heartbeats count for the tenure that they are for.
-    fn support(&mut self, support: &Support, role: &Role, promised: Duration) {
+    fn support(&mut self, support: &Support, role: &Role, promised: Duration, settles: Duration) {
         let Support {
             token,
             beats,
@@ -381,6 +381,8 @@ impl Writer {
             votes,
             grade,
             until,
+            told,
+            viewed,
             // As the table has it, or the grade would have been found out anew.
             roster: _,
             ends: _,
@@ -389,7 +391,8 @@ impl Writer {
         if *token != Some(tenure.token) {
             return;
         }
-        (next_beat, grade, until.since(self.now), votes.len()).hash(self);
+        (next_beat, grade, told, until.since(self.now), votes.len()).hash(self);
+        self.age_up_to(*viewed, settles);
         for beat in beats {
             self.age_up_to(*beat, promised);
         }

@@ -19,6 +19,7 @@ const MANY: u64 = 1100;
 pub fn tests() -> Vec<Test> {
     tests![
         a_token_that_goes_round_is_no_news,
+        an_idle_ring_of_four_has_no_news,
         whose_lock_was_lost_is_logged_and_why,
         a_pause_and_its_end_are_logged,
         the_journal_is_given_priorities,
@@ -74,6 +75,39 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Of four, each tenure is confirmed by one member after the other.
+fn an_idle_ring_of_four_has_no_news() -> Result<()> {
+    let heartbeat = Duration::from_millis(250);
+    let timing = Timing::patient(heartbeat).idle_hold(heartbeat);
+    let ring = Ring::start(Layout::new(4).bridge()?, 4, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
+    let go_round = |rounds: u64| -> Result<()> {
+        let before = turns(&ring.daemons[0].status()?);
+        let all = |status: &Value| turns(status) > before + rounds;
+        ring.daemons[0].wait_for_status(SOON, all).map(drop)
+    };
+    // Until each has had its quorum.
+    go_round(2)?;
+    let said: Vec<usize> = ring.daemons.iter().map(|it| it.output().len()).collect();
+    let daemon = &ring.daemons[0];
+    let from = latest(daemon)? + 1;
+    go_round(3)?;
+    for (daemon, said) in ring.daemons.iter().zip(said) {
+        let output = daemon.output();
+        ensure!(output.len() == said, "{:#?}", &output[said..]);
+    }
+    let mut client = Client::connect(&daemon.control())?;
+    let lock = json!({"request": "lock", "label": "end"});
+    let mut other = Client::connect(&daemon.control())?;
+    other.say(&lock)?;
+    other.hears("granted")?;
+    client.say(&json!({"request": "watch", "from": from, "turns": false}))?;
+    let event = client.hears("event")?;
+    ensure!(event["event"] == "lock_granted", "{event}");
+    Ok(())
 }
 
 fn whose_lock_was_lost_is_logged_and_why() -> Result<()> {

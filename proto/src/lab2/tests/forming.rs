@@ -7,7 +7,7 @@ use ring_codec::lab2::Kind;
 use super::node::Node;
 use super::words::{ip, mac, ms};
 use super::world::World;
-use crate::lab2::{Command, Constants, Lab2, State};
+use crate::lab2::{Command, Constants, Grade, Lab2, State};
 
 fn ring(n: u8) -> World {
     let mut world = World::new(n, Constants::default(), 1);
@@ -75,6 +75,29 @@ fn with_idle_hold_0_the_token_goes_as_fast_as_frames_travel() {
     // A frame is under way for 60 µs on the average.
     assert!(after - before > 6_000, "{} hops", after - before);
     eprintln!("{} {:?}", after - before, world.broadcasts);
+}
+
+/// The first answers to a heartbeat confirm a view, the next ones a quorum.
+#[test]
+fn an_idle_ring_has_a_quorum_in_each_tenure_and_tells_of_no_step_on_the_way() {
+    for (n, expect) in [(3, None), (4, None), (4, Some(4)), (5, None), (8, None)] {
+        let constants = Constants {
+            expect,
+            ..Constants::default()
+        };
+        let mut world = World::new(n, constants, u64::from(n));
+        world.run(ms(1_500));
+        world.grades.clear();
+        world.run(ms(20_000));
+        let told = world.grades.len();
+        assert!(told > 150, "{n} nodes: {told}");
+        let views = world.grades.iter().filter(|&&grade| grade != Grade::Quorum);
+        assert_eq!(
+            views.count(),
+            0,
+            "of {told}, {n} nodes, expected {expect:?}"
+        );
+    }
 }
 
 #[test]

@@ -221,6 +221,14 @@ fn without_a_majority_all_that_were_heard_lately_make_a_view() {
     );
     rig.hear(7, promising(token(11), number));
     assert_eq!(rig.machine.grade(), Grade::View);
+    let told = |rig: &Rig| {
+        let is_told = |event: &&Event| matches!(event, Event::GradeChanged { .. });
+        rig.events.iter().filter(is_told).count()
+    };
+    rig.pass_time(HEARTBEAT / 4 - ms(1));
+    assert_eq!(told(&rig), 0, "others may answer yet");
+    rig.pass_time(ms(1));
+    assert_eq!(told(&rig), 1);
     // From here on n7 is silent.
     for number in 1..8 {
         rig.pass_time(HEARTBEAT);

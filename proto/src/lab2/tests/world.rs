@@ -13,7 +13,7 @@ use ring_codec::lab2::{Kind, MAX_FRAME_LEN};
 
 use super::node::{Node, Weather};
 use super::words::{assert_stored, decode, line, mac, show};
-use crate::lab2::{Command, Constants, Event, Lab2, Reason};
+use crate::lab2::{Command, Constants, Event, Grade, Lab2, Reason};
 use crate::time::{Instant, Now};
 use crate::{LinkState, Machine, Sent, Stored, Transmit};
 
@@ -39,6 +39,8 @@ pub struct World {
     tenures: BTreeSet<[u8; 18]>,
     /// How many frames of each kind were broadcast.
     pub broadcasts: [usize; 12],
+    /// The grades that were told of, in order.
+    pub grades: Vec<Grade>,
     /// The end of what happened, for the reader of a failure.
     log: VecDeque<(Instant, u8, Note)>,
 }
@@ -64,6 +66,7 @@ impl World {
             rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes),
             tenures: BTreeSet::new(),
             broadcasts: [0; 12],
+            grades: Vec::new(),
             log: VecDeque::new(),
         }
     }
@@ -281,6 +284,9 @@ impl World {
         for event in &events {
             if let Event::StateChanged { .. } | Event::HandOverFailed { .. } = event {
                 self.note(at, Note::Tells(*event));
+            }
+            if let Event::GradeChanged { grade, .. } = event {
+                self.grades.push(*grade);
             }
         }
         let count = frames.len();
