@@ -404,6 +404,14 @@ pub struct Snapshot {
     pub status: Status,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventMessage {
@@ -431,6 +439,9 @@ pub struct EventMessage {
     /// The member that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
+    /// To how many other members the same has happened, of `member_silent` and `member_alive`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub others: usize,
     /// The client whose lock it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,

@@ -181,6 +181,9 @@ fn show_event(event: &EventMessage, output: &mut impl Write) -> io::Result<()> {
             write!(output, " {name} {}", harmless(value))?;
         }
     }
+    if event.others > 0 {
+        write!(output, " others {}", event.others)?;
+    }
     writeln!(output)
 }
 

@@ -13,6 +13,10 @@ pub mod event {
     pub const STATE: &str = "state_changed";
     /// The token held here is safer than before, or less safe.
     pub const GRADE: &str = "grade_changed";
+    /// A member that was heard has not been for long.
+    pub const SILENT: &str = "member_silent";
+    /// A member that was silent is heard again.
+    pub const ALIVE: &str = "member_alive";
     /// The daemon ends.
     pub const STOPPED: &str = "stopped";
 }
@@ -41,6 +45,8 @@ pub struct Change {
     pub owner: Option<MacAddr>,
     /// How safe a lock is.
     pub grade: &'static str,
+    /// The member that has fallen silent, or is heard again, and how many others besides.
+    pub member: Option<(MacAddr, usize)>,
     /// How many earlier changes are told with this one.
     pub merged: u64,
 }
@@ -50,14 +56,15 @@ impl Change {
     #[must_use]
     pub fn after(self, earlier: Self) -> Self {
         let says_more = [event::STATE, event::STARTED, event::STOPPED].contains(&self.event);
-        let (event, reason) = if says_more {
-            (self.event, self.reason)
+        let (event, reason, member) = if says_more {
+            (self.event, self.reason, self.member)
         } else {
-            (earlier.event, earlier.reason)
+            (earlier.event, earlier.reason, earlier.member)
         };
         Self {
             event,
             reason,
+            member,
             from: earlier.from,
             merged: earlier.merged + self.merged + 1,
             ..self
@@ -65,9 +72,10 @@ impl Change {
     }
 
     /// The same as variables of the environment; empty where something is not known.
-    pub fn environment(&self) -> [(&'static str, String); 11] {
+    pub fn environment(&self) -> [(&'static str, String); 13] {
         let text = |text: Option<String>| text.unwrap_or_default();
         let token = self.token.map(FencingToken::from);
+        let (member, others) = self.member.unzip();
         let progress = self.token.map(|token| token.progress.to_string());
         [
             ("RINGD_EVENT", self.event.to_owned()),
@@ -80,6 +88,8 @@ impl Change {
             ("RINGD_PROGRESS", text(progress)),
             ("RINGD_OWNER", text(self.owner.map(|it| it.to_string()))),
             ("RINGD_GRADE", self.grade.to_owned()),
+            ("RINGD_MEMBER", text(member.map(|mac| mac.to_string()))),
+            ("RINGD_OTHERS", text(others.map(|count| count.to_string()))),
             ("RINGD_MERGED", self.merged.to_string()),
         ]
     }

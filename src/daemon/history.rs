@@ -12,7 +12,7 @@ use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
-use crate::observe::{Differs, Limit, Long, Routine, Shared, Wrong, text};
+use crate::observe::{Differs, Routine, Wrong, text};
 
 /// The latest events of all kinds that are remembered, and the latest that are no routine: turns of the
 /// token come too often to be remembered for long.
@@ -30,6 +30,12 @@ enum What {
     Member {
         event: &'static str,
         mac: MacAddr,
+    },
+    /// The same has happened to others, which are not named.
+    Members {
+        event: &'static str,
+        mac: MacAddr,
+        others: usize,
     },
     HandOverFailed {
         to: MacAddr,
@@ -137,9 +143,11 @@ impl History {
     pub fn change(&self, number: u64) -> Option<Change> {
         let at = self.place(number)?;
         let entry = self.entries.get(at)?;
-        let (event, from, reason) = match entry.what {
-            What::State { from, reason } => (event::STATE, from, Some(reason)),
-            What::Grade => (event::GRADE, entry.state, None),
+        let now = entry.state;
+        let (event, from, reason, member) = match entry.what {
+            What::State { from, reason } => (event::STATE, from, Some(reason), None),
+            What::Grade => (event::GRADE, now, None, None),
+            What::Members { event, mac, others } => (event, now, None, Some((mac, others))),
             _ => return None,
         };
         // A change of state is told before the change of owner that comes with it.
@@ -155,6 +163,7 @@ impl History {
             token: entry.token,
             owner: settled.unwrap_or(entry).owner,
             grade: entry.grade.name(),
+            member,
             merged: 0,
         })
     }
@@ -171,6 +180,7 @@ impl History {
             token: self.token,
             owner: self.owner,
             grade: self.grade.name(),
+            member: None,
             merged: 0,
         }
     }
@@ -258,20 +268,15 @@ impl Observe<Event> for History {
                 event: "member_left",
                 mac,
             },
-            Event::AddressShared { mac, ips } => What::Trouble {
-                event: "address_shared",
-                member: Some(mac),
-                text: Shared { mac, ips }.to_string().into(),
+            Event::MemberSilent { mac, others, .. } => What::Members {
+                event: event::SILENT,
+                mac,
+                others,
             },
-            Event::TokenAhead { by, .. } => What::Trouble {
-                event: "token_ahead",
-                member: None,
-                text: Long(by).to_string().into(),
-            },
-            Event::ClockAhead { by } => What::Trouble {
-                event: "clock_ahead",
-                member: None,
-                text: Long(by).to_string().into(),
+            Event::MemberAlive { mac, others } => What::Members {
+                event: event::ALIVE,
+                mac,
+                others,
             },
             Event::HearingChanged { deaf, .. } => What::Trouble {
                 event: if deaf { "deaf" } else { "hears" },
@@ -285,7 +290,7 @@ impl Observe<Event> for History {
             },
             Event::Trouble { trouble, over } => What::Trouble {
                 event: Wrong { trouble, over }.event(),
-                member: Some(Wrong { trouble, over }.member()),
+                member: Wrong { trouble, over }.member(),
                 text: Wrong { trouble, over }.to_string().into(),
             },
             Event::StorageChanged { failed } => What::Trouble {
@@ -305,11 +310,6 @@ impl Observe<Event> for History {
             Event::MemberAgrees { mac } => What::Member {
                 event: "member_agrees",
                 mac,
-            },
-            Event::DataDropped { limit, .. } => What::Trouble {
-                event: "data_dropped",
-                member: limit.member,
-                text: Limit(limit).to_string().into(),
             },
             Event::MemberForgotten { mac, .. } => What::Member {
                 event: "member_forgotten",
@@ -334,6 +334,7 @@ impl Entry {
             owner: self.owner.map(|owner| owner.to_string()),
             grade: self.grade.name().to_owned(),
             member: None,
+            others: 0,
             label: None,
         };
         let event = match &self.what {
@@ -346,6 +347,11 @@ impl Entry {
             What::Grade => "grade_changed",
             What::Member { event, mac } => {
                 message.member = Some(mac.to_string());
+                event
+            }
+            What::Members { event, mac, others } => {
+                message.member = Some(mac.to_string());
+                message.others = *others;
                 event
             }
             What::HandOverFailed { to } => {
@@ -381,6 +387,7 @@ mod tests {
     use crate::driver::Observe;
     use ring_codec::MacAddr;
     use std::iter;
+    use std::time::Duration;
 
     fn started_at(seconds: u64) -> (History, Now) {
         let now = Now {
@@ -443,6 +450,20 @@ mod tests {
             history.observe(now, &event);
             assert_eq!(history.last_loss(), expected);
         }
+    }
+
+    #[test]
+    fn hooks_are_told_of_a_member_that_falls_silent() {
+        let (mut history, now) = started_at(1);
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        let (quiet, others) = (Duration::from_secs(13), 7);
+        history.observe(now, &Event::MemberSilent { mac, quiet, others });
+        let change = history.change(history.latest()).expect("it is a change");
+        assert_eq!(change.event, "member_silent");
+        assert_eq!(change.member, Some((mac, others)));
+        let told = change.environment();
+        assert!(told.contains(&("RINGD_MEMBER", mac.to_string())));
+        assert!(told.contains(&("RINGD_OTHERS", "7".to_owned())));
     }
 
     #[test]

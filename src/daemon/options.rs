@@ -29,7 +29,7 @@ Signals:
   SIGUSR1          log the status
 
 What a hook has in its environment; what is not known is empty:
-  RINGD_EVENT         started, state_changed, grade_changed or stopped
+  RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive or stopped
   RINGD_EVENT_NUMBER  of the event, as in ringctl watch
   RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none
   RINGD_STATE         the state since
@@ -38,6 +38,8 @@ What a hook has in its environment; what is not known is empty:
   RINGD_PROGRESS      its first part
   RINGD_OWNER         the MAC address of its holder, as far as is known
   RINGD_GRADE         how safe a lock is now
+  RINGD_MEMBER        the member that is silent, or is heard again
+  RINGD_OTHERS        how many other members besides
   RINGD_MERGED        how many earlier changes are merged into this one, since hooks were too slow
   RINGD_INTERFACE     the interface
   RINGD_RING          the ring, as ringctl -i takes it: the interface, or IFACE:TYPE

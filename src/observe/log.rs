@@ -13,7 +13,7 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::text::{drop_reason, reason};
-use super::words::{Differs, Hidden, Ip, Limit, Long, Members, Shared, TokenId, TokenWords, Wrong};
+use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenId, TokenWords, Wrong};
 use super::{RateLimit, Routine};
 use crate::driver::Observe;
 
@@ -223,9 +223,19 @@ impl Log {
             Event::MemberLeft { mac } => {
                 info!(event = "member_left", %mac, "member {mac} is leaving{hidden}");
             }
-            Event::AddressShared { mac, ips } => {
-                let shared = Shared { mac, ips };
-                warn!(event = "address_shared", %mac, "{shared}{hidden}");
+            Event::MemberSilent { mac, quiet, others } => {
+                let more = Others(others);
+                info!(
+                    event = "member_silent", %mac, others,
+                    "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}{hidden}"
+                );
+            }
+            Event::MemberAlive { mac, others } => {
+                let more = Others(others);
+                info!(
+                    event = "member_alive", %mac, others,
+                    "member {mac} is heard again{more}{hidden}"
+                );
             }
             Event::MemberDiffers { mac, difference } => {
                 let words = Differs(difference);
@@ -254,11 +264,11 @@ impl Log {
             return;
         };
         let words = Wrong { trouble, over };
-        let (name, mac) = (words.event(), words.member());
+        let (name, mac) = (words.event(), words.member().map(display));
         if over {
-            info!(event = name, %mac, "{words}{hidden}");
+            info!(event = name, mac, "{words}{hidden}");
         } else {
-            warn!(event = name, %mac, "{words}{hidden}");
+            warn!(event = name, mac, "{words}{hidden}");
         }
     }
 
@@ -301,31 +311,6 @@ impl Log {
                 warn!(
                     event = "data_refused",
                     len, "{len} bytes of data refused: {why}"
-                );
-            }
-            Event::DataDropped { len, limit } => {
-                let limit = Limit(limit);
-                warn!(
-                    event = "data_dropped",
-                    len,
-                    "the token's data, {len} bytes, were dropped: they would have kept the token \
-                     from members; {limit}"
-                );
-            }
-            Event::TokenAhead { token, by } => {
-                let (token, by) = (TokenId(token), Long(by));
-                warn!(
-                    event = "token_ahead", %token,
-                    "the token is {by} ahead of this machine's clock: that is wrong, or another \
-                     member's was; token {token}"
-                );
-            }
-            Event::ClockAhead { by } => {
-                let by = Long(by);
-                warn!(
-                    event = "clock_ahead",
-                    "this machine's clock is {by} ahead of the ring's tokens: is it right? The \
-                     new token does not follow it all the way"
                 );
             }
             Event::StorageChanged { failed: true } => error!(
@@ -433,19 +418,17 @@ impl Observe<Event> for Log {
                 }
             }
             Event::HearingChanged { .. } | Event::FitnessChanged { .. } => reach(event),
-            Event::DataRefused { .. }
-            | Event::DataDropped { .. }
-            | Event::TokenAhead { .. }
-            | Event::ClockAhead { .. }
-            | Event::StorageChanged { .. }
-            | Event::TooLong { .. } => self.trouble(now, event),
+            Event::DataRefused { .. } | Event::StorageChanged { .. } | Event::TooLong { .. } => {
+                self.trouble(now, event);
+            }
             Event::MemberAdded { members, .. } | Event::MemberForgotten { members, .. } => {
                 self.members = members;
                 self.member(now, event);
             }
             Event::MemberMoved { .. }
             | Event::MemberLeft { .. }
-            | Event::AddressShared { .. }
+            | Event::MemberSilent { .. }
+            | Event::MemberAlive { .. }
             | Event::MemberDiffers { .. }
             | Event::MemberAgrees { .. } => self.member(now, event),
             Event::Trouble { trouble, over } => self.wrong(now, trouble, over),

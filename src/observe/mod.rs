@@ -18,7 +18,7 @@ use ring_proto::time::Now;
 pub(crate) use routine::Routine;
 pub use subscriber::{LogOutput, goes_to_journal};
 pub use tally::Tally;
-pub use words::{Differs, Ip, Limit, Long, Shared, TokenWords, Wrong};
+pub use words::{Differs, Ip, Limit, TokenWords, Wrong};
 
 use crate::driver::Observe;
 

@@ -114,15 +114,13 @@ impl Observe<Event> for Tally {
             | Event::GradeChanged { .. }
             | Event::ProgressExhausted
             | Event::DataRefused { .. }
-            | Event::DataDropped { .. }
             | Event::TooLong { .. }
-            | Event::AddressShared { .. }
-            | Event::TokenAhead { .. }
-            | Event::ClockAhead { .. }
             | Event::StorageChanged { .. }
             | Event::MemberAdded { .. }
             | Event::MemberMoved { .. }
             | Event::MemberLeft { .. }
+            | Event::MemberSilent { .. }
+            | Event::MemberAlive { .. }
             | Event::MemberDiffers { .. }
             | Event::MemberAgrees { .. }
             | Event::RunStamped { .. }

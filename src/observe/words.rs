@@ -105,11 +105,11 @@ impl fmt::Display for Long {
 }
 
 /// That two stations have one address.
-pub struct Shared {
+struct Shared {
     /// The address.
-    pub mac: MacAddr,
+    mac: MacAddr,
     /// What its stations say that their ips are; `None`: it is this node's own.
-    pub ips: Option<([u8; 16], [u8; 16])>,
+    ips: Option<([u8; 16], [u8; 16])>,
 }
 
 impl fmt::Display for Shared {
@@ -149,7 +149,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Something that is wrong between this node and others, and what to do; or that it is over.
+/// An assumption that does not hold, and what to do; or that it holds again.
 pub struct Wrong {
     /// What.
     pub trouble: Trouble,
@@ -191,6 +191,31 @@ impl fmt::Display for Wrong {
             (Trouble::TablesDiffer { .. }, true) => {
                 f.write_str("this node and the owner know the same members again")
             }
+            (Trouble::AddressShared { mac, ips }, _) => Shared { mac, ips }.fmt(f),
+            (Trouble::TokenAhead { token, by }, false) => write!(
+                f,
+                "the token is {} ahead of this machine's clock: that is wrong, or another \
+                 member's was; token {}",
+                Long(by),
+                TokenId(token)
+            ),
+            (Trouble::TokenAhead { token, .. }, true) => write!(
+                f,
+                "the token is not ahead of this machine's clock any more; token {}",
+                TokenId(token)
+            ),
+            (Trouble::ClockAhead { by }, _) => write!(
+                f,
+                "this machine's clock is {} ahead of the ring's tokens: is it right? The new token \
+                 does not follow it all the way",
+                Long(by)
+            ),
+            (Trouble::DataDropped { len, limit }, _) => write!(
+                f,
+                "the token's data, {len} bytes, were dropped: they would have kept the token from \
+                 members; {}",
+                Limit(limit)
+            ),
         }
     }
 }
@@ -207,15 +232,37 @@ impl Wrong {
             (Trouble::OwnerUnheard { .. }, true) => "owner_heard",
             (Trouble::TablesDiffer { .. }, false) => "tables_differ",
             (Trouble::TablesDiffer { .. }, true) => "tables_agree",
+            (Trouble::AddressShared { .. }, _) => "address_shared",
+            (Trouble::TokenAhead { .. }, false) => "token_ahead",
+            (Trouble::TokenAhead { .. }, true) => "token_not_ahead",
+            (Trouble::ClockAhead { .. }, _) => "clock_ahead",
+            (Trouble::DataDropped { .. }, _) => "data_dropped",
         }
     }
 
-    /// The member that it is about.
+    /// The member that it is about, if it is about one.
     #[must_use]
-    pub const fn member(&self) -> MacAddr {
+    pub const fn member(&self) -> Option<MacAddr> {
         match self.trouble {
-            Trouble::MemberDeaf { mac } | Trouble::AnswerLate { mac, .. } => mac,
-            Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => owner,
+            Trouble::MemberDeaf { mac }
+            | Trouble::AnswerLate { mac, .. }
+            | Trouble::AddressShared { mac, .. } => Some(mac),
+            Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => Some(owner),
+            Trouble::DataDropped { limit, .. } => limit.member,
+            Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } => None,
+        }
+    }
+}
+
+/// `, and 7 others`; nothing if there are none.
+pub struct Others(pub usize);
+
+impl fmt::Display for Others {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            1 => f.write_str(", and 1 other"),
+            others => write!(f, ", and {others} others"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Token;
 
-use super::{Event, Lab2};
+use super::{Lab2, Trouble};
 use crate::time::nanos;
 
 /// By so much a wall clock takes a token ahead of what is known, at the most.
@@ -31,18 +31,28 @@ impl Lab2 {
         };
         if wall > most {
             let by = Duration::from_nanos(wall.saturating_sub(known));
-            self.event(Event::ClockAhead { by });
+            self.note_once(Trouble::ClockAhead { by });
         }
         wall.min(most)
     }
 
     /// A token that is far ahead of the wall clock is said once, until one is not.
     pub(super) fn compare_with_clock(&mut self, token: Token) {
-        let by = Duration::from_nanos(token.progress.saturating_sub(self.now.wall));
+        let by = self.ahead_of_clock(token);
         let is_ahead = by > NOTABLE;
-        if is_ahead && !self.token_ahead {
-            self.event(Event::TokenAhead { token, by });
+        if std::mem::replace(&mut self.token_ahead, is_ahead) != is_ahead {
+            self.tell_trouble(Trouble::TokenAhead { token, by }, !is_ahead);
         }
-        self.token_ahead = is_ahead;
+    }
+
+    /// The token that is known, if it was said to be far ahead and still is.
+    pub(super) fn token_ahead(&self) -> Option<Trouble> {
+        let token = self.token().filter(|_| self.token_ahead)?;
+        let by = self.ahead_of_clock(token);
+        (by > NOTABLE).then_some(Trouble::TokenAhead { token, by })
+    }
+
+    fn ahead_of_clock(&self, token: Token) -> Duration {
+        Duration::from_nanos(token.progress.saturating_sub(self.now.wall))
     }
 }

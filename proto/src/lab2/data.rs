@@ -7,7 +7,7 @@ use ring_codec::lab2::{HEARTBEAT_LEN, MAX_DATA_LEN};
 
 use super::role::{Role, Tenure};
 use super::timer::Timer;
-use super::{DataLimit, Event, Lab2};
+use super::{DataLimit, Event, Lab2, Trouble};
 
 impl Lab2 {
     /// How many bytes of data reach every member: a heartbeat with them fits the smallest MTU that is
@@ -76,6 +76,6 @@ impl Lab2 {
     fn drop_data(&mut self, limit: DataLimit) {
         let len = self.known.data().len();
         self.known.set_data(b"");
-        self.event(Event::DataDropped { len, limit });
+        self.note_once(Trouble::DataDropped { len, limit });
     }
 }

@@ -117,7 +117,7 @@ pub struct Difference {
 }
 
 /// How many bytes of data a token may carry just now, and why no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataLimit {
     /// So many.
     pub len: usize,
@@ -127,7 +127,7 @@ pub struct DataLimit {
     pub member: Option<MacAddr>,
 }
 
-/// Something that is wrong between this node and others.
+/// An assumption that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
     /// The member says that it hears nobody, though it is heard, and goes on to.
@@ -151,6 +151,34 @@ pub enum Trouble {
     TablesDiffer {
         /// Whose table was the last to differ.
         owner: MacAddr,
+    },
+    /// Two stations have one address.
+    AddressShared {
+        /// The address, perhaps this node's own.
+        mac: MacAddr,
+        /// The ips that its stations say; `None`: a frame came that has this node's own address.
+        ips: Option<([u8; 16], [u8; 16])>,
+    },
+    /// A token is more than an hour ahead of this node's wall clock.
+    TokenAhead {
+        /// The token.
+        token: Token,
+        /// By how much.
+        by: Duration,
+    },
+    /// This node's wall clock is so far ahead of what is known that a token which it generates does not follow
+    /// it.
+    ClockAhead {
+        /// By how much.
+        by: Duration,
+    },
+    /// The application's data were dropped, because they no longer reach every member: else the token
+    /// would not either.
+    DataDropped {
+        /// Their length in bytes.
+        len: usize,
+        /// How many bytes there may be.
+        limit: DataLimit,
     },
 }
 
@@ -268,14 +296,6 @@ pub enum Event {
         /// How many bytes there may be.
         limit: DataLimit,
     },
-    /// The application's data were dropped, because they no longer reach every member: else the token
-    /// would not either.
-    DataDropped {
-        /// Their length in bytes.
-        len: usize,
-        /// How many bytes there may be.
-        limit: DataLimit,
-    },
     /// What must survive a restart can no longer be stored, and the node owns nothing; or it can again.
     StorageChanged {
         /// It cannot.
@@ -288,7 +308,7 @@ pub enum Event {
         /// It has before. One that never has is alone perhaps, and in order.
         heard_before: bool,
     },
-    /// Something is wrong between this node and others, or is over. Said once, not again while it goes on.
+    /// An assumption does not hold, or holds again. Said once, not again while it goes on.
     Trouble {
         /// What.
         trouble: Trouble,
@@ -327,30 +347,10 @@ pub enum Event {
         /// Its ip.
         ip: [u8; 16],
     },
-    /// Two stations have one address. Said once, and not again while it goes on.
-    AddressShared {
-        /// The address, perhaps this node's own.
-        mac: MacAddr,
-        /// The ips that its stations say; `None`: a frame came that has this node's own address.
-        ips: Option<([u8; 16], [u8; 16])>,
-    },
     /// A member said that it is shutting down.
     MemberLeft {
         /// The member.
         mac: MacAddr,
-    },
-    /// A token is more than an hour ahead of this node's wall clock. Said once, until one is not.
-    TokenAhead {
-        /// The token.
-        token: Token,
-        /// By how much.
-        by: Duration,
-    },
-    /// This node's wall clock is so far ahead of what is known that a token which it generates does not follow
-    /// it.
-    ClockAhead {
-        /// By how much.
-        by: Duration,
     },
     /// A member has other constants than this node, or expects another number of members. Said once, and
     /// again when the difference has changed.
@@ -364,6 +364,23 @@ pub enum Event {
     MemberAgrees {
         /// The member.
         mac: MacAddr,
+    },
+    /// A member that was heard has not been for so long that it counts as silent. Said once, until it is heard
+    /// again.
+    MemberSilent {
+        /// The member.
+        mac: MacAddr,
+        /// For how long nothing of it has come.
+        quiet: Duration,
+        /// So many others besides, which are not named.
+        others: usize,
+    },
+    /// A member that was silent is heard again.
+    MemberAlive {
+        /// The member.
+        mac: MacAddr,
+        /// So many others besides, which are not named.
+        others: usize,
     },
     /// A member was removed from the table: it has been silent for long, or the operator said so.
     MemberForgotten {

@@ -15,6 +15,7 @@ mod link;
 mod looser;
 mod machine;
 mod membership;
+mod missing;
 mod once;
 mod outbox;
 mod owner;

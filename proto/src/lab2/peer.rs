@@ -35,6 +35,8 @@ pub(super) struct Peer {
     pub(super) left: bool,
     /// There is more to remember of it: [`Notes`].
     pub(super) noted: bool,
+    /// People were told that it is silent.
+    pub(super) told_silent: bool,
 }
 
 impl Peer {

@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{Event, Lab2};
+use super::{Event, Lab2, Trouble};
 use crate::time::Instant;
 
 /// An ip that comes back so often is that of a second station.
@@ -47,18 +47,35 @@ impl Lab2 {
             self.event(Event::MemberMoved { mac, ip });
         } else if !was_shared {
             let ips = Some((before, ip));
-            self.event(Event::AddressShared { mac, ips });
+            self.tell_trouble(Trouble::AddressShared { mac, ips }, false);
         }
     }
 
     /// A frame that this node has not sent has its address.
     pub(super) fn own_address_heard(&mut self) {
         let now = self.now.monotonic;
-        let apart = self.constants.waiter_timeout().saturating_mul(APART);
         let before = self.shared_at.replace(now);
-        if before.is_none_or(|at| now.since(at) >= apart) {
+        if !before.is_some_and(|at| self.is_recent(at)) {
             let (mac, ips) = (self.me(), None);
-            self.event(Event::AddressShared { mac, ips });
+            self.tell_trouble(Trouble::AddressShared { mac, ips }, false);
         }
+    }
+
+    /// The addresses of which two stations were heard not long ago.
+    pub(super) fn shared_addresses(&self) -> impl Iterator<Item = Trouble> {
+        let own = self.shared_at.filter(|&at| self.is_recent(at));
+        let own = own.map(|_| Trouble::AddressShared {
+            mac: self.me(),
+            ips: None,
+        });
+        let others = self.table.notes.iter().filter_map(|&(mac, notes)| {
+            let moves = notes.moves;
+            let lately = moves.at.is_some_and(|at| self.is_recent(at));
+            let at = self.table.find(mac)?;
+            let ips = Some((moves.before, self.table.members()[at].ip));
+            let shared = Trouble::AddressShared { mac, ips };
+            (lately && moves.returns >= RETURNS).then_some(shared)
+        });
+        own.into_iter().chain(others)
     }
 }

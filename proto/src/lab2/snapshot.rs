@@ -279,6 +279,8 @@ impl Writer {
             left,
             noted,
             heard,
+            // Which only people are told of.
+            told_silent: _,
         } = peer;
         (penalty, wants, owed_ping, has_none, paused, failed, left).hash(self);
         (noted, heard, deaf).hash(self);

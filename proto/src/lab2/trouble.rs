@@ -2,11 +2,13 @@
 //! here: people are told.
 
 use std::collections::VecDeque;
+use std::mem::discriminant;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Message};
 
 use super::input::Envelope;
+use super::missing::Watch;
 use super::role::Offer;
 use super::{Event, Lab2, Trouble};
 use crate::time::Instant;
@@ -19,6 +21,8 @@ const DIFFERING: u32 = 64;
 const RECENT: u32 = 128;
 /// So many of the last offers that were given up are remembered.
 const OFFERS: usize = 8;
+/// So many of the owners that only others hear are named.
+const OWNERS: usize = 8;
 
 /// What was noticed.
 #[derive(Debug, Clone, Default)]
@@ -27,12 +31,14 @@ pub(super) struct Troubles {
     deaf: Vec<Deaf>,
     /// The last offers that were given up.
     given_up: VecDeque<Offer>,
-    /// The last answer that was too late, when it came.
-    late: Option<(Instant, Trouble)>,
+    /// What happened at one moment, the last of each kind, and when.
+    once: Vec<(Instant, Trouble)>,
     /// Since when this node has been told who holds the token, without hearing of it.
     named_since: Option<Instant>,
-    /// The owner that only others hear, and when they last said so.
-    unheard: Option<(Instant, MacAddr)>,
+    /// The owners that only others hear, and when they last said so.
+    unheard: Vec<(Instant, MacAddr)>,
+    /// When it was looked for members that are silent.
+    pub(super) watch: Watch,
     /// Whose table differs from this node's.
     differing: Option<Differing>,
 }
@@ -57,20 +63,25 @@ impl Lab2 {
     pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
         let Troubles {
             deaf,
-            late,
+            once,
             unheard,
             differing,
             ..
         } = &self.troubles;
         let deaf = deaf.iter().filter(|deaf| self.is_told_deaf(deaf.mac));
         let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
-        let late = late.filter(|&(at, _)| self.is_recent(at));
-        let late = late.map(|(_, late)| late);
-        let unheard = unheard.filter(|&(at, _)| self.is_recent(at));
-        let unheard = unheard.map(|(_, owner)| Trouble::OwnerUnheard { owner });
+        let once = once.iter().filter(|&&(at, _)| self.is_recent(at));
+        let once = once.map(|&(_, trouble)| trouble);
+        let unheard = unheard.iter().filter(|&&(at, _)| self.is_recent(at));
+        let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
         let differing = differing.filter(|it| it.told && self.is_recent(it.last));
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
-        deaf.chain(late).chain(unheard).chain(differing)
+        let between = deaf.chain(unheard).chain(differing);
+        let ahead = self.token_ahead();
+        between
+            .chain(self.shared_addresses())
+            .chain(ahead)
+            .chain(once)
     }
 
     /// Whether a member that is there says that it hears nobody, and not only while it is being greeted.
@@ -79,12 +90,32 @@ impl Lab2 {
         deaf.any(|deaf| deaf.mac == mac && deaf.told) && !self.is_gone(mac, self.silence())
     }
 
-    fn is_recent(&self, at: Instant) -> bool {
+    pub(super) fn is_recent(&self, at: Instant) -> bool {
         self.now.monotonic.since(at) < self.constants.waiter_timeout() * RECENT
     }
 
-    fn tell_trouble(&mut self, trouble: Trouble, over: bool) {
+    pub(super) fn tell_trouble(&mut self, trouble: Trouble, over: bool) {
         self.event(Event::Trouble { trouble, over });
+    }
+
+    /// Something has gone wrong just now: it is told, and is a trouble for a while.
+    pub(super) fn note_once(&mut self, trouble: Trouble) {
+        self.remember_once(trouble);
+        self.tell_trouble(trouble, false);
+    }
+
+    /// When the like of it was remembered last.
+    fn remember_once(&mut self, trouble: Trouble) -> Option<Instant> {
+        let now = self.now.monotonic;
+        let once = &mut self.troubles.once;
+        let kind = discriminant(&trouble);
+        let like = once.iter_mut().find(|(_, it)| discriminant(it) == kind);
+        if let Some(like) = like {
+            let (at, _) = std::mem::replace(like, (now, trouble));
+            return Some(at);
+        }
+        once.push((now, trouble));
+        None
     }
 
     /// A frame of a member says whether that hears anybody. Who was alone until now does not, until it has
@@ -158,8 +189,8 @@ impl Lab2 {
             mac: envelope.from,
             after: envelope.at.since(offer.since),
         };
-        let before = self.troubles.late.replace((now, late));
-        if before.is_none_or(|(at, _)| !self.is_recent(at)) {
+        let before = self.remember_once(late);
+        if before.is_none_or(|at| !self.is_recent(at)) {
             self.tell_trouble(late, false);
         }
     }
@@ -174,8 +205,17 @@ impl Lab2 {
         if now.since(since) < self.constants.waiter_timeout() * UNHEARD {
             return;
         }
-        let before = self.troubles.unheard.replace((now, owner));
-        if before.is_none_or(|(at, told)| told != owner || !self.is_recent(at)) {
+        let mut unheard = std::mem::take(&mut self.troubles.unheard);
+        unheard.retain(|&(at, _)| self.is_recent(at));
+        // The next owner is not heard for the same reason.
+        let is_news = unheard.is_empty();
+        unheard.retain(|&(_, named)| named != owner);
+        if unheard.len() == OWNERS {
+            unheard.remove(0);
+        }
+        unheard.push((now, owner));
+        self.troubles.unheard = unheard;
+        if is_news {
             self.tell_trouble(Trouble::OwnerUnheard { owner }, false);
         }
     }
@@ -184,12 +224,29 @@ impl Lab2 {
     pub(super) fn note_holder(&mut self, envelope: Envelope, digest: Digest) {
         let owner = envelope.from;
         self.troubles.named_since = None;
-        let unheard = &mut self.troubles.unheard;
-        if unheard.take_if(|(_, mac)| *mac == owner).is_some() {
-            self.tell_trouble(Trouble::OwnerUnheard { owner }, true);
-        }
+        self.end_unheard(|mac| mac == owner);
         if envelope.broadcast {
             self.note_digest(owner, digest);
+        }
+    }
+
+    /// Owners are heard, or gone, and so are those that nobody has named for long. It is over when none
+    /// is left.
+    fn end_unheard(&mut self, ends: impl Fn(MacAddr) -> bool) {
+        let Some(&(_, named)) = self.troubles.unheard.first() else {
+            return;
+        };
+        let mut last = named;
+        let mut unheard = std::mem::take(&mut self.troubles.unheard);
+        unheard.retain(|&(at, mac)| {
+            let stays = !ends(mac) && self.is_recent(at);
+            last = if stays { last } else { mac };
+            stays
+        });
+        let over = unheard.is_empty();
+        self.troubles.unheard = unheard;
+        if over {
+            self.tell_trouble(Trouble::OwnerUnheard { owner: last }, true);
         }
     }
 
@@ -236,13 +293,10 @@ impl Lab2 {
             }
             !goes
         });
-        let unheard = &mut self.troubles.unheard;
-        if let Some((_, owner)) = unheard.take_if(|(_, mac)| gone.contains(mac)) {
-            ended.push(Trouble::OwnerUnheard { owner });
-        }
         for trouble in ended {
             self.tell_trouble(trouble, true);
         }
+        self.end_unheard(|mac| gone.contains(&mac));
     }
 
     /// The link went down: what others say from now on is another matter.

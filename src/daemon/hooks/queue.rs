@@ -66,6 +66,7 @@ mod tests {
             token: None,
             owner: None,
             grade: "alone",
+            member: None,
             merged: 0,
         }
     }

@@ -1,10 +1,12 @@
 //! Members that are gone.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Digest, Layout, MacAddr, Member, Message, Ring, Test, tests};
+use ring_segment::{
+    Daemon, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, Ring, Test, Timing, tests,
+};
 use serde_json::Value;
 
-use super::{BINARIES, PATIENCE, ringctl, timing};
+use super::{BINARIES, HEARTBEAT, PATIENCE, ringctl, timing};
 
 /// So many stations are gone.
 const DEAD: u16 = 2_000;
@@ -12,7 +14,10 @@ const DEAD: u16 = 2_000;
 const PART: usize = 66;
 
 pub fn tests() -> Vec<Test> {
-    tests![thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten]
+    tests![
+        thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten,
+        a_member_that_is_killed_is_told_of_and_when_it_is_back,
+    ]
 }
 
 fn address(number: u16) -> MacAddr {
@@ -84,4 +89,31 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     let alive = state_of(&status, there).context("it is a member")?;
     ensure!(alive == "alive", "{alive}");
     Ok(())
+}
+
+/// It may be no owner's successor, and fail at nothing.
+fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
+    let timing = Timing::forbearing(HEARTBEAT / 4).idle_hold(FOR_GOOD);
+    let segment = Layout::new(3).bridge()?;
+    let mut ring = Ring::start(segment, 3, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    let gone = ring.daemons[2].node().mac();
+    ring.daemons[2].kill()?;
+    let left = &ring.daemons[..2];
+    let says = |what: &str| {
+        let begin = format!("member {gone} is {what}");
+        let said = |line: &str| line.contains(&begin);
+        for daemon in left {
+            daemon.wait_for_line(PATIENCE, said)?;
+        }
+        let lines = left.iter().flat_map(Daemon::output);
+        ensure!(lines.filter(|line| said(line)).count() == 2);
+        Ok(())
+    };
+    says("silent: nothing of it has come for")?;
+    let silent = state_of(&left[0].status()?, gone);
+    ensure!(silent.as_deref() == Some("silent"), "{silent:?}");
+    let back = ring.segment.node(2).ringd(BINARIES).timing(&timing);
+    let _back = back.spawn()?;
+    says("heard again")
 }

@@ -1,7 +1,8 @@
 //! Two stations with one MAC address.
 
 use anyhow::{Result, ensure};
-use ring_segment::{Layout, Test, now, tests};
+use ring_segment::{Daemon, Layout, Test, now, tests};
+use serde_json::Value;
 
 use super::{BINARIES, HEARTBEAT, PATIENCE, timing};
 
@@ -27,8 +28,16 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
         ensure!(line.contains(&ip), "{line}");
     }
     let itself = |line: &str| line.contains("has this node's MAC");
+    let is_shown = |daemon: &Daemon, names: fn(&str) -> bool| {
+        daemon.wait_for_status(PATIENCE, |status| {
+            let troubles = status["troubles"].as_array();
+            troubles.is_some_and(|all| all.iter().filter_map(Value::as_str).any(names))
+        })
+    };
+    is_shown(&daemons[0], |trouble| trouble.contains("two stations"))?;
     for daemon in &daemons[1..] {
         daemon.wait_for_line(PATIENCE, itself)?;
+        is_shown(daemon, itself)?;
     }
     // For many heartbeats more it says no more of that.
     let since = now();

@@ -7,7 +7,7 @@ use ring_codec::lab2::{Frame, HEARTBEAT_LEN, MAX_FRAME_LEN, Message, Profile};
 
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::{Command, DataLimit, Event, State};
+use crate::lab2::{Command, DataLimit, Event, State, Trouble};
 
 /// What a member of the default constants says of itself, but for its MTU.
 pub fn profile(mtu: u16) -> Profile {
@@ -107,10 +107,10 @@ fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
     assert!(rig.frames.iter().all(|bytes| bytes.len() <= 14 + 576));
     let limit = rig.machine.data_limit();
     assert_eq!(limit.member, Some(mac(9)));
-    assert!(
-        rig.events
-            .contains(&Event::DataDropped { len: 1_000, limit })
-    );
+    let trouble = Trouble::DataDropped { len: 1_000, limit };
+    let over = false;
+    assert!(rig.events.contains(&Event::Trouble { trouble, over }));
+    assert!(rig.machine.troubles().eq([trouble]));
     let soon = rig.pass_time(Duration::ZERO);
     assert_eq!(soon, ["TOKEN_IS_HERE 11:n3#1 to all"]);
 }
@@ -165,11 +165,9 @@ fn a_candidate_is_elected_without_the_data_that_it_could_not_send() {
     );
     with_mtu(&mut rig, 576);
     rig.pass_time(WAITER_TIMEOUT + 2 * LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
-    assert!(
-        rig.events
-            .iter()
-            .any(|event| matches!(event, Event::DataDropped { len: 1_000, .. }))
-    );
+    let mut troubles = rig.machine.troubles();
+    assert!(troubles.any(|it| matches!(it, Trouble::DataDropped { len: 1_000, .. })));
+    drop(troubles);
     assert!(rig.events.iter().any(|event| matches!(
         event,
         Event::StateChanged {

@@ -55,7 +55,7 @@ fn assert_dropped(bytes: &[u8], age: Duration, reason: DropReason) {
     assert_eq!(rig.hear_bytes(bytes, age), [""; 0], "never answered");
     // Of a frame with the own address it is said that there is another one.
     rig.events
-        .retain(|event| !matches!(event, Event::AddressShared { .. }));
+        .retain(|event| !matches!(event, Event::Trouble { .. }));
     assert_eq!(rig.events, [Event::Dropped { reason }], "{bytes:02x?}");
     let after = (rig.members(), rig.token(), rig.machine.heard_about_token());
     assert_eq!(after, before);

@@ -26,6 +26,7 @@ mod invariants;
 mod lease;
 mod looser;
 mod membership;
+mod missing;
 mod once;
 mod order;
 mod outgrown;

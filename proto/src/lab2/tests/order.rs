@@ -6,7 +6,7 @@ use super::rig::{
     ANSWER_TIMEOUT, BLANK, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants, here, ms, take,
     token, token_of, was_here,
 };
-use crate::lab2::{Command, Event, State};
+use crate::lab2::{Command, Event, State, Trouble};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
@@ -96,6 +96,11 @@ fn ahead_by(by: u64) -> Rig {
     rig
 }
 
+/// Whether the beginning of such a trouble was told.
+fn is_told(event: &Event, is: fn(&Trouble) -> bool) -> bool {
+    matches!(event, Event::Trouble { trouble, over: false } if is(trouble))
+}
+
 fn progress(rig: &Rig) -> u64 {
     rig.machine.token().expect("elected").progress
 }
@@ -106,7 +111,7 @@ fn a_clock_that_is_a_lifetime_ahead_takes_a_token_a_month_further() {
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(progress(&rig), TODAY + 30 * DAY);
-    let said = |event: &&Event| matches!(event, Event::ClockAhead { .. });
+    let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::ClockAhead { .. }));
     assert_eq!(rig.events.iter().filter(said).count(), 1);
 }
 
@@ -126,7 +131,7 @@ fn a_clock_that_is_some_days_ahead_is_followed_without_a_word() {
     let mut rig = ahead_by(7 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(progress(&rig), TODAY + 7 * DAY);
-    let said = |event: &&Event| matches!(event, Event::ClockAhead { .. });
+    let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::ClockAhead { .. }));
     assert_eq!(rig.events.iter().find(said), None);
 }
 
@@ -136,7 +141,7 @@ fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
     let mut rig = Rig::waiter();
     rig.now.wall = TODAY;
     let ahead = |rig: &Rig| {
-        let said = |event: &&Event| matches!(event, Event::TokenAhead { .. });
+        let said = |event: &&Event| is_told(event, |it| matches!(it, Trouble::TokenAhead { .. }));
         rig.events.iter().filter(said).count()
     };
     rig.hear_all(3, here(token(TODAY + hour)));
@@ -145,8 +150,19 @@ fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
         rig.hear_all(3, here(token(TODAY + hour + n)));
     }
     assert_eq!(ahead(&rig), 1);
+    let shown = rig.machine.troubles().next();
+    assert!(
+        matches!(shown, Some(Trouble::TokenAhead { .. })),
+        "{shown:?}"
+    );
     rig.now.wall = TODAY + DAY;
     rig.hear_all(3, here(token(TODAY + DAY)));
+    let ended = |event: &Event| {
+        let ahead = |it: &Trouble| matches!(it, Trouble::TokenAhead { .. });
+        matches!(event, Event::Trouble { trouble, over: true } if ahead(trouble))
+    };
+    assert_eq!(rig.events.iter().filter(|it| ended(it)).count(), 1);
+    assert_eq!(rig.machine.troubles().next(), None);
     rig.hear_all(3, here(token(TODAY + 3 * DAY)));
     assert_eq!(ahead(&rig), 2);
 }

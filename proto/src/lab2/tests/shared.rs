@@ -6,13 +6,16 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Message;
 
 use super::rig::*;
-use crate::lab2::Event;
+use crate::lab2::{Event, Trouble};
+
+/// What was noticed so long ago is no trouble.
+const LONG: Duration = Duration::from_millis(128 * 400);
 
 fn about(rig: &Rig) -> (usize, usize) {
     let count = |is: fn(&Event) -> bool| rig.events.iter().filter(|event| is(event)).count();
     (
         count(|event| matches!(event, Event::MemberMoved { .. })),
-        count(|event| matches!(event, Event::AddressShared { .. })),
+        count(|event| matches!(event, Event::Trouble { .. })),
     )
 }
 
@@ -29,14 +32,21 @@ fn two_stations_with_one_address_are_named_once_by_their_ips() {
     assert_eq!(shared, 1);
     assert!(moved <= 6, "{moved} changes of an address");
     let named = rig.events.iter().find_map(|event| match *event {
-        Event::AddressShared { mac, ips } => Some((mac, ips)),
+        Event::Trouble { trouble, .. } => Some(trouble),
         _ => None,
     });
-    let Some((who, Some(ips))) = named else {
-        panic!("{named:?}");
-    };
-    assert_eq!(who, mac(7));
-    assert!([(ip(7), ip(77)), (ip(77), ip(7))].contains(&ips));
+    let by_ips = [(ip(7), ip(77)), (ip(77), ip(7))].map(|ips| Trouble::AddressShared {
+        mac: mac(7),
+        ips: Some(ips),
+    });
+    assert!(named.is_some_and(|named| by_ips.contains(&named)));
+    let mut shown = rig.machine.troubles();
+    assert!(shown.next().is_some_and(|shown| by_ips.contains(&shown)));
+    assert_eq!(shown.next(), None);
+    drop(shown);
+    rig.sleep_through(LONG);
+    rig.wake();
+    assert_eq!(rig.machine.troubles().next(), None);
 }
 
 #[test]
@@ -70,4 +80,10 @@ fn a_frame_with_the_own_address_is_said_once() {
         rig.pass_time(HEARTBEAT);
     }
     assert_eq!(about(&rig), (0, 1));
+    let (mac, ips) = (mac(ME), None);
+    let shared = Trouble::AddressShared { mac, ips };
+    assert!(rig.machine.troubles().eq([shared]));
+    rig.sleep_through(LONG);
+    rig.wake();
+    assert_eq!(rig.machine.troubles().next(), None);
 }

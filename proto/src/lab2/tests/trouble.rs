@@ -139,6 +139,55 @@ fn an_owner_that_only_others_hear_is_named_once_and_when_it_is_heard() {
     assert_eq!(troubles(&rig), []);
 }
 
+/// The token goes on among members that this node does not hear.
+#[test]
+fn owners_that_only_others_hear_in_turn_are_one_trouble() {
+    let mut rig = Rig::waiter();
+    let start = rig.now.monotonic;
+    let mut turns = 0;
+    while rig.now.monotonic.since(start) < 60 * WAITER_TIMEOUT {
+        let asks = rig.pass_time(ms(10));
+        if asks.contains(&"WHERE_IS_TOKEN to all".to_owned()) {
+            turns += 1;
+            rig.hear(
+                3,
+                was_here(token(10 + turns), 7 + u8::try_from(turns % 3).expect("few")),
+            );
+        }
+    }
+    assert!(turns > 50);
+    let unheard = |n| Trouble::OwnerUnheard { owner: mac(n) };
+    assert_eq!(told(&rig).len(), 1, "{:?}", told(&rig));
+    let mut named = troubles(&rig);
+    named.sort_unstable_by_key(|trouble| format!("{trouble:?}"));
+    assert_eq!(named, [unheard(7), unheard(8), unheard(9)]);
+    for n in 7..=9 {
+        assert_eq!(told(&rig).len(), 1);
+        rig.hear_all(n, here(token(1_000 + u64::from(n))));
+    }
+    assert_eq!(told(&rig)[1..], [(unheard(9), true)]);
+    assert_eq!(troubles(&rig), []);
+}
+
+/// Of two that were not heard one is gone, and nobody names it.
+#[test]
+fn owners_that_nobody_names_any_more_are_no_trouble() {
+    let mut rig = Rig::waiter();
+    let start = rig.now.monotonic;
+    while rig.now.monotonic.since(start) < 20 * WAITER_TIMEOUT {
+        if rig
+            .pass_time(ms(10))
+            .contains(&"WHERE_IS_TOKEN to all".to_owned())
+        {
+            rig.hear(3, was_here(token(10), 9));
+        }
+    }
+    assert_eq!(told(&rig).len(), 1);
+    beats(&mut rig, SAME, 130 * WAITER_TIMEOUT);
+    let unheard = Trouble::OwnerUnheard { owner: mac(9) };
+    assert_eq!(told(&rig), [(unheard, false), (unheard, true)]);
+}
+
 /// Heartbeats of n3, with this digest.
 fn beats(rig: &mut Rig, digest: Digest, time: Duration) {
     let end = rig.now.monotonic + time;

@@ -1,0 +1,89 @@
+//! Members that fall silent and that are heard again, as people are told of them. Nothing is decided here.
+
+use ring_codec::MacAddr;
+
+use super::{Event, Lab2};
+use crate::time::Instant;
+
+/// It is looked so many times in the time after which a member counts as silent.
+const LOOKS: u32 = 64;
+/// A node that has not looked in this part of that time did not run: it cannot say who was silent meanwhile.
+const ASLEEP: u32 = 8;
+/// So many members that fall silent at about the same time are named one by one.
+const NAMED: usize = 4;
+
+/// When it was looked for members that are silent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Watch {
+    last: Option<Instant>,
+    /// Since when this node has run without standing still.
+    awake: Option<Instant>,
+}
+
+/// Members to whom the same has happened: the first ones by their names.
+#[derive(Default)]
+struct Found {
+    named: [(MacAddr, Instant); NAMED],
+    count: usize,
+}
+
+impl Found {
+    fn add(&mut self, mac: MacAddr, seen: Instant) {
+        if let Some(place) = self.named.get_mut(self.count) {
+            *place = (mac, seen);
+        }
+        self.count += 1;
+    }
+
+    /// Those to name, each with how many others go without a name.
+    fn told(&self) -> impl Iterator<Item = (MacAddr, Instant, usize)> {
+        let named = if self.count > NAMED { 1 } else { self.count };
+        let others = self.count - named;
+        let named = self.named.iter().take(named);
+        named.map(move |&(mac, seen)| (mac, seen, others))
+    }
+}
+
+impl Lab2 {
+    /// Tells who has fallen silent and who is heard again, now and then: many at once are told together.
+    pub(super) fn look_for_silent(&mut self) {
+        let now = self.now.monotonic;
+        let silence = self.silence();
+        let gap = self.troubles.watch.last.map(|last| now.since(last));
+        if gap.is_some_and(|gap| gap < silence / LOOKS) {
+            return;
+        }
+        self.troubles.watch.last = Some(now);
+        if gap.is_none_or(|gap| gap >= silence / ASLEEP) {
+            self.troubles.watch.awake = Some(now);
+        }
+        let attends = self.troubles.watch.awake.max(self.up_since);
+        let knows = self.link_up && attends.is_some_and(|at| now.since(at) >= silence);
+        let alive = now.before(silence);
+        let (mut silent, mut back) = (Found::default(), Found::default());
+        for at in 0..self.table.len() {
+            let mac = self.table.members()[at].mac;
+            let peer = self.table.peers()[at];
+            let Some(seen) = peer.last_seen().filter(|_| Some(mac) != self.mac) else {
+                continue;
+            };
+            let is_silent = !peer.left && seen < alive;
+            if is_silent == peer.told_silent || is_silent && !knows {
+                continue;
+            }
+            self.table.peer_at(at).told_silent = is_silent;
+            if is_silent {
+                silent.add(mac, seen);
+            } else if !peer.left {
+                back.add(mac, seen);
+            }
+        }
+        for (mac, seen, others) in silent.told() {
+            let quiet = now.since(seen);
+            self.event(Event::MemberSilent { mac, quiet, others });
+        }
+        for (mac, _, others) in back.told() {
+            self.event(Event::MemberAlive { mac, others });
+        }
+    }
+}
