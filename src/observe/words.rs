@@ -191,6 +191,11 @@ impl fmt::Display for Wrong {
             (Trouble::TablesDiffer { .. }, true) => {
                 f.write_str("this node and the owner know the same members again")
             }
+            (Trouble::CannotSend, false) => f.write_str(
+                "this node can send nothing: its interface is up and refuses every frame; look for a \
+                 filter (`tc`, `nft`) or a queue that is stuck",
+            ),
+            (Trouble::CannotSend, true) => f.write_str("this node can send again"),
             (Trouble::AddressShared { mac, ips }, _) => Shared { mac, ips }.fmt(f),
             (Trouble::TokenAhead { token, by }, false) => write!(
                 f,
@@ -232,6 +237,8 @@ impl Wrong {
             (Trouble::OwnerUnheard { .. }, true) => "owner_heard",
             (Trouble::TablesDiffer { .. }, false) => "tables_differ",
             (Trouble::TablesDiffer { .. }, true) => "tables_agree",
+            (Trouble::CannotSend, false) => "cannot_send",
+            (Trouble::CannotSend, true) => "can_send",
             (Trouble::AddressShared { .. }, _) => "address_shared",
             (Trouble::TokenAhead { .. }, false) => "token_ahead",
             (Trouble::TokenAhead { .. }, true) => "token_not_ahead",
@@ -249,7 +256,7 @@ impl Wrong {
             | Trouble::AddressShared { mac, .. } => Some(mac),
             Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => Some(owner),
             Trouble::DataDropped { limit, .. } => limit.member,
-            Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } => None,
+            Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } | Trouble::CannotSend => None,
         }
     }
 }

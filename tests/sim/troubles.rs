@@ -91,3 +91,19 @@ fn tables_that_cannot_become_equal_are_told_of() {
     world.run(5_000 * MS);
     assert!(is_quiet(&world) && world.common_digest().is_some());
 }
+
+#[test]
+fn a_node_that_can_send_nothing_tells_of_itself() {
+    let mut world = ring(4);
+    let refuse = |of_1000| Fault::Refuse { node: 2, of_1000 };
+    let such = |it: &Trouble| matches!(it, Trouble::CannotSend);
+    world.act(&refuse(900));
+    world.run(2_000 * MS);
+    assert!(!tells(&world, 2, such), "some frames leave");
+    world.act(&refuse(1_000));
+    world.run(2_000 * MS);
+    assert!(tells(&world, 2, such));
+    world.act(&refuse(0));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world));
+}

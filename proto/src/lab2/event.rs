@@ -152,6 +152,8 @@ pub enum Trouble {
         /// Whose table was the last to differ.
         owner: MacAddr,
     },
+    /// The interface has refused every frame for WAITER_TIMEOUT, though it is up.
+    CannotSend,
     /// Two stations have one address.
     AddressShared {
         /// The address, perhaps this node's own.

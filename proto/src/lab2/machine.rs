@@ -453,6 +453,11 @@ impl Machine for Lab2 {
                 self.shorten();
             }
         }
+        if sent != Sent::Accepted && self.link_up {
+            self.note_unsent();
+        } else if self.troubles.unsent.is_some() {
+            self.note_sent();
+        }
         self.sent(to, content, sent);
         if let (Content::Stamps(telling), Sent::Accepted) = (content, sent) {
             self.told_stamps(telling);

@@ -19,6 +19,8 @@ const UNHEARD: u32 = 4;
 const DIFFERING: u32 = 64;
 /// For so many of them what was noticed once is a trouble, and the same is not told again.
 const RECENT: u32 = 128;
+/// So many frames in a row that could not be sent are no accident.
+const UNSENT: u32 = 4;
 /// So many of the last offers that were given up are remembered.
 const OFFERS: usize = 8;
 /// So many of the owners that only others hear are named.
@@ -41,6 +43,15 @@ pub(super) struct Troubles {
     pub(super) watch: Watch,
     /// Whose table differs from this node's.
     differing: Option<Differing>,
+    /// Frames that could not be sent, since the last that could.
+    pub(super) unsent: Option<Unsent>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unsent {
+    since: Instant,
+    count: u32,
+    told: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +77,7 @@ impl Lab2 {
             once,
             unheard,
             differing,
+            unsent,
             ..
         } = &self.troubles;
         let deaf = deaf.iter().filter(|deaf| self.is_told_deaf(deaf.mac));
@@ -76,7 +88,13 @@ impl Lab2 {
         let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
         let differing = differing.filter(|it| it.told && self.is_recent(it.last));
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
-        let between = deaf.chain(unheard).chain(differing);
+        let unsent = unsent.filter(|unsent| unsent.told);
+        let unsent = unsent.map(|_| Trouble::CannotSend);
+        let between = unsent
+            .into_iter()
+            .chain(deaf)
+            .chain(unheard)
+            .chain(differing);
         let ahead = self.token_ahead();
         between
             .chain(self.shared_addresses())
@@ -116,6 +134,34 @@ impl Lab2 {
         }
         once.push((now, trouble));
         None
+    }
+
+    /// A frame was sent, and others before it were not.
+    pub(super) fn note_sent(&mut self) {
+        if self
+            .troubles
+            .unsent
+            .take()
+            .is_some_and(|unsent| unsent.told)
+        {
+            self.tell_trouble(Trouble::CannotSend, true);
+        }
+    }
+
+    /// A frame could not be sent.
+    pub(super) fn note_unsent(&mut self) {
+        let now = self.now.monotonic;
+        let lasting = self.constants.waiter_timeout();
+        let unsent = self.troubles.unsent.get_or_insert(Unsent {
+            since: now,
+            count: 0,
+            told: false,
+        });
+        unsent.count += 1;
+        let lasts = unsent.count >= UNSENT && now.since(unsent.since) >= lasting;
+        if lasts && !std::mem::replace(&mut unsent.told, true) {
+            self.tell_trouble(Trouble::CannotSend, false);
+        }
     }
 
     /// A frame of a member says whether that hears anybody. Who was alone until now does not, until it has
