@@ -146,7 +146,8 @@ impl Lab2 {
             return;
         };
         tenure.refused = if accepted { 0 } else { tenure.refused + 1 };
-        let in_vain = tenure.refused >= self.constants.take_attempts;
+        // An interface that refuses all at once must not have all members offered the token at once.
+        let in_vain = tenure.refused > self.constants.take_attempts;
         match &mut tenure.offer {
             Some(offer) if accepted => offer.attempts += 1,
             Some(offer) if in_vain => {
@@ -195,7 +196,7 @@ impl Lab2 {
             return;
         };
         tenure.refused = 0;
-        let took = self.constants.take_timeout * (self.constants.take_attempts - 1);
+        let took = self.constants.take_timeout * self.constants.take_attempts;
         let offer = Offer {
             to,
             token,

@@ -30,6 +30,12 @@ impl Output {
             matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired)
         })
     }
+
+    /// Whether a member did not take the token, or could not be offered it.
+    pub fn failed_to_hand_over(&self) -> bool {
+        let failed = |event: &Event| matches!(event, Event::HandOverFailed { .. });
+        self.events.iter().any(failed)
+    }
 }
 
 pub struct Oracle {

@@ -1,6 +1,6 @@
 //! Section 4, OWNER: passing.
 
-use ring_codec::lab2::{Message, NO_IP};
+use ring_codec::lab2::{Kind, Message, NO_IP};
 
 use super::rig::{
     HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, ping, take,
@@ -334,6 +334,36 @@ fn an_owner_whose_offers_are_refused_goes_on_saying_so() {
     let heartbeats = said.iter().filter(|line| line.ends_with("to all"));
     assert!(heartbeats.count() >= 3, "{said:?}");
     assert_eq!(rig.state(), State::Owner);
+}
+
+/// Found by the check of a machine by itself: one frame made an OWNER offer the token to all members at
+/// once, whose interface refused it for each of them.
+#[test]
+fn at_most_two_offers_are_refused_in_a_take_timeout_however_many_members_there_are() {
+    let mut rig = Rig::owner_with(Constants {
+        take_attempts: 1,
+        ..constants()
+    });
+    for member in 10..20 {
+        rig.hear_all(member, Message::WantToken);
+    }
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    let mut most = 0;
+    for _ in 0..10 {
+        rig.events.clear();
+        rig.pass_time(TAKE_TIMEOUT);
+        let refused = |event: &&Event| {
+            matches!(
+                event,
+                Event::TransmitFailed {
+                    kind: Kind::TakeToken,
+                    ..
+                }
+            )
+        };
+        most = most.max(rig.events.iter().filter(refused).count());
+    }
+    assert_eq!(most, 2, "the last to one member, and the first to the next");
 }
 
 #[test]
