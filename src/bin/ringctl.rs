@@ -6,12 +6,11 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use anyhow::Error;
-use clap::Parser;
 use ringd::ctl::{self, Options};
 
 fn main() -> ExitCode {
     let mut output = io::BufWriter::new(io::stdout().lock());
-    let options = Options::parse();
+    let options = Options::of_process();
     match ctl::carry_out(&options, &mut output) {
         Ok(code) => ExitCode::from(code),
         Err(error) if has_read_enough(&error) => ExitCode::SUCCESS,

@@ -72,6 +72,31 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether it is carried out only for a client that is there for the answer. One that has given up
+    /// has been told that nothing came of it.
+    #[must_use]
+    pub const fn needs_its_client(&self) -> bool {
+        match self {
+            Self::Lock(_)
+            | Self::Once(_)
+            | Self::Yield { .. }
+            | Self::Pause(_)
+            | Self::Resume
+            | Self::Forget { .. }
+            | Self::DataSet { .. } => true,
+            Self::Version
+            | Self::Status
+            | Self::Ran { .. }
+            | Self::NotRun
+            | Self::Bind
+            | Self::Unlock
+            | Self::DataGet
+            | Self::Watch { .. } => false,
+        }
+    }
+}
+
 const fn yes() -> bool {
     true
 }
@@ -351,11 +376,13 @@ pub enum LossReason {
     Grade,
     /// The node was paused.
     Paused,
+    /// The client is gone, and has not given it back. Nobody is left who could be told.
+    Gone,
 }
 
 impl LossReason {
     /// All there are.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Yield,
         Self::MaxHold,
         Self::Shutdown,
@@ -366,6 +393,7 @@ impl LossReason {
         Self::Link,
         Self::Grade,
         Self::Paused,
+        Self::Gone,
     ];
 
     /// As programs are told it.
@@ -382,6 +410,7 @@ impl LossReason {
             Self::Link => "link",
             Self::Grade => "grade",
             Self::Paused => "paused",
+            Self::Gone => "gone",
         }
     }
 }

@@ -78,6 +78,23 @@ pub(super) fn silent() -> String {
     )
 }
 
+/// The same of a request that a daemon may have begun with before it fell silent.
+pub(super) fn silent_to(request: &Request) -> String {
+    format!("{}{}", silent(), may_take_effect(request))
+}
+
+/// What is to be added of a request that nobody has answered. A daemon drops one whose client is gone
+/// before it has read it.
+const fn may_take_effect(request: &Request) -> &'static str {
+    match request {
+        Request::Lock(_) | Request::Once(_) => "",
+        request if request.needs_its_client() => {
+            "; unless it has read the request already, nothing comes of that: ringctl status shows it"
+        }
+        _ => "",
+    }
+}
+
 /// By when the daemon has answered a request that needs no wait.
 pub(super) fn answers_soon() -> Instant {
     answers_after(Duration::ZERO)
@@ -149,7 +166,11 @@ fn exchange(mut stream: UnixStream, request: &Request, prober: &mut Prober) -> i
     let mut part = [0; 16 << 10];
     while reply.last() != Some(&b'\n') {
         if !prober.wait(&stream, Some(answers_soon()))? {
-            let text = format!("nothing came for {}; is it stopped?", spoken(PATIENCE));
+            let text = format!(
+                "nothing came for {}: it is stopped, or hangs{}",
+                spoken(PATIENCE),
+                may_take_effect(request)
+            );
             return Err(io::Error::new(ErrorKind::TimedOut, text));
         }
         match stream.read(&mut part) {

@@ -75,7 +75,7 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     let lock = acquire.request("data set");
     let by = client::answers_by(&lock);
     let mut daemon = client::endless(socket)?;
-    let prober = &mut Prober::new(socket);
+    let prober = &mut Prober::explaining(socket);
     match exchange(&mut daemon, &Request::Lock(lock), by, prober)? {
         Reply::Granted(_) => {}
         Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
@@ -84,13 +84,15 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     }
     let set = Request::DataSet { hex, token };
     let soon = || Some(client::answers_soon());
-    match exchange(&mut daemon, &set, soon(), prober)? {
-        Reply::Done {} => {}
-        Reply::Error(why) => return Err(Error::Refused(why)),
-        other => return Err(Error::Unexpected(format!("{other:?}"))),
-    }
+    let prober = &mut Prober::new(socket);
+    let is_set = match exchange(&mut daemon, &set, soon(), prober)? {
+        Reply::Done {} => Ok(()),
+        Reply::Error(why) => Err(Error::Refused(why)),
+        other => Err(Error::Unexpected(format!("{other:?}"))),
+    };
     // What the next one does must not find the lock still held.
-    exchange(&mut daemon, &Request::Unlock, soon(), prober).map(drop)
+    let is_free = exchange(&mut daemon, &Request::Unlock, soon(), prober);
+    is_set.and(is_free.map(drop))
 }
 
 /// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
@@ -112,7 +114,7 @@ pub(super) fn exchange(
                 return Err(Error::Gone(client::HUNG_UP.to_owned()));
             }
             None if prober.wait(&*daemon, by).map_err(Error::System)? => daemon.fill(),
-            None => return Err(Error::Gone(client::silent())),
+            None => return Err(Error::Gone(client::silent_to(request))),
         }
     }
 }

@@ -171,14 +171,14 @@ impl Error {
             | Self::Directory(_)
             | Self::Connect { .. }
             | Self::Stranger { .. }
+            | Self::Exchange { .. }
             | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
             Self::HasRun(_) => 0,
             Self::Pending(_) => PENDING,
             Self::NotAcquired { code, .. } => *code,
             Self::Lost(_) | Self::Outlived(_) => LOST,
-            Self::Exchange { .. }
-            | Self::Reply { .. }
+            Self::Reply { .. }
             | Self::Unexpected(_)
             | Self::Refused(_)
             | Self::NoMember(_)

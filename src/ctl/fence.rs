@@ -14,6 +14,8 @@ use crate::fencing::{FencingToken, Record};
 pub(super) const TOKEN: &str = "RINGD_TOKEN";
 /// The variable for what runs under a lock: the fencing token of that.
 pub(super) const LOCK: &str = "RINGD_LOCK";
+/// The variable for what has happened, which hooks have and nothing else.
+const EVENT: &str = "RINGD_EVENT";
 
 /// Becomes the command, with the record's lock in its hands: the lock lasts as long as the
 /// command and what it has started, and nobody stands between the command and its caller. The
@@ -57,6 +59,14 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
 /// The variable holds something else.
 pub(super) fn lock_of_caller() -> Result<Option<FencingToken>, Error> {
     token_in(LOCK)
+}
+
+/// The fencing token under which this program was started, as far as its environment says. A hook has
+/// the token of whoever owns the ring, and no lock.
+pub(super) fn token_of_caller() -> Option<FencingToken> {
+    // What is no token was not set by any ringctl that holds one.
+    let token = |variable| token_in(variable).ok().flatten();
+    token(LOCK).or_else(|| token(TOKEN).filter(|_| env::var_os(EVENT).is_none()))
 }
 
 fn token_in(variable: &str) -> Result<Option<FencingToken>, Error> {

@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -14,10 +14,10 @@ use std::process::Command;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv};
-use nix::unistd::{Pid, close};
+use nix::unistd::Pid;
 
 use super::keeper::THIS_PROGRAM;
-use crate::sys::broken_pipe;
+use crate::sys::{broken_pipe, inherited};
 
 /// A shell's exit code for a command that is there but cannot be run.
 const CANNOT_RUN: u8 = 126;
@@ -38,7 +38,7 @@ impl Gate {
     /// The system has no room for another process.
     pub(super) fn shut(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
-        // This one alone is for the new process; it closes it before the command runs.
+        // This one alone is for the new process; it is closed when the command begins.
         fcntl(&gate, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut program = Command::new(THIS_PROGRAM);
         broken_pipe::pass_on(&mut program);
@@ -68,6 +68,13 @@ impl Gate {
         self.is_open
     }
 
+    /// Whether the process, which has ended, was let go and yet could not become the command. What exit
+    /// code a command has that did begin says nothing of that.
+    pub(super) fn is_shut_again(&self) -> bool {
+        let flags = MsgFlags::MSG_DONTWAIT;
+        self.is_open && recv(self.opener.as_raw_fd(), &mut [0], flags) == Ok(1)
+    }
+
     /// Lets the command run. One that was killed at the gate does not hear it.
     pub(super) fn open(&mut self) {
         self.is_open = true;
@@ -77,17 +84,19 @@ impl Gate {
 
 /// Waits at the gate and becomes the command; the exit code, if it does not.
 pub fn wait_and_become(gate: RawFd, command: &[OsString]) -> u8 {
-    let opened = loop {
-        match recv(gate, &mut [0], MsgFlags::empty()) {
-            Err(nix::errno::Errno::EINTR) => {}
-            other => break other == Ok(1),
-        }
-    };
-    let Some((program, arguments)) = command.split_first().filter(|_| opened) else {
+    let Some((program, arguments)) = command.split_first() else {
         return CANNOT_RUN;
     };
-    let _ = close(gate);
+    let Ok(mut gate) = inherited::take_over(gate).map(UnixStream::from) else {
+        return CANNOT_RUN;
+    };
+    if gate.read_exact(&mut [0]).is_err() {
+        // Nobody is left who could open it.
+        return CANNOT_RUN;
+    }
     let Err(error) = become_command(program, arguments);
+    // Where whoever opened it is gone, nobody counts on it.
+    let _ = gate.write_all(b"!");
     cannot_run(program, &error)
 }
 

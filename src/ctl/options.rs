@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ring_proto::lab2::JobName;
 
@@ -14,9 +15,14 @@ use crate::control::{Grade, LockRequest, RingName};
 use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
 
+/// How many characters of a wrong value are shown.
+const SHOWN: usize = 40;
+
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
-If it does not answer for two seconds, ringctl says so, and waits on.
+If it does not answer for two seconds, ringctl says so. After five, and the time
+of -w, it gives up; watch, and wait, run, once, lock and data set without -w or
+-n, wait on.
 The last of an option given twice counts.
 
 Examples:
@@ -32,9 +38,9 @@ Examples:
 
 Exit codes:
   0  done
-  1  ringd answered with an error, or not at all
+  1  ringd answered with an error, or a system call failed
   2  wrong usage
-  3  no ringd runs here, or none is reached at the socket
+  3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
   5  status: the node is in no ring, since it looks for the token (LOOSER),
      elects an owner (GENERATING), or its link is down
@@ -102,6 +108,8 @@ A run counts as soon as it is stamped, whatever becomes of it: within the period
 there is never a second one. With --retry one that has failed (exit code other than
 0) or was lost (the machine crashed, the token was lost) does not count, and the
 next machine that asks runs the command again, at once or when the token is free.
+A command that this machine does not have or cannot run (exit codes 127 and 126,
+unless they are a shell's) was not begun: the next machine that asks runs it.
 
 A segment that is cut may run the job once on each side. With --require quorum it
 runs on the side that has more than half of the members, whose number ringd was
@@ -217,6 +225,26 @@ pub struct Options {
     /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype.
     #[arg(short, long, value_name = "IFACE", global = true, value_parser = RingName::parse)]
     pub interface: Option<RingName>,
+}
+
+impl Options {
+    /// What the command line of this process says. Ends the process if that is wrong, or help is
+    /// asked for.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::try_parse().unwrap_or_else(|error| with_short_value(error).exit())
+    }
+}
+
+/// The reason stands behind the value, and nobody finds it behind thousands of bytes.
+fn with_short_value(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
+        && value.chars().count() > SHOWN
+    {
+        let cut: String = value.chars().take(SHOWN).chain("...".chars()).collect();
+        error.insert(ContextKind::InvalidValue, ContextValue::String(cut));
+    }
+    error
 }
 
 /// What `ringctl` can do.
@@ -368,11 +396,7 @@ impl Acquire {
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
-            // What is no token was not set by any ringctl that holds one.
-            under: fence::lock_of_caller()
-                .ok()
-                .flatten()
-                .map(|token| token.to_string()),
+            under: fence::token_of_caller().map(|token| token.to_string()),
         }
     }
 }

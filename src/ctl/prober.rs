@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring_proto::time::Instant;
 
 use super::client;
+use crate::control::{Reply, Request, Status, harmless};
 use crate::sys::clock;
 
 /// How long it may be silent before it is asked whether it is there.
@@ -20,11 +21,15 @@ const QUIET: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long after such an answer it is asked again.
 const AGAIN: Duration = Duration::from_secs(30);
+/// How long its user waits for the token before being told why.
+const PATIENT: Duration = Duration::from_secs(2);
 
 /// Watches over the waits for one daemon.
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
+    /// When the user is told why the token does not come, if that is to be told.
+    explains_at: Option<Instant>,
 }
 
 enum Phase {
@@ -42,6 +47,16 @@ impl<'a> Prober<'a> {
         Self {
             socket,
             phase: Phase::Quiet(clock::now().monotonic + QUIET),
+            explains_at: None,
+        }
+    }
+
+    /// For the daemon at `socket`, of which the token is wanted: the user is told, too, what keeps one
+    /// waiting that is there.
+    pub(super) fn explaining(socket: &'a Path) -> Self {
+        Self {
+            explains_at: Some(clock::now().monotonic + PATIENT),
+            ..Self::new(socket)
         }
     }
 
@@ -52,7 +67,8 @@ impl<'a> Prober<'a> {
     pub(super) fn wait(&mut self, fd: impl AsFd, by: Option<Instant>) -> io::Result<bool> {
         loop {
             let now = clock::now().monotonic;
-            let until = [by, self.phase.ends()].into_iter().flatten().min();
+            let until = [by, self.phase.ends(), self.explains_at];
+            let until = until.into_iter().flatten().min();
             let (is_readable, has_answered) = self.phase.poll(fd.as_fd(), until, now)?;
             if is_readable {
                 return Ok(true);
@@ -67,6 +83,23 @@ impl<'a> Prober<'a> {
             if self.phase.ends().is_some_and(|at| at <= now) {
                 self.go_on(now);
             }
+            if self.explains_at.is_some_and(|at| at <= now) {
+                self.explain(now);
+            }
+        }
+    }
+
+    fn explain(&mut self, now: Instant) {
+        if !matches!(self.phase, Phase::Quiet(_)) {
+            // One that may be stopped explains nothing.
+            self.explains_at = Some(now + PATIENT);
+            return;
+        }
+        self.explains_at = None;
+        if let Ok(Reply::Status(status)) = client::ask(self.socket, &Request::Status) {
+            let why = obstacle(&status);
+            // Where nobody can be told it waits all the same.
+            let _ = writeln!(io::stderr(), "ringctl: waiting for the token: {why}");
         }
     }
 
@@ -93,6 +126,26 @@ impl<'a> Prober<'a> {
             Phase::Told(_) => return,
         };
         self.phase = next;
+    }
+}
+
+/// Why the token is not to be had at once.
+fn obstacle(status: &Status) -> String {
+    let holder = status.clients.iter().find(|client| client.holds);
+    match (&status.owner, holder) {
+        _ if status.link != "up" => format!("{} has no link", status.interface),
+        _ if !status.stored => {
+            "ringd cannot write its state file, and this node owns nothing until it \
+             can"
+            .to_owned()
+        }
+        (_, Some(holder)) => {
+            let label = harmless(&holder.label);
+            format!("held by {label} on this machine")
+        }
+        _ if status.paused => "this node is paused; ringctl resume ends that".to_owned(),
+        (Some(owner), None) => format!("held by {owner}"),
+        (None, None) => "no owner is known".to_owned(),
     }
 }
 

@@ -13,10 +13,13 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
         .parse()
         .map_err(|_| "not a number of seconds, as in 5 or 0.5")?;
+    if number.is_nan() {
+        return Err("not a number of seconds, as in 5 or 0.5".to_owned());
+    }
     if number < 0.0 {
         return Err("a time to wait cannot be negative: give seconds, as in 5 or 0.5".to_owned());
     }
-    if number.is_nan() || number > LONGEST {
+    if number > LONGEST {
         return Err("too long: leave the option out to wait without end".to_owned());
     }
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
@@ -85,7 +88,7 @@ mod tests {
             ("-inf", "cannot be negative"),
             ("1e10", "too long"),
             ("inf", "too long"),
-            ("NaN", "too long"),
+            ("NaN", "not a number of seconds"),
         ] {
             let said = seconds(wrong).expect_err(wrong);
             assert!(said.contains(why), "{wrong}: {said}");

@@ -112,13 +112,15 @@ impl Client {
 
     /// Does what can be done without waiting: one read and one request at most, and what can be
     /// written. `answer` gives the reply to a request and the descriptors that came with it, from which
-    /// it takes what it keeps, unless that comes later.
+    /// it takes what it keeps, unless that comes later. Of a client that has `hung_up` only those requests
+    /// are answered that do not need it.
     pub fn serve(
         &mut self,
         now: Instant,
+        hung_up: bool,
         answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> Next {
-        let step = self.step(now, answer);
+        let step = self.step(now, hung_up, answer);
         self.after(step)
     }
 
@@ -144,6 +146,7 @@ impl Client {
     fn step(
         &mut self,
         now: Instant,
+        hung_up: bool,
         answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> io::Result<Next> {
         if self.output.is_empty() {
@@ -161,7 +164,10 @@ impl Client {
             }
             if let Some(request) = self.input.next_line() {
                 self.last = matches!(request, Err(FramingError::TooLong));
-                let line = answer(request, &mut self.descriptors);
+                let is_wanted = !hung_up || !request.as_ref().is_ok_and(Request::needs_its_client);
+                let line = is_wanted
+                    .then(|| answer(request, &mut self.descriptors))
+                    .flatten();
                 handed::close(mem::take(&mut self.descriptors));
                 if let Some(line) = line {
                     self.queue(now, line);

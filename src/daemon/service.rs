@@ -428,7 +428,9 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            self.locks.leave_behind(now.monotonic, client);
+            if let Some((peer, request)) = self.locks.leave_behind(now.monotonic, client) {
+                self.deserted(now, peer, &request, machine, history);
+            }
             self.watchers.retain(|watcher| watcher.client != client);
             self.pausing.forget(client);
         }
@@ -476,6 +478,26 @@ impl Service {
             self.tell_watchers(now, server, history);
         }
         command
+    }
+
+    /// The client that had the token is gone, and has not given it back.
+    fn deserted(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &LockRequest,
+        machine: &Lab2,
+        history: &mut History,
+    ) {
+        let notice = Notice::Lost {
+            why: LossReason::Gone,
+            until: now.monotonic,
+        };
+        self.count.told(&notice);
+        if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
+            say_loss(Some(peer), &request.label, &loss);
+            history.lock(now, "lock_lost", &request.label, Some(loss.why.name()));
+        }
     }
 
     fn reply(&self, now: Now, request: &LockRequest, notice: &Notice, machine: &Lab2) -> Reply {
@@ -637,9 +659,11 @@ fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
         | LossReason::NobodyTakes
         | LossReason::Link
         | LossReason::Grade => line!(warn),
-        LossReason::Yield | LossReason::MaxHold | LossReason::Shutdown | LossReason::Paused => {
-            line!(info);
-        }
+        LossReason::Yield
+        | LossReason::MaxHold
+        | LossReason::Shutdown
+        | LossReason::Paused
+        | LossReason::Gone => line!(info),
     }
 }
 

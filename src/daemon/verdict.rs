@@ -35,7 +35,8 @@ impl Scene<'_> {
                 format!("too many clients of this machine wait already; ask again later ({waited})")
             }
             RefusalReason::Nested => {
-                "this runs under the token already ($RINGD_LOCK), and would wait for its own end"
+                "this runs under the token already ($RINGD_LOCK or $RINGD_TOKEN), and would \
+                 wait for its own end"
                     .to_owned()
             }
             RefusalReason::Ran => "the job has run in this period".to_owned(),
@@ -74,6 +75,7 @@ impl Scene<'_> {
             }
             LossReason::Grade => self.too_few(request),
             LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
+            LossReason::Gone => "it was killed, or ended, before it had given it back".to_owned(),
             LossReason::Link => format!("{} has lost its link", self.interface),
         }
     }
@@ -82,6 +84,10 @@ impl Scene<'_> {
     fn holder(&self) -> String {
         if !self.machine.is_link_up() {
             return format!("{} has no link", self.interface);
+        }
+        if !self.machine.is_stored() {
+            return "ringd cannot write its state file, and this node owns nothing until it can"
+                .to_owned();
         }
         match (self.machine.owner(), &self.first) {
             (Some(owner), Some(client)) if client.holds && self.machine.is_own(owner) => {

@@ -28,6 +28,7 @@ pub struct Job {
 pub(super) struct Waiter {
     pub(super) client: ClientId,
     pid: Option<i32>,
+    uid: Option<u32>,
     pub(super) request: LockRequest,
     since: Instant,
     /// When it gives up.
@@ -48,11 +49,21 @@ impl Waiter {
         Self {
             client: client.id,
             pid: client.pid,
+            uid: client.uid,
             since: now,
             until: patience.map(|patience| now + patience),
             require: request.require.unwrap_or(Grade::Alone),
             request,
             job: None,
+        }
+    }
+
+    /// Who it is.
+    pub(super) const fn who(&self) -> Client {
+        Client {
+            id: self.client,
+            pid: self.pid,
+            uid: self.uid,
         }
     }
 

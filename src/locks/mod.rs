@@ -202,14 +202,24 @@ impl Locks {
     }
 
     /// A client is gone. If it had the token and did not say that its work has ended, that may go on
-    /// for as long as it was told: the kernel, or who looks after it, is just ending it.
-    pub fn leave_behind(&mut self, now: Instant, client: ClientId) {
+    /// for as long as it was told: the kernel, or who looks after it, is just ending it. Whose lock this
+    /// has ended, unless that was over already.
+    pub fn leave_behind(
+        &mut self,
+        now: Instant,
+        client: ClientId,
+    ) -> Option<(Client, LockRequest)> {
         match &mut self.holder {
             Some(holder) if holder.asked.client == client => {
-                holder.ends_by.get_or_insert(now);
+                if holder.ends_by.is_some() {
+                    return None;
+                }
+                holder.ends_by = Some(now);
+                Some((holder.asked.who(), holder.asked.request.clone()))
             }
             _ => {
                 self.release(client);
+                None
             }
         }
     }

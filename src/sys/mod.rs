@@ -15,6 +15,7 @@ mod filter;
 pub mod group;
 pub mod handed;
 mod ignored;
+pub mod inherited;
 mod interface;
 mod lifeline;
 mod lock;

@@ -94,7 +94,14 @@ impl Supervisor {
         if let Some(terminal) = &self.terminal {
             terminal.take_back(self.gate.pid());
         }
-        if is_job && !self.gate.is_open() {
+        let cannot_begin = self.gate.is_shut_again();
+        if is_job && cannot_begin {
+            // Where nobody can be told, the exit code still says it.
+            let text =
+                "the job was not begun, and does not count as run: another machine may run it";
+            let _ = writeln!(io::stderr(), "ringctl: {text}");
+        }
+        if is_job && (cannot_begin || !self.gate.is_open()) {
             self.keeper.tell(&Order::Ran { done: None });
         } else if is_job && self.lost.is_none() {
             let done = Some(code == 0);

@@ -23,7 +23,7 @@ use super::share::Share;
 use crate::control::{FramingError, Reply, Request, to_line};
 use crate::locks::{Client as Peer, ClientId};
 use crate::observe::RateLimit;
-use crate::sys::{Interest, Poller};
+use crate::sys::{Interest, Poller, Ready};
 
 /// The most clients that are accepted in one round.
 const ACCEPTED: usize = 16;
@@ -137,12 +137,12 @@ impl Server {
         };
         // Cannot fail once it has worked, and if it did, nothing would be ready.
         if self.poller.wait(Some(Duration::ZERO)).is_ok() {
-            let keys: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
-            for key in keys {
+            let ready: Vec<Ready> = self.poller.ready().collect();
+            for Ready { key, hangup, .. } in ready {
                 match usize::try_from(key).ok().filter(|_| key != LISTENER) {
                     Some(place) => self.step(place, |client, id| {
                         let peer = client.peer(id);
-                        client.serve(now, |request, descriptors| {
+                        client.serve(now, hangup, |request, descriptors| {
                             reply(peer, request, descriptors)
                         })
                     }),

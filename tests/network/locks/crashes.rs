@@ -5,11 +5,11 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{Test, tests};
+use ring_segment::{Daemon, Test, tests};
 
-use crate::locks::LOST;
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, holder};
+use crate::locks::{LOST, PATIENCE};
 
 /// Neither it nor what it has started ends when it is told to.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
@@ -41,9 +41,21 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let next = scene.next()?;
     let keeper = holder(scene.first())?;
     ensure!(keeper != run.pid(), "it is a process of its own");
+    let lost = |daemon: &Daemon| -> Result<u64> {
+        let status = daemon.status()?;
+        let count = status["locks"]["lost"]["gone"].as_u64();
+        Ok(count.unwrap_or_default())
+    };
+    let before = lost(scene.first())?;
+    let said = format!("process {keeper} ");
     kill(keeper, Signal::SIGKILL)?;
     next.begins_alone()?;
-    run.ends_with(LOST)
+    run.ends_with(LOST)?;
+    scene.first().wait_for_line(PATIENCE, |line| {
+        line.contains(&said) && line.contains("has lost the token: it was killed, or ended")
+    })?;
+    ensure!(lost(scene.first())? == before + 1, "it is not counted");
+    Ok(())
 }
 
 /// What it has started is gone with it, though nobody has told that to end.

@@ -19,6 +19,7 @@ const MOST: usize = 1024;
 pub fn tests() -> Vec<Test> {
     tests![
         what_is_set_under_a_lock_is_read_on_another_node,
+        who_waits_to_set_data_is_told_for_whom,
         what_is_set_without_the_lock_is_refused,
         as_many_bytes_travel_as_are_promised_and_not_one_more,
         a_guard_refuses_the_token_of_an_earlier_holder,
@@ -68,6 +69,27 @@ fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
     // The next holder has it, wherever.
     let mut next = under_the_lock(here, "echo $RINGD_DATA")?;
     next.says("627920697473656c66")
+}
+
+/// It has no lock to show in `status`, and would seem to hang.
+fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.hears("granted")?;
+    for (daemon, told) in [
+        (
+            &ring.daemons[0],
+            "held by holder on this machine".to_owned(),
+        ),
+        (&ring.daemons[1], format!("held by {}", ring.macs()[0])),
+    ] {
+        let mut set = start(daemon, &["data", "set", "x"])?;
+        set.complains(&format!("ringctl: waiting for the token: {told}"))?;
+        set.signal(Signal::SIGTERM)?;
+        set.end()?;
+    }
+    holder.unlock()
 }
 
 fn what_is_set_without_the_lock_is_refused() -> Result<()> {

@@ -16,6 +16,7 @@ pub fn tests() -> Vec<Test> {
     tests![
         the_nightly_job_of_the_readme_runs_on_one_machine_only,
         while_a_job_runs_the_others_do_not_wait_for_its_end,
+        a_job_that_a_machine_cannot_begin_is_left_to_the_next,
         a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
         a_job_that_is_interrupted_stays_begun_whatever_its_exit_code,
         a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for,
@@ -117,6 +118,26 @@ fn the_nightly_job_of_the_readme_runs_on_one_machine_only() -> Result<()> {
             .then_some(())
     };
     ring.segment.capture().wait_until(PATIENCE, told).map(drop)
+}
+
+fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let diary = Diary::new()?;
+    let plain = diary.folder.path().join("runs");
+    let plain = plain.to_str().context("a plain path")?;
+    for (program, code) in [("/no/such/program", 127), (plain, 126)] {
+        let arguments = ["once", "elsewhere", "--every", "20h", "--", program];
+        let mut run = Running::start(&mut ringctl(&ring.daemons[0], &arguments))?;
+        let said = run.errors();
+        ensure!(said.contains("another machine may run it"), "{said}");
+        run.ends_with(code)?;
+    }
+    // One that begins, and has such an exit code of its own, has run.
+    let line = diary.line("exit 127");
+    once(&ring.daemons[1], "elsewhere", &[], &line)?.ends_with(127)?;
+    is_quiet(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
+    ensure!(diary.runs()? == 1, "{} times", diary.runs()?);
+    Ok(())
 }
 
 fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {

@@ -97,6 +97,13 @@ impl Running {
         Ok(())
     }
 
+    /// What it has to complain of must come to this.
+    pub fn complains(&mut self, of: &str) -> Result<()> {
+        let said = self.errors.take_to(of);
+        ensure!(said.ends_with(of), "it has said {said:?}");
+        Ok(())
+    }
+
     /// What it has said on standard error, once nobody has that open any more.
     pub fn errors(&mut self) -> String {
         self.errors.take_rest()

@@ -186,6 +186,15 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
         outer.ends_with(0)?;
     }
+    // The other variable alone says so as well, unless it is a hook's, which has no lock.
+    for (hook, told) in [("", true), ("RINGD_EVENT=owner", false)] {
+        let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");
+        let said = run(daemon, &["-c", &line])?.rest();
+        ensure!(
+            said.contains("runs under the token already") == told,
+            "{said}"
+        );
+    }
     // Of a lock that is over nobody has to wait for the end.
     let later = format!("RINGD_LOCK=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
     let mut shell = Command::new("sh");

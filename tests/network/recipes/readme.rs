@@ -40,6 +40,10 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     let answers = container.sh(block(README, "ringctl status --json | jq")?)?;
     let fencing = answers.lines().last().unwrap_or_default();
     ensure!(fencing.split('-').count() == 3, "{answers}");
+    ensure!(
+        answers.lines().count() == 1,
+        "who is not silent is shown: {answers}"
+    );
 
     check_work(&scene)?;
     check_crontab(&scene)?;

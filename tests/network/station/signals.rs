@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -25,6 +26,7 @@ pub fn tests() -> Vec<Test> {
         quit_on_a_terminal_hands_the_token_over,
         who_was_started_to_outlive_its_terminal_does,
         the_status_is_logged_on_demand,
+        what_nobody_waits_for_any_more_is_not_done,
     ]
 }
 
@@ -163,5 +165,23 @@ fn the_status_is_logged_on_demand() -> Result<()> {
             .wait_for_line(SLACK, |line| words.iter().all(|word| line.contains(word)))?;
     }
     pair.goes_on()?;
+    Ok(())
+}
+
+/// Whoever asked for it was told that it had failed.
+fn what_nobody_waits_for_any_more_is_not_done() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let daemon = segment.node(0).ringd(BINARIES).spawn()?;
+    daemon.wait_for_line(SOON, |line| line.contains("is up:"))?;
+    daemon.signal(Signal::SIGSTOP)?;
+    let mut pause = Command::new(BINARIES.ringctl);
+    pause.arg("--socket").arg(daemon.control()).arg("pause");
+    let said = pause.output()?;
+    let text = String::from_utf8_lossy(&said.stderr);
+    ensure!(said.status.code() == Some(3), "{}: {text}", said.status);
+    ensure!(text.contains("nothing comes of that"), "{text}");
+    daemon.signal(Signal::SIGCONT)?;
+    let status = daemon.status()?;
+    ensure!(status["paused"] == false, "{status}");
     Ok(())
 }

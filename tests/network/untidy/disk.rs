@@ -76,8 +76,9 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     one.wait_for_status(PATIENCE, |status| status["stored"] == false)?;
     let (done, said) = runs(&other, "20")?;
     ensure!(done, "{said}");
-    let (done, _) = runs(&one, "1")?;
+    let (done, said) = runs(&one, "1")?;
     ensure!(!done, "granted what it cannot store");
+    ensure!(said.contains("cannot write its state file"), "{said}");
 
     fs::remove_file(disk.filler())?;
     one.wait_for_line(PATIENCE, |line| line.contains("can be stored again"))?;
