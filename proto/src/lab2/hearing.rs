@@ -170,16 +170,20 @@ impl Lab2 {
     /// A hand-over has failed. Whether this node is to let go: it fails at everybody that it hears, for
     /// WAITER_TIMEOUT, while they ask for the token.
     pub(super) fn is_let_down(&mut self, offer: &Offer) -> bool {
-        let now = self.now.monotonic;
         let since = *self.hearing.failing_since.get_or_insert(offer.since);
         self.hearing.failures += 1;
-        let me = self.me();
-        let lasts = now.since(since) >= self.constants.waiter_timeout();
-        lasts
+        self.is_in_doubt() && self.table.has_failed_at_all(self.me(), since)
+    }
+
+    /// Whether it is to be seen if anybody takes the token from this node: those that ask for it have not
+    /// for so long that the others are offered it as well, whatever work there is here.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let now = self.now.monotonic;
+        let since = self.hearing.failing_since;
+        since.is_some_and(|since| now.since(since) >= self.constants.waiter_timeout())
             && self.hearing.failures >= FAILURES
             && !self.is_shutting_down()
             && self.hearing.is_asked
-            && self.table.has_failed_at_all(me, since)
     }
 
     /// Nobody takes the token from this node, though others are heard and ask for it: what it sends to one

@@ -244,7 +244,7 @@ impl Lab2 {
         }
         // The others have waited for longer than any work that there is here by now.
         let next = self.table.next_wanting(to, self.me(), self.alive_since());
-        next.is_some() || !self.want || self.gives_away()
+        next.is_some() || !self.want || self.gives_away() || self.is_in_doubt()
     }
 
     /// An OWNER hears of a token that has outgrown its own: whoever knows that one would refuse

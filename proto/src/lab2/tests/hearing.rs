@@ -289,3 +289,44 @@ fn the_operator_ends_it_too() {
     rig.hear(3, take(token(1 << 40)));
     assert_eq!(rig.state(), State::Owner);
 }
+
+/// A node that always has work, and one other that wants the token; `takes`: whether the third takes it.
+fn work_all_the_time(takes: bool) -> Rig {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    for _ in 0..20 {
+        rig.hear_all(7, Message::WantToken);
+        for member in [3, 7] {
+            rig.hear(member, ping(NO_IP));
+        }
+        rig.pass_time(HEARTBEAT / 2);
+        rig.command(Command::WorkDone);
+        rig.command(Command::WantToken);
+        for _ in 0..6 {
+            let said = rig.pass_time(TAKE_TIMEOUT);
+            let is_offered = said.iter().any(|line| line.ends_with("to n3"));
+            if let (true, true, Some(held)) = (takes, is_offered, rig.machine.token()) {
+                let after = |hops| ring_codec::lab2::Token {
+                    progress: held.progress + hops,
+                    ..held
+                };
+                rig.hear(3, here(after(1)));
+                rig.hear(3, take(after(2)));
+            }
+        }
+    }
+    rig
+}
+
+/// Who has work offers the token to those alone that want it, and would never find out.
+#[test]
+fn an_owner_with_work_all_the_time_lets_go_though_one_member_alone_wants_what_nobody_can_take() {
+    assert!(work_all_the_time(false).machine.is_unfit());
+}
+
+#[test]
+fn an_owner_with_work_all_the_time_keeps_owning_if_one_member_takes_the_token_that_another_wants() {
+    let rig = work_all_the_time(true);
+    assert!(!rig.machine.is_unfit());
+    assert_eq!(rig.state(), State::Owner);
+}
