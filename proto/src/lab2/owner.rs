@@ -61,7 +61,7 @@ impl Lab2 {
             token,
             known_before,
             next_progress: None,
-            refused: 0,
+            unsent: None,
             offer: None,
         };
         self.change(Role::Owner(tenure), reason, Some(token));

@@ -7,7 +7,7 @@ use ring_codec::lab2::{MAX_PROGRESS, Token};
 
 use super::input::Envelope;
 use super::outbox::Content;
-use super::role::{Offer, Role, Tenure};
+use super::role::{Offer, Role, Tenure, Unsent};
 use super::timer::Timer;
 use super::{Constants, Event, Lab2, Reason};
 
@@ -25,14 +25,32 @@ impl Lab2 {
         self.owns_nothing() || self.is_shutting_down()
     }
 
-    /// Offers the token to the member whose turn it is; whether there is one.
+    /// Offers the token to the member whose turn it is; whether there is one. An offer that could not be
+    /// sent has its time before it is repeated, whatever comes meanwhile.
     pub(super) fn pass(&mut self) -> bool {
-        self.may_pass() && self.offer_after(self.me(), false)
+        if !self.may_pass() {
+            return false;
+        }
+        match self.unsent_to() {
+            Some(_) if self.timers.is_set(Timer::Pass) => true,
+            Some(to) => self.offer_to(to),
+            None => self.offer_after(self.me(), false),
+        }
+    }
+
+    /// The member whose offer could not be sent, if it may still be offered the token.
+    fn unsent_to(&self) -> Option<MacAddr> {
+        let Role::Owner(Tenure { unsent, .. }) = self.role else {
+            return None;
+        };
+        let to = unsent?.to;
+        let peer = &self.table.peers()[self.table.find(to)?];
+        peer.is_eligible(self.alive_since()).then_some(to)
     }
 
     /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        let Role::Owner(tenure @ Tenure { offer: None, .. }) = self.role else {
+        let Role::Owner(Tenure { offer: None, .. }) = self.role else {
             return;
         };
         match to {
@@ -40,44 +58,42 @@ impl Lab2 {
                 self.offer_after(self.me(), false);
             }
             Some(to) if to == self.me() || self.table.find(to).is_none() => {}
-            Some(_) if tenure.token.progress >= MAX_PROGRESS => {
-                self.event(Event::ProgressExhausted);
-            }
             Some(to) => {
-                self.timers.stop(Timer::Pass);
-                let progress = self.next_progress(tenure);
-                let token = Token {
-                    progress,
-                    ..tenure.token
-                };
-                self.offer(to, token);
+                self.offer_to(to);
             }
         }
+    }
+
+    /// Offers the token to this member; whether there is anything left to offer.
+    fn offer_to(&mut self, to: MacAddr) -> bool {
+        let Role::Owner(tenure) = self.role else {
+            return false;
+        };
+        self.timers.stop(Timer::Pass);
+        if tenure.token.progress >= MAX_PROGRESS {
+            self.event(Event::ProgressExhausted);
+            return false;
+        }
+        let progress = self.next_progress(tenure);
+        let token = Token {
+            progress,
+            ..tenure.token
+        };
+        self.offer(to, token);
+        true
     }
 
     /// Offers the token to the next member in ring order after `last`; when the round is over
     /// this node stays OWNER. Whether it is offered.
     fn offer_after(&mut self, last: MacAddr, minted: bool) -> bool {
-        let Role::Owner(tenure) = self.role else {
-            return false;
-        };
-        self.timers.stop(Timer::Pass);
         let me = self.me();
         let alive = self.alive_since();
         let wanting = self.table.next_wanting(last, me, alive);
-        if tenure.token.progress >= MAX_PROGRESS {
-            self.event(Event::ProgressExhausted);
-        } else if let Some(to) = wanting.or_else(|| self.table.next_eligible(last, me, alive)) {
-            let progress = self.next_progress(tenure);
-            self.offer(
-                to,
-                Token {
-                    progress,
-                    ..tenure.token
-                },
-            );
+        let next = wanting.or_else(|| self.table.next_eligible(last, me, alive));
+        if next.is_some_and(|to| self.offer_to(to)) {
             return true;
         }
+        self.timers.stop(Timer::Pass);
         self.stay(minted);
         false
     }
@@ -145,9 +161,11 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.refused = if accepted { 0 } else { tenure.refused + 1 };
+        let before = tenure.unsent.filter(|unsent| unsent.to == to);
+        let times = before.map_or(0, |unsent| unsent.times) + 1;
+        tenure.unsent = (!accepted).then_some(Unsent { to, times });
         // An interface that refuses all at once must not have all members offered the token at once.
-        let in_vain = tenure.refused > self.constants.take_attempts;
+        let in_vain = !accepted && times > self.constants.take_attempts;
         match &mut tenure.offer {
             Some(offer) if accepted => offer.attempts += 1,
             Some(offer) if in_vain => {
@@ -195,7 +213,7 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.refused = 0;
+        tenure.unsent = None;
         let took = self.constants.take_timeout * self.constants.take_attempts;
         let offer = Offer {
             to,
@@ -218,7 +236,7 @@ impl Lab2 {
             token: minted,
             known_before: None,
             next_progress: None,
-            refused: 0,
+            unsent: None,
             offer: None,
         });
         self.note_given_up(offer);
@@ -258,7 +276,7 @@ impl Lab2 {
                 token: minted,
                 known_before: None,
                 next_progress: None,
-                refused: 0,
+                unsent: None,
                 offer: None,
             };
             self.change(Role::Owner(tenure), Reason::StrongerToken, Some(minted));

@@ -34,10 +34,18 @@ pub(super) struct Tenure {
     pub(super) known_before: Option<Token>,
     /// The progress that it is offered with, once that was decided.
     pub(super) next_progress: Option<u64>,
-    /// How many TAKE_TOKEN in a row could not be sent.
-    pub(super) refused: u32,
+    /// The TAKE_TOKEN that could not be sent.
+    pub(super) unsent: Option<Unsent>,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
+}
+
+/// An offer that the interface refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Unsent {
+    pub(super) to: MacAddr,
+    /// How often in a row.
+    pub(super) times: u32,
 }
 
 /// A hand-over under way.

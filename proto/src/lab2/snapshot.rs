@@ -201,10 +201,10 @@ impl Writer {
                 token,
                 known_before,
                 next_progress,
-                refused,
+                unsent,
                 offer,
             }) => {
-                (token, known_before, next_progress, refused, offer.is_some()).hash(self);
+                (token, known_before, next_progress, unsent, offer.is_some()).hash(self);
                 if let Some(Offer {
                     to,
                     token,

@@ -1,6 +1,7 @@
 //! A machine led through whatever a sequence of bytes says, against a small oracle: the fuzz
 //! target and the tests share it.
 
+mod jobs;
 mod oracle;
 mod predict;
 mod script;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, MAX_PROGRESS, Member, Message, Token};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, MAX_PROGRESS, Member, Message, Purpose, Token};
 use ring_proto::lab2::{Constants, Durable, Event, Grade, Lab2, Reason, State};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, Sent};
@@ -49,6 +49,10 @@ pub struct Oracle {
     pub offered: Option<(Token, MacAddr)>,
     /// The number of the latest heartbeat.
     pub last_beat: u32,
+    /// With which number and digest it has last asked about jobs.
+    pub asked: (u32, u64),
+    /// What the interface carries.
+    pub mtu: usize,
     /// Who has promised to help no holder but this one, with this token, and for how long at the most.
     promised: BTreeSet<MacAddr>,
     longest_promise: Duration,
@@ -75,6 +79,8 @@ impl Oracle {
             held: None,
             offered: None,
             last_beat: 0,
+            asked: (0, 0),
+            mtu: 0,
             promised: BTreeSet::new(),
             longest_promise: Duration::ZERO,
             expect: constants.expect,
@@ -147,6 +153,12 @@ impl Oracle {
     pub fn says(&mut self, bytes: &[u8], me: MacAddr, stored: Durable, sent: Sent, now: Now) {
         assert!(self.link_up, "it speaks on a link that is down");
         let frame = Frame::decode(bytes).expect("a frame that nobody can read");
+        assert!(
+            bytes.len() <= ETHERNET_HEADER_LEN + self.mtu,
+            "{} bytes do not fit {}: {frame:?}",
+            bytes.len(),
+            self.mtu
+        );
         assert_eq!(frame.author, me);
         assert_ne!(frame.destination, me, "it writes to itself");
         let told = match frame.message {
@@ -177,6 +189,12 @@ impl Oracle {
                 self.last_heartbeat = now.monotonic;
                 self.last_beat = beat.unwrap_or(self.last_beat);
             }
+            Message::Stamps {
+                serial,
+                purpose: Purpose::Ask,
+                digest,
+                ..
+            } => self.asked = (serial, digest),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, Message, Token};
 use ring_proto::Machine;
-use ring_proto::lab2::{Constants, Event, Lab2, Reason, State};
+use ring_proto::lab2::{Constants, DropReason, Event, Lab2, Reason, State};
 use ring_proto::time::Instant;
 
 use super::oracle::{Oracle, Output};
@@ -70,7 +70,13 @@ impl Before {
     /// What a frame that counts leads to, where that depends on nothing but the state and the
     /// tokens.
     pub fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
-        let unlike = self.shutting_down || self.exhausted;
+        // Nobody counts on who hears nobody.
+        let is_deaf = |event: &Event| {
+            let reason = DropReason::AuthorDeaf;
+            matches!(event, Event::Dropped { reason: why, .. } if *why == reason)
+        };
+        let is_deaf = output.events.iter().any(is_deaf);
+        let unlike = self.shutting_down || self.exhausted || is_deaf;
         if unlike || output.lost_lease() || output.was_refused() {
             return;
         }

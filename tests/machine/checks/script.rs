@@ -60,6 +60,8 @@ pub enum LinkChange {
     Ip(u8),
     /// Up with another address, one of two.
     Mac(bool),
+    /// Up with another MTU, from one that carries hardly anything to one of Ethernet and more.
+    Mtu(u8),
 }
 
 /// What is asked of the machine.
@@ -75,6 +77,22 @@ pub enum Order {
     Yield(Option<u8>),
     ShutDown,
     Leave,
+    /// One of the stations.
+    Forget(u8),
+    /// A job that is to run once.
+    Once(Job),
+    /// The job that was asked for last has ended, in one of the ways there are.
+    EndOnce(u8),
+}
+
+/// A job, by the number of its name.
+#[derive(Debug, Arbitrary)]
+pub struct Job {
+    pub name: u8,
+    /// Its period in minutes.
+    pub minutes: u8,
+    pub retry: bool,
+    pub require: u8,
 }
 
 /// A frame that is heard.
@@ -86,6 +104,24 @@ pub struct Heard {
     pub what: What,
     /// Milliseconds that it has waited in the queue.
     pub age: u8,
+    /// What its author says of itself; none: nothing.
+    pub says: Option<Says>,
+}
+
+/// What a member says of itself.
+#[derive(Debug, Arbitrary)]
+pub struct Says {
+    /// Flags, of which one is that it hears nobody.
+    pub flags: u8,
+    /// The MTU, an eighth of it.
+    pub mtu: u8,
+    /// Whether its constants are the machine's.
+    pub same: bool,
+    /// Milliseconds, times four, or any time at all.
+    pub patience: Result<u8, u64>,
+    pub shortest: Result<u8, u64>,
+    pub take: Result<u8, u64>,
+    pub expect: u8,
 }
 
 /// Whom a frame is addressed to.
@@ -112,6 +148,36 @@ pub enum What {
     RingMembers(bool, Vec<(u8, u8)>),
     WantToken,
     Leaving,
+    /// Stations that the author has removed.
+    Forget(Vec<u8>),
+    Stamps(Telling),
+}
+
+/// What is said of jobs.
+#[derive(Debug, Arbitrary)]
+pub struct Telling {
+    pub token: Which,
+    pub purpose: u8,
+    /// Whether it answers what the machine has last asked; else with this number.
+    pub serial: Option<u8>,
+    /// Whether the digest is the one that the machine has last asked with.
+    pub same: bool,
+    pub stamps: Vec<Run>,
+}
+
+/// The last run of a job.
+#[derive(Debug, Arbitrary)]
+pub struct Run {
+    pub name: u8,
+    /// Of its token, from what is known.
+    pub more: i8,
+    pub run: u8,
+    pub runner: u8,
+    pub outcome: u8,
+    pub minutes: u8,
+    /// Seconds since it began, if that is known.
+    pub age: Option<u16>,
+    pub before: Option<u16>,
 }
 
 /// A promise, for one of the latest heartbeats mostly.

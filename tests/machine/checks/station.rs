@@ -1,19 +1,25 @@
 //! The machine under test with its clock, its link and its store.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, Promise, Token,
+    Digest, Frame, MAX_FORGOTTEN_PER_FRAME, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS,
+    MAX_STAMPS_PER_FRAME, Member, Message, NO_AGE, Profile, Promise, Purpose, Stamp, Token,
 };
-use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2};
+use ring_proto::lab2::{
+    Command, Constants, Durable, Event, Grade, JobName, Lab2, OnceRequest, RunEnd, StoredStamp,
+};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
+use super::jobs::Jobs;
 use super::oracle::{Oracle, Output};
 use super::predict::{Before, assert_arrow};
-use super::script::{Heard, LinkChange, Nature, Order, Pledge, Step, To, What, Which};
+use super::script::{
+    Heard, Job, LinkChange, Nature, Order, Pledge, Run, Says, Step, To, What, Which,
+};
 
 /// More frames than this are not refused in a row by one step.
 const MOST_REFUSED: u8 = 16;
@@ -26,7 +32,13 @@ pub struct Station {
     now: Now,
     mac: MacAddr,
     ip: [u8; 16],
+    mtu: usize,
     durable: Durable,
+    /// What is stored of jobs, by their places.
+    stamps: BTreeMap<u8, StoredStamp>,
+    /// The number of the job that was asked for last.
+    job: u64,
+    jobs: Jobs,
     refused: u8,
     oracle: Oracle,
 }
@@ -40,6 +52,15 @@ fn ip(n: u8) -> [u8; 16] {
         0 => [0; 16],
         n => [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, n],
     }
+}
+
+/// One of more names than a machine remembers.
+fn name(n: u8) -> JobName {
+    JobName::new(&format!("job-{}", n % 40)).expect("a name")
+}
+
+fn minutes(n: u8) -> Duration {
+    Duration::from_secs(60 * u64::from(n))
 }
 
 impl Station {
@@ -66,7 +87,11 @@ impl Station {
             },
             mac: station(3),
             ip: ip(3),
+            mtu: 1500,
             durable,
+            stamps: BTreeMap::new(),
+            job: 0,
+            jobs: Jobs::default(),
             refused: 0,
             oracle: Oracle::new(&constants),
             constants,
@@ -104,13 +129,28 @@ impl Station {
                     Order::Yield(to) => Command::Yield(to.map(station)),
                     Order::ShutDown => Command::ShutDown,
                     Order::Leave => Command::Leave,
+                    Order::Forget(n) => Command::Forget(station(n)),
+                    Order::Once(ref job) => Command::Once(self.request(job)),
+                    Order::EndOnce(how) => {
+                        let ends = [
+                            RunEnd::Done,
+                            RunEnd::Failed,
+                            RunEnd::Unknown,
+                            RunEnd::NotRun,
+                        ];
+                        let end = ends[usize::from(how % 4)];
+                        self.jobs.ends(end);
+                        Command::EndOnce(self.job, end)
+                    }
                 };
                 self.oracle.shutting_down |= matches!(order, Order::ShutDown | Order::Leave);
                 self.input(|machine, now| machine.handle_command(now, command));
             }
             Step::Refuse(frames) => self.refused = frames % MOST_REFUSED,
             Step::Restart => {
-                self.machine = Lab2::new(self.constants.clone(), self.durable);
+                self.jobs = Jobs::default();
+                let stamps = self.stamps.values().copied();
+                self.machine = Lab2::new(self.constants.clone(), self.durable).with_stamps(stamps);
                 self.oracle.restarted(self.durable);
                 self.link(&LinkChange::Up);
             }
@@ -154,13 +194,14 @@ impl Station {
             LinkChange::Up => {}
             LinkChange::Ip(n) => self.ip = ip(n),
             LinkChange::Mac(first) => self.mac = station(if first { 3 } else { 5 }),
+            LinkChange::Mtu(n) => self.mtu = 128 + usize::from(n) * 6,
         }
         let up = LinkState::Up {
             mac: self.mac,
             ip: self.ip,
-            mtu: 1500,
+            mtu: self.mtu,
         };
-        self.oracle.link_up = true;
+        (self.oracle.link_up, self.oracle.mtu) = (true, self.mtu);
         self.input(|machine, now| machine.handle_link(now, up));
     }
 
@@ -183,7 +224,8 @@ impl Station {
         };
         let age = Duration::from_millis(u64::from(heard.age));
         let mut bytes = [0; MAX_FRAME_LEN];
-        let Some(len) = self.write(from, to, &heard.what, &mut bytes) else {
+        let profile = heard.says.as_ref().map(|says| self.profile(says));
+        let Some(len) = self.write(from, to, &heard.what, profile, &mut bytes) else {
             return;
         };
         let before = Before::of(&self.machine, &self.oracle, self.mac);
@@ -191,6 +233,7 @@ impl Station {
         let counts = before.counts(&frame, age, &self.constants);
         if counts {
             self.oracle.hears(&frame);
+            self.jobs.hears(&frame);
         }
         let output = self.input(|machine, now| machine.handle_frame(now, &bytes[..len], age));
         // An OWNER that wakes up too late asks for the token besides, and says that it wants it; one that
@@ -214,14 +257,21 @@ impl Station {
     }
 
     /// Encodes what is heard; `None` if nobody could have sent it.
-    fn write(&self, from: MacAddr, to: MacAddr, what: &What, bytes: &mut [u8]) -> Option<usize> {
+    fn write(
+        &self,
+        from: MacAddr,
+        to: MacAddr,
+        what: &What,
+        profile: Option<Profile>,
+        bytes: &mut [u8],
+    ) -> Option<usize> {
         let own = self.machine.digest();
         let other = Digest {
             size: own.size + 1,
             hash: !own.hash,
         };
         let digest = |same| if same { own } else { other };
-        let members: Vec<Member>;
+        let (members, forgotten, stamps): (Vec<Member>, Vec<MacAddr>, Vec<Stamp>);
         let message = match what {
             What::TakeToken(which) => Message::TakeToken {
                 token: self.token(which)?,
@@ -270,14 +320,91 @@ impl Station {
             }
             What::WantToken => Message::WantToken,
             What::Leaving => Message::Leaving,
+            What::Forget(listed) => {
+                let listed = listed.iter().take(MAX_FORGOTTEN_PER_FRAME);
+                forgotten = listed.map(|&n| station(n)).collect();
+                Message::Forget {
+                    members: &forgotten,
+                }
+            }
+            What::Stamps(telling) => {
+                let runs = telling.stamps.iter().take(MAX_STAMPS_PER_FRAME);
+                stamps = runs.map(|run| self.stamp(run)).collect();
+                let (serial, digest) = self.oracle.asked;
+                let purposes = [
+                    Purpose::More,
+                    Purpose::Tell,
+                    Purpose::Ask,
+                    Purpose::Agree,
+                    Purpose::Differ,
+                ];
+                Message::Stamps {
+                    token: self.token(&telling.token)?,
+                    serial: telling.serial.map_or(serial, u32::from),
+                    purpose: purposes[usize::from(telling.purpose % 5)],
+                    digest: if telling.same { digest } else { !digest },
+                    stamps: &stamps,
+                }
+            }
         };
         let frame = Frame {
             destination: to,
             author: from,
+            profile: profile.filter(|_| Profile::may_follow(message.kind())),
             message,
-            profile: None,
         };
         frame.encode(self.constants.ethertype, bytes).ok()
+    }
+
+    fn profile(&self, says: &Says) -> Profile {
+        let nanos = |time: Result<u8, u64>| match time {
+            Ok(millis) => u64::from(millis) * 4_000_000,
+            Err(nanos) => nanos,
+        };
+        let own = self.constants.digest();
+        Profile {
+            flags: says.flags,
+            mtu: u16::from(says.mtu) * 8,
+            constants: if says.same { own } else { !own },
+            patience: nanos(says.patience),
+            shortest: nanos(says.shortest),
+            take: nanos(says.take),
+            expect: u32::from(says.expect) / 16,
+        }
+    }
+
+    fn request(&mut self, job: &Job) -> OnceRequest {
+        self.job += 1;
+        let request = OnceRequest {
+            id: self.job,
+            name: name(job.name),
+            every: minutes(job.minutes),
+            retry: job.retry,
+            require: [Grade::Alone, Grade::View, Grade::Quorum][usize::from(job.require % 3)],
+        };
+        self.jobs.asked = Some(request);
+        request
+    }
+
+    fn stamp(&self, run: &Run) -> Stamp {
+        let known = self.oracle.known.map_or(1, |token| token.progress);
+        let progress = known.saturating_add_signed(run.more.into());
+        let age = |seconds: Option<u16>| {
+            let nanos = |seconds| u64::from(seconds) * 1_000_000_000;
+            seconds.map_or(NO_AGE, nanos).into()
+        };
+        Stamp {
+            name: *name(run.name).bytes(),
+            progress: progress.min(MAX_PROGRESS).into(),
+            run: u32::from(run.run).into(),
+            runner: station(run.runner),
+            outcome: run.outcome % 4,
+            period: u64::try_from(minutes(run.minutes).as_nanos())
+                .expect("short")
+                .into(),
+            age: age(run.age),
+            before: age(run.before),
+        }
     }
 
     fn promise(&self, pledge: &Pledge) -> Option<Promise> {
@@ -336,6 +463,9 @@ impl Station {
             while let Some(durable) = self.machine.poll_durable() {
                 self.oracle.stored(self.durable, durable);
                 self.durable = durable;
+                if let Some(stamp) = self.durable.stamp.take() {
+                    self.stamps.insert(stamp.place, stamp);
+                }
                 self.machine.handle_stored(self.now, Stored::Done);
             }
             let mut buf = [0xaa; MAX_FRAME_LEN];
@@ -366,6 +496,8 @@ impl Station {
         output.frames = frames.into();
         self.oracle
             .look(&self.machine, &output.events, self.now, self.mac);
+        self.jobs
+            .look(&self.machine, self.stamps.values(), self.now, self.mac);
         output
     }
 }

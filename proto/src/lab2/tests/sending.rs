@@ -139,9 +139,25 @@ fn an_offer_that_was_never_sent_may_go_to_another() {
     rig.refuse = everything;
     rig.pass_time(IDLE_HOLD);
     rig.refuse = nothing;
-    rig.hear(6, ping(NO_IP));
+    rig.hear_all(7, Message::Leaving);
     let said = rig.pass_time(TAKE_TIMEOUT);
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n6"]);
+    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3"]);
+}
+
+/// Found on a real interface: an offer that was refused went to the first of all each time that somebody asked for the
+/// token, never failed at the others, and the node never let go.
+#[test]
+fn an_offer_that_could_not_be_sent_fails_at_all_however_often_they_ask() {
+    let mut rig = Rig::owner();
+    rig.refuse = |line| line.starts_with("TAKE_TOKEN");
+    for _ in 0..200 {
+        for member in [3, 7] {
+            rig.hear(member, ping(NO_IP));
+            rig.hear_all(member, Message::WantToken);
+        }
+        rig.pass_time(TAKE_TIMEOUT / 2);
+    }
+    assert!(rig.machine.is_unfit());
 }
 
 #[test]
