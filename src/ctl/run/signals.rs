@@ -1,9 +1,9 @@
 //! The signals that `ringctl run` gets for its command.
 
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::{io, mem};
 
 use nix::sys::signal::{SigSet, Signal, killpg, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -118,12 +118,10 @@ impl Signals {
             .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
-    /// The next that came.
-    pub(super) fn next(&mut self) -> Option<Signal> {
-        if self.came.is_empty() {
-            self.drain();
-        }
-        self.came.pop_front()
+    /// Those that came so far. Whoever is sent them without end has other things to do in between.
+    pub(super) fn take(&mut self) -> VecDeque<Signal> {
+        self.drain();
+        mem::take(&mut self.came)
     }
 
     /// Whether there is a next one already, which nothing readable tells of any more.

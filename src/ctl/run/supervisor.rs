@@ -145,7 +145,7 @@ impl Supervisor {
             if self.poller.ready().any(|ready| ready.key == KEEPER) {
                 self.keeper.listen();
             }
-            while let Some(signal) = self.signals.next() {
+            for signal in self.signals.take() {
                 if self.is_outlived {
                     Signals::give_way(signal)?;
                 }
@@ -167,7 +167,7 @@ impl Supervisor {
             let at_once = self.signals.is_next_here().then_some(Duration::ZERO);
             self.poller.wait(at_once)?;
             self.hear_keeper()?;
-            while let Some(signal) = self.signals.next() {
+            for signal in self.signals.take() {
                 match signal {
                     Signal::SIGCHLD => {}
                     Signal::SIGCONT => self.go_on(),
