@@ -25,6 +25,11 @@ impl Jobs {
         }
     }
 
+    /// Whether one has begun, and has not ended.
+    pub fn is_at_work(machine: &Lab2) -> bool {
+        matches!(machine.once(), Some((_, OnceStanding::Begun)))
+    }
+
     /// The one that has begun last has ended so.
     pub fn ends(&mut self, end: RunEnd) {
         if let (RunEnd::NotRun, Some((_, name))) = (end, &self.begun) {

@@ -49,6 +49,8 @@ pub struct Oracle {
     pub offered: Option<(Token, MacAddr)>,
     /// The number of the latest heartbeat.
     pub last_beat: u32,
+    /// Whether a member has said anything of itself: for how long it stands by an offer, for one.
+    pub told: bool,
     /// With which number and digest it has last asked about jobs.
     pub asked: (u32, u64),
     /// What the interface carries.
@@ -79,6 +81,7 @@ impl Oracle {
             held: None,
             offered: None,
             last_beat: 0,
+            told: false,
             asked: (0, 0),
             mtu: 0,
             promised: BTreeSet::new(),
@@ -101,6 +104,7 @@ impl Oracle {
         self.held = None;
         self.offered = None;
         self.members.clear();
+        self.told = false;
         self.link_up = false;
         self.shutting_down = false;
     }

@@ -13,7 +13,7 @@ use super::oracle::{Oracle, Output};
 /// The machine before a frame came.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four facts that know nothing of each other"
+    reason = "five facts that know nothing of each other"
 )]
 pub struct Before {
     me: MacAddr,
@@ -27,6 +27,7 @@ pub struct Before {
     shutting_down: bool,
     paused: bool,
     exhausted: bool,
+    told: bool,
 }
 
 impl Before {
@@ -43,6 +44,7 @@ impl Before {
             shutting_down: oracle.shutting_down,
             paused: machine.is_paused() || machine.is_unfit(),
             exhausted: oracle.is_exhausted(),
+            told: oracle.told,
         }
     }
 
@@ -67,16 +69,20 @@ impl Before {
         assert_eq!(machine.poll_timeout(), self.due);
     }
 
+    /// Whether a frame is dropped for what its author has said of itself: nobody counts on who hears nobody, or
+    /// takes an offer that its giver does not stand by any more.
+    fn is_dropped(&self, output: &Output) -> bool {
+        let is_reason =
+            |reason: &DropReason| matches!(reason, DropReason::AuthorDeaf | DropReason::StaleOffer);
+        let is_so =
+            |event: &Event| matches!(event, Event::Dropped { reason, .. } if is_reason(reason));
+        self.told && output.events.iter().any(is_so)
+    }
+
     /// What a frame that counts leads to, where that depends on nothing but the state and the
     /// tokens.
     pub fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
-        // Nobody counts on who hears nobody.
-        let is_deaf = |event: &Event| {
-            let reason = DropReason::AuthorDeaf;
-            matches!(event, Event::Dropped { reason: why, .. } if *why == reason)
-        };
-        let is_deaf = output.events.iter().any(is_deaf);
-        let unlike = self.shutting_down || self.exhausted || is_deaf;
+        let unlike = self.shutting_down || self.exhausted || self.is_dropped(output);
         if unlike || output.lost_lease() || output.was_refused() {
             return;
         }

@@ -171,7 +171,7 @@ pub struct Run {
     pub name: u8,
     /// Of its token, from what is known.
     pub more: i8,
-    pub run: u8,
+    pub number: u8,
     pub runner: u8,
     pub outcome: u8,
     pub minutes: u8,

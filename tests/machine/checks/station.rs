@@ -130,6 +130,8 @@ impl Station {
                     Order::ShutDown => Command::ShutDown,
                     Order::Leave => Command::Leave,
                     Order::Forget(n) => Command::Forget(station(n)),
+                    // Whoever has a job that has begun ends it before the next.
+                    Order::Once(_) if Jobs::is_at_work(&self.machine) => return,
                     Order::Once(ref job) => Command::Once(self.request(job)),
                     Order::EndOnce(how) => {
                         let ends = [
@@ -228,8 +230,9 @@ impl Station {
         let Some(len) = self.write(from, to, &heard.what, profile, &mut bytes) else {
             return;
         };
-        let before = Before::of(&self.machine, &self.oracle, self.mac);
         let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
+        self.oracle.told |= frame.profile.is_some();
+        let before = Before::of(&self.machine, &self.oracle, self.mac);
         let counts = before.counts(&frame, age, &self.constants);
         if counts {
             self.oracle.hears(&frame);
@@ -396,7 +399,7 @@ impl Station {
         Stamp {
             name: *name(run.name).bytes(),
             progress: progress.min(MAX_PROGRESS).into(),
-            run: u32::from(run.run).into(),
+            run: u32::from(run.number).into(),
             runner: station(run.runner),
             outcome: run.outcome % 4,
             period: u64::try_from(minutes(run.minutes).as_nanos())
