@@ -18,7 +18,8 @@ pub enum Command {
     /// Changes the token's data; only an OWNER that may use the token can. At most 1,024 bytes.
     SetData(Vec<u8>),
     /// Find out whether a job has run in its period and, if it has not, stamp a run; only an OWNER that may
-    /// use the token can. [`Lab2::once`](super::Lab2::once) says how far that is.
+    /// use the token can. [`Lab2::once`](super::Lab2::once) says how far that is. One that was asked for
+    /// before and has not ended counts as not run.
     Once(OnceRequest),
     /// The job that was asked for by this number has ended.
     EndOnce(u64, RunEnd),

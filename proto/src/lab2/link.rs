@@ -68,6 +68,7 @@ impl Lab2 {
         } else {
             self.enter_looser(Reason::LinkLost, self.token());
         }
+        self.review_once();
         self.timers.stop_all();
         if self.is_shutting_down() {
             self.finish();

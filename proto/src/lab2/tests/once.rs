@@ -695,3 +695,14 @@ fn nobody_but_an_owner_runs_a_job() {
     rig.hear(3, take(token(90)));
     assert!(rig.machine.poll_timeout().is_some());
 }
+
+/// Found by fuzzing: it stood there as begun until something else came.
+#[test]
+fn a_job_is_given_up_at_once_with_the_link() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.command(Command::Once(nightly()));
+    assert!(rig.machine.once().is_some());
+    rig.link(LinkState::Down);
+    assert_eq!(rig.machine.once(), None);
+}
