@@ -49,9 +49,9 @@ struct Options {
     /// A command that every station is run through, such as `chrt --fifo 1` on a busy machine.
     #[arg(long, default_value = "")]
     through: String,
-    /// Another build of `ringd`, to see what a change costs.
+    /// Another build of `ringd`, to see what a change costs; several are measured in turn, a line for each.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
-    ringd: PathBuf,
+    ringd: Vec<PathBuf>,
     /// Only these of `pair-2`, `bridge-2`, `bridge-4` and `bridge-8`.
     segments: Vec<String>,
     /// Cargo says that this is a benchmark.
@@ -86,17 +86,21 @@ fn main() -> Result<()> {
         for (kind, stations) in SEGMENTS {
             let name = format!("{kind}-{stations}");
             if options.segments.is_empty() || options.segments.contains(&name) {
-                println!(
-                    "{}",
-                    measure(&options, placement, kind, stations)?.line(&name)
-                );
+                for row in measure(&options, placement, kind, stations)? {
+                    println!("{}", row.line(&name));
+                }
             }
         }
     }
     Ok(())
 }
 
-fn measure(options: &Options, placement: Placement, kind: Kind, stations: usize) -> Result<Row> {
+fn measure(
+    options: &Options,
+    placement: Placement,
+    kind: Kind,
+    stations: usize,
+) -> Result<Vec<Row>> {
     let fabric = Fabric::new(kind, stations)?;
     let time: Duration = options.time.into();
     let through = options.through.split_whitespace().map(str::to_owned);
@@ -104,11 +108,12 @@ fn measure(options: &Options, placement: Placement, kind: Kind, stations: usize)
         placement: Some(placement),
         through: through.collect(),
     };
-    let mut pairs: Vec<(Figures, Figures)> = Vec::with_capacity(options.pairs);
+    let mut pairs: Vec<Vec<(Figures, Figures)>> = vec![Vec::new(); options.ringd.len()];
     for _ in 0..options.pairs {
         let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?;
-        let ring = ring::measure(&fabric, &start, &options.ringd, time)?;
-        pairs.push((floor, ring));
+        for (ringd, pairs) in options.ringd.iter().zip(&mut pairs) {
+            pairs.push((floor, ring::measure(&fabric, &start, ringd, time)?));
+        }
     }
-    Ok(Row::new(&pairs))
+    Ok(pairs.iter().map(|pairs| Row::new(pairs)).collect())
 }
