@@ -16,8 +16,8 @@ const FIRST: u64 = 1_000_000_000_000_000_000;
 /// No wall clock takes a token further, in nanoseconds since 1970: the year 2116. Half of all progress is left
 /// then.
 const LATEST: u64 = 1 << 62;
-/// A token that is further ahead of the wall clock is worth saying.
-const NOTABLE: Duration = Duration::from_secs(60 * 60);
+/// A token that is further ahead of the wall clock is worth saying, in nanoseconds: an hour.
+const NOTABLE: u64 = 60 * 60 * 1_000_000_000;
 
 impl Lab2 {
     /// The least progress of a token that this node generates now, as far as its clock has a say.
@@ -38,9 +38,9 @@ impl Lab2 {
 
     /// A token that is far ahead of the wall clock is said once, until one is not.
     pub(super) fn compare_with_clock(&mut self, token: Token) {
-        let by = self.ahead_of_clock(token);
-        let is_ahead = by > NOTABLE;
+        let is_ahead = token.progress.saturating_sub(self.now.wall) > NOTABLE;
         if std::mem::replace(&mut self.token_ahead, is_ahead) != is_ahead {
+            let by = self.ahead_of_clock(token);
             self.tell_trouble(Trouble::TokenAhead { token, by }, !is_ahead);
         }
     }
@@ -49,7 +49,7 @@ impl Lab2 {
     pub(super) fn token_ahead(&self) -> Option<Trouble> {
         let token = self.token().filter(|_| self.token_ahead)?;
         let by = self.ahead_of_clock(token);
-        (by > NOTABLE).then_some(Trouble::TokenAhead { token, by })
+        (nanos(by) > NOTABLE).then_some(Trouble::TokenAhead { token, by })
     }
 
     fn ahead_of_clock(&self, token: Token) -> Duration {

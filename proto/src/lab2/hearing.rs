@@ -57,17 +57,11 @@ impl Hearing {
 }
 
 impl Lab2 {
-    /// After so long without a frame a node is deaf: members that hear only their holder hear each other
-    /// by then, when that is dead.
-    pub(super) fn earshot(&self) -> Duration {
-        self.constants.waiter_timeout() + self.constants.looser_answer_timeout()
-    }
-
     /// Whether nobody was heard for so long that this node says so in what it broadcasts.
     #[must_use]
     pub fn is_deaf(&self) -> bool {
         let quiet = self.hearing.last.map(|at| self.now.monotonic.since(at));
-        self.link_up && quiet.is_some_and(|quiet| quiet >= self.earshot())
+        self.link_up && quiet.is_some_and(|quiet| quiet >= self.periods.earshot)
     }
 
     /// Whether this node has heard others for so long that it knows who is silent.

@@ -35,6 +35,7 @@ const USUAL_EVENTS: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Lab2 {
     pub(super) constants: Constants,
+    pub(super) periods: Periods,
     /// The latest time that the machine was told.
     pub(super) now: Now,
     /// When the machine was told the time for the first time.
@@ -115,6 +116,26 @@ pub struct Lab2 {
     pub(super) events: VecDeque<Event>,
 }
 
+/// Times that follow from the constants and are asked for at every hop.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Periods {
+    /// WAITER_TIMEOUT.
+    pub(super) patience: Duration,
+    /// After so long without a frame a node is deaf: members that hear only their holder hear each other by
+    /// then, when that is dead.
+    pub(super) earshot: Duration,
+}
+
+impl Periods {
+    fn of(constants: &Constants) -> Self {
+        let patience = constants.waiter_timeout();
+        Self {
+            patience,
+            earshot: patience + constants.looser_answer_timeout(),
+        }
+    }
+}
+
 /// How far a shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shutdown {
@@ -132,6 +153,7 @@ impl Lab2 {
     pub fn new(constants: Constants, durable: Durable) -> Self {
         let table = Table::new(constants.max_members);
         Self {
+            periods: Periods::of(&constants),
             constants,
             now: Now {
                 monotonic: Instant::default(),

@@ -16,6 +16,8 @@ const NAMED: usize = 4;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Watch {
     last: Option<Instant>,
+    /// When it is to be looked again.
+    next: Option<Instant>,
     /// Since when this node has run without standing still.
     awake: Option<Instant>,
 }
@@ -48,12 +50,13 @@ impl Lab2 {
     /// Tells who has fallen silent and who is heard again, now and then: many at once are told together.
     pub(super) fn look_for_silent(&mut self) {
         let now = self.now.monotonic;
-        let silence = self.silence();
-        let gap = self.troubles.watch.last.map(|last| now.since(last));
-        if gap.is_some_and(|gap| gap < silence / LOOKS) {
+        if self.troubles.watch.next.is_some_and(|next| now < next) {
             return;
         }
+        let silence = self.silence();
+        let gap = self.troubles.watch.last.map(|last| now.since(last));
         self.troubles.watch.last = Some(now);
+        self.troubles.watch.next = Some(now + silence / LOOKS);
         if gap.is_none_or(|gap| gap >= silence / ASLEEP) {
             self.troubles.watch.awake = Some(now);
         }

@@ -172,7 +172,14 @@ impl Lab2 {
 
     /// Goes on with the job that is asked for as far as it can, or gives it up with the tenure, or
     /// when the tenure is not as safe any more as is required.
+    #[inline]
     pub(super) fn review_once(&mut self) {
+        if self.jobs.once.is_some() {
+            self.go_on_with_once();
+        }
+    }
+
+    fn go_on_with_once(&mut self) {
         let Some(once) = &self.jobs.once else { return };
         let Once { token, request, .. } = *once;
         let is_held = self.may_use_token() && self.token() == Some(token);

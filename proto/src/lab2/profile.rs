@@ -137,6 +137,9 @@ impl Lab2 {
     /// its last heartbeat an OWNER may be replaced.
     #[must_use]
     pub fn shortest_patience(&self) -> Duration {
+        if self.table.profiles().is_empty() {
+            return self.periods.patience;
+        }
         let heard_of = |(_, said): (_, Profile)| said.patience.min(said.shortest);
         self.shortest_of(self.said().map(heard_of))
     }
@@ -165,6 +168,9 @@ impl Lab2 {
     /// segment.
     pub(super) fn beat_period(&self) -> Duration {
         let own = self.constants.heartbeat;
+        if self.table.profiles().is_empty() {
+            return own;
+        }
         let often_enough = self.shortest_patience() / self.constants.waiter_intervals;
         own.min(often_enough.max(LEAST_PATIENCE / 2))
     }

@@ -64,6 +64,8 @@ impl Lab2 {
             up_since: _,
             shared_at: _,
             troubles: _,
+            // Follow from the constants.
+            periods: _,
             objected,
             rival,
             against,

@@ -404,12 +404,8 @@ impl Table {
 
     /// Whether a member that is not passed over wants the token; never the node itself.
     pub(super) fn is_wanted_by_others(&self, me: MacAddr, since: Instant) -> bool {
-        self.wanting > 0
-            && self
-                .peers
-                .iter()
-                .zip(&self.members)
-                .any(|(peer, member)| peer.wants && peer.is_eligible(since) && member.mac != me)
+        let mut peers = self.peers.iter().zip(&self.members);
+        peers.any(|(peer, member)| peer.wants && peer.is_eligible(since) && member.mac != me)
     }
 
     /// The next eligible member in ring order after `last` and before `me`, of those heard at `since` or

@@ -113,8 +113,10 @@ impl Lab2 {
     /// Whether another member has asked for the token and has not had it since.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.table
-            .is_wanted_by_others(self.me(), self.alive_since())
+        self.table.wanting > 0
+            && self
+                .table
+                .is_wanted_by_others(self.me(), self.alive_since())
     }
 
     /// Whether frames can be sent.
