@@ -60,12 +60,11 @@ impl Lab2 {
             answered,
             rivalled,
             vouched,
+            periods,
             // Which people and applications are told of, and no rule looks at.
             up_since: _,
             shared_at: _,
             troubles: _,
-            // Follow from the constants.
-            periods: _,
             objected,
             rival,
             against,
@@ -81,8 +80,7 @@ impl Lab2 {
             shutdown,
             timers,
             outbox,
-            // Set anew by every input.
-            replies_left: _,
+            replies_left: _, // set anew by every input
             durable_changed,
             storage:
                 Storage {
@@ -91,10 +89,9 @@ impl Lab2 {
                     told,
                 },
             events,
-            // Which only people see.
-            token_ahead: _,
+            token_ahead: _, // which only people see
         } = self;
-        let (heartbeat, patience) = (constants.heartbeat, constants.waiter_timeout());
+        let (heartbeat, patience) = (constants.heartbeat, periods.patience);
         let mut writer = Writer {
             now: now.monotonic, // the wall clock is told anew with every input
             bytes: Vec::with_capacity(512),
@@ -109,12 +106,8 @@ impl Lab2 {
         writer.role(role, constants.take_timeout);
         let silence = self.silence();
         writer.table(table, heartbeat, patience, (silence, constants.forget));
-        writer.hearing(
-            hearing,
-            patience + constants.looser_answer_timeout(),
-            silence,
-            constants.forget.is_some(),
-        );
+        let forgets = constants.forget.is_some();
+        writer.hearing(hearing, periods.earshot, silence, forgets);
         writer.age_up_to(*spoke, silence);
         (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
         writer.age_up_to(failing.map(|failing| failing.since), silence);

@@ -24,7 +24,7 @@ use mailbox::Mailbox;
 use queue::Queue;
 use runner::{Runner, Settings};
 
-use super::change::{self, Change, event};
+use super::change::{Change, event};
 
 /// How soon the mailbox is tried again that the thread was just at.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -83,7 +83,7 @@ impl Hooks {
         };
         hooks.held.push(Change {
             event: event::STARTED,
-            from: change::NONE,
+            from: None,
             ..history.standing(now)
         });
         hooks.post(now.monotonic);
@@ -121,7 +121,7 @@ impl Hooks {
         self.held.push(Change {
             number: history.latest() + 1,
             event: event::STOPPED,
-            state: change::NONE,
+            state: None,
             ..history.standing(now)
         });
         self.held.merge();

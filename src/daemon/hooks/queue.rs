@@ -48,14 +48,16 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use ring_proto::lab2::{Grade, Reason, State};
+
     use super::{Queue, WAITING};
     use crate::daemon::change::{Change, event};
 
-    const STATES: [&str; 3] = ["LOOSER", "WAITER", "OWNER"];
+    const STATES: [State; 3] = [State::Looser, State::Waiter, State::Owner];
 
     /// The change of a number, from one of the states to the next.
     fn change(number: u64) -> Change {
-        let state = |number| STATES[usize::try_from(number % 3).unwrap()];
+        let state = |number| Some(STATES[usize::try_from(number % 3).unwrap()]);
         Change {
             number,
             time_ms: 1000 + number,
@@ -65,7 +67,7 @@ mod tests {
             reason: None,
             token: None,
             owner: None,
-            grade: "alone",
+            grade: Grade::Alone,
             member: None,
             merged: 0,
         }
@@ -123,23 +125,23 @@ mod tests {
     #[test]
     fn a_change_of_grade_does_not_hide_a_change_of_state() {
         let mut queue = Queue::new();
-        let reason = Some("elected");
+        let reason = Some(Reason::Elected);
         queue.push(Change {
             reason,
             ..change(0)
         });
         let graded = Change {
             event: event::GRADE,
-            from: "WAITER",
-            state: "WAITER",
-            grade: "quorum",
+            from: Some(State::Waiter),
+            state: Some(State::Waiter),
+            grade: Grade::Quorum,
             ..change(1)
         };
         queue.push(graded);
         queue.merge();
         let expected = Change {
             event: event::STATE,
-            from: "LOOSER",
+            from: Some(State::Looser),
             reason,
             merged: 1,
             ..graded
