@@ -57,7 +57,7 @@ pub enum Trouble {
     Alone,
     /// Nothing can be stored.
     Full,
-    /// Its link carries no more than [`NARROW`], and the node has not been told.
+    /// Its link carries no more than a heartbeat without data, and the node has not been told.
     Narrow,
 }
 
