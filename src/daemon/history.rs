@@ -52,6 +52,16 @@ enum What {
     },
 }
 
+impl What {
+    /// Whether hooks are told of it.
+    const fn is_told(&self) -> bool {
+        matches!(
+            self,
+            Self::State { .. } | Self::Grade | Self::Members { .. }
+        )
+    }
+}
+
 /// What happened, when, and how things were then.
 #[derive(Debug, Clone)]
 struct Entry {
@@ -166,6 +176,27 @@ impl History {
             member,
             merged: 0,
         })
+    }
+
+    /// All that hooks are told of from a number on, as one change: as by [`Change::after`], of which the first, the last
+    /// and the last change of state are enough.
+    pub fn change_since(&self, number: u64) -> Option<Change> {
+        let what = |number: u64| Some(&self.entries.get(self.place(number)?)?.what);
+        let mut told = (number..=self.latest).filter(|&it| what(it).is_some_and(What::is_told));
+        let first = told.next()?;
+        let (mut state, mut last, mut merged) = (first, first, 0);
+        for number in told {
+            (last, merged) = (number, merged + 1);
+            if let Some(What::State { .. }) = what(number) {
+                state = number;
+            }
+        }
+        let state = (state != first).then_some(state);
+        let last = (last != state.unwrap_or(first)).then_some(last);
+        let numbers = [Some(first), state, last].into_iter().flatten();
+        let changes = numbers.filter_map(|number| self.change(number));
+        let one = changes.reduce(|earlier, later| later.after(earlier))?;
+        Some(Change { merged, ..one })
     }
 
     /// How things are, as a change that changes nothing.
@@ -380,12 +411,13 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::lab2::{Event, Reason, State};
+    use ring_proto::lab2::{Event, Grade, Reason, State};
     use ring_proto::time::{Instant, Now};
 
     use super::{History, REMEMBERED};
     use crate::driver::Observe;
     use ring_codec::MacAddr;
+    use ring_codec::lab2::Token;
     use std::iter;
     use std::time::Duration;
 
@@ -487,5 +519,45 @@ mod tests {
         assert!(
             !history.has(first, false) && history.has(first + 3 * REMEMBERED as u64 + 2, false)
         );
+    }
+
+    #[test]
+    fn many_changes_are_one_as_if_they_were_merged_one_by_one() {
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        let token = Token {
+            progress: 1,
+            author: mac,
+            number: 1,
+        };
+        // Each number in base four is a history.
+        for script in 1..4_u32.pow(6) {
+            let (mut history, now) = started_at(1);
+            let first = history.latest() + 1;
+            let kinds = iter::successors(Some(script), |left| Some(left / 4));
+            for kind in kinds.take_while(|&left| left > 0).map(|left| left % 4) {
+                match kind {
+                    0 => turn(&mut history, now),
+                    1 => history.observe(
+                        now,
+                        &Event::GradeChanged {
+                            grade: Grade::View,
+                            token,
+                        },
+                    ),
+                    2 => history.observe(
+                        now,
+                        &Event::MemberSilent {
+                            mac,
+                            quiet: Duration::ZERO,
+                            others: 3,
+                        },
+                    ),
+                    _ => history.lock(now, "lock_granted", "backup", None),
+                }
+            }
+            let all = (first..=history.latest()).filter_map(|number| history.change(number));
+            let merged = all.reduce(|earlier, later| later.after(earlier));
+            assert_eq!(history.change_since(first), merged, "{script}");
+        }
     }
 }

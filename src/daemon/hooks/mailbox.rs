@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,8 @@ enum Closing {
 pub(super) struct Mailbox {
     shared: Mutex<Shared>,
     bell: EventFd,
+    /// There was nobody to tell when the thread looked last, and it is not looking again yet.
+    rests: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -51,6 +54,7 @@ impl Mailbox {
                 closing: Closing::No,
             }),
             bell: EventFd::from_flags(flags)?,
+            rests: AtomicBool::new(false),
         })
     }
 
@@ -126,8 +130,15 @@ impl Mailbox {
         let closes = !matches!(shared.closing, Closing::No);
         drop(shared);
         if !closes {
+            self.rests.store(true, Ordering::Relaxed);
             self.wait(poller, Some(pause));
+            self.rests.store(false, Ordering::Relaxed);
         }
+    }
+
+    /// Whether there is no hurry to post anything.
+    pub(super) fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
     }
 
     fn wait(&self, poller: &mut Poller, timeout: Option<Duration>) {

@@ -28,6 +28,12 @@ use super::change::{Change, event};
 
 /// How soon the mailbox is tried again that the thread was just at.
 const AGAIN: Duration = Duration::from_millis(1);
+/// How long it may be put off to look at what is new while there is no hook.
+const LATER: Duration = Duration::from_secs(1);
+/// So much that is new is looked at in any case: not much more is remembered.
+const UNSEEN: u64 = 256;
+/// As many changes as hooks are told one by one; more become one.
+const ONE_BY_ONE: u64 = 64;
 /// How often is looked, while the last hooks run, whether they are not to be waited for.
 const LOOK: Duration = Duration::from_millis(20);
 /// Longer than the last hooks may take, a killed one's end included.
@@ -90,17 +96,30 @@ impl Hooks {
         Ok(hooks)
     }
 
-    /// Has all that is new told. Never waits.
+    /// Has all that is new told. Never waits. While there is no hook it is put off: in a fast ring there is a
+    /// change at each hop.
     pub fn tell(&mut self, now: Instant, history: &History) {
-        let latest = history.latest();
-        while self.next <= latest {
-            if let Some(change) = history.change(self.next) {
-                self.held.push(change);
-            }
-            self.next += 1;
+        let unseen = history.latest() + 1 - self.next;
+        let is_due = self.retry.is_some_and(|at| at <= now);
+        if (1..UNSEEN).contains(&unseen) && !is_due && self.mailbox.rests() {
+            self.retry.get_or_insert(now + LATER);
+            return;
         }
+        self.look_at(history);
         if !self.held.is_empty() {
             self.post(now);
+        }
+    }
+
+    fn look_at(&mut self, history: &History) {
+        let latest = history.latest();
+        if latest + 1 - self.next > ONE_BY_ONE {
+            self.held.extend(history.change_since(self.next));
+            self.next = latest + 1;
+        }
+        while self.next <= latest {
+            self.held.extend(history.change(self.next));
+            self.next += 1;
         }
     }
 
@@ -117,7 +136,7 @@ impl Hooks {
     /// Has it told that the daemon ends, with all that was not told yet, and waits for that, but
     /// not for long; not at all once `is_over` says so.
     pub fn finish(&mut self, now: Now, history: &History, mut is_over: impl FnMut() -> bool) {
-        self.tell(now.monotonic, history);
+        self.look_at(history);
         self.held.push(Change {
             number: history.latest() + 1,
             event: event::STOPPED,

@@ -25,6 +25,13 @@ impl Queue {
         self.0.push_back(change);
     }
 
+    /// Adds the latest, if there is one.
+    pub(super) fn extend(&mut self, change: Option<Change>) {
+        if let Some(change) = change {
+            self.push(change);
+        }
+    }
+
     /// Makes one of all.
     pub(super) fn merge(&mut self) {
         let all = self.0.drain(..);
