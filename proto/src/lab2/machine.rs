@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Token};
+use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Profile, Token};
 
 use super::grade::Support;
 use super::hearing::Hearing;
@@ -20,7 +20,7 @@ use super::table::Table;
 use super::timer::{self, Timer};
 use super::trouble::Troubles;
 use super::{Command, Constants, Durable, Event, Reason, StoredStamp};
-use crate::time::{Instant, Now};
+use crate::time::{Instant, Now, nanos};
 use crate::timers::{TimerKind, Timers};
 use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
@@ -35,7 +35,7 @@ const USUAL_EVENTS: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Lab2 {
     pub(super) constants: Constants,
-    pub(super) periods: Periods,
+    pub(super) derived: Derived,
     /// The latest time that the machine was told.
     pub(super) now: Now,
     /// When the machine was told the time for the first time.
@@ -116,22 +116,33 @@ pub struct Lab2 {
     pub(super) events: VecDeque<Event>,
 }
 
-/// Times that follow from the constants and are asked for at every hop.
+/// What follows from the constants and is asked for with every frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Periods {
+pub(super) struct Derived {
     /// WAITER_TIMEOUT.
     pub(super) patience: Duration,
     /// After so long without a frame a node is deaf: members that hear only their holder hear each other by
     /// then, when that is dead.
     pub(super) earshot: Duration,
+    /// What a node that lives by them says of itself, but for its MTU.
+    pub(super) profile: Profile,
 }
 
-impl Periods {
+impl Derived {
     fn of(constants: &Constants) -> Self {
         let patience = constants.waiter_timeout();
         Self {
             patience,
             earshot: patience + constants.looser_answer_timeout(),
+            profile: Profile {
+                flags: 0,
+                mtu: 0,
+                constants: constants.digest(),
+                patience: nanos(patience),
+                shortest: nanos(patience),
+                take: nanos(constants.take_timeout),
+                expect: u32::try_from(constants.expect.unwrap_or(0)).unwrap_or(u32::MAX),
+            },
         }
     }
 }
@@ -153,7 +164,7 @@ impl Lab2 {
     pub fn new(constants: Constants, durable: Durable) -> Self {
         let table = Table::new(constants.max_members);
         Self {
-            periods: Periods::of(&constants),
+            derived: Derived::of(&constants),
             constants,
             now: Now {
                 monotonic: Instant::default(),

@@ -43,16 +43,9 @@ impl Lab2 {
 
     /// What this node says of itself in a ring whose members agree, as they do then.
     fn usual_profile(&self) -> Profile {
-        let expect = self.constants.expect.unwrap_or(0);
-        let patience = nanos(self.constants.waiter_timeout());
         Profile {
-            flags: 0,
             mtu: u16::try_from(self.mtu).unwrap_or(u16::MAX),
-            constants: self.constants.digest(),
-            patience,
-            shortest: patience,
-            take: nanos(self.constants.take_timeout),
-            expect: u32::try_from(expect).unwrap_or(u32::MAX),
+            ..self.derived.profile
         }
     }
 
@@ -81,6 +74,9 @@ impl Lab2 {
         // Remembered is what differs: in a ring in order that is nothing.
         let said = Profile { flags: 0, ..said };
         let remembered = (said != usual).then_some(said);
+        if remembered.is_none() && self.table.profiles().is_empty() {
+            return;
+        }
         let before = self.differs(envelope.from);
         let is_news = self.table.set_profile(envelope.from, remembered);
         if !is_news && remembered.is_none() {
@@ -138,7 +134,7 @@ impl Lab2 {
     #[must_use]
     pub fn shortest_patience(&self) -> Duration {
         if self.table.profiles().is_empty() {
-            return self.periods.patience;
+            return self.derived.patience;
         }
         let heard_of = |(_, said): (_, Profile)| said.patience.min(said.shortest);
         self.shortest_of(self.said().map(heard_of))

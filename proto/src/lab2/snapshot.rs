@@ -60,7 +60,7 @@ impl Lab2 {
             answered,
             rivalled,
             vouched,
-            periods,
+            derived,
             // Which people and applications are told of, and no rule looks at.
             up_since: _,
             shared_at: _,
@@ -91,7 +91,7 @@ impl Lab2 {
             events,
             token_ahead: _, // which only people see
         } = self;
-        let (heartbeat, patience) = (constants.heartbeat, periods.patience);
+        let (heartbeat, patience) = (constants.heartbeat, derived.patience);
         let mut writer = Writer {
             now: now.monotonic, // the wall clock is told anew with every input
             bytes: Vec::with_capacity(512),
@@ -107,7 +107,7 @@ impl Lab2 {
         let silence = self.silence();
         writer.table(table, heartbeat, patience, (silence, constants.forget));
         let forgets = constants.forget.is_some();
-        writer.hearing(hearing, periods.earshot, silence, forgets);
+        writer.hearing(hearing, derived.earshot, silence, forgets);
         writer.age_up_to(*spoke, silence);
         (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
         writer.age_up_to(failing.map(|failing| failing.since), silence);

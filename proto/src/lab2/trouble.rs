@@ -171,7 +171,7 @@ impl Lab2 {
             return;
         }
         let now = self.now.monotonic;
-        let earshot = self.periods.earshot;
+        let earshot = self.derived.earshot;
         let deaf = &mut self.troubles.deaf;
         let place = deaf.iter().position(|deaf| deaf.mac == mac);
         let tell = match (place, says_deaf) {
