@@ -133,8 +133,9 @@ impl Running {
         assert!(said.ends_with(of), "it has said {said:?}");
     }
 
-    /// Whether it has ended so far.
-    pub fn has_ended(&self) -> bool {
+    /// Whether it has ended so far. What it says is read meanwhile: a full pipe would keep it.
+    pub fn has_ended(&mut self) -> bool {
+        self.errors.so_far();
         self.ends_by(Instant::now())
     }
 
