@@ -1,5 +1,6 @@
 //! What must come about once the faults have ended (`docs/protocol.md`, section 5: 2 to 5).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
@@ -40,6 +41,8 @@ struct Bounds {
     /// Until a turn of every member is over, the dead ones included.
     round: Duration,
     patience: Duration,
+    /// Until a node that has let go of the token asks whether it may own again.
+    probe: Duration,
 }
 
 /// So many WAITER_TIMEOUTs a member that is heard has to say which of two ips is its own.
@@ -48,6 +51,9 @@ const DISPUTE: u32 = 4;
 const SILENCE: u32 = 128;
 /// So many WAITER_TIMEOUTs a member that was removed stays away, whatever tables tell.
 const AWAY: u32 = 16;
+
+/// So many WAITER_TIMEOUTs a node that nobody takes the token from owns nothing before it asks.
+const PROBE: u32 = 4;
 
 /// Since when all tables are equal, as far as was looked.
 #[derive(Debug, Default)]
@@ -94,6 +100,7 @@ impl Bounds {
             equal_tables: drift((3 + DISPUTE) * waiter + constants.heartbeat * heartbeats) + round,
             round,
             patience: drift(waiter),
+            probe: drift(waiter * PROBE),
         }
     }
 }
@@ -147,12 +154,23 @@ impl<M: Subject> World<M> {
     fn settle(&mut self, bounds: &Bounds) {
         self.phase("one owner is to remain");
         let begin = self.now();
-        let elections = 1 + u32::from(self.books.checks.exempt.names_clash());
-        let limit = bounds.one_owner * elections;
+        let limit = if self.books.checks.exempt.names_clash() {
+            // The token is lost once more when it gets to who takes it for its past: within a round.
+            bounds.round + 2 * bounds.one_owner
+        } else {
+            bounds.one_owner
+        };
         let mut since = self.has_one_owner().then_some(begin);
         let mut tables = Tables::default();
-        self.run_watching(limit + bounds.patience, |world| {
+        // Who lets go leaves the ring to others, and if all have, until one of them may own again.
+        let longer = limit + bounds.probe + bounds.one_owner;
+        let mut unfit = false;
+        self.run_watching(longer + bounds.patience, |world| {
             tables.look(world);
+            unfit |= world.live().any(|at| world.is_unfit(at));
+            if !unfit && world.now() >= begin + limit + bounds.patience {
+                return false;
+            }
             since = match since {
                 _ if !world.has_one_owner() => None,
                 None => Some(world.now()),
@@ -164,6 +182,7 @@ impl<M: Subject> World<M> {
         let equal_after = self.books.stats.tables_equal_after;
         let equal_since = tables.since.and_then(|at| at.checked_sub(begin));
         self.books.stats.tables_equal_after = equal_after.or(equal_since);
+        let limit = if unfit { longer } else { limit };
         match since {
             Some(at) if at <= begin + limit => {
                 // The first time counts: later there is only a dead owner's place to fill.
@@ -177,6 +196,10 @@ impl<M: Subject> World<M> {
                 self.broken(Rule::OneOwner, what);
             }
         }
+    }
+
+    fn is_unfit(&self, at: usize) -> bool {
+        self.machine(at).is_some_and(Subject::is_unfit)
     }
 
     fn all_owners(&self) -> String {
@@ -225,9 +248,10 @@ impl<M: Subject> World<M> {
             self.want_for(at, each);
         }
         let work = Duration::from_nanos(each) * u32::try_from(count).unwrap_or(u32::MAX);
-        let limit = bounds.round + work + 2 * bounds.patience;
+        let limit = bounds.round + work + 2 * bounds.patience + bounds.probe;
         let mut most = 0;
         let mut waiting = chosen.clone();
+        let mut fit_since = BTreeMap::new();
         let members = self
             .live()
             .filter_map(|at| Some(self.machine(at)?.digest().size));
@@ -236,7 +260,13 @@ impl<M: Subject> World<M> {
         let served = self.run_until(limit, |world| {
             waiting.retain(|&at| match world.nodes[at].job {
                 Some(job) => {
-                    most = most.max(world.books.stats.tenures - job.tenures);
+                    let now = world.books.stats.tenures;
+                    // Who has let go of the token does not ask for it before it may own again.
+                    let since = fit_since.entry(at).or_insert(job.tenures);
+                    if world.is_unfit(at) {
+                        *since = now;
+                    }
+                    most = most.max(now - *since);
                     !job.begun
                 }
                 None => false,
@@ -272,10 +302,17 @@ impl<M: Subject> World<M> {
         self.phase("the owner dies");
         let before = self.books.stats.broadcast;
         self.kill(owner);
-        let replaced = self.run_until(bounds.replaced, |world| !world.owners.is_empty());
+        let all_let_go = self.live().all(|at| self.is_unfit(at));
+        let limit = bounds.replaced
+            + if all_let_go {
+                bounds.probe
+            } else {
+                Duration::ZERO
+            };
+        let replaced = self.run_until(limit, |world| !world.owners.is_empty());
         self.books.stats.replaced_after = replaced;
         if replaced.is_none() && !self.over {
-            let what = format!("n{owner} not within {:?}", bounds.replaced);
+            let what = format!("n{owner} not within {limit:?}");
             self.broken(Rule::Replaced, what);
         }
         self.count_broadcasts(&before);

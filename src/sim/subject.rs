@@ -36,6 +36,8 @@ pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> 
     fn lease_until(&self, now: Instant) -> Option<Instant>;
     /// Until when it tells its application that it has a quorum; `None`: it has none.
     fn quorum_until(&self) -> Option<Instant>;
+    /// Whether it owns nothing because nobody took the token from it.
+    fn is_unfit(&self) -> bool;
     /// Size and hash of its member table.
     fn digest(&self) -> Digest;
     /// How many members its table holds, if they are in order and each is there once.
@@ -81,6 +83,10 @@ impl Subject for Lab2 {
 
     fn quorum_until(&self) -> Option<Instant> {
         self.grade_until().filter(|_| self.grade() == Grade::Quorum)
+    }
+
+    fn is_unfit(&self) -> bool {
+        self.is_unfit()
     }
 
     fn digest(&self) -> Digest {

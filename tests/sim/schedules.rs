@@ -50,6 +50,10 @@ schedules! {
     two_tokens_that_cross_in_a_ring_of_two_become_one,
     two_tokens_that_go_round_equally_fast_meet,
     what_is_asked_for_after_an_offer_is_not_forgotten_when_it_ends,
+    who_has_let_go_is_not_served_before_it_may_own_again,
+    a_ring_whose_members_have_all_let_go_has_an_owner_again,
+    a_quorum_is_void_for_a_chain_whose_name_comes_back,
+    a_token_that_its_next_member_takes_for_its_past_is_lost_within_a_round,
 }
 
 fn holds(text: &str) {

@@ -213,6 +213,16 @@ impl Lab2 {
         self.send(holder, Content::WhereIsToken);
     }
 
+    /// Nobody is heard to own the token any more. If that stays so for as long again this node may own: where all
+    /// have let go nobody else would.
+    pub(super) fn probe_soon(&mut self) {
+        let soon = self.now.monotonic + self.derived.patience;
+        let due = self.timers.due(Timer::Probe);
+        if self.hearing.unfit && due.is_none_or(|due| due > soon) {
+            self.timers.set(Timer::Probe, soon);
+        }
+    }
+
     /// The node may own again, as far as it depends on this.
     pub(super) fn recover(&mut self) {
         self.hearing.probe = Probe::None;

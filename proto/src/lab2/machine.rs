@@ -304,7 +304,10 @@ impl Lab2 {
             Timer::Take => self.on_take_timeout(),
             Timer::Pass => self.on_rested(),
             Timer::Heartbeat => self.on_heartbeat_due(),
-            Timer::Waiter => self.become_looser(Reason::WaiterTimeout),
+            Timer::Waiter => {
+                self.become_looser(Reason::WaiterTimeout);
+                self.probe_soon();
+            }
             Timer::Answer => self.on_no_answer(),
             Timer::Ask => self.on_question_due(),
             Timer::Compare => self.ask_for_table(),

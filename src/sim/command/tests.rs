@@ -39,6 +39,9 @@ impl Subject for Spoilt {
     fn quorum_until(&self) -> Option<Instant> {
         self.machine.quorum_until()
     }
+    fn is_unfit(&self) -> bool {
+        self.machine.is_unfit()
+    }
     fn digest(&self) -> Digest {
         self.machine.digest()
     }

@@ -102,6 +102,10 @@ impl Subject for Lab2 {
         self.grade_until().filter(|_| has_one)
     }
 
+    fn is_unfit(&self) -> bool {
+        self.is_unfit()
+    }
+
     fn digest(&self) -> Digest {
         self.digest()
     }

@@ -256,6 +256,27 @@ fn an_unfit_member_that_hears_no_owner_any_more_owns_again() {
 }
 
 #[test]
+fn an_unfit_member_that_gives_its_owner_up_waits_as_long_again_and_no_longer() {
+    let mut rig = Rig::owner();
+    rig.command(Command::Yield(None));
+    fail_at_all(&mut rig);
+    let strong = token_of(1 << 40, 3, 9);
+    let mut asked = false;
+    while !asked {
+        rig.hear_all(3, here(strong));
+        asked = rig
+            .pass_time(HEARTBEAT)
+            .contains(&"WHERE_IS_TOKEN to n3".into());
+    }
+    rig.pass_time(3 * HEARTBEAT);
+    assert_eq!(rig.state(), State::Looser);
+    rig.pass_time(3 * HEARTBEAT);
+    assert!(rig.machine.is_unfit(), "another that is fit has its chance");
+    rig.pass_time(HEARTBEAT);
+    assert!(!rig.machine.is_unfit());
+}
+
+#[test]
 fn what_failed_while_a_member_was_away_is_no_reason_to_let_go() {
     let mut rig = Rig::owner();
     rig.command(Command::Yield(None));
