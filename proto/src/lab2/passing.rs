@@ -31,21 +31,25 @@ impl Lab2 {
         if !self.may_pass() {
             return false;
         }
-        match self.unsent_to() {
-            Some(_) if self.timers.is_set(Timer::Pass) => true,
-            Some(to) => self.offer_to(to),
-            None => self.offer_after(self.me(), false),
+        let Some(Unsent { to, at, .. }) = self.unsent() else {
+            return self.offer_after(self.me(), false);
+        };
+        let due = at + self.constants.take_timeout;
+        if self.now.monotonic >= due {
+            return self.offer_to(to);
         }
+        self.timers.set(Timer::Pass, due);
+        true
     }
 
-    /// The member whose offer could not be sent, if it may still be offered the token.
-    fn unsent_to(&self) -> Option<MacAddr> {
+    /// The offer that could not be sent, if its member may still be offered the token.
+    fn unsent(&self) -> Option<Unsent> {
         let Role::Owner(Tenure { unsent, .. }) = self.role else {
             return None;
         };
-        let to = unsent?.to;
-        let peer = &self.table.peers()[self.table.find(to)?];
-        peer.is_eligible(self.alive_since()).then_some(to)
+        let unsent = unsent?;
+        let peer = &self.table.peers()[self.table.find(unsent.to)?];
+        peer.is_eligible(self.alive_since()).then_some(unsent)
     }
 
     /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
@@ -163,7 +167,7 @@ impl Lab2 {
         };
         let before = tenure.unsent.filter(|unsent| unsent.to == to);
         let times = before.map_or(0, |unsent| unsent.times) + 1;
-        tenure.unsent = (!accepted).then_some(Unsent { to, times });
+        tenure.unsent = (!accepted).then_some(Unsent { to, times, at: now });
         // An interface that refuses all at once must not have all members offered the token at once.
         let in_vain = !accepted && times > self.constants.take_attempts;
         match &mut tenure.offer {

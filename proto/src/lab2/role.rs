@@ -41,11 +41,13 @@ pub(super) struct Tenure {
 }
 
 /// An offer that the interface refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Unsent {
     pub(super) to: MacAddr,
     /// How often in a row.
     pub(super) times: u32,
+    /// When it was refused last.
+    pub(super) at: Instant,
 }
 
 /// A hand-over under way.

@@ -199,7 +199,9 @@ impl Writer {
                 unsent,
                 offer,
             }) => {
-                (token, known_before, next_progress, unsent, offer.is_some()).hash(self);
+                (token, known_before, next_progress, offer.is_some()).hash(self);
+                unsent.map(|unsent| (unsent.to, unsent.times)).hash(self);
+                self.age_up_to(unsent.map(|unsent| unsent.at), take_timeout);
                 if let Some(Offer {
                     to,
                     token,

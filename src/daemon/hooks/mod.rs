@@ -105,6 +105,7 @@ impl Hooks {
             self.retry.get_or_insert(now + LATER);
             return;
         }
+        self.retry = None;
         self.look_at(history);
         if !self.held.is_empty() {
             self.post(now);
@@ -159,5 +160,51 @@ impl Hooks {
             }
             left = left.saturating_sub(LOOK);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use ring_proto::time::{Instant, Now};
+
+    use super::{Hooks, LATER, Mailbox, Queue};
+    use crate::daemon::history::History;
+    use crate::sys::Poller;
+
+    #[test]
+    fn what_hooks_are_not_told_of_is_looked_at_once_while_there_is_none() {
+        let now = Now {
+            monotonic: Instant::from_nanos(1),
+            wall: 1_700_000_000_000_000_000,
+        };
+        let mut history = History::new(now);
+        let mailbox = Arc::new(Mailbox::new().expect("there are descriptors"));
+        let mut hooks = Hooks {
+            mailbox: Arc::clone(&mailbox),
+            held: Queue::new(),
+            next: history.latest() + 1,
+            retry: None,
+            ended: mpsc::channel().1,
+        };
+        let deadlines = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut poller = Poller::new().expect("there are descriptors");
+                mailbox.rest(&mut poller, Duration::from_millis(100));
+            });
+            while !mailbox.rests() {
+                thread::yield_now();
+            }
+            history.lock(now, "lock_granted", "backup", None);
+            hooks.tell(now.monotonic, &history);
+            let put_off = hooks.deadline();
+            hooks.tell(now.monotonic + LATER, &history);
+            [put_off, hooks.deadline()]
+        });
+        assert_eq!(deadlines, [Some(now.monotonic + LATER), None]);
     }
 }

@@ -144,6 +144,19 @@ fn an_offer_that_was_never_sent_may_go_to_another() {
     assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3"]);
 }
 
+#[test]
+fn an_offer_that_could_not_be_sent_waits_for_take_timeout_and_not_for_idle_hold() {
+    let mut rig = Rig::owner();
+    rig.refuse = everything;
+    rig.pass_time(IDLE_HOLD);
+    rig.refuse = nothing;
+    rig.command(Command::WantToken);
+    rig.pass_time(TAKE_TIMEOUT);
+    rig.command(Command::WorkDone);
+    let said = rig.hear_all(3, Message::WantToken);
+    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n7"]);
+}
+
 /// Found on a real interface: an offer that was refused went to the first of all each time that somebody asked for the
 /// token, never failed at the others, and the node never let go.
 #[test]
