@@ -21,8 +21,8 @@ const SHOWN: usize = 40;
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
 If it does not answer for two seconds, ringctl says so. After five, and the time
-of -w, it gives up; watch, and wait, run, once, lock and data set without -w or
--n, wait on.
+of -w, it gives up, and wait when -w is over; watch, and wait, run, once, lock,
+data set and pause --wait without a time or -n, wait on.
 The last of an option given twice counts.
 
 Examples:

@@ -85,6 +85,8 @@ impl Lab2 {
         if self.mac.is_some_and(|old| old != mac) {
             // Under its old address it may have promised something: it is not to be counted twice.
             self.started = Some(self.now.monotonic);
+            // Who has the old one too disturbs nobody any more.
+            self.shared_at = None;
         }
         self.mac = Some(mac);
         if let Inserted::New(_) = self.table.insert_own(mac) {

@@ -6,6 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Message;
 
 use super::rig::*;
+use crate::LinkState;
 use crate::lab2::{Event, Trouble};
 
 /// What was noticed so long ago is no trouble.
@@ -85,5 +86,18 @@ fn a_frame_with_the_own_address_is_said_once() {
     assert!(rig.machine.troubles().eq([shared]));
     rig.sleep_through(LONG);
     rig.wake();
+    assert_eq!(rig.machine.troubles().next(), None);
+}
+
+#[test]
+fn a_node_with_a_new_address_is_not_said_to_share_it_since_the_old_one_was_shared() {
+    let mut rig = Rig::waiter();
+    let own = frame(mac(ME), MacAddr::BROADCAST, Message::WhereIsToken);
+    rig.hear_bytes(&own, Duration::ZERO);
+    rig.link(LinkState::Up {
+        mac: mac(9),
+        ip: ip(ME),
+        mtu: 1500,
+    });
     assert_eq!(rig.machine.troubles().next(), None);
 }
