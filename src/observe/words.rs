@@ -166,7 +166,7 @@ impl fmt::Display for Wrong {
                  its cable, or, if others hear this node no better, at what this node sends"
             ),
             (Trouble::MemberDeaf { mac }, true) => {
-                write!(f, "member {mac} hears others again, or is gone")
+                write!(f, "member {mac} hears others again, or is gone, or this node has no link")
             }
             (Trouble::AnswerLate { mac, after }, _) => write!(
                 f,
@@ -180,7 +180,10 @@ impl fmt::Display for Wrong {
                  what is between the two"
             ),
             (Trouble::OwnerUnheard { owner }, true) => {
-                write!(f, "this node hears {owner} again, or that one is gone")
+                write!(
+                    f,
+                    "this node hears {owner} again, or that one is gone, or this node has no link"
+                )
             }
             (Trouble::TablesDiffer { owner }, false) => write!(
                 f,
@@ -189,13 +192,17 @@ impl fmt::Display for Wrong {
                  perhaps, or only some hear a member"
             ),
             (Trouble::TablesDiffer { .. }, true) => {
-                f.write_str("this node and the owner know the same members again")
+                f.write_str(
+                "this node and the owner know the same members again, or this node has no link",
+            )
             }
             (Trouble::CannotSend, false) => f.write_str(
                 "this node can send nothing: its interface is up and refuses every frame; look for a \
                  filter (`tc`, `nft`) or a queue that is stuck",
             ),
-            (Trouble::CannotSend, true) => f.write_str("this node can send again"),
+            (Trouble::CannotSend, true) => {
+                f.write_str("this node can send again, or has no link")
+            }
             (Trouble::AddressShared { mac, ips }, _) => Shared { mac, ips }.fmt(f),
             (Trouble::TokenAhead { token, by }, false) => write!(
                 f,

@@ -322,7 +322,7 @@ impl Lab2 {
     /// What depends on the state that an input has led to in the end.
     fn settle_input(&mut self) {
         self.review_hearing();
-        self.look_for_silent();
+        self.look_around();
         self.recount();
         self.review_once();
         self.leave_if_free();

@@ -20,6 +20,9 @@ pub(super) struct Watch {
     next: Option<Instant>,
     /// Since when this node has run without standing still.
     awake: Option<Instant>,
+    /// Who was last heard before this is silent. It never goes back: a ring that grows gives its members more
+    /// time, but brings nobody back who was told to be silent.
+    alive: Instant,
 }
 
 /// Members to whom the same has happened: the first ones by their names.
@@ -47,12 +50,22 @@ impl Found {
 }
 
 impl Lab2 {
-    /// Tells who has fallen silent and who is heard again, now and then: many at once are told together.
-    pub(super) fn look_for_silent(&mut self) {
+    /// Looks, now and then, for what changes though nothing happens: members that say nothing, and a clock
+    /// that is set.
+    pub(super) fn look_around(&mut self) {
         let now = self.now.monotonic;
         if self.troubles.watch.next.is_some_and(|next| now < next) {
             return;
         }
+        self.look_for_silent();
+        if let Some(token) = self.token() {
+            self.compare_with_clock(token);
+        }
+    }
+
+    /// Tells who has fallen silent and who is heard again: many at once are told together.
+    fn look_for_silent(&mut self) {
+        let now = self.now.monotonic;
         let silence = self.silence();
         let gap = self.troubles.watch.last.map(|last| now.since(last));
         self.troubles.watch.last = Some(now);
@@ -62,7 +75,8 @@ impl Lab2 {
         }
         let attends = self.troubles.watch.awake.max(self.up_since);
         let knows = self.link_up && attends.is_some_and(|at| now.since(at) >= silence);
-        let alive = now.before(silence);
+        let alive = self.troubles.watch.alive.max(now.before(silence));
+        self.troubles.watch.alive = alive;
         let (mut silent, mut back) = (Found::default(), Found::default());
         for at in 0..self.table.len() {
             let mac = self.table.members()[at].mac;

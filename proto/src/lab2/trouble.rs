@@ -347,6 +347,22 @@ impl Lab2 {
 
     /// The link went down: what others say from now on is another matter.
     pub(super) fn forget_troubles(&mut self) {
-        self.troubles = Troubles::default();
+        let forgotten = Troubles {
+            watch: self.troubles.watch,
+            ..Troubles::default()
+        };
+        let before = std::mem::replace(&mut self.troubles, forgotten);
+        let unsent = before.unsent.filter(|unsent| unsent.told);
+        let unsent = unsent.map(|_| Trouble::CannotSend);
+        let deaf = before.deaf.iter().filter(|deaf| deaf.told);
+        let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
+        let unheard = before.unheard.last();
+        let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
+        let differing = before.differing.filter(|it| it.told);
+        let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        let ended = unsent.into_iter().chain(deaf).chain(unheard);
+        for trouble in ended.chain(differing) {
+            self.tell_trouble(trouble, true);
+        }
     }
 }

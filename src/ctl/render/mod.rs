@@ -1,7 +1,7 @@
 //! A status as people want to read it.
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -17,7 +17,8 @@ fn member(last: u8) -> MemberStatus {
     }
 }
 
-fn example() -> Status {
+/// A member of a ring of three, and all that is shown of it.
+pub(in crate::ctl) fn example() -> Status {
     let mut counters = Counters {
         hand_overs: 12,
         ..Counters::default()

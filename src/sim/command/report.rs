@@ -23,6 +23,8 @@ pub(super) struct Sum {
     slowest_tables: Option<Duration>,
     slowest_replaced: Option<Duration>,
     most_tenures_waited: u64,
+    /// That of all runs, whatever order they ended in.
+    fingerprint: u64,
 }
 
 impl Sum {
@@ -41,6 +43,7 @@ impl Sum {
         self.slowest_tables = self.slowest_tables.max(stats.tables_equal_after);
         self.slowest_replaced = self.slowest_replaced.max(stats.replaced_after);
         self.most_tenures_waited = self.most_tenures_waited.max(stats.tenures_waited);
+        self.fingerprint = self.fingerprint.wrapping_add(stats.fingerprint);
     }
 }
 
@@ -170,6 +173,7 @@ pub(super) fn many(
         took(sum.slowest_replaced)
     )?;
     writeln!(out, "exempted      {}", sum.exempted)?;
+    writeln!(out, "fingerprint   {:016x}", sum.fingerprint)?;
     if failed.is_empty() {
         return writeln!(out, "Nothing was broken.");
     }

@@ -137,6 +137,19 @@ fn what_fails_is_shrunk_printed_and_kept_and_still_fails() {
 }
 
 #[test]
+fn equal_seeds_have_equal_fingerprints() {
+    let of = |seeds: &str| {
+        let arguments = format!("--seeds {seeds} --nodes 3 --time 1s");
+        let (_, printed) = sim::<Lab2>(&arguments).unwrap();
+        let mut lines = printed.lines();
+        let line = lines.find(|line| line.starts_with("fingerprint"));
+        line.expect("it is printed").to_owned()
+    };
+    assert_eq!(of("3..19"), of("3..19"));
+    assert_ne!(of("3..19"), of("4..20"));
+}
+
+#[test]
 fn of_many_seeds_each_that_fails_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let keep = directory.path().display();

@@ -106,3 +106,22 @@ fn a_node_that_stood_still_says_of_nobody_that_it_was_silent() {
     beats(&mut rig, HEARTBEAT * 8);
     assert_eq!(told(&mut rig), []);
 }
+
+/// It was told to be silent when the ring was small, and has said nothing since.
+#[test]
+fn a_ring_that_grows_brings_nobody_back() {
+    let mut rig = Rig::waiter();
+    beats(&mut rig, SILENCE);
+    rig.hear(7, ping(NO_IP));
+    beats(&mut rig, SILENCE + LOOK * 2);
+    assert_eq!(told(&mut rig), [(true, mac(7), 0)]);
+    for n in 0..200 {
+        let bytes = frame(MacAddr([2, 0, 0, 0, 1, n]), mac(ME), ping(NO_IP));
+        rig.hear_bytes(&bytes, Duration::ZERO);
+    }
+    beats(&mut rig, LOOK * 8);
+    assert_eq!(told(&mut rig), []);
+    rig.hear(7, ping(NO_IP));
+    beats(&mut rig, LOOK * 8);
+    assert_eq!(told(&mut rig), [(false, mac(7), 0)]);
+}

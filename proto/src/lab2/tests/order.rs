@@ -3,8 +3,8 @@
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants, here, ms, take,
-    token, token_of, was_here,
+    ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants,
+    here, ms, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Event, State, Trouble};
 
@@ -165,6 +165,38 @@ fn a_token_that_is_ahead_of_the_own_clock_is_said_once() {
     assert_eq!(rig.machine.troubles().next(), None);
     rig.hear_all(3, here(token(TODAY + 3 * DAY)));
     assert_eq!(ahead(&rig), 2);
+}
+
+/// The token stays with its owner, which has work.
+#[test]
+fn a_clock_that_is_set_ends_it_without_a_new_token() {
+    let mut rig = Rig::waiter();
+    rig.now.wall = TODAY;
+    let n3_speaks = |rig: &mut Rig| {
+        for _ in 0..8 {
+            rig.pass_time(HEARTBEAT);
+            rig.hear_all(3, here(token(TODAY + DAY)));
+        }
+    };
+    n3_speaks(&mut rig);
+    let ahead = |rig: &Rig| {
+        let mut troubles = rig.machine.troubles();
+        troubles.any(|it| matches!(it, Trouble::TokenAhead { .. }))
+    };
+    assert!(ahead(&rig));
+    let ended = |rig: &Rig| {
+        let told = |event: &&Event| match event {
+            Event::Trouble { trouble, over } => {
+                *over && matches!(trouble, Trouble::TokenAhead { .. })
+            }
+            _ => false,
+        };
+        rig.events.iter().filter(told).count()
+    };
+    assert_eq!(ended(&rig), 0);
+    rig.now.wall = TODAY + DAY;
+    n3_speaks(&mut rig);
+    assert_eq!((ended(&rig), ahead(&rig)), (1, false));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use ring_codec::lab2::{Digest, Message, NO_IP, Profile};
 
 use super::data::introduced;
 use super::rig::*;
+use crate::LinkState;
 use crate::lab2::{Event, Presence, State, Trouble};
 
 /// After so long without a frame a node is deaf.
@@ -56,6 +57,23 @@ fn a_member_that_goes_on_saying_that_it_hears_nobody_is_named_once_and_when_it_h
     assert_eq!(told(&rig), [(deaf, false), (deaf, true)]);
     assert_eq!(troubles(&rig), []);
     assert_eq!(rig.presence_of(7), Presence::Alive);
+}
+
+/// Whoever counts what was told finds an end to each.
+#[test]
+fn what_lasts_ends_with_the_link() {
+    let mut rig = Rig::waiter();
+    n7_says(&mut rig, true);
+    rig.pass_time(EARSHOT);
+    n7_says(&mut rig, true);
+    rig.refuse = |_| true;
+    rig.pass_time(WAITER_TIMEOUT * 4);
+    let deaf = Trouble::MemberDeaf { mac: mac(7) };
+    let unsent = Trouble::CannotSend;
+    assert_eq!(told(&rig), [(deaf, false), (unsent, false)]);
+    rig.link(LinkState::Down);
+    assert_eq!(told(&rig)[2..], [(unsent, true), (deaf, true)]);
+    assert_eq!(troubles(&rig), []);
 }
 
 /// It has heard nobody, and so its first frame says so.
