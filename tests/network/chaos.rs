@@ -16,7 +16,9 @@ const LASTS: Duration = Duration::from_secs(20);
 const SEED: u64 = 7;
 
 pub fn tests() -> Vec<Test> {
-    tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises]
+    // It stops daemons itself, and judges by what it knows of.
+    let tests = tests![a_ring_that_is_broken_on_purpose_keeps_its_promises];
+    tests.into_iter().map(Test::without_stalls).collect()
 }
 
 fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {

@@ -9,6 +9,15 @@ use crate::fake::{Fake, LONG};
 use crate::program::{RINGCTL, Running};
 use ring_segment::limit::until;
 
+tests! {
+    an_older_token_is_refused_once_a_newer_one_was_seen,
+    a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have_ended,
+    without_a_token_or_with_a_file_that_is_something_else_nothing_is_run,
+    it_finds_the_token_of_the_run_that_it_is_in,
+    a_damaged_record_is_refused_until_it_is_to_be_repaired,
+    what_others_have_put_in_the_way_is_neither_followed_nor_waited_for,
+}
+
 const OLDER: &str = "1795-02:00:00:00:00:01-7";
 const NEWER: &str = "1796-02:00:00:00:00:02-3";
 
@@ -23,7 +32,6 @@ fn code(command: &mut Command) -> Option<i32> {
     Running::start(command).code()
 }
 
-#[test]
 fn an_older_token_is_refused_once_a_newer_one_was_seen() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
@@ -44,7 +52,6 @@ fn an_older_token_is_refused_once_a_newer_one_was_seen() {
     assert!(said.contains(NEWER), "{said}");
 }
 
-#[test]
 fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have_ended() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
@@ -72,7 +79,6 @@ fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have
     assert_eq!(second.line(), "works");
 }
 
-#[test]
 fn without_a_token_or_with_a_file_that_is_something_else_nothing_is_run() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
@@ -84,7 +90,6 @@ fn without_a_token_or_with_a_file_that_is_something_else_nothing_is_run() {
     assert_eq!(fs::read(&record).unwrap(), b"my thesis");
 }
 
-#[test]
 fn it_finds_the_token_of_the_run_that_it_is_in() {
     let fake = Fake::new();
     let record = fake.file("record");
@@ -96,7 +101,6 @@ fn it_finds_the_token_of_the_run_that_it_is_in() {
     assert!(fs::read_to_string(&record).unwrap().contains(OLDER));
 }
 
-#[test]
 fn a_damaged_record_is_refused_until_it_is_to_be_repaired() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
@@ -129,7 +133,6 @@ fn a_damaged_record_is_refused_until_it_is_to_be_repaired() {
     assert_eq!(code(&mut guard(&record, OLDER, &["true"])), Some(76));
 }
 
-#[test]
 fn what_others_have_put_in_the_way_is_neither_followed_nor_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);

@@ -7,6 +7,11 @@ use std::time::Duration;
 use crate::fake::{Fake, LONG, boot_time};
 use crate::program::{Running, SLEEP, Witness};
 
+tests! {
+    a_command_that_leaves_its_control_group_is_told_of_the_loss_and_may_end_before_the_lock_is_free,
+    a_command_that_leaves_its_control_group_and_does_not_end_is_killed_in_time,
+}
+
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
 
@@ -36,7 +41,6 @@ fn moving(line: &str) -> String {
     format!("if grep -q /ringctl- /proc/$$/cgroup; then echo $$ > {out} || exit 9; fi; {line}")
 }
 
-#[test]
 fn a_command_that_leaves_its_control_group_is_told_of_the_loss_and_may_end_before_the_lock_is_free()
 {
     let fake = Fake::new();
@@ -55,7 +59,6 @@ fn a_command_that_leaves_its_control_group_is_told_of_the_loss_and_may_end_befor
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn a_command_that_leaves_its_control_group_and_does_not_end_is_killed_in_time() {
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);

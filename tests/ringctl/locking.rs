@@ -17,6 +17,22 @@ use crate::fake::{Client, Fake, LONG, boot_time};
 use crate::program::{RINGCTL, Running, ringctl};
 use ring_segment::limit::until;
 
+tests! {
+    a_lock_lasts_as_long_as_the_process_that_it_is_bound_to,
+    a_lock_is_given_back_by_unlock_once,
+    nobody_else_can_take_the_place_of_a_keeper,
+    what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothing,
+    visitors_who_say_nothing_do_not_hold_up_the_keeper,
+    a_process_has_one_lock,
+    the_process_is_told_of_the_loss_if_that_is_wished,
+    after_a_loss_the_lock_is_not_held,
+    one_who_does_not_wait_any_more_gives_up_its_place,
+    a_script_holds_a_lock_by_an_open_descriptor,
+    a_pipe_ends_when_the_lock_is_lost,
+    a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped,
+    a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped,
+}
+
 const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 
 /// A script that does nothing, and ends when the test does.
@@ -59,7 +75,6 @@ fn lock(fake: &Fake, script: &Script, options: &[&str]) -> Client {
     client
 }
 
-#[test]
 fn a_lock_lasts_as_long_as_the_process_that_it_is_bound_to() {
     let fake = Fake::new();
     let mut script = Script::start();
@@ -72,7 +87,6 @@ fn a_lock_lasts_as_long_as_the_process_that_it_is_bound_to() {
     assert_eq!(client.request(), Value::Null);
 }
 
-#[test]
 fn a_lock_is_given_back_by_unlock_once() {
     let fake = Fake::new();
     let script = Script::start();
@@ -105,7 +119,6 @@ fn door(fake: &Fake, script: &Script) -> Option<PathBuf> {
     found.map(|entry| entry.path())
 }
 
-#[test]
 fn nobody_else_can_take_the_place_of_a_keeper() {
     let fake = Fake::new();
     let script = Script::start();
@@ -121,7 +134,6 @@ fn nobody_else_can_take_the_place_of_a_keeper() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-#[test]
 fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothing() {
     let fake = Fake::new();
     let script = Script::start();
@@ -139,7 +151,6 @@ fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothin
     });
 }
 
-#[test]
 fn visitors_who_say_nothing_do_not_hold_up_the_keeper() {
     let fake = Fake::new();
     let script = Script::start();
@@ -153,7 +164,6 @@ fn visitors_who_say_nothing_do_not_hold_up_the_keeper() {
     drop(visitors);
 }
 
-#[test]
 fn a_process_has_one_lock() {
     let fake = Fake::new();
     let script = Script::start();
@@ -164,7 +174,6 @@ fn a_process_has_one_lock() {
     assert!(said.contains("has a lock already"), "{said}");
 }
 
-#[test]
 fn the_process_is_told_of_the_loss_if_that_is_wished() {
     let fake = Fake::new();
     let mut script = Script::start();
@@ -180,7 +189,6 @@ fn the_process_is_told_of_the_loss_if_that_is_wished() {
     assert_eq!(signal, Some(Signal::SIGTERM as i32));
 }
 
-#[test]
 fn after_a_loss_the_lock_is_not_held() {
     let fake = Fake::new();
     let script = Script::start();
@@ -192,7 +200,6 @@ fn after_a_loss_the_lock_is_not_held() {
     assert_eq!(check.code(), Some(1));
 }
 
-#[test]
 fn one_who_does_not_wait_any_more_gives_up_its_place() {
     let fake = Fake::new();
     let script = Script::start();
@@ -207,7 +214,6 @@ fn one_who_does_not_wait_any_more_gives_up_its_place() {
     assert_eq!(client.request(), Value::Null);
 }
 
-#[test]
 fn a_script_holds_a_lock_by_an_open_descriptor() {
     let fake = Fake::new();
     let fifo = fake.file("lock");
@@ -230,7 +236,6 @@ fn a_script_holds_a_lock_by_an_open_descriptor() {
     script.end();
 }
 
-#[test]
 fn a_pipe_ends_when_the_lock_is_lost() {
     let fake = Fake::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
@@ -241,7 +246,6 @@ fn a_pipe_ends_when_the_lock_is_lost() {
     assert_eq!(lock.code(), Some(75));
 }
 
-#[test]
 fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
     let fake = Fake::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
@@ -254,7 +258,6 @@ fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
     assert_eq!(lock.code(), Some(0));
 }
 
-#[test]
 fn a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped() {
     const LEASE: Duration = Duration::from_secs(2);
     for stopped in [false, true] {

@@ -15,6 +15,32 @@ use crate::fake::{Client, Fake, LONG, boot_time};
 use crate::leaving::can_make_groups;
 use crate::program::{Running, SLEEP, Witness, ringctl};
 
+tests! {
+    a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code,
+    a_job_that_ends_by_itself_is_told_of,
+    nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended,
+    a_job_whose_lock_is_lost_before_it_begins_has_not_run,
+    what_does_not_end_is_killed_before_another_node_can_have_the_lock,
+    grace_is_less_than_the_lease_if_it_is_said_to_be,
+    no_time_is_left_when_the_lease_is_past,
+    a_lease_that_is_not_renewed_ends_the_command_in_time,
+    the_end_of_the_daemon_ends_the_command,
+    a_command_that_is_stopped_is_ended_too,
+    the_death_of_ringctl_ends_the_command_and_gives_the_lock_back,
+    a_ringctl_that_is_stopped_does_not_keep_the_command_alive,
+    the_death_of_the_keeper_ends_the_command,
+    what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it,
+    a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups,
+    a_lock_that_is_lost_at_once_starts_no_command,
+    a_grant_that_is_past_starts_no_command,
+    a_keeper_that_is_stopped_does_not_keep_the_command_alive,
+    a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again,
+    the_death_of_the_keeper_is_a_loss_though_its_command_is_seen_to_die_first,
+    a_command_does_not_outlive_both_its_keeper_and_ringctl,
+    a_command_that_has_closed_what_it_inherited_does_not_outlive_both,
+    a_loss_that_is_told_after_the_end_takes_nothing_back,
+}
+
 /// Time enough for SIGTERM to be heard on a busy machine.
 const LEASE: Duration = Duration::from_secs(4);
 
@@ -28,7 +54,6 @@ fn stubborn() -> String {
     format!("trap '' TERM; {SLEEP}; echo ready; wait; sleep 1000")
 }
 
-#[test]
 fn a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, &polite());
@@ -52,7 +77,6 @@ fn job(fake: &Fake, line: &str) -> (Running, Client) {
     (run, client)
 }
 
-#[test]
 fn a_job_that_ends_by_itself_is_told_of() {
     for (line, done, code) in [("true", true, 0), ("exit 7", false, 7)] {
         let fake = Fake::new();
@@ -65,7 +89,6 @@ fn a_job_that_ends_by_itself_is_told_of() {
 }
 
 /// It ends well when it is told to: that is not what it was for.
-#[test]
 fn nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended() {
     let fake = Fake::new();
     let (mut run, mut client) = job(&fake, &polite());
@@ -77,7 +100,6 @@ fn nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn a_job_whose_lock_is_lost_before_it_begins_has_not_run() {
     let fake = Fake::new();
     let (mut run, mut client) = job(&fake, "echo runs");
@@ -104,12 +126,10 @@ fn ends_in_time(line: &str) {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
     ends_in_time(&stubborn());
 }
 
-#[test]
 fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
     let fake = Fake::new();
     let mut run = Running::run(&fake, &["--grace", "10ms", "-c", &stubborn()]);
@@ -120,7 +140,6 @@ fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn no_time_is_left_when_the_lease_is_past() {
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);
@@ -133,7 +152,6 @@ fn no_time_is_left_when_the_lease_is_past() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
     for line in [polite(), stubborn()] {
         let fake = Fake::new();
@@ -151,7 +169,6 @@ fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
     }
 }
 
-#[test]
 fn the_end_of_the_daemon_ends_the_command() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, &polite());
@@ -164,7 +181,6 @@ fn the_end_of_the_daemon_ends_the_command() {
     assert!(said.contains("ringd has ended"), "{said}");
 }
 
-#[test]
 fn a_command_that_is_stopped_is_ended_too() {
     let fake = Fake::new();
     let mut run = Running::shell(
@@ -179,7 +195,6 @@ fn a_command_that_is_stopped_is_ended_too() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
     for line in [polite(), stubborn()] {
         let fake = Fake::new();
@@ -194,7 +209,6 @@ fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
     }
 }
 
-#[test]
 fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);
@@ -211,7 +225,6 @@ fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn the_death_of_the_keeper_ends_the_command() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, &stubborn());
@@ -222,7 +235,6 @@ fn the_death_of_the_keeper_ends_the_command() {
     assert_eq!(run.code(), Some(75));
 }
 
-#[test]
 fn what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it() {
     if !can_make_groups() {
         eprintln!("not tested: no control group can be made here");
@@ -245,7 +257,6 @@ fn what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it() {
     assert_eq!(run.code(), Some(5));
 }
 
-#[test]
 fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
     if !can_make_groups() {
         eprintln!("not tested: no control group can be made here");
@@ -254,7 +265,6 @@ fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups(
     ends_in_time("setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait");
 }
 
-#[test]
 fn a_lock_that_is_lost_at_once_starts_no_command() {
     for lease in [Duration::ZERO, LONG] {
         let fake = Fake::new();
@@ -268,7 +278,6 @@ fn a_lock_that_is_lost_at_once_starts_no_command() {
     }
 }
 
-#[test]
 fn a_grant_that_is_past_starts_no_command() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo runs; sleep 1000");
@@ -308,18 +317,15 @@ fn the_kernel_ends(all: bool) {
     assert!(said.contains("token is lost"), "{said}");
 }
 
-#[test]
 fn a_keeper_that_is_stopped_does_not_keep_the_command_alive() {
     the_kernel_ends(false);
 }
 
-#[test]
 fn a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() {
     the_kernel_ends(true);
 }
 
 /// The kernel closes the first of the keeper's descriptors, the end of their conversation, last.
-#[test]
 fn the_death_of_the_keeper_is_a_loss_though_its_command_is_seen_to_die_first() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, &stubborn());
@@ -353,13 +359,11 @@ fn nothing_outlives_both(line: &str) {
     assert_eq!(run.killed_by(), Some(Signal::SIGKILL));
 }
 
-#[test]
 fn a_command_does_not_outlive_both_its_keeper_and_ringctl() {
     nothing_outlives_both(&stubborn());
 }
 
 /// A daemon does. Here nobody but the keeper has the ends of its life line.
-#[test]
 fn a_command_that_has_closed_what_it_inherited_does_not_outlive_both() {
     let line = "exec python3 -c 'import os, time
 os.closerange(3, 8)
@@ -369,7 +373,6 @@ time.sleep(1000)'";
     nothing_outlives_both(line);
 }
 
-#[test]
 fn a_loss_that_is_told_after_the_end_takes_nothing_back() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo ready");

@@ -7,6 +7,21 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, LONG};
 use crate::program::{Running, ringctl};
 
+tests! {
+    orders_are_asked_for_and_their_answer_is_the_exit_code,
+    an_answer_that_is_no_can_be_left_to_the_exit_code_and_an_error_cannot,
+    data_are_shown_in_digits_or_as_they_are,
+    data_are_set_under_the_token_of_the_caller,
+    a_hook_takes_a_lock_as_others_do,
+    what_runs_under_a_lock_says_so_when_it_wants_another,
+    data_are_set_under_a_lock_taken_for_it,
+    more_data_than_travel_with_the_token_are_refused,
+    what_happens_is_shown_and_where_to_go_on,
+    what_a_client_calls_itself_does_nothing_to_a_terminal,
+    programs_get_what_happens_as_it_came,
+    a_state_is_waited_for,
+}
+
 /// `ringctl` with these arguments.
 fn start(fake: &Fake, arguments: &[&str]) -> Running {
     Running::start(ringctl(fake).args(arguments).stdin(Stdio::piped()))
@@ -30,7 +45,6 @@ fn event(number: u64, from: &str, state: &str) -> Value {
     }})
 }
 
-#[test]
 fn orders_are_asked_for_and_their_answer_is_the_exit_code() {
     let cases = [
         (&["yield"][..], json!({"request": "yield"})),
@@ -57,7 +71,6 @@ fn orders_are_asked_for_and_their_answer_is_the_exit_code() {
     }
 }
 
-#[test]
 fn an_answer_that_is_no_can_be_left_to_the_exit_code_and_an_error_cannot() {
     let refused = json!({"refused": {"why": "busy", "text": "somebody works with it"}});
     for (arguments, says) in [
@@ -83,7 +96,6 @@ fn an_answer_that_is_no_can_be_left_to_the_exit_code_and_an_error_cannot() {
     assert!(said.contains("the disk is full"), "{said}");
 }
 
-#[test]
 fn data_are_shown_in_digits_or_as_they_are() {
     for (arguments, shown) in [
         (&["data", "get"][..], "6869\n"),
@@ -99,7 +111,6 @@ fn data_are_shown_in_digits_or_as_they_are() {
     }
 }
 
-#[test]
 fn data_are_set_under_the_token_of_the_caller() {
     let fake = Fake::new();
     let mut command = ringctl(&fake);
@@ -115,7 +126,6 @@ fn data_are_set_under_the_token_of_the_caller() {
 }
 
 /// Hooks have a RINGD_TOKEN, that of whoever owns the ring, and no lock.
-#[test]
 fn a_hook_takes_a_lock_as_others_do() {
     for (arguments, label) in [
         (&["run", "true"][..], "true"),
@@ -131,7 +141,6 @@ fn a_hook_takes_a_lock_as_others_do() {
     }
 }
 
-#[test]
 fn what_runs_under_a_lock_says_so_when_it_wants_another() {
     let fake = Fake::new();
     let mut command = ringctl(&fake);
@@ -141,7 +150,6 @@ fn what_runs_under_a_lock_says_so_when_it_wants_another() {
     assert_eq!(fake.client().request(), lock);
 }
 
-#[test]
 fn data_are_set_under_a_lock_taken_for_it() {
     let fake = Fake::new();
     let mut set = start(&fake, &["data", "set", "-w", "5", "-"]);
@@ -163,7 +171,6 @@ fn data_are_set_under_a_lock_taken_for_it() {
     assert_eq!(set.code(), Some(0));
 }
 
-#[test]
 fn more_data_than_travel_with_the_token_are_refused() {
     let fake = Fake::new();
     let mut set = start(&fake, &["data", "set", &"x".repeat(1025)]);
@@ -172,7 +179,6 @@ fn more_data_than_travel_with_the_token_are_refused() {
     assert!(said.contains("at most 1024 bytes"), "{said}");
 }
 
-#[test]
 fn what_happens_is_shown_and_where_to_go_on() {
     let fake = Fake::new();
     let mut watch = start(&fake, &["watch", "--from", "16"]);
@@ -196,7 +202,6 @@ fn what_happens_is_shown_and_where_to_go_on() {
     assert!(said.contains("--from 18"), "{said}");
 }
 
-#[test]
 fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
     let fake = Fake::new();
     let mut watch = start(&fake, &["watch"]);
@@ -210,7 +215,6 @@ fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
     assert!(line.ends_with(label), "{line}");
 }
 
-#[test]
 fn programs_get_what_happens_as_it_came() {
     let fake = Fake::new();
     let mut watch = start(&fake, &["watch", "--json", "--turns"]);
@@ -222,7 +226,6 @@ fn programs_get_what_happens_as_it_came() {
     assert_eq!(shown, said);
 }
 
-#[test]
 fn a_state_is_waited_for() {
     let fake = Fake::new();
     let mut wait = start(&fake, &["wait", "owner"]);

@@ -9,7 +9,24 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, LONG};
 use crate::program::{Running, ringctl};
 
-#[test]
+tests! {
+    the_exit_code_of_the_command_is_passed_on,
+    a_real_time_signal_ends_a_command_like_others,
+    the_command_runs_only_while_the_lock_is_held,
+    input_and_output_pass_through,
+    the_command_is_told_about_the_lock,
+    the_command_inherits_nothing_but_the_line_that_ends_it_with_its_keeper,
+    what_is_wanted_is_what_is_asked_for,
+    a_lock_that_is_not_to_be_had_has_its_exit_code,
+    who_waits_in_vain_since_the_keeper_was_killed_is_told_that,
+    no_daemon_and_an_error_of_its_have_their_exit_codes,
+    a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished,
+    data_that_are_set_under_a_lock_are_not_waited_for_without_end,
+    a_command_that_cannot_be_run_has_the_exit_codes_of_shells,
+    the_lock_is_given_back_when_nothing_of_the_command_is_left,
+    renewals_keep_a_short_lease_going,
+}
+
 fn the_exit_code_of_the_command_is_passed_on() {
     for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 128 + 9)] {
         let fake = Fake::new();
@@ -21,7 +38,6 @@ fn the_exit_code_of_the_command_is_passed_on() {
     }
 }
 
-#[test]
 fn a_real_time_signal_ends_a_command_like_others() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "kill -40 $$");
@@ -29,7 +45,6 @@ fn a_real_time_signal_ends_a_command_like_others() {
     assert_eq!(run.code(), Some(128 + 40));
 }
 
-#[test]
 fn the_command_runs_only_while_the_lock_is_held() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo works; cat");
@@ -41,7 +56,6 @@ fn the_command_runs_only_while_the_lock_is_held() {
     assert_eq!(run.code(), Some(0));
 }
 
-#[test]
 fn input_and_output_pass_through() {
     let fake = Fake::new();
     let mut command = ringctl(&fake);
@@ -54,7 +68,6 @@ fn input_and_output_pass_through() {
     assert_eq!(run.rest(), "ABC\n");
 }
 
-#[test]
 fn the_command_is_told_about_the_lock() {
     let fake = Fake::new();
     let shown = "test $RINGD_LOCK = $RINGD_TOKEN && echo $RINGD_TOKEN $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA";
@@ -64,7 +77,6 @@ fn the_command_is_told_about_the_lock() {
     client.unlocked();
 }
 
-#[test]
 fn the_command_inherits_nothing_but_the_line_that_ends_it_with_its_keeper() {
     let fake = Fake::new();
     let list = ["ls", "/proc/self/fd"];
@@ -77,7 +89,6 @@ fn the_command_inherits_nothing_but_the_line_that_ends_it_with_its_keeper() {
     assert_eq!(more.count(), 1, "{its} of {plain}");
 }
 
-#[test]
 fn what_is_wanted_is_what_is_asked_for() {
     let cases = [
         (
@@ -104,7 +115,6 @@ fn what_is_wanted_is_what_is_asked_for() {
     }
 }
 
-#[test]
 fn a_lock_that_is_not_to_be_had_has_its_exit_code() {
     for (arguments, code) in [(&["-n", "true"][..], 1), (&["-nE", "9", "true"], 9)] {
         let fake = Fake::new();
@@ -118,7 +128,6 @@ fn a_lock_that_is_not_to_be_had_has_its_exit_code() {
     }
 }
 
-#[test]
 fn who_waits_in_vain_since_the_keeper_was_killed_is_told_that() {
     for arguments in [
         &["run", "true"][..],
@@ -137,7 +146,6 @@ fn who_waits_in_vain_since_the_keeper_was_killed_is_told_that() {
     }
 }
 
-#[test]
 fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     let fake = Fake::new();
     std::fs::remove_file(fake.path()).unwrap();
@@ -167,7 +175,6 @@ fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
     );
 }
 
-#[test]
 fn a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished() {
     let waits: [&[&str]; 5] = [
         &["run", "-n", "true"],
@@ -191,7 +198,6 @@ fn a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished() {
     }
 }
 
-#[test]
 fn data_that_are_set_under_a_lock_are_not_waited_for_without_end() {
     let fake = Fake::new();
     let mut set = ringctl(&fake);
@@ -202,7 +208,6 @@ fn data_that_are_set_under_a_lock_are_not_waited_for_without_end() {
     assert_eq!(status.code(), Some(3), "{said}");
 }
 
-#[test]
 fn a_command_that_cannot_be_run_has_the_exit_codes_of_shells() {
     for (command, code) in [("/no/such/command", 127), ("/", 126)] {
         let fake = Fake::new();
@@ -214,7 +219,6 @@ fn a_command_that_cannot_be_run_has_the_exit_codes_of_shells() {
     }
 }
 
-#[test]
 fn the_lock_is_given_back_when_nothing_of_the_command_is_left() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "sleep 1000 & echo $!; exit 5");
@@ -227,7 +231,6 @@ fn the_lock_is_given_back_when_nothing_of_the_command_is_left() {
     assert_eq!(run.code(), Some(5));
 }
 
-#[test]
 fn renewals_keep_a_short_lease_going() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "sleep 1.5; exit 5");

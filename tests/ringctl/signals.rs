@@ -8,6 +8,16 @@ use serde_json::Value;
 use crate::fake::{Fake, LONG};
 use crate::program::{Running, SLEEP, ringctl};
 
+tests! {
+    signals_are_passed_on_to_the_command,
+    a_command_that_a_signal_ended_has_the_exit_code_of_that,
+    while_it_waits_a_signal_ends_ringctl_which_gives_up_its_place,
+    signals_that_only_a_command_understands_do_not_end_the_wait_for_it,
+    a_signal_right_after_the_grant_ends_it_all,
+    a_closed_pipe_ends_the_command_if_it_would_without_ringctl,
+    what_was_ignored_before_stays_ignored,
+}
+
 /// Says which signals it gets, by number, until it gets SIGQUIT.
 fn listener() -> String {
     format!(
@@ -23,7 +33,6 @@ const FATAL: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-#[test]
 fn signals_are_passed_on_to_the_command() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, &listener());
@@ -46,7 +55,6 @@ fn signals_are_passed_on_to_the_command() {
     assert_eq!(run.code(), Some(7), "the command has caught it");
 }
 
-#[test]
 fn a_command_that_a_signal_ended_has_the_exit_code_of_that() {
     for signal in FATAL {
         let fake = Fake::new();
@@ -59,7 +67,6 @@ fn a_command_that_a_signal_ended_has_the_exit_code_of_that() {
     }
 }
 
-#[test]
 fn while_it_waits_a_signal_ends_ringctl_which_gives_up_its_place() {
     for signal in FATAL {
         let fake = Fake::new();
@@ -73,7 +80,6 @@ fn while_it_waits_a_signal_ends_ringctl_which_gives_up_its_place() {
     }
 }
 
-#[test]
 fn signals_that_only_a_command_understands_do_not_end_the_wait_for_it() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "echo runs");
@@ -88,7 +94,6 @@ fn signals_that_only_a_command_understands_do_not_end_the_wait_for_it() {
     assert_eq!(run.code(), Some(0));
 }
 
-#[test]
 fn a_signal_right_after_the_grant_ends_it_all() {
     // Whatever the moment that it hits, the command does not outlive it.
     for _ in 0..20 {
@@ -103,7 +108,6 @@ fn a_signal_right_after_the_grant_ends_it_all() {
     }
 }
 
-#[test]
 fn a_closed_pipe_ends_the_command_if_it_would_without_ringctl() {
     for (trap, ends) in [("trap '' PIPE", "1"), ("trap - PIPE", "0")] {
         for guarded in [false, true] {
@@ -135,7 +139,6 @@ fn a_closed_pipe_ends_the_command_if_it_would_without_ringctl() {
     }
 }
 
-#[test]
 fn what_was_ignored_before_stays_ignored() {
     let fake = Fake::new();
     let mut command = std::process::Command::new("sh");

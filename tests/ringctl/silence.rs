@@ -7,11 +7,18 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, LONG};
 use crate::program::{Running, ringctl};
 
+tests! {
+    who_waits_for_a_daemon_that_does_not_answer_is_told,
+    who_waits_for_a_daemon_that_is_there_is_told_nothing,
+    what_comes_late_is_taken_all_the_same,
+    a_label_that_is_too_long_is_refused_and_the_longest_is_not,
+    a_socket_whose_path_is_too_long_is_told_of,
+}
+
 fn start(fake: &Fake, arguments: &[&str]) -> Running {
     Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
 }
 
-#[test]
 fn who_waits_for_a_daemon_that_does_not_answer_is_told() {
     let waits: [&[&str]; 13] = [
         &["status"],
@@ -44,7 +51,6 @@ fn who_waits_for_a_daemon_that_does_not_answer_is_told() {
     }
 }
 
-#[test]
 fn who_waits_for_a_daemon_that_is_there_is_told_nothing() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, "exit 5");
@@ -59,7 +65,6 @@ fn who_waits_for_a_daemon_that_is_there_is_told_nothing() {
     assert_eq!(said, "");
 }
 
-#[test]
 fn what_comes_late_is_taken_all_the_same() {
     let fake = Fake::new();
     let mut wait = start(&fake, &["wait", "held"]);
@@ -78,7 +83,6 @@ fn what_comes_late_is_taken_all_the_same() {
     assert_eq!(wait.code(), Some(0));
 }
 
-#[test]
 fn a_label_that_is_too_long_is_refused_and_the_longest_is_not() {
     let fake = Fake::new();
     let mut long = start(&fake, &["run", "--label", &"x".repeat(4000), "true"]);
@@ -96,7 +100,6 @@ fn a_label_that_is_too_long_is_refused_and_the_longest_is_not() {
     assert_eq!(run.code(), Some(0));
 }
 
-#[test]
 fn a_socket_whose_path_is_too_long_is_told_of() {
     let fake = Fake::new();
     let path = format!("/{}/eth0.sock", "x".repeat(3900));

@@ -11,6 +11,10 @@ use tempfile::TempDir;
 
 use crate::program::{RINGCTL, Running};
 
+tests! {
+    nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word,
+}
+
 /// Becomes a user without rights, and grants everybody the lock.
 const GRANTING: &str = r#"
 import os, socket, sys
@@ -77,7 +81,6 @@ fn ringctl(socket: &Path, arguments: &[&str]) -> Running {
     Running::start(command.stdin(Stdio::null()))
 }
 
-#[test]
 fn nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word() {
     let Some(stranger) = Stranger::start() else {
         return;

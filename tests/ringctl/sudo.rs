@@ -14,6 +14,18 @@ use crate::fake::{Fake, LONG};
 use crate::leaving::own_group;
 use crate::program::{RINGCTL, Running};
 
+tests! {
+    a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not,
+    the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended,
+    a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it,
+    the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it,
+    what_is_hidden_is_told_of_when_the_keeper_is_killed,
+    nobody_has_to_wait_for_what_became_root_and_was_left_behind,
+    nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost,
+    what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease,
+    a_command_that_became_root_is_ended_where_a_control_group_can_be_made,
+}
+
 /// A user without rights.
 const NOBODY: u32 = 65534;
 const LEASE: Duration = Duration::from_secs(2);
@@ -98,7 +110,6 @@ impl Stage {
     }
 }
 
-#[test]
 fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
     let Some(stage) = Stage::new() else { return };
     let mut run = stage.run(
@@ -117,7 +128,6 @@ fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
     assert!(said.contains("not all that ran under it"), "{said}");
 }
 
-#[test]
 fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
     let Some(stage) = Stage::new() else { return };
     let mut run = stage.run(&own_group(), &stage.leaving_behind());
@@ -128,7 +138,6 @@ fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
     assert_eq!(run.code(), Some(5));
 }
 
-#[test]
 fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
     let Some(stage) = Stage::new() else { return };
     let works = stage.as_root("echo ready; read end; echo over");
@@ -152,7 +161,6 @@ fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
     }
 }
 
-#[test]
 fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {
     let Some(stage) = Stage::new() else { return };
     let mut run = stage.run_blind(&stage.leaving_behind());
@@ -163,7 +171,6 @@ fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {
     assert_eq!(run.code(), Some(5));
 }
 
-#[test]
 fn what_is_hidden_is_told_of_when_the_keeper_is_killed() {
     let Some(stage) = Stage::new() else { return };
     let works = stage.as_root("echo ready; read end");
@@ -179,7 +186,6 @@ fn what_is_hidden_is_told_of_when_the_keeper_is_killed() {
     assert!(said.contains("not all that ran under it"), "{said}");
 }
 
-#[test]
 fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
     let Some(stage) = Stage::new() else { return };
     let mut run = stage.run(&own_group(), &stage.leaving_behind());
@@ -192,7 +198,6 @@ fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
     assert_eq!(client.request(), Value::Null, "the keeper ends");
 }
 
-#[test]
 fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
     let Some(stage) = Stage::new() else { return };
     let line = format!("exec {}", stage.as_root("echo ready; read end"));
@@ -211,7 +216,6 @@ fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
     assert_eq!(run.killed_by(), Some(Signal::SIGINT));
 }
 
-#[test]
 fn what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease() {
     let Some(stage) = Stage::new() else { return };
     let mut run = stage.run(&own_group(), &stage.leaving_behind());
@@ -222,7 +226,6 @@ fn what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease(
     run.types(b"end\n");
 }
 
-#[test]
 fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
     let Some(stage) = Stage::new() else { return };
     let own = own_group().join(format!("delegated-{}", std::process::id()));

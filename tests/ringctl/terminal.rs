@@ -11,6 +11,16 @@ use crate::fake::{Fake, LONG};
 use crate::program::{RINGCTL, SLEEP, let_children_hear};
 use ring_segment::limit::{Text, until};
 
+tests! {
+    ctrl_c_is_for_the_command_and_the_shell_goes_on,
+    ctrl_c_ends_the_wait,
+    ctrl_z_stops_the_command_and_fg_lets_it_go_on,
+    a_command_in_a_pipeline_gets_the_terminal_when_it_reads,
+    ctrl_z_stops_a_command_in_a_pipeline,
+    a_signal_to_a_stopped_job_is_passed_on_when_it_goes_on,
+    a_command_in_the_background_stops_when_it_reads_until_it_is_in_the_foreground,
+}
+
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
 
@@ -96,7 +106,6 @@ fn is_stopped(pid: &str) -> bool {
     stat.contains(") T ")
 }
 
-#[test]
 fn ctrl_c_is_for_the_command_and_the_shell_goes_on() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
@@ -117,7 +126,6 @@ fn ctrl_c_is_for_the_command_and_the_shell_goes_on() {
     );
 }
 
-#[test]
 fn ctrl_c_ends_the_wait() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
@@ -130,7 +138,6 @@ fn ctrl_c_ends_the_wait() {
     assert_eq!(shell.shows_word_after("code:"), "130");
 }
 
-#[test]
 fn ctrl_z_stops_the_command_and_fg_lets_it_go_on() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
@@ -149,7 +156,6 @@ fn ctrl_z_stops_the_command_and_fg_lets_it_go_on() {
     assert_eq!(shell.shows_word_after("code:"), "0");
 }
 
-#[test]
 fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
@@ -162,7 +168,6 @@ fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads() {
     assert_eq!(shell.shows_word_after("code:"), "0");
 }
 
-#[test]
 fn ctrl_z_stops_a_command_in_a_pipeline() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
@@ -182,7 +187,6 @@ fn ctrl_z_stops_a_command_in_a_pipeline() {
     assert_eq!(shell.shows_word_after("code:"), "130");
 }
 
-#[test]
 fn a_signal_to_a_stopped_job_is_passed_on_when_it_goes_on() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);
@@ -197,7 +201,6 @@ fn a_signal_to_a_stopped_job_is_passed_on_when_it_goes_on() {
     client.unlocked();
 }
 
-#[test]
 fn a_command_in_the_background_stops_when_it_reads_until_it_is_in_the_foreground() {
     let fake = Fake::new();
     let mut shell = Shell::start(&fake);

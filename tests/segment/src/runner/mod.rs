@@ -80,8 +80,7 @@ fn prepare(mut tests: Vec<Test>) -> Result<Vec<Test>> {
     let Some(plan) = Plan::from_environment()? else {
         return Ok(tests);
     };
-    // A stall is what spoils their measurements.
-    tests.retain(|test| !test.is_exclusive());
+    tests.retain(Test::may_stall);
     println!(
         "daemons stand still now and then, by the seed {}",
         plan.seed

@@ -8,6 +8,7 @@ pub struct Test {
     path: &'static str,
     run: fn() -> Result<()>,
     exclusive: bool,
+    may_stall: bool,
 }
 
 impl Test {
@@ -18,6 +19,7 @@ impl Test {
             path,
             run,
             exclusive: false,
+            may_stall: true,
         }
     }
 
@@ -30,8 +32,22 @@ impl Test {
         }
     }
 
+    /// It stops daemons itself, and judges them by that: nobody else is to stop them.
+    #[must_use]
+    pub const fn without_stalls(self) -> Self {
+        Self {
+            may_stall: false,
+            ..self
+        }
+    }
+
     pub(crate) fn is_exclusive(&self) -> bool {
         self.exclusive
+    }
+
+    /// Whether its daemons may be made to stand still: that would spoil what an exclusive test measures.
+    pub(crate) fn may_stall(&self) -> bool {
+        self.may_stall && !self.exclusive
     }
 
     /// Its path below the test program.
