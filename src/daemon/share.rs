@@ -8,11 +8,15 @@ use ring_proto::time::Instant;
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// One part of the time in so many is for that work.
 const ONE_IN: u32 = 10;
+/// Work that is done so soon is for nothing: it delays a frame by no more than another frame would. A
+/// program that takes and releases the token again and again asks for no more at a time.
+const FREE: Duration = Duration::from_micros(30);
 /// What is done at once takes less: a process that seems to have worked longer was stopped, or its
 /// machine was, and for that nobody is to wait ten times as long.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// Work in short bursts is done at once; what goes on gets a tenth of the time.
+/// Work in short bursts is done at once, and so is each piece that takes no time to speak of; what goes on
+/// gets a tenth of the time.
 #[derive(Debug, Default)]
 pub struct Share {
     /// When the work so far is a tenth of the time.
@@ -24,6 +28,9 @@ impl Share {
     /// Work was done from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
         let took = end.since(start).min(LONGEST);
+        if took <= FREE {
+            return;
+        }
         self.even = self.even.max(start) + took * ONE_IN;
         let resume = self.even.before(AT_ONCE * ONE_IN);
         self.resume = (resume > end).then_some(resume);
@@ -79,6 +86,21 @@ mod tests {
                 .max(now + MS);
         }
         assert!((900 * MS..1_100 * MS).contains(&used), "{used}");
+    }
+
+    #[test]
+    fn work_that_takes_no_time_to_speak_of_goes_on_for_ever() {
+        let at = Instant::from_nanos;
+        let mut share = Share::default();
+        for now in (100 * MS..200 * MS).step_by(40_000) {
+            share.charge(at(now), at(now + 30_000));
+            assert_eq!(share.resume(), None);
+        }
+        let now = 200 * MS;
+        share.charge(at(now), at(now + 2 * MS));
+        let resume = share.resume();
+        share.charge(at(now + 3 * MS), at(now + 3 * MS + 30_000));
+        assert_eq!(share.resume(), resume, "what is due stays due");
     }
 
     #[test]
