@@ -197,9 +197,12 @@ mod tests {
     use crate::control::Status;
     use crate::ctl::render::tests::example;
 
+    /// Changes what a status shows.
+    type Change = fn(&mut Status);
+
     #[test]
     fn what_keeps_the_token_from_its_user_is_said() {
-        let of: [(fn(&mut Status), &str); 8] = [
+        let of: [(Change, &str); 8] = [
             (|it| it.link = "is down".to_owned(), "eth0 has no link"),
             (|it| it.stored = false, "cannot write its state file"),
             (|it| it.paused = true, "paused; ringctl resume"),

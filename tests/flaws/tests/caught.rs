@@ -135,8 +135,9 @@ fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
 }
 
 /// The same from a later seed on: near the first that finds the flaw.
-fn from(seed: u64, settings: Settings) -> Settings {
-    Settings { seed, ..settings }
+fn from(seed: u64, mut settings: Settings) -> Settings {
+    settings.seed = seed;
+    settings
 }
 
 /// One test for each flaw, and the list of them.
