@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use criterion::Criterion;
 use ring_codec::lab2::{Digest, ETHERTYPE, Frame, Message, Token};
-use ringd::driver::{Link, ReceiveBatch, TransmitBatch};
+use ringd::driver::{Link, ReceiveBatch, TransmitBatch, frames};
 use ringd::sys::{Interest, Interface, PacketSocket, Poller, clock};
 
 use fabric::{Fabric, Kind, Place};
@@ -62,10 +62,10 @@ impl Stand {
     fn new(kind: Kind) -> Result<Self> {
         let fabric = Fabric::new(kind, 2)?;
         let (left, right) = (open(&fabric.places[0])?, open(&fabric.places[1])?);
-        let mut frame = TransmitBatch::new();
+        let mut frame = frames::transmit_batch();
         let buffer = frame.next_buffer().context("an empty batch has room")?;
         let len = take_token(&fabric).encode(ETHERTYPE, buffer)?;
-        frame.push(len);
+        frame.push(len, ());
         let poller = Poller::new()?;
         poller.add(&right, 0, Interest::Read)?;
         Ok(Self {
@@ -73,7 +73,7 @@ impl Stand {
             right,
             poller,
             frame,
-            received: ReceiveBatch::new(),
+            received: frames::receive_batch(),
             _fabric: fabric,
         })
     }

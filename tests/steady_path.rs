@@ -13,10 +13,8 @@ use ring_codec::lab2::{Frame, Kind};
 use ring_proto::lab2::{Constants, Durable, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Stored};
-use ringd::driver::{
-    Driver, Environment, Link, MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, Refused, Store,
-    TransmitBatch,
-};
+use ringd::driver::frames::MAX_FRAME;
+use ringd::driver::{Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch};
 use ringd::observe::{Log, Observers, Tally};
 
 thread_local! {
@@ -109,13 +107,13 @@ struct Port<'a> {
 impl Link for Port<'_> {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
         let inbox = &mut self.segment.borrow_mut().inboxes[self.at];
-        batch.frames.clear();
+        batch.clear();
         while let Some(&(due, len, ref bytes)) = inbox.front() {
-            if due > now.monotonic || batch.frames.len() == RECEIVE_BATCH {
+            let Some(buffer) = batch.next_buffer().filter(|_| due <= now.monotonic) else {
                 break;
-            }
-            batch.buffers[batch.frames.len()] = *bytes;
-            batch.frames.push((len, now, now.monotonic.since(due)));
+            };
+            buffer.copy_from_slice(bytes);
+            batch.push(len, (), now, now.monotonic.since(due));
             inbox.pop_front();
         }
         Ok(())
@@ -123,7 +121,7 @@ impl Link for Port<'_> {
 
     fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         let mut segment = self.segment.borrow_mut();
-        for frame in batch.iter() {
+        for (frame, ()) in batch.iter() {
             segment.carry(self.now, self.at, frame);
         }
         Ok(batch.len())

@@ -62,7 +62,8 @@ impl Node {
 
     /// A frame comes in, and everything that follows from it goes out.
     pub fn frame(&mut self, bytes: &[u8]) -> usize {
-        self.machine.handle_frame(self.now, bytes, Duration::ZERO);
+        self.machine
+            .handle_message(self.now, (), bytes, Duration::ZERO);
         self.drain()
     }
 
@@ -73,7 +74,7 @@ impl Node {
             if std::hint::black_box(self.machine.poll_durable()).is_some() {
                 self.machine.handle_stored(self.now, Stored::Done);
             }
-            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut self.buf[..])
+            let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut self.buf[..])
             else {
                 break;
             };

@@ -1,123 +1,168 @@
-//! Buffers for several frames, made once and used for ever.
+//! Buffers for several messages, made once and used for ever.
 
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
 
-/// Bytes of one frame's buffer. Longer frames are cut: no message is that long.
-pub const MAX_FRAME: usize = 1536;
-/// The most frames that one receive call brings.
-pub const RECEIVE_BATCH: usize = 32;
-/// The most frames that one send call takes.
-pub const TRANSMIT_BATCH: usize = 8;
-
-/// Frames that a link has received.
+/// Messages that a link has received.
 #[derive(Debug)]
-pub struct ReceiveBatch {
-    /// The frames' buffers: as many as one call may fill.
-    pub buffers: Box<[[u8; MAX_FRAME]]>,
-    /// Length in bytes of each frame received, and its age at the time that goes with it.
-    pub frames: Vec<(usize, Now, Duration)>,
+pub struct ReceiveBatch<P = ()> {
+    buffers: Buffers,
+    messages: Vec<Received<P>>,
 }
 
-impl ReceiveBatch {
-    /// An empty batch of [`RECEIVE_BATCH`] frames.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::of(RECEIVE_BATCH)
+/// What is known of a message beside its bytes.
+#[derive(Debug)]
+struct Received<P> {
+    len: usize,
+    from: P,
+    now: Now,
+    age: Duration,
+}
+
+/// As many buffers of one size as a batch holds messages.
+#[derive(Debug)]
+struct Buffers {
+    bytes: Box<[u8]>,
+    count: usize,
+    size: usize,
+}
+
+impl Buffers {
+    fn new(count: usize, size: usize) -> Self {
+        let bytes = vec![0; count * size].into_boxed_slice();
+        Self { bytes, count, size }
     }
 
-    /// An empty batch of `frames` frames; the only allocation that it ever makes.
+    fn get(&self, at: usize, len: usize) -> &[u8] {
+        &self.bytes[at * self.size..][..len]
+    }
+
+    /// `None`: there are not so many.
+    fn get_mut(&mut self, at: usize) -> Option<&mut [u8]> {
+        self.bytes.get_mut(at * self.size..(at + 1) * self.size)
+    }
+}
+
+impl<P: Copy> ReceiveBatch<P> {
+    /// An empty batch of at most `count` messages of at most `size` bytes; the only allocation that it
+    /// ever makes.
     #[must_use]
-    pub fn of(frames: usize) -> Self {
+    pub fn of(count: usize, size: usize) -> Self {
         Self {
-            buffers: vec![[0; MAX_FRAME]; frames].into_boxed_slice(),
-            frames: Vec::with_capacity(frames),
+            buffers: Buffers::new(count, size),
+            messages: Vec::with_capacity(count),
         }
+    }
+
+    /// Forgets all messages.
+    pub fn clear(&mut self) {
+        self.messages.clear();
+    }
+
+    /// The buffer for the next message; `None` if the batch is full.
+    pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
+        self.buffers.get_mut(self.messages.len())
+    }
+
+    /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message `from` somebody
+    /// that is `age` old at `now`.
+    pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
+        debug_assert!(len <= self.buffers.size);
+        let message = Received {
+            len,
+            from,
+            now,
+            age,
+        };
+        self.messages.push(message);
+    }
+
+    /// How many messages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
     }
 
     /// Whether there may be more to receive.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.frames.len() == self.buffers.len()
+        self.messages.len() == self.buffers.count
     }
 
-    /// When the last frame came.
+    /// When the last message came.
     #[must_use]
     pub fn newest(&self) -> Option<Instant> {
-        let last = self.frames.last();
-        last.map(|&(_, now, age)| now.monotonic.before(age))
+        let last = self.messages.last();
+        last.map(|last| last.now.monotonic.before(last.age))
     }
 
-    /// The frames received, each with a time and its age then.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Now, Duration)> {
-        self.buffers
-            .iter()
-            .zip(&self.frames)
-            .map(|(buffer, &(len, now, age))| (&buffer[..len], now, age))
+    /// The messages received, each with who sent it, a time and its age then.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], P, Now, Duration)> {
+        let messages = self.messages.iter().enumerate();
+        messages.map(|(at, it)| (self.buffers.get(at, it.len), it.from, it.now, it.age))
     }
 }
 
-impl Default for ReceiveBatch {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Frames that a link is to send, in order.
+/// Messages that a link is to send, in order.
 #[derive(Debug)]
-pub struct TransmitBatch {
-    buffers: Box<[[u8; MAX_FRAME]]>,
-    lens: Vec<usize>,
+pub struct TransmitBatch<P = ()> {
+    buffers: Buffers,
+    messages: Vec<(usize, P)>,
     /// So many of them are dealt with.
     done: usize,
 }
 
-impl TransmitBatch {
-    /// An empty batch of [`TRANSMIT_BATCH`] frames.
+impl<P: Copy> TransmitBatch<P> {
+    /// An empty batch of at most `count` messages of at most `size` bytes; the only allocation that it
+    /// ever makes.
     #[must_use]
-    pub fn new() -> Self {
-        Self::of(TRANSMIT_BATCH)
-    }
-
-    /// An empty batch of `frames` frames; the only allocation that it ever makes.
-    #[must_use]
-    pub fn of(frames: usize) -> Self {
+    pub fn of(count: usize, size: usize) -> Self {
         Self {
-            buffers: vec![[0; MAX_FRAME]; frames].into_boxed_slice(),
-            lens: Vec::with_capacity(frames),
+            buffers: Buffers::new(count, size),
+            messages: Vec::with_capacity(count),
             done: 0,
         }
     }
 
-    /// The buffer for the next frame; `None` if the batch is full.
+    /// How many messages there is room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.buffers.count
+    }
+
+    /// The buffer for the next message; `None` if the batch is full.
     pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
-        self.buffers
-            .get_mut(self.lens.len())
-            .map(<[u8; MAX_FRAME]>::as_mut_slice)
+        self.buffers.get_mut(self.messages.len())
     }
 
-    /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a frame.
-    pub fn push(&mut self, len: usize) {
-        debug_assert!(self.lens.len() < self.buffers.len() && len <= MAX_FRAME);
-        self.lens.push(len);
+    /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message for somebody.
+    pub fn push(&mut self, len: usize, to: P) {
+        debug_assert!(len <= self.buffers.size);
+        self.messages.push((len, to));
     }
 
-    /// Forgets all frames.
+    /// Forgets all messages.
     pub fn clear(&mut self) {
-        self.lens.clear();
+        self.messages.clear();
         self.done = 0;
     }
 
-    /// Forgets the first `count` frames; the others are still to be sent.
+    /// Forgets the first `count` messages; the others are still to be sent.
     pub fn drop_first(&mut self, count: usize) {
-        self.done = (self.done + count).min(self.lens.len());
+        self.done = (self.done + count).min(self.messages.len());
     }
 
-    /// How many frames there are.
+    /// How many messages there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lens.len() - self.done
+        self.messages.len() - self.done
     }
 
     /// Whether there are none.
@@ -126,16 +171,10 @@ impl TransmitBatch {
         self.len() == 0
     }
 
-    /// The frames in order.
+    /// The messages in order, each with whom it is for.
     #[must_use]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let frames = self.buffers.iter().zip(&self.lens);
-        frames.skip(self.done).map(|(buffer, &len)| &buffer[..len])
-    }
-}
-
-impl Default for TransmitBatch {
-    fn default() -> Self {
-        Self::new()
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], P)> {
+        let messages = self.messages.iter().enumerate().skip(self.done);
+        messages.map(|(at, &(len, to))| (self.buffers.get(at, len), to))
     }
 }

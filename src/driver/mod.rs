@@ -2,12 +2,25 @@
 //! wherever else the machines are run.
 
 mod batch;
+mod connection;
+mod connections;
+pub mod frames;
 mod link;
 mod pump;
+mod streams;
 
-pub use batch::{MAX_FRAME, RECEIVE_BATCH, ReceiveBatch, TRANSMIT_BATCH, TransmitBatch};
+pub use batch::{ReceiveBatch, TransmitBatch};
+pub use connection::RECEIVE_ROOM;
+pub use connections::{Changed, Connection, Connections, Network};
 pub use link::{Link, Refused};
 pub use pump::{Driver, Environment, Observe, Store};
+pub use streams::{Happened, Streams};
 
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod stream_pump_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod tests;

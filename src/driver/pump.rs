@@ -3,14 +3,18 @@
 use std::io;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
+use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
 
-use super::{Link, ReceiveBatch, Refused, TRANSMIT_BATCH, TransmitBatch};
+use super::{Happened, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// The most batches of frames that one turn receives.
+/// The most batches of messages that one turn receives.
 const BATCHES: usize = 4;
 /// The same while the machine's time has come: whatever a link's queue holds is less.
 const BATCHES_BEFORE_TIMEOUT: usize = 64;
+/// The most that happens to connections in one turn.
+const HAPPENINGS: usize = 64;
+/// The same while the machine's time has come.
+const HAPPENINGS_BEFORE_TIMEOUT: usize = 4096;
 /// The most time-outs that one turn handles: a time-out may lead to another at the same time.
 const TIMEOUTS: usize = 4;
 
@@ -29,7 +33,7 @@ pub trait Observe<E> {
 /// What surrounds a machine.
 #[derive(Debug)]
 pub struct Environment<'a, L, S, O> {
-    /// Carries the frames; `None` while there is nothing to carry them.
+    /// Carries the messages; `None` while there is nothing to carry them.
     pub link: Option<&'a mut L>,
     /// Keeps what must survive.
     pub store: &'a mut S,
@@ -39,30 +43,36 @@ pub struct Environment<'a, L, S, O> {
 
 /// Pumps one machine. After each call everything that the machine wanted done is done.
 #[derive(Debug)]
-pub struct Driver<M> {
-    received: ReceiveBatch,
+pub struct Driver<M: Machine> {
+    received: ReceiveBatch<M::Peer>,
     pump: Pump<M>,
 }
 
 /// The machine and what its output goes through.
 #[derive(Debug)]
-struct Pump<M> {
+struct Pump<M: Machine> {
     machine: M,
-    transmit: TransmitBatch,
+    transmit: TransmitBatch<M::Peer>,
     tickets: Vec<Ticket>,
 }
 
-impl<M: Machine> Driver<M> {
-    /// A driver for `machine`.
+impl<M: Machine<Peer = ()>> Driver<M> {
+    /// A driver for `machine`, on a link that carries frames.
     #[must_use]
     pub fn new(machine: M) -> Self {
-        Self::with_batches(machine, ReceiveBatch::new(), TransmitBatch::new())
+        Self::with_batches(machine, frames::receive_batch(), frames::transmit_batch())
     }
+}
 
+impl<M: Machine> Driver<M> {
     /// A driver for `machine` that receives and sends in batches of the caller's size.
     #[must_use]
-    pub fn with_batches(machine: M, received: ReceiveBatch, transmit: TransmitBatch) -> Self {
-        let tickets = Vec::with_capacity(TRANSMIT_BATCH);
+    pub fn with_batches(
+        machine: M,
+        received: ReceiveBatch<M::Peer>,
+        transmit: TransmitBatch<M::Peer>,
+    ) -> Self {
+        let tickets = Vec::with_capacity(transmit.capacity());
         Self {
             received,
             pump: Pump {
@@ -87,7 +97,7 @@ impl<M: Machine> Driver<M> {
 
     /// One turn of a loop, that begins at `now`: handles what has `arrived`, then lets the machine
     /// see that time has passed. If its time has come, all that arrived before `now` is handled
-    /// first, whether or not the caller knows of it: no time-out comes of a frame that lies unread
+    /// first, whether or not the caller knows of it: no time-out comes of a message that lies unread
     /// because this process was late.
     ///
     /// # Errors
@@ -100,7 +110,7 @@ impl<M: Machine> Driver<M> {
         environment: &mut Environment<'_, L, S, O>,
     ) -> io::Result<()>
     where
-        L: Link,
+        L: Link<M::Peer>,
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
@@ -122,6 +132,16 @@ impl<M: Machine> Driver<M> {
             }
             present = clock();
         }
+        let happenings = match (self.is_due(now), arrived) {
+            (true, _) => HAPPENINGS_BEFORE_TIMEOUT,
+            (false, true) => HAPPENINGS,
+            (false, false) => 0,
+        };
+        for _ in 0..happenings {
+            if !self.stream(now, environment) {
+                break;
+            }
+        }
         for _ in 0..TIMEOUTS {
             if !self.is_due(now) {
                 break;
@@ -135,7 +155,7 @@ impl<M: Machine> Driver<M> {
         self.deadline().is_some_and(|due| due <= now.monotonic)
     }
 
-    /// Receives one batch and handles each frame of it. `true`: the batch was full, there may be
+    /// Receives one batch and handles each message of it. `true`: the batch was full, there may be
     /// more; the caller decides when to come back for it.
     ///
     /// # Errors
@@ -146,7 +166,7 @@ impl<M: Machine> Driver<M> {
         environment: &mut Environment<'_, L, S, O>,
     ) -> io::Result<bool>
     where
-        L: Link,
+        L: Link<M::Peer>,
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
@@ -154,17 +174,40 @@ impl<M: Machine> Driver<M> {
             return Ok(false);
         };
         link.receive(now, &mut self.received)?;
-        for (frame, now, age) in self.received.iter() {
-            self.pump.machine.handle_frame(now, frame, age);
+        for (message, from, now, age) in self.received.iter() {
+            self.pump.machine.handle_message(now, from, message, age);
             self.pump.drain(now, environment);
         }
         Ok(self.received.is_full())
     }
 
+    /// Handles the next thing that has happened to a connection. `false`: nothing has.
+    pub fn stream<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>) -> bool
+    where
+        L: Link<M::Peer>,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        let streams = environment.link.as_deref_mut().and_then(Link::streams);
+        let Some((streams, (id, happened))) =
+            streams.and_then(|streams| streams.next().map(|next| (streams, next)))
+        else {
+            return false;
+        };
+        self.pump.happened(now, streams, id, happened);
+        self.pump.drain(now, environment);
+        true
+    }
+
+    /// The next thing that the machine wants done off the loop.
+    pub fn next_job(&mut self) -> Option<M::Job> {
+        self.pump.machine.poll_job()
+    }
+
     /// Lets the machine see that time has passed.
     pub fn timeout<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>)
     where
-        L: Link,
+        L: Link<M::Peer>,
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
@@ -179,7 +222,7 @@ impl<M: Machine> Driver<M> {
         command: M::Command,
         environment: &mut Environment<'_, L, S, O>,
     ) where
-        L: Link,
+        L: Link<M::Peer>,
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
@@ -187,18 +230,18 @@ impl<M: Machine> Driver<M> {
         self.pump.drain(now, environment);
     }
 
-    /// Tells the machine what the interface is like now.
+    /// Tells the machine what the network is like now.
     pub fn link_changed<L, S, O>(
         &mut self,
         now: Now,
-        state: LinkState,
+        net: M::Net,
         environment: &mut Environment<'_, L, S, O>,
     ) where
-        L: Link,
+        L: Link<M::Peer>,
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
-        self.pump.machine.handle_link(now, state);
+        self.pump.machine.handle_link(now, net);
         self.pump.drain(now, environment);
     }
 }
@@ -206,7 +249,7 @@ impl<M: Machine> Driver<M> {
 impl<M: Machine> Pump<M> {
     fn drain<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>)
     where
-        L: Link,
+        L: Link<M::Peer>,
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
@@ -216,30 +259,79 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_stored(now, stored);
             }
             self.fill();
-            if self.tickets.is_empty() {
+            if !self.tickets.is_empty() {
+                self.flush(now, environment.link.as_deref_mut());
+            } else if !self.carry_out(environment.link.as_deref_mut()) {
                 break;
             }
-            self.flush(now, environment.link.as_deref_mut());
         }
         while let Some(event) = self.machine.poll_event() {
             environment.observer.observe(now, &event);
         }
     }
 
+    /// Tells the machine what has happened to a connection.
+    fn happened(
+        &mut self,
+        now: Now,
+        streams: &mut dyn Streams<M::Peer>,
+        id: StreamId,
+        happened: Happened<M::Peer>,
+    ) {
+        let event = match happened {
+            Happened::Accepted(from) => StreamEvent::Accepted(from),
+            Happened::Connected => StreamEvent::Connected,
+            Happened::Closed(why) => StreamEvent::Closed(why),
+            Happened::Received => {
+                let Some((bytes, end)) = streams.received(id) else {
+                    return;
+                };
+                let event = StreamEvent::Received { bytes, end };
+                let done_with = self.machine.handle_stream(now, id, event);
+                return streams.consume(id, done_with);
+            }
+            Happened::Writable => {
+                return streams.write(id, &mut |room| self.machine.poll_write(id, room));
+            }
+        };
+        self.machine.handle_stream(now, id, event);
+    }
+
+    /// Carries out the next thing that the machine wants done with connections. `false`: there is none.
+    fn carry_out<L: Link<M::Peer>>(&mut self, link: Option<&mut L>) -> bool {
+        let Some(streams) = link.and_then(Link::streams) else {
+            return self.machine.poll_stream(None).is_some();
+        };
+        let Some(wanted) = self.machine.poll_stream(streams.vacant()) else {
+            return false;
+        };
+        match wanted {
+            StreamOp::Open(to) => streams.open(to),
+            StreamOp::Write(id) => {
+                streams.write(id, &mut |room| self.machine.poll_write(id, room));
+            }
+            StreamOp::Read(id) => streams.receive_again(id),
+            StreamOp::Finish(id) => streams.finish(id),
+            StreamOp::Close(id) => streams.close(id),
+            StreamOp::Abort(id) => streams.abort(id),
+        }
+        true
+    }
+
     /// Encodes what the machine wants sent, up to a batch.
     fn fill(&mut self) {
         while let Some(buffer) = self.transmit.next_buffer() {
-            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(buffer) else {
+            let Some(Transmit { len, to, ticket }) = self.machine.poll_transmit(buffer) else {
                 break;
             };
-            self.transmit.push(len);
+            self.transmit.push(len, to);
             self.tickets.push(ticket);
         }
     }
 
-    /// Sends the batch and reports each frame's outcome. A frame that is refused does not make those
+    /// Sends the batch and reports each message's outcome. A message that is refused does not make those
     /// behind it lost: it may be for its length, or for whom it is for.
-    fn flush<L: Link>(&mut self, now: Now, mut link: Option<&mut L>) {
+    fn flush<L: Link<M::Peer>>(&mut self, now: Now, mut link: Option<&mut L>) {
         let mut tickets = self.tickets.drain(..);
         loop {
             let link = link.as_deref_mut();

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,10 +11,8 @@ use std::time::Duration;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
-use super::{
-    Driver, Environment, Link, Observe, RECEIVE_BATCH, ReceiveBatch, Refused, Store,
-    TRANSMIT_BATCH, TransmitBatch,
-};
+use super::frames::{RECEIVE_BATCH, TRANSMIT_BATCH};
+use super::{Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch};
 
 const NOW: Now = Now {
     monotonic: Instant::from_nanos(7),
@@ -70,11 +69,14 @@ impl Puppet {
 }
 
 impl Machine for Puppet {
+    type Peer = ();
+    type Net = LinkState;
+    type Job = Infallible;
     type Command = &'static [u8];
     type Event = &'static str;
     type Durable = u32;
 
-    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
+    fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
         let text = String::from_utf8_lossy(frame);
         self.journal.write(format!("hears {text} of {age:?}"));
         self.obey(now, frame);
@@ -130,6 +132,7 @@ impl Machine for Puppet {
         buf[0] = frame;
         Some(Transmit {
             len: 1,
+            to: (),
             ticket: Ticket::new(ticket),
         })
     }
@@ -176,17 +179,20 @@ impl Link for Wire {
             .arrived
             .pop_front()
             .expect("nothing is to be received")?;
-        batch.frames.clear();
-        for (buffer, (frame, age)) in batch.buffers.iter_mut().zip(arrived) {
+        batch.clear();
+        for (frame, age) in arrived {
+            let Some(buffer) = batch.next_buffer() else {
+                break;
+            };
             buffer[..frame.len()].copy_from_slice(frame);
-            batch.frames.push((frame.len(), now, age));
+            batch.push(frame.len(), (), now, age);
         }
         Ok(())
     }
 
     fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
         assert!(!batch.is_empty(), "a call for nothing");
-        let frames: Vec<u8> = batch.iter().map(|frame| frame[0]).collect();
+        let frames: Vec<u8> = batch.iter().map(|(frame, ())| frame[0]).collect();
         let text = String::from_utf8_lossy(&frames);
         self.journal.write(format!("send {text}"));
         self.takes.pop_front().expect("nothing is to be sent")

@@ -7,6 +7,7 @@ use super::node::{Job, NEVER, Node};
 use super::queue::What;
 use super::subject::Subject;
 use super::world::{World, id};
+use crate::driver::frames::MAX_FRAME;
 use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
 
 /// Frames that a node reads at once: small, so that thousands of nodes fit.
@@ -82,7 +83,10 @@ impl<M: Subject> World<M> {
         let mut stamps = node.stamps.borrow().clone();
         stamps.sort_unstable_by_key(|stored| stored.place);
         let machine = machine.recall(stamps);
-        let batches = (ReceiveBatch::of(RECEIVE), TransmitBatch::of(TRANSMIT));
+        let batches = (
+            ReceiveBatch::of(RECEIVE, MAX_FRAME),
+            TransmitBatch::of(TRANSMIT, MAX_FRAME),
+        );
         node.up_since = self.now;
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
         self.look_at_link(at);

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Token};
-use ring_proto::Stored;
 use ring_proto::lab2::{Constants, Durable, Event, Reason, State, StoredStamp};
 use ring_proto::time::{Instant, Now};
+use ring_proto::{Machine, Stored};
 
 use super::checks::Checks;
 use super::clock::Clock;
@@ -21,9 +21,7 @@ use super::queue::Bytes;
 use super::record::Record;
 use super::rng::Rng;
 use super::settings::FaultKind;
-use crate::driver::{
-    Driver, Link, MAX_FRAME, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
-};
+use crate::driver::{Driver, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch};
 
 /// Frames that wait for a process that does not read them. Fewer than one turn of the driver reads
 /// before a time-out: a real socket's queue is bounded by the same rule.
@@ -70,7 +68,7 @@ pub(super) struct Claim {
     clippy::struct_excessive_bools,
     reason = "facts that know nothing of each other"
 )]
-pub(super) struct Node<M> {
+pub(super) struct Node<M: Machine> {
     pub(super) mac: MacAddr,
     /// The number of its network card.
     pub(super) card: u8,
@@ -134,7 +132,7 @@ pub(super) struct Node<M> {
     pub(super) down_until: u64,
 }
 
-impl<M> Node<M> {
+impl<M: Machine> Node<M> {
     pub(super) fn new(mac: MacAddr, ip: [u8; 16], epoch: u64, constants: Rc<Constants>) -> Self {
         Self {
             mac,
@@ -228,16 +226,16 @@ pub(super) struct Wire<'a> {
 
 impl Link for Wire<'_> {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
-        batch.frames.clear();
+        batch.clear();
         let mut books = self.scene.books.borrow_mut();
-        while let Some(buffer) = batch.buffers.get_mut(batch.frames.len()) {
+        while let Some(buffer) = batch.next_buffer() {
             let Some((bytes, arrived)) = self.inbox.pop_front() else {
                 break;
             };
-            let len = bytes.len().min(MAX_FRAME);
+            let len = bytes.len().min(buffer.len());
             buffer[..len].copy_from_slice(&bytes[..len]);
             let age = now.monotonic.since(arrived);
-            batch.frames.push((len, now, age));
+            batch.push(len, (), now, age);
             books.stats.delivered += 1;
             if let Some(record) = &mut books.record {
                 record.heard(self.scene.time(), self.scene.node, &bytes, age);
@@ -254,11 +252,11 @@ impl Link for Wire<'_> {
         if batch
             .iter()
             .next()
-            .is_some_and(|bytes| bytes.len() > longest)
+            .is_some_and(|(bytes, ())| bytes.len() > longest)
         {
             return Err(Refused::TooLong);
         }
-        for bytes in batch.iter() {
+        for (bytes, ()) in batch.iter() {
             if bytes.len() > longest {
                 break;
             }

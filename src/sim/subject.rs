@@ -1,16 +1,27 @@
 //! What the world must know of a machine to judge it.
 
+use std::convert::Infallible;
+
 use ring_codec::lab2::{Digest, Token};
-use ring_proto::Machine;
 use ring_proto::lab2::{
     Command, Constants, Durable, Event, Grade, JobName, Lab2, OnceStanding, RunView, State,
     StoredStamp,
 };
 use ring_proto::time::Instant;
+use ring_proto::{LinkState, Machine};
 
 /// A Lab2 machine as the world sees it: the one that ships, or one that was spoilt on purpose to
 /// prove that the world finds out.
-pub trait Subject: Machine<Command = Command, Event = Event, Durable = Durable> + Sized {
+pub trait Subject:
+    Machine<
+        Peer = (),
+        Net = LinkState,
+        Command = Command,
+        Event = Event,
+        Durable = Durable,
+        Job = Infallible,
+    > + Sized
+{
     /// A machine whose link is down, with what an earlier run has stored.
     fn start(constants: Constants, durable: Durable) -> Self;
     /// The same machine with the stamps that an earlier run has stored.

@@ -37,7 +37,7 @@ fn index(id: u32) -> usize {
 ///
 /// Nodes are numbered from 0; those numbers panic that are not a node's. Time is the world's own
 /// and begins at zero.
-pub struct World<M> {
+pub struct World<M: Subject> {
     pub(super) now: u64,
     pub(super) nodes: Vec<Node<M>>,
     pub(super) queue: Queue,

@@ -12,14 +12,15 @@ use std::ptr;
 use libc::{iovec, mmsghdr};
 use nix::errno::Errno;
 
-use crate::driver::{TRANSMIT_BATCH, TransmitBatch};
+use crate::driver::TransmitBatch;
+use crate::driver::frames::TRANSMIT_BATCH;
 
 /// Sends the messages in order and returns how many were accepted: at least one.
 pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch) -> nix::Result<usize> {
     let mut parts = [NO_PART; TRANSMIT_BATCH];
     let mut headers: [mmsghdr; TRANSMIT_BATCH] = array::from_fn(|_| no_header());
     let mut count = 0;
-    for ((frame, part), header) in batch.iter().zip(&mut parts).zip(&mut headers) {
+    for (((frame, ()), part), header) in batch.iter().zip(&mut parts).zip(&mut headers) {
         part.iov_base = frame.as_ptr().cast_mut().cast();
         part.iov_len = frame.len();
         header.msg_hdr.msg_iov = part;

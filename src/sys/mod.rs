@@ -6,6 +6,7 @@
 
 mod alarm;
 pub mod ancillary;
+mod arrival;
 pub mod broken_pipe;
 mod cgroup;
 pub mod child;
@@ -27,6 +28,8 @@ mod poller;
 mod ring;
 mod rival;
 pub mod runtime;
+mod tcp;
+mod udp;
 mod watch;
 
 pub use alarm::Alarm;
@@ -38,4 +41,6 @@ pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use packet::{OpenError, PacketSocket};
 pub use poller::{Interest, Poller, Ready};
 pub use rival::user_of_rival;
+pub use tcp::{TcpConnection, TcpNetwork, TcpOptions};
+pub use udp::{UdpLink, UdpOptions};
 pub use watch::InterfaceWatch;

@@ -7,7 +7,6 @@
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -15,11 +14,12 @@ use nix::sys::socket::{
     setsockopt, socket,
     sockopt::{Priority, SocketError},
 };
-use ring_proto::time::{Instant, Now};
+use ring_proto::time::Now;
 use thiserror::Error;
 
+use super::arrival::Arrivals;
 use super::ring::ReceiveRing;
-use super::{Interface, clock, filter, messages};
+use super::{Interface, filter, messages};
 use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 /// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
@@ -85,8 +85,7 @@ pub struct PacketSocket {
     // Before the socket, so that it is unmapped before the socket is closed.
     ring: ReceiveRing,
     socket: OwnedFd,
-    /// When the queue was last known to be empty: nothing in it is older.
-    emptied: Instant,
+    arrivals: Arrivals,
     /// Frames thrown away, up to the last time that the kernel was asked.
     drops: u64,
 }
@@ -101,12 +100,12 @@ impl PacketSocket {
         if !interface.ethernet {
             return Err(OpenError::NotEthernet { interface: name() });
         }
-        let emptied = clock::now().monotonic;
+        let arrivals = Arrivals::new();
         match bound(interface.index, ethertype) {
             Ok((socket, ring)) => Ok(Self {
                 ring,
                 socket,
-                emptied,
+                arrivals,
                 drops: 0,
             }),
             Err(Errno::EPERM | Errno::EACCES) => Err(OpenError::Permission { interface: name() }),
@@ -162,22 +161,6 @@ fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
     unsafe { LinkAddr::from_raw((&raw const address).cast(), None) }.ok_or(Errno::EAFNOSUPPORT)
 }
 
-impl PacketSocket {
-    /// How long ago, at a time that is returned with it, a frame came that has come `since` 1970.
-    fn age(&self, now: Now, since: Duration) -> (Now, Duration) {
-        // One that came after the clocks were read may have found the process stopped since then,
-        // and be old all the same. What a member promises must count from when it came, at least.
-        let now = match Duration::from_nanos(now.wall) {
-            wall if wall < since => clock::now(),
-            _ => now,
-        };
-        // A wall clock that was set forward would make a fresh frame look old.
-        let longest = now.monotonic.since(self.emptied);
-        let age = Duration::from_nanos(now.wall).saturating_sub(since);
-        (now, age.min(longest))
-    }
-}
-
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -186,17 +169,16 @@ impl AsFd for PacketSocket {
 
 impl Link for PacketSocket {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
-        let ReceiveBatch { buffers, frames } = batch;
-        frames.clear();
-        for buffer in buffers {
+        batch.clear();
+        while let Some(buffer) = batch.next_buffer() {
             let Some((len, since)) = self.ring.take(buffer) else {
-                self.emptied = now.monotonic;
+                self.arrivals.emptied(now);
                 break;
             };
-            let (now, age) = self.age(now, since);
-            frames.push((len, now, age));
+            let (now, age) = self.arrivals.age(now, since);
+            batch.push(len, (), now, age);
         }
-        if frames.is_empty() {
+        if batch.is_empty() {
             // Woken up for nothing: there is an error to fetch, such as that the interface is down.
             match getsockopt(&self.socket, SocketError)? {
                 0 => {}
@@ -210,7 +192,7 @@ impl Link for PacketSocket {
         let mut frames = batch.iter();
         let sent = match (frames.next(), frames.next()) {
             (None, _) => return Ok(0),
-            (Some(frame), None) => {
+            (Some((frame, ())), None) => {
                 send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT).map(|_| 1)
             }
             (Some(_), Some(_)) => messages::send(self.socket.as_fd(), batch),

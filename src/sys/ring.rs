@@ -17,8 +17,6 @@ use libc::{TP_STATUS_KERNEL, TP_STATUS_USER, tpacket_req, tpacket_versions, tpac
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::socket::setsockopt;
 
-use crate::driver::MAX_FRAME;
-
 /// Bytes of a slot: a header, room for the kernel to align the frame, and the frame.
 const SLOT: u32 = 2048;
 /// Frames that wait for a process that is late; the kernel drops and counts those past it. A
@@ -78,7 +76,7 @@ impl ReceiveRing {
 
     /// Takes the oldest frame: its length in bytes in `buffer`, where longer ones are cut, and the
     /// time since 1970 at which it came. `None`: there is none.
-    pub(super) fn take(&mut self, buffer: &mut [u8; MAX_FRAME]) -> Option<(usize, Duration)> {
+    pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<(usize, Duration)> {
         // SAFETY: `next` is below `SLOTS`, so the slot lies within the mapping.
         let slot = unsafe { self.memory.add(self.next * SLOT as usize) };
         // SAFETY: a slot starts with its status, and is aligned for it. While the slot may be the
@@ -94,7 +92,7 @@ impl ReceiveRing {
         let start = usize::from(header.tp_mac).min(SLOT as usize);
         let len = (header.tp_snaplen as usize)
             .min(SLOT as usize - start)
-            .min(MAX_FRAME);
+            .min(buffer.len());
         // SAFETY: `start + len` is within the slot, which is this process's, and `len` within the
         // buffer, which is not shared with anybody.
         unsafe { ptr::copy_nonoverlapping(slot.add(start).as_ptr(), buffer.as_mut_ptr(), len) };

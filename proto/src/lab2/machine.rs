@@ -1,6 +1,7 @@
 //! The machine's data, and how the driver's calls get to the rules of each state.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -414,11 +415,14 @@ impl Lab2 {
 }
 
 impl Machine for Lab2 {
+    type Peer = ();
+    type Net = LinkState;
+    type Job = Infallible;
     type Command = Command;
     type Event = Event;
     type Durable = Durable;
 
-    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
+    fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
         self.advance(now);
         self.expire_lease();
         self.expire_grade();
@@ -539,7 +543,11 @@ impl Machine for Lab2 {
             let frame = self.introduce(outgoing, frame);
             if let Ok(len) = frame.encode(ethertype, buf) {
                 let ticket = self.outbox.dispatch(outgoing);
-                return Some(Transmit { len, ticket });
+                return Some(Transmit {
+                    len,
+                    to: (),
+                    ticket,
+                });
             }
             debug_assert!(false, "a frame that cannot be encoded: {outgoing:?}");
         }

@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,12 +55,15 @@ impl Subject for Spoilt {
 }
 
 impl Machine for Spoilt {
+    type Peer = ();
+    type Net = LinkState;
+    type Job = Infallible;
     type Command = Command;
     type Event = Event;
     type Durable = Durable;
 
-    fn handle_frame(&mut self, now: Now, frame: &[u8], age: Duration) {
-        self.machine.handle_frame(now, frame, age);
+    fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
+        self.machine.handle_message(now, (), frame, age);
     }
     fn handle_command(&mut self, now: Now, command: Command) {
         self.machine.handle_command(now, command);

@@ -212,7 +212,7 @@ impl Station {
         if Frame::decode(bytes).is_err() {
             let before = Before::of(&self.machine, &self.oracle, self.mac);
             let output =
-                self.input(|machine, now| machine.handle_frame(now, bytes, Duration::ZERO));
+                self.input(|machine, now| machine.handle_message(now, (), bytes, Duration::ZERO));
             before.assert_untouched(&self.machine, &output);
         }
     }
@@ -238,7 +238,7 @@ impl Station {
             self.oracle.hears(&frame);
             self.jobs.hears(&frame);
         }
-        let output = self.input(|machine, now| machine.handle_frame(now, &bytes[..len], age));
+        let output = self.input(|machine, now| machine.handle_message(now, (), &bytes[..len], age));
         // An OWNER that wakes up too late asks for the token besides, and says that it wants it; one that
         // lets go because nobody takes the token says so of itself.
         let most = if output.lost_lease() || output.failed_to_hand_over() {
@@ -472,7 +472,7 @@ impl Station {
                 self.machine.handle_stored(self.now, Stored::Done);
             }
             let mut buf = [0xaa; MAX_FRAME_LEN];
-            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buf) else {
+            let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut buf) else {
                 break;
             };
             let frame = buf[..len].to_vec();

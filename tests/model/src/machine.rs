@@ -1,9 +1,11 @@
 //! A machine of any kind. The checker knows no other, so it is compiled once for all of them.
 
+use std::convert::Infallible;
+
 use ring_codec::lab2::{Digest, Token};
-use ring_proto::Machine;
 use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
 use ring_proto::time::Instant;
+use ring_proto::{LinkState, Machine};
 use ringd::sim::Subject;
 
 /// A machine that can be explored.
@@ -20,7 +22,15 @@ impl Snapshot for Lab2 {
 
 /// [`Snapshot`] without its type.
 pub trait AnyMachine:
-    Machine<Command = Command, Event = Event, Durable = Durable> + Send + Sync
+    Machine<
+        Peer = (),
+        Net = LinkState,
+        Command = Command,
+        Event = Event,
+        Durable = Durable,
+        Job = Infallible,
+    > + Send
+    + Sync
 {
     /// One of the same kind that has just been made.
     fn start_anew(&self, constants: Constants, durable: Durable) -> Box<dyn AnyMachine>;

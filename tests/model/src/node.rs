@@ -195,7 +195,7 @@ impl Node {
         };
         let held = node.machine.held();
         match input {
-            Input::Frame(bytes, age) => node.machine.handle_frame(now, bytes, *age),
+            Input::Frame(bytes, age) => node.machine.handle_message(now, (), bytes, *age),
             Input::TimeOut => node.machine.handle_timeout(now),
             Input::Command(command) => {
                 node.note_wish(command);
@@ -258,7 +258,7 @@ impl Node {
                 self.durable = durable;
                 self.machine.handle_stored(now, Stored::Done);
             }
-            while let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buffer) {
+            while let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut buffer) {
                 let sent = if refuse {
                     Sent::Failed
                 } else if len > longest {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use pnet::datalink::{self, Channel, DataLinkSender};
 use ring_segment::Node;
-use ringd::driver::{Link, ReceiveBatch, TransmitBatch};
+use ringd::driver::{Link, ReceiveBatch, TransmitBatch, frames};
 use ringd::sys::{Interest, Interface, PacketSocket, Poller, RingLock, clock};
 
 /// IEEE 802's first experimental EtherType.
@@ -98,7 +98,7 @@ impl Station {
             node: node.clone(),
             socket,
             poller,
-            batch: ReceiveBatch::new(),
+            batch: frames::receive_batch(),
         })
     }
 
@@ -157,12 +157,12 @@ impl Station {
 }
 
 /// A batch of these frames.
-pub fn transmit(frames: &[Vec<u8>]) -> Result<TransmitBatch> {
-    let mut batch = TransmitBatch::new();
-    for frame in frames {
+pub fn transmit(sent: &[Vec<u8>]) -> Result<TransmitBatch> {
+    let mut batch = frames::transmit_batch();
+    for frame in sent {
         let buffer = batch.next_buffer().context("too many frames for a batch")?;
         buffer[..frame.len()].copy_from_slice(frame);
-        batch.push(frame.len());
+        batch.push(frame.len(), ());
     }
     Ok(batch)
 }

@@ -1,14 +1,20 @@
 //! The kernel room on a real link: what passes the filter, what wakes the process, what a lost
 //! interface looks like, and who holds a lock.
 
+mod datagrams;
 mod helpers;
 mod interfaces;
 mod locks;
 mod packets;
+mod streams;
 mod surroundings;
 
 use ring_segment::Test;
 
+use datagrams::{
+    a_broadcast_and_a_multicast_reach_the_other, a_datagram_that_has_waited_has_its_age,
+    each_datagram_has_its_sender_and_its_outcome,
+};
 pub use helpers::act_as_a_child;
 use interfaces::{
     a_bridge_and_a_macvlan_are_ethernet, a_missing_interface_is_none_and_the_others_have_names,
@@ -25,6 +31,11 @@ use packets::{
     frames_for_a_macvlan_are_not_ours, long_frames_are_cut, only_our_frames_wake_the_process,
     own_frames_do_not_come_back, the_ring_goes_round, what_does_not_fit_is_counted,
     what_is_sent_has_control_priority,
+};
+use streams::{
+    a_peer_that_never_reads_costs_no_more_than_a_buffer, a_process_that_dies_leaves_no_end_behind,
+    a_reset_after_the_end_is_told, what_is_written_arrives_whole_and_so_does_the_answer,
+    who_does_not_listen_refuses,
 };
 use surroundings::{
     a_down_interface_is_an_error_and_works_again_after, a_missing_permission_is_explained,
@@ -51,6 +62,14 @@ pub fn tests() -> Vec<Test> {
         a_socket_needs_an_interface_that_is_there,
         only_ethernet_is_opened,
         a_missing_permission_is_explained,
+        each_datagram_has_its_sender_and_its_outcome,
+        a_datagram_that_has_waited_has_its_age,
+        a_broadcast_and_a_multicast_reach_the_other,
+        what_is_written_arrives_whole_and_so_does_the_answer,
+        a_peer_that_never_reads_costs_no_more_than_a_buffer,
+        a_process_that_dies_leaves_no_end_behind,
+        a_reset_after_the_end_is_told,
+        who_does_not_listen_refuses,
         an_interface_is_as_it_was_made,
         an_interface_that_cannot_send_is_down,
         ip_addresses_are_found_in_their_order,

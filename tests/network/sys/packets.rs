@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use nix::sys::socket::{getsockopt, sockopt};
 use ring_proto::time::{Now, nanos};
 use ring_segment::Segment;
-use ringd::driver::{Link, MAX_FRAME, RECEIVE_BATCH, TRANSMIT_BATCH};
+use ringd::driver::Link;
+use ringd::driver::frames::{MAX_FRAME, RECEIVE_BATCH, TRANSMIT_BATCH};
 use ringd::sys::clock;
 
 use crate::sys::helpers::{
@@ -170,7 +171,7 @@ pub fn long_frames_are_cut() -> Result<()> {
 /// The age of the one frame that `station` receives at `now`.
 fn age(station: &mut Station, now: Now) -> Result<Duration> {
     station.socket.receive(now, &mut station.batch)?;
-    let ages: Vec<_> = station.batch.iter().map(|(_, _, age)| age).collect();
+    let ages: Vec<_> = station.batch.iter().map(|(.., age)| age).collect();
     ensure!(ages.len() == 1, "{} frames", ages.len());
     Ok(ages[0])
 }

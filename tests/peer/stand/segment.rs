@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_proto::time::Now;
 use ring_segment::{MacAddr, Seen};
-use ringd::driver::{Link, MAX_FRAME, ReceiveBatch, Refused, TransmitBatch};
+use ringd::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 use super::clock;
 
@@ -86,21 +86,21 @@ pub struct Port<'a>(pub &'a mut Segment);
 
 impl Link for Port<'_> {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
-        batch.frames.clear();
-        while let Some(buffer) = batch.buffers.get_mut(batch.frames.len()) {
+        batch.clear();
+        while let Some(buffer) = batch.next_buffer() {
             let Some(frame) = self.0.queue(DAEMON).pop_front() else {
                 break;
             };
-            let length = frame.bytes.len().min(MAX_FRAME);
+            let length = frame.bytes.len().min(buffer.len());
             buffer[..length].copy_from_slice(&frame.bytes[..length]);
             let age = now.monotonic.since(clock::now(frame.at).monotonic);
-            batch.frames.push((length, now, age));
+            batch.push(length, (), now, age);
         }
         Ok(())
     }
 
     fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
-        for frame in batch.iter() {
+        for (frame, ()) in batch.iter() {
             self.0.send(DAEMON, frame.to_vec());
         }
         Ok(batch.len())

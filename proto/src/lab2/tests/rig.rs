@@ -158,7 +158,7 @@ impl Rig {
 
     pub fn hear_bytes(&mut self, bytes: &[u8], age: Duration) -> Vec<String> {
         let now = self.now;
-        self.input(|machine| machine.handle_frame(now, bytes, age))
+        self.input(|machine| machine.handle_message(now, (), bytes, age))
     }
 
     /// Lets time pass from deadline to deadline; what was said meanwhile.
@@ -214,7 +214,7 @@ impl Rig {
                 self.machine.handle_stored(self.now, stored);
             }
             let mut buf = [0xaa; MAX_FRAME_LEN];
-            let Some(Transmit { len, ticket }) = self.machine.poll_transmit(&mut buf) else {
+            let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut buf) else {
                 break;
             };
             assert_stored(&buf[..len], self.durable);

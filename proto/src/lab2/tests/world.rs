@@ -229,7 +229,7 @@ impl World {
         let age = self.now.monotonic.since(arrived);
         self.note(at, Note::Hears(bytes.to_vec()));
         let (answers, events) = self.input(at, |machine, now| {
-            machine.handle_frame(now, bytes, age);
+            machine.handle_message(now, (), bytes, age);
         });
         // A lease that is found to be over makes a node ask and say what it wants: no answers.
         let expired = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired);
@@ -265,7 +265,7 @@ impl World {
                 machine.handle_stored(now, Stored::Done);
             }
             let mut buf = [0xaa; MAX_FRAME_LEN];
-            let Some(Transmit { len, ticket }) = machine.poll_transmit(&mut buf) else {
+            let Some(Transmit { len, ticket, .. }) = machine.poll_transmit(&mut buf) else {
                 break;
             };
             assert_stored(&buf[..len], node.durable);

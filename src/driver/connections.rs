@@ -1,0 +1,378 @@
+//! A bounded number of connections over any network that has them: their slots, and what happens to each
+//! in its turn.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+
+use ring_proto::{Closed, StreamId};
+
+use super::connection::{After, Phase, Stream};
+use super::{Happened, Streams};
+
+/// Of so many slots one may be held by a connection that the machine is done with.
+const CLOSING_ONE_OF: usize = 2;
+
+/// Where connections come from.
+pub trait Network<P> {
+    /// One of them.
+    type Connection: Connection;
+
+    /// Begins to connect to a peer.
+    ///
+    /// # Errors
+    /// It cannot even begin.
+    fn connect(&mut self, to: P) -> io::Result<Self::Connection>;
+
+    /// The next connection that a peer has made, and who.
+    ///
+    /// # Errors
+    /// `WouldBlock`: there is none. Anything else: this time it did not work.
+    fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
+
+    /// Says from now on when something may have changed for `connection`: each change once.
+    ///
+    /// # Errors
+    /// The system does not watch it.
+    fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()>;
+
+    /// For whom something may have changed.
+    fn changed(&mut self) -> Option<Changed>;
+}
+
+/// For whom something may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// Peers may have connected.
+    Listener,
+    /// The connection that is watched under that key.
+    Connection(u64),
+}
+
+/// One connection of a network. Nothing waits.
+pub trait Connection {
+    /// Whether it stands.
+    ///
+    /// # Errors
+    /// `WouldBlock`: not yet. Anything else: it never will.
+    fn established(&mut self) -> io::Result<()>;
+
+    /// Reads; 0: the peer has closed its side.
+    ///
+    /// # Errors
+    /// `WouldBlock`: there is nothing. Anything else: the connection is gone.
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether the peer has reset it, though it may have closed its side before.
+    ///
+    /// # Errors
+    /// It is gone.
+    fn check(&mut self) -> io::Result<()>;
+
+    /// Writes a part of `bytes`.
+    ///
+    /// # Errors
+    /// `WouldBlock`: it takes nothing. Anything else: the connection is gone.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Closes the own side.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    fn finish(&mut self) -> io::Result<()>;
+
+    /// Closes it: the peer reads what was written, and the end.
+    fn close(self);
+
+    /// Resets it.
+    fn abort(self);
+}
+
+/// Up to a number of connections of one network.
+#[derive(Debug)]
+pub struct Connections<N: Network<P>, P> {
+    network: N,
+    slots: Vec<Slot<N::Connection, P>>,
+    /// Slots without a connection; the last is used next.
+    vacant: Vec<u16>,
+    /// Slots that there may be something to do for, each once.
+    due: VecDeque<u16>,
+    /// Connections that the machine is done with, and whose last bytes nobody has taken yet, the oldest
+    /// first.
+    closing: VecDeque<StreamId>,
+    /// Connections that failed before they were any.
+    failed: VecDeque<(StreamId, Closed)>,
+    /// Peers may have connected.
+    accepts: bool,
+}
+
+#[derive(Debug)]
+struct Slot<C, P> {
+    generation: u32,
+    is_due: bool,
+    stream: Option<Stream<C, P>>,
+}
+
+impl<N: Network<P>, P: Copy> Connections<N, P> {
+    /// At most `count` connections of `network`.
+    #[must_use]
+    pub fn new(network: N, count: u16) -> Self {
+        let slot = || Slot {
+            generation: 0,
+            is_due: false,
+            stream: None,
+        };
+        Self {
+            network,
+            slots: (0..count).map(|_| slot()).collect(),
+            vacant: (0..count).rev().collect(),
+            due: VecDeque::with_capacity(count.into()),
+            closing: VecDeque::new(),
+            failed: VecDeque::new(),
+            accepts: true,
+        }
+    }
+
+    /// Where they come from.
+    #[must_use]
+    pub const fn network(&self) -> &N {
+        &self.network
+    }
+
+    fn id(&self, slot: u16) -> StreamId {
+        StreamId {
+            slot,
+            generation: self.slots[usize::from(slot)].generation,
+        }
+    }
+
+    fn slot(&self, id: StreamId) -> Option<&Slot<N::Connection, P>> {
+        let slot = self.slots.get(usize::from(id.slot))?;
+        (slot.generation == id.generation).then_some(slot)
+    }
+
+    fn stream(&mut self, id: StreamId) -> Option<&mut Stream<N::Connection, P>> {
+        let slot = self.slots.get_mut(usize::from(id.slot))?;
+        let is_same = slot.generation == id.generation;
+        slot.stream.as_mut().filter(|_| is_same)
+    }
+
+    fn make_due(&mut self, slot: u16) {
+        let is_due = &mut self.slots[usize::from(slot)].is_due;
+        if !std::mem::replace(is_due, true) {
+            self.due.push_back(slot);
+        }
+    }
+
+    /// Gives a connection a slot, which there must be.
+    fn add(&mut self, connection: io::Result<N::Connection>, phase: Phase<P>) {
+        let Some(slot) = self.vacant.pop() else {
+            return;
+        };
+        let id = self.id(slot);
+        let watched = connection.and_then(|connection| {
+            self.network.watch(&connection, key(id))?;
+            Ok(connection)
+        });
+        match watched {
+            Ok(connection) => {
+                let stream = Stream::new(connection, phase);
+                self.slots[usize::from(slot)].stream = Some(stream);
+                self.make_due(slot);
+            }
+            Err(error) => {
+                self.failed.push_back((id, reason(&error)));
+                self.vacate(slot);
+            }
+        }
+    }
+
+    /// The slot is another's from now on.
+    fn vacate(&mut self, slot: u16) -> Option<N::Connection> {
+        let id = self.id(slot);
+        self.closing.retain(|&closing| closing != id);
+        let it = &mut self.slots[usize::from(slot)];
+        it.generation = it.generation.wrapping_add(1);
+        let stream = it.stream.take();
+        self.vacant.push(slot);
+        stream.map(|stream| stream.connection)
+    }
+
+    fn accept(&mut self) {
+        while self.accepts && !self.vacant.is_empty() {
+            match self.network.accept() {
+                Ok((connection, from)) => self.add(Ok(connection), Phase::Accepted(from)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Without a descriptor none is accepted before the next comes.
+                Err(_) => self.accepts = false,
+            }
+        }
+    }
+
+    /// Takes in what the network says.
+    fn look_round(&mut self) {
+        while let Some(changed) = self.network.changed() {
+            match changed {
+                Changed::Listener => self.accepts = true,
+                Changed::Connection(key) => {
+                    let id = id_of(key);
+                    if let Some(stream) = self.stream(id) {
+                        stream.changed();
+                        self.make_due(id.slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What has happened in a slot that is due.
+    fn look(&mut self, slot: u16) -> Option<Happened<P>> {
+        let stream = self.slots[usize::from(slot)].stream.as_mut()?;
+        if stream.is_closing() {
+            self.write(self.id(slot), &mut |_| 0);
+            return None;
+        }
+        let happened = stream.next();
+        match happened {
+            Some(Happened::Closed(_)) => {
+                if let Some(connection) = self.vacate(slot) {
+                    connection.abort();
+                }
+            }
+            Some(_) => self.make_due(slot),
+            None => {}
+        }
+        happened
+    }
+}
+
+impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
+    fn vacant(&self) -> Option<StreamId> {
+        self.vacant.last().map(|&slot| self.id(slot))
+    }
+
+    fn open(&mut self, to: P) {
+        let connection = self.network.connect(to);
+        self.add(connection, Phase::Connecting);
+    }
+
+    fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize) {
+        let Some(stream) = self.stream(id) else {
+            return;
+        };
+        match stream.write(fill) {
+            Ok(After::Open) => {}
+            Ok(After::Closed) => {
+                if let Some(connection) = self.vacate(id.slot) {
+                    connection.close();
+                }
+            }
+            Err(_) if stream.is_closing() => {
+                self.vacate(id.slot);
+            }
+            Err(error) => {
+                stream.fail(reason(&error));
+                self.make_due(id.slot);
+            }
+        }
+    }
+
+    fn finish(&mut self, id: StreamId) {
+        if self.stream(id).is_some_and(Stream::finish) {
+            self.write(id, &mut |_| 0);
+        }
+    }
+
+    fn close(&mut self, id: StreamId) {
+        match self.stream(id).map(Stream::close) {
+            None => {}
+            Some(true) => self.write(id, &mut |_| 0),
+            Some(false) if self.closing.contains(&id) => {}
+            Some(false) => {
+                self.closing.push_back(id);
+                // Peers that do not read must not keep slots from others.
+                if self.closing.len() > self.slots.len() / CLOSING_ONE_OF
+                    && let Some(oldest) = self.closing.pop_front()
+                {
+                    self.abort(oldest);
+                }
+            }
+        }
+    }
+
+    fn abort(&mut self, id: StreamId) {
+        if self.stream(id).is_some()
+            && let Some(connection) = self.vacate(id.slot)
+        {
+            connection.abort();
+        }
+    }
+
+    fn next(&mut self) -> Option<(StreamId, Happened<P>)> {
+        if let Some((id, closed)) = self.failed.pop_front() {
+            return Some((id, Happened::Closed(closed)));
+        }
+        if self.due.is_empty() {
+            self.look_round();
+        }
+        self.accept();
+        while let Some(slot) = self.due.pop_front() {
+            self.slots[usize::from(slot)].is_due = false;
+            let id = self.id(slot);
+            if let Some(happened) = self.look(slot) {
+                return Some((id, happened));
+            }
+        }
+        None
+    }
+
+    fn is_due(&self) -> bool {
+        let can_accept = self.accepts && !self.vacant.is_empty();
+        can_accept || !self.due.is_empty() || !self.failed.is_empty()
+    }
+
+    fn received(&self, id: StreamId) -> Option<(&[u8], bool)> {
+        let stream = self.slot(id)?.stream.as_ref()?;
+        Some(stream.received())
+    }
+
+    fn receive_again(&mut self, id: StreamId) {
+        if let Some(stream) = self.stream(id) {
+            stream.receive_again();
+            self.make_due(id.slot);
+        }
+    }
+
+    fn consume(&mut self, id: StreamId, count: usize) {
+        if let Some(stream) = self.stream(id) {
+            stream.consume(count);
+        }
+    }
+}
+
+/// What a connection is watched under.
+fn key(id: StreamId) -> u64 {
+    u64::from(id.generation) << 16 | u64::from(id.slot)
+}
+
+fn id_of(key: u64) -> StreamId {
+    let [g3, g2, g1, g0, s1, s0] = {
+        let [_, _, rest @ ..] = key.to_be_bytes();
+        rest
+    };
+    StreamId {
+        slot: u16::from_be_bytes([s1, s0]),
+        generation: u32::from_be_bytes([g3, g2, g1, g0]),
+    }
+}
+
+/// Why a connection is gone.
+pub(super) fn reason(error: &io::Error) -> Closed {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => Closed::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => {
+            Closed::Reset
+        }
+        ErrorKind::TimedOut => Closed::TimedOut,
+        _ => Closed::Failed,
+    }
+}

@@ -1,0 +1,120 @@
+//! A network in memory, for tests: it does what it is told, and says of each change once.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::rc::Rc;
+
+use super::{Changed, Connection, Network};
+
+/// The other end of a connection, and what the network does to it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
+#[derive(Debug, Default)]
+pub struct Peer {
+    /// What it has sent and was not read.
+    pub sent: VecDeque<u8>,
+    pub has_closed: bool,
+    pub has_reset: bool,
+    /// What it has read, and how many more bytes it takes.
+    pub read: Vec<u8>,
+    pub takes: usize,
+    /// It has read an end; or the connection is gone, in order or not.
+    pub end: bool,
+    pub over: Option<&'static str>,
+    /// It does not answer the connecting yet.
+    pub silent: bool,
+    pub refuses: bool,
+    pub key: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Wire(pub Rc<RefCell<Peer>>);
+
+impl Connection for Wire {
+    fn established(&mut self) -> io::Result<()> {
+        let peer = self.0.borrow();
+        match (peer.refuses, peer.silent) {
+            (true, _) => Err(ErrorKind::ConnectionRefused.into()),
+            (_, true) => Err(ErrorKind::WouldBlock.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let mut peer = self.0.borrow_mut();
+        let count = room.len().min(peer.sent.len());
+        if count == 0 && !peer.has_closed {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let sent = peer.sent.drain(..count);
+        room.iter_mut().zip(sent).for_each(|(to, byte)| *to = byte);
+        Ok(count)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let has_reset = self.0.borrow().has_reset;
+        let reset = || Err(ErrorKind::ConnectionReset.into());
+        if has_reset { reset() } else { Ok(()) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut peer = self.0.borrow_mut();
+        let count = bytes.len().min(peer.takes);
+        if count == 0 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        peer.takes -= count;
+        peer.read.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().end = true;
+        Ok(())
+    }
+
+    fn close(self) {
+        self.0.borrow_mut().over = Some("closed");
+    }
+
+    fn abort(self) {
+        self.0.borrow_mut().over = Some("reset");
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Lan {
+    /// Peers that are to be connected to, in order.
+    pub reachable: VecDeque<Wire>,
+    pub calls: VecDeque<(Wire, u32)>,
+    pub changed: VecDeque<Changed>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Shared(pub Rc<RefCell<Lan>>);
+
+impl Network<u32> for Shared {
+    type Connection = Wire;
+
+    fn connect(&mut self, _to: u32) -> io::Result<Wire> {
+        let peer = self.0.borrow_mut().reachable.pop_front();
+        peer.ok_or_else(|| ErrorKind::HostUnreachable.into())
+    }
+
+    fn accept(&mut self) -> io::Result<(Wire, u32)> {
+        let call = self.0.borrow_mut().calls.pop_front();
+        call.ok_or_else(|| ErrorKind::WouldBlock.into())
+    }
+
+    fn watch(&mut self, connection: &Wire, key: u64) -> io::Result<()> {
+        connection.0.borrow_mut().key = key;
+        Ok(())
+    }
+
+    fn changed(&mut self) -> Option<Changed> {
+        self.0.borrow_mut().changed.pop_front()
+    }
+}

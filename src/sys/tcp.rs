@@ -1,0 +1,188 @@
+//! TCP, as the driver's connections want it: nothing waits, and each change is told once.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::driver::{Changed, Connection, Network};
+
+/// Peers that wait to be accepted: more than any machine has slots for.
+const BACKLOG: i32 = 1024;
+/// Changes that are fetched at a time.
+const CHANGES: usize = 64;
+/// The listener's key; a connection's has 48 bits.
+const LISTENER: u64 = u64::MAX;
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// What is common to all connections of a network.
+#[derive(Debug, Clone, Default)]
+pub struct TcpOptions {
+    /// Everything goes through this interface alone.
+    pub interface: Option<String>,
+    /// A connection that is not closed in so many words is reset, even if the process is killed: its peer reads
+    /// an end only where one was meant.
+    pub resets: bool,
+}
+
+/// Connections to and from one address.
+#[derive(Debug)]
+pub struct TcpNetwork {
+    options: TcpOptions,
+    listener: Socket,
+    epoll: OwnedFd,
+    /// Keys of those that have changed.
+    changes: Vec<u64>,
+}
+
+impl TcpNetwork {
+    /// Listens at an address; its port may be 0, for any.
+    ///
+    /// # Errors
+    /// The address is not this machine's, or in use; the interface is gone; too many files are open.
+    pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
+        let listener = socket(address, &options)?;
+        listener.set_reuse_address(true)?;
+        listener.bind(&address.into())?;
+        listener.listen(BACKLOG)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let key = epoll::EventData::new_u64(LISTENER);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &listener, key, flags)?;
+        Ok(Self {
+            options,
+            listener,
+            epoll,
+            changes: Vec::with_capacity(CHANGES),
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        internet(&self.listener.local_addr()?)
+    }
+}
+
+/// Readable while there are changes to fetch.
+impl AsFd for TcpNetwork {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+fn socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
+    let kind = Type::STREAM.nonblocking();
+    let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
+    if let Some(interface) = &options.interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    prepare(&socket, options)?;
+    Ok(socket)
+}
+
+fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
+    // A small message must not wait for the acknowledgement of the one before.
+    socket.set_tcp_nodelay(true)?;
+    if options.resets {
+        socket.set_linger(Some(Duration::ZERO))?;
+    }
+    Ok(())
+}
+
+fn internet(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
+    let internet = address.as_socket();
+    internet.ok_or_else(|| io::Error::other("the address is none of the internet"))
+}
+
+impl Network<SocketAddr> for TcpNetwork {
+    type Connection = TcpConnection;
+
+    fn connect(&mut self, to: SocketAddr) -> io::Result<TcpConnection> {
+        let socket = socket(to, &self.options)?;
+        match socket.connect(&to.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(TcpConnection(socket)),
+        }
+    }
+
+    fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
+        let (socket, from) = self.listener.accept()?;
+        socket.set_nonblocking(true)?;
+        prepare(&socket, &self.options)?;
+        Ok((TcpConnection(socket), internet(&from)?))
+    }
+
+    fn watch(&mut self, connection: &TcpConnection, key: u64) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        let key = epoll::EventData::new_u64(key);
+        Ok(epoll::add(&self.epoll, &connection.0, key, flags)?)
+    }
+
+    fn changed(&mut self) -> Option<Changed> {
+        if self.changes.is_empty() {
+            let mut room = [const { MaybeUninit::uninit() }; CHANGES];
+            // What has changed is still there the next time, if this one is interrupted.
+            let (changes, _) = epoll::wait(&self.epoll, &mut room, Some(&AT_ONCE)).ok()?;
+            self.changes.extend(changes.iter().map(|it| it.data.u64()));
+        }
+        Some(match self.changes.pop()? {
+            LISTENER => Changed::Listener,
+            key => Changed::Connection(key),
+        })
+    }
+}
+
+/// A TCP connection.
+#[derive(Debug)]
+pub struct TcpConnection(Socket);
+
+impl Connection for TcpConnection {
+    fn established(&mut self) -> io::Result<()> {
+        self.check()?;
+        match self.0.peer_addr() {
+            Err(error) if error.kind() == ErrorKind::NotConnected => {
+                Err(ErrorKind::WouldBlock.into())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.0.read(room)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.0.take_error()?.map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.shutdown(Shutdown::Write)
+    }
+
+    fn close(self) {
+        // If that does not work the peer reads a reset: it must not take a part for the whole.
+        let _ = self.0.set_linger(None);
+    }
+
+    fn abort(self) {
+        // If that does not work it is closed like any other.
+        let _ = self.0.set_linger(Some(Duration::ZERO));
+    }
+}

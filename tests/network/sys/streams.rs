@@ -1,0 +1,225 @@
+//! Connections over TCP.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use ring_proto::{Closed, StreamId};
+use ring_segment::{Node, Segment};
+use ringd::driver::{Connections, Happened, RECEIVE_ROOM, Streams};
+use ringd::sys::{Interest, Poller, TcpNetwork, TcpOptions};
+
+use crate::sys::helpers::PATIENCE;
+
+/// More than all buffers between two programs hold, of which some grow to megabytes.
+const MUCH: usize = 32 * 1024 * 1024;
+
+/// When nothing has changed for so long nothing will.
+const REST: Duration = Duration::from_millis(300);
+
+/// One station's connections, with something to wait for them.
+struct End {
+    node: Node,
+    streams: Connections<TcpNetwork, SocketAddr>,
+    address: SocketAddr,
+    poller: Poller,
+}
+
+impl End {
+    fn new(node: &Node, last: u8, resets: bool) -> Result<Self> {
+        node.ns()
+            .ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
+        let address = SocketAddr::from((Ipv4Addr::new(10, 9, 0, last), 0));
+        let options = TcpOptions {
+            interface: Some("eth0".to_owned()),
+            resets,
+        };
+        let network = node.ns().run(|| TcpNetwork::listen(address, options))??;
+        let address = network.address()?;
+        let streams = Connections::new(network, 8);
+        let poller = Poller::new()?;
+        poller.add(streams.network(), 0, Interest::Read)?;
+        Ok(Self {
+            node: node.clone(),
+            streams,
+            address,
+            poller,
+        })
+    }
+
+    /// Connects from its network.
+    fn open(&mut self, to: SocketAddr) -> Result<StreamId> {
+        let id = self.streams.vacant().context("a slot")?;
+        let ns = self.node.clone();
+        ns.ns().run(|| self.streams.open(to))?;
+        Ok(id)
+    }
+
+    /// Waits for the next thing to happen.
+    fn next(&mut self) -> Result<(StreamId, Happened<SocketAddr>)> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            if let Some(happened) = self.streams.next() {
+                return Ok(happened);
+            }
+            let left = give_up.saturating_duration_since(Instant::now());
+            ensure!(!left.is_zero(), "nothing happens");
+            self.poller.wait(Some(left))?;
+        }
+    }
+
+    fn expect(&mut self, wanted: (StreamId, Happened<SocketAddr>)) -> Result<()> {
+        let next = self.next()?;
+        ensure!(next == wanted, "{next:?}, not {wanted:?}");
+        Ok(())
+    }
+
+    /// Reads one connection to its end.
+    fn read_to_end(&mut self, id: StreamId) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        loop {
+            self.expect((id, Happened::Received))?;
+            let (bytes, end) = self.streams.received(id).context("it is gone")?;
+            ensure!(bytes.len() <= RECEIVE_ROOM);
+            all.extend_from_slice(bytes);
+            let count = bytes.len();
+            self.streams.consume(id, count);
+            if end {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Writes as much of `bytes`, from `at` on, as is taken.
+    fn write(&mut self, id: StreamId, bytes: &[u8], at: &mut usize) {
+        self.streams.write(id, &mut |room| {
+            let count = room.len().min(bytes.len() - *at);
+            room[..count].copy_from_slice(&bytes[*at..][..count]);
+            *at += count;
+            count
+        });
+    }
+}
+
+/// Two stations and a connection from the first to the second, by its two ids.
+fn connected(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
+    let [left, right] = Segment::pair()?;
+    let (mut left, mut right) = (End::new(&left, 1, resets)?, End::new(&right, 2, resets)?);
+    let to = right.streams.vacant().context("a slot")?;
+    let from = left.open(right.address)?;
+    left.expect((from, Happened::Connected))?;
+    let (id, happened) = right.next()?;
+    let is_left = matches!(happened, Happened::Accepted(it) if it.ip() == left.address.ip());
+    ensure!(id == to && is_left, "{happened:?}");
+    Ok(([left, right], [from, to]))
+}
+
+pub fn what_is_written_arrives_whole_and_so_does_the_answer() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = connected(true)?;
+    let sent: Vec<u8> = (0..=250).cycle().take(1_000_000).collect();
+    let mut at = 0;
+    left.write(from, &sent, &mut at);
+    left.streams.finish(from);
+    let reader = std::thread::spawn(move || -> Result<_> {
+        let all = right.read_to_end(to)?;
+        right.write(to, b"taken", &mut 0);
+        right.streams.close(to);
+        Ok((all, right))
+    });
+    while at < sent.len() {
+        left.expect((from, Happened::Writable))?;
+        left.write(from, &sent, &mut at);
+    }
+    let answer = loop {
+        match left.next()? {
+            (_, Happened::Writable) => left.write(from, &sent, &mut at),
+            (_, Happened::Received) => {
+                if let Some((answer, true)) = left.streams.received(from) {
+                    break answer.to_vec();
+                }
+            }
+            other => anyhow::bail!("{other:?}"),
+        }
+    };
+    ensure!(answer == b"taken");
+    let (all, _right) = reader.join().ok().context("it panicked")??;
+    ensure!(all == sent, "{} of {} bytes", all.len(), sent.len());
+    Ok(())
+}
+
+pub fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = connected(false)?;
+    let sent = vec![1; MUCH];
+    let mut at = 0;
+    left.write(from, &sent, &mut at);
+    // The kernels fill their buffers, which goes on for a while.
+    loop {
+        left.poller.wait(Some(REST))?;
+        while right.streams.next().is_some() {}
+        match left.streams.next() {
+            Some(_) => left.write(from, &sent, &mut at),
+            None => break,
+        }
+    }
+    ensure!(at < MUCH, "all of it was taken");
+    let (waiting, _) = right.streams.received(to).context("it is gone")?;
+    ensure!(
+        waiting.len() == RECEIVE_ROOM,
+        "{} bytes wait",
+        waiting.len()
+    );
+    left.streams.abort(from);
+    loop {
+        match right.next()? {
+            (_, Happened::Received) => {}
+            other => {
+                ensure!(other == (to, Happened::Closed(Closed::Reset)), "{other:?}");
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Half of what it has sent must not look like all of it.
+pub fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = connected(true)?;
+    left.write(from, b"the first half", &mut 0);
+    right.expect((to, Happened::Received))?;
+    // What the kernel does for a process that is killed.
+    drop(left);
+    right.expect((to, Happened::Closed(Closed::Reset)))
+}
+
+pub fn a_reset_after_the_end_is_told() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = connected(true)?;
+    left.write(from, b"all of it", &mut 0);
+    left.streams.finish(from);
+    loop {
+        right.expect((to, Happened::Received))?;
+        if matches!(right.streams.received(to), Some((b"all of it", true))) {
+            break;
+        }
+    }
+    left.streams.abort(from);
+    right.expect((to, Happened::Closed(Closed::Reset)))
+}
+
+pub fn who_does_not_listen_refuses() -> Result<()> {
+    let ([mut left, right], _) = connected(true)?;
+    let nobody = right.address;
+    drop(right);
+    let id = left.open(nobody)?;
+    loop {
+        match left.next()? {
+            // The connection that stood is gone as well.
+            (other, Happened::Closed(Closed::Reset)) if other != id => {}
+            other => {
+                ensure!(
+                    other == (id, Happened::Closed(Closed::Refused)),
+                    "{other:?}"
+                );
+                return Ok(());
+            }
+        }
+    }
+}
