@@ -280,7 +280,7 @@ impl Lab2 {
             .before(self.promise_lasts(self.roster()) / 2);
         let members = self.table.members().iter().zip(self.table.peers());
         let heard = members.filter(|(member, peer)| {
-            Some(member.mac) != self.mac && peer.last_seen().is_some_and(|seen| seen >= lately)
+            !self.is_own(member.mac) && peer.last_seen().is_some_and(|seen| seen >= lately)
         });
         let mut end = None;
         for (member, _) in heard {

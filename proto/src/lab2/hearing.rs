@@ -61,7 +61,7 @@ impl Lab2 {
     #[must_use]
     pub fn is_deaf(&self) -> bool {
         let quiet = self.hearing.last.map(|at| self.now.monotonic.since(at));
-        self.link_up && quiet.is_some_and(|quiet| quiet >= self.derived.earshot)
+        self.link.is_up() && quiet.is_some_and(|quiet| quiet >= self.derived.earshot)
     }
 
     /// Whether this node has heard others for so long that it knows who is silent.
@@ -229,7 +229,7 @@ impl Lab2 {
         if std::mem::take(&mut self.hearing.unfit) {
             self.timers.stop(Timer::Probe);
             self.event(Event::FitnessChanged { unfit: false });
-            if self.link_up {
+            if self.link.is_up() {
                 self.broadcast(Content::Ping);
             }
         }

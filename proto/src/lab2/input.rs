@@ -63,7 +63,7 @@ impl Lab2 {
 
     /// Section 1: which frames count at all.
     fn admit<'a>(&self, bytes: &'a [u8], age: Duration) -> Result<Frame<'a>, DropReason> {
-        let (Some(me), true) = (self.mac, self.link_up && !self.is_finished()) else {
+        let (Some(me), true) = (self.link.mac(), self.link.is_up() && !self.is_finished()) else {
             return Err(DropReason::NotListening);
         };
         let frame = Frame::decode(bytes).map_err(drop_reason)?;

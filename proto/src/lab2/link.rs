@@ -1,16 +1,77 @@
-//! The interface's ups and downs, and the node's own end.
+//! The interface's ups and downs.
 
 use std::time::Duration;
 
 use ring_codec::MacAddr;
+use ring_codec::lab2::NO_IP;
 
-use super::machine::Shutdown;
 use super::outbox::Content;
 use super::role::Role;
 use super::table::Inserted;
 use super::timer::Timer;
 use super::{Event, Lab2, Reason};
 use crate::LinkState;
+use crate::time::Instant;
+
+/// The interface as the machine was last told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Link {
+    /// Nothing is known of it, not even the own address.
+    NeverUp,
+    /// Nothing can be sent. This is what it was like when it was last up.
+    Down(Interface),
+    Up(Interface),
+}
+
+/// What an interface is like that is up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Interface {
+    pub(super) mac: MacAddr,
+    pub(super) ip: [u8; 16],
+    pub(super) mtu: usize,
+    /// Since when it is up.
+    pub(super) since: Instant,
+}
+
+impl Link {
+    pub(super) const fn is_up(&self) -> bool {
+        matches!(self, Self::Up(_))
+    }
+
+    /// What the interface is like, or was when it was last up.
+    pub(super) const fn interface(&self) -> Option<&Interface> {
+        match self {
+            Self::NeverUp => None,
+            Self::Down(interface) | Self::Up(interface) => Some(interface),
+        }
+    }
+
+    pub(super) fn mac(&self) -> Option<MacAddr> {
+        self.interface().map(|interface| interface.mac)
+    }
+
+    pub(super) fn ip(&self) -> [u8; 16] {
+        self.interface().map_or(NO_IP, |interface| interface.ip)
+    }
+
+    pub(super) fn mtu(&self) -> usize {
+        self.interface().map_or(0, |interface| interface.mtu)
+    }
+
+    /// When it last came up.
+    pub(super) fn up_since(&self) -> Option<Instant> {
+        self.interface().map(|interface| interface.since)
+    }
+
+    /// Goes down, and says whether it was up.
+    fn fall(&mut self) -> bool {
+        let Self::Up(interface) = *self else {
+            return false;
+        };
+        *self = Self::Down(interface);
+        true
+    }
+}
 
 impl Lab2 {
     pub(super) fn link_changed(&mut self, link: LinkState) {
@@ -20,44 +81,67 @@ impl Lab2 {
         match link {
             LinkState::Down => self.link_lost(),
             LinkState::Up { mac, ip, mtu } => {
-                let resized = std::mem::replace(&mut self.mtu, mtu) != mtu;
-                if self.mac != Some(mac) {
+                if !self.is_own(mac) {
                     self.link_lost();
                     if self.is_finished() {
                         return;
                     }
                     self.take_address(mac);
                 }
-                self.take_ip(ip);
-                if !self.link_up {
-                    self.link_up = true;
-                    self.up_since = Some(self.now.monotonic);
-                    self.hearing.last = self.up_since;
-                    self.hearing.since = self.up_since;
-                    if self.hearing.unfit {
-                        self.timer_in(Timer::Probe, self.constants.waiter_timeout());
-                    }
-                    self.last_broadcast = None;
-                    self.ask();
-                    self.say_want();
-                    if self.storage.failed {
-                        self.timer_in(Timer::Store, Duration::ZERO);
-                    }
-                } else if resized {
-                    self.broadcast(Content::Ping);
-                    self.fit_data();
-                }
+                self.link_is_like(mac, ip, mtu);
             }
+        }
+    }
+
+    fn link_is_like(&mut self, mac: MacAddr, ip: [u8; 16], mtu: usize) {
+        let before = match self.link {
+            Link::Up(interface) => Some(interface),
+            Link::NeverUp | Link::Down(_) => None,
+        };
+        self.link = Link::Up(Interface {
+            mac,
+            ip,
+            mtu,
+            since: before.map_or(self.now.monotonic, |before| before.since),
+        });
+        let moved = self
+            .table
+            .find(mac)
+            .is_some_and(|at| self.table.set_ip(at, ip));
+        let Some(before) = before else {
+            return self.link_found();
+        };
+        if moved {
+            self.event(Event::MemberMoved { mac, ip });
+            self.broadcast(Content::Ping);
+        }
+        if before.mtu != mtu {
+            self.broadcast(Content::Ping);
+            self.fit_data();
+        }
+    }
+
+    /// Frames can be sent, and could not be until now.
+    fn link_found(&mut self) {
+        self.hearing.last = self.link.up_since();
+        self.hearing.since = self.link.up_since();
+        if self.hearing.unfit {
+            self.timer_in(Timer::Probe, self.constants.waiter_timeout());
+        }
+        self.last_broadcast = None;
+        self.ask();
+        self.say_want();
+        if self.storage.failed {
+            self.timer_in(Timer::Store, Duration::ZERO);
         }
     }
 
     /// Nothing can be sent: an OWNER cannot keep the token alive, so it has none. The node is a
     /// silent LOOSER until the link is back.
     fn link_lost(&mut self) {
-        if !self.link_up {
+        if !self.link.fall() {
             return;
         }
-        self.link_up = false;
         self.outbox.clear();
         self.forget_troubles();
         self.hearing.told = false;
@@ -75,20 +159,20 @@ impl Lab2 {
         }
     }
 
+    /// The interface has an address that it did not have before.
     fn take_address(&mut self, mac: MacAddr) {
-        let now = self.now.monotonic;
-        if let Some(old) = self.mac.and_then(|old| self.table.peer_mut(old)) {
-            // Nobody answers there any more.
-            old.penalty.leave();
-            (old.left, old.seen) = (true, now.as_nanos());
-        }
-        if self.mac.is_some_and(|old| old != mac) {
+        if let Some(old) = self.link.mac() {
+            let now = self.now.monotonic;
+            if let Some(old) = self.table.peer_mut(old) {
+                // Nobody answers there any more.
+                old.penalty.leave();
+                (old.left, old.seen) = (true, now.as_nanos());
+            }
             // Under its old address it may have promised something: it is not to be counted twice.
-            self.started = Some(self.now.monotonic);
+            self.started = Some(now);
             // Who has the old one too disturbs nobody any more.
             self.shared_at = None;
         }
-        self.mac = Some(mac);
         if let Inserted::New(_) = self.table.insert_own(mac) {
             self.event(Event::MemberAdded {
                 mac,
@@ -101,66 +185,9 @@ impl Lab2 {
         }
     }
 
-    fn take_ip(&mut self, ip: [u8; 16]) {
-        self.ip = ip;
-        let Some(at) = self.table.find(self.me()) else {
-            return;
-        };
-        if self.table.set_ip(at, ip) && self.link_up {
-            self.event(Event::MemberMoved { mac: self.me(), ip });
-            self.broadcast(Content::Ping);
-        }
-    }
-
-    /// An OWNER hands the token over first.
-    pub(super) fn shut_down(&mut self) {
-        if self.shutdown != Shutdown::No {
-            return;
-        }
-        self.shutdown = Shutdown::Wanted;
-        if !self.link_up {
-            self.finish();
-        } else if self.may_pass() {
-            self.pass();
-        } else if self.may_use_token() {
-            self.leave();
-        }
-    }
-
-    /// A node that is to shut down and has no token, or none any more, says so and is finished.
-    pub(super) fn leave_if_free(&mut self) {
-        if !matches!(self.role, Role::Owner(_)) {
-            self.leave();
-        }
-    }
-
-    pub(super) fn is_shutting_down(&self) -> bool {
-        self.shutdown != Shutdown::No
-    }
-
-    /// Whether LEAVING is said, or about to be: nothing may follow it.
-    pub(super) fn has_left(&self) -> bool {
-        matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
-    }
-
-    /// Says LEAVING, the last word.
-    pub(super) fn leave(&mut self) {
-        if self.shutdown == Shutdown::Wanted {
-            self.shutdown = Shutdown::Leaving;
-            self.timers.stop_all();
-            self.send(MacAddr::BROADCAST, Content::Leaving);
-        }
-    }
-
-    pub(super) fn finish(&mut self) {
-        self.shutdown = Shutdown::Finished;
-        self.timers.stop_all();
-    }
-
-    /// Whether a [`Command::ShutDown`](super::Command::ShutDown) is carried out: nothing is left
-    /// to send.
+    /// Whether frames can be sent.
     #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.shutdown == Shutdown::Finished
+    pub fn is_link_up(&self) -> bool {
+        self.link.is_up()
     }
 }

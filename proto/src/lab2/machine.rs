@@ -5,15 +5,17 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, Frame, Kind, Message, NO_IP, Profile, Token};
+use ring_codec::lab2::{self, Frame, Kind, Message, Profile, Token};
 
 use super::grade::Support;
 use super::hearing::Hearing;
 use super::known::Known;
+use super::link::Link;
 use super::once::Jobs;
 use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
 use super::role::Role;
+use super::shutdown::Shutdown;
 use super::silence::Failing;
 use super::storage::Storage;
 use super::sweep::Sweep;
@@ -31,7 +33,7 @@ const USUAL_EVENTS: usize = 128;
 /// The Lab2 machine of one node. See [the contract](crate#contract) of its calls.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "five facts that know nothing of each other"
+    reason = "facts that know nothing of each other"
 )]
 #[derive(Debug, Clone)]
 pub struct Lab2 {
@@ -41,13 +43,7 @@ pub struct Lab2 {
     pub(super) now: Now,
     /// When the machine was told the time for the first time.
     pub(super) started: Option<Instant>,
-    /// The own address; `None` until the link was up for the first time.
-    pub(super) mac: Option<MacAddr>,
-    pub(super) ip: [u8; 16],
-    pub(super) mtu: usize,
-    pub(super) link_up: bool,
-    /// Since when the link is up.
-    pub(super) up_since: Option<Instant>,
+    pub(super) link: Link,
     pub(super) role: Role,
     pub(super) table: Table,
     pub(super) known: Known,
@@ -148,17 +144,6 @@ impl Derived {
     }
 }
 
-/// How far a shutdown has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Shutdown {
-    No,
-    /// The token, if there is one, is being handed over.
-    Wanted,
-    /// LEAVING waits to be sent.
-    Leaving,
-    Finished,
-}
-
 impl Lab2 {
     /// A machine whose link is down, with what an earlier run has stored.
     #[must_use]
@@ -172,11 +157,7 @@ impl Lab2 {
                 wall: 0,
             },
             started: None,
-            mac: None,
-            ip: NO_IP,
-            mtu: 0,
-            link_up: false,
-            up_since: None,
+            link: Link::NeverUp,
             role: Role::Looser,
             table,
             known: Known::new(durable.known),
@@ -227,7 +208,7 @@ impl Lab2 {
 
     /// The own address. Only asked for while the link is or was up.
     pub(super) fn me(&self) -> MacAddr {
-        self.mac.unwrap_or_default()
+        self.link.mac().unwrap_or_default()
     }
 
     pub(super) fn event(&mut self, event: Event) {
@@ -407,7 +388,7 @@ impl Lab2 {
     fn ping(&self, promise: Option<lab2::Promise>) -> Message<'_> {
         Message::Ping {
             digest: self.table.digest(),
-            ip: self.ip,
+            ip: self.link.ip(),
             promise,
             paused: self.owns_nothing(),
         }
@@ -487,13 +468,13 @@ impl Machine for Lab2 {
         if sent == Sent::TooLong {
             self.event(Event::TooLong {
                 kind,
-                mtu: self.mtu,
+                mtu: self.link.mtu(),
             });
             if matches!(kind, Kind::TakeToken | Kind::TokenIsHere) {
                 self.shorten();
             }
         }
-        if sent != Sent::Accepted && self.link_up {
+        if sent != Sent::Accepted && self.link.is_up() {
             self.note_unsent();
         } else if self.troubles.unsent.is_some() {
             self.note_sent();

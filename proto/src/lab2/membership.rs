@@ -100,7 +100,7 @@ impl Lab2 {
         let me = self.me();
         if members
             .iter()
-            .any(|member| member.mac == me && member.ip != self.ip)
+            .any(|member| member.mac == me && member.ip != self.link.ip())
         {
             self.correct_own_entry();
         }

@@ -73,15 +73,15 @@ impl Lab2 {
         if gap.is_none_or(|gap| gap >= silence / ASLEEP) {
             self.troubles.watch.awake = Some(now);
         }
-        let attends = self.troubles.watch.awake.max(self.up_since);
-        let knows = self.link_up && attends.is_some_and(|at| now.since(at) >= silence);
+        let attends = self.troubles.watch.awake.max(self.link.up_since());
+        let knows = self.link.is_up() && attends.is_some_and(|at| now.since(at) >= silence);
         let alive = self.troubles.watch.alive.max(now.before(silence));
         self.troubles.watch.alive = alive;
         let (mut silent, mut back) = (Found::default(), Found::default());
         for at in 0..self.table.len() {
             let mac = self.table.members()[at].mac;
             let peer = self.table.peers()[at];
-            let Some(seen) = peer.last_seen().filter(|_| Some(mac) != self.mac) else {
+            let Some(seen) = peer.last_seen().filter(|_| !self.is_own(mac)) else {
                 continue;
             };
             let is_silent = !peer.left && seen < alive;

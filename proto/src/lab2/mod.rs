@@ -27,6 +27,7 @@ mod promise;
 mod removed;
 mod role;
 mod shared;
+mod shutdown;
 mod silence;
 mod snapshot;
 mod stamps;

@@ -269,7 +269,7 @@ impl Lab2 {
         let lately = now.before(patience);
         let is_over = now.since(once.since) >= patience;
         let members = self.table.members().iter().zip(self.table.peers());
-        let mut others = members.filter(|(member, _)| Some(member.mac) != self.mac);
+        let mut others = members.filter(|(member, _)| !self.is_own(member.mac));
         others.all(|(member, peer)| {
             // By then who is there has answered a heartbeat.
             let is_silent = is_over && peer.last_seen().is_none_or(|seen| seen < lately);

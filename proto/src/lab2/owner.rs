@@ -65,7 +65,7 @@ impl Lab2 {
             offer: None,
         };
         self.change(Role::Owner(tenure), reason, Some(token));
-        self.set_owner(self.mac);
+        self.set_owner(self.link.mac());
         self.look_after_removed();
     }
 

@@ -17,7 +17,7 @@ impl Lab2 {
             return;
         }
         self.paused = paused;
-        if !self.link_up {
+        if !self.link.is_up() {
             return;
         }
         self.broadcast(Content::Ping);

@@ -44,7 +44,7 @@ impl Lab2 {
     /// What this node says of itself in a ring whose members agree, as they do then.
     fn usual_profile(&self) -> Profile {
         Profile {
-            mtu: u16::try_from(self.mtu).unwrap_or(u16::MAX),
+            mtu: u16::try_from(self.link.mtu()).unwrap_or(u16::MAX),
             ..self.derived.profile
         }
     }
@@ -62,7 +62,7 @@ impl Lab2 {
             profile: Some(self.profile()),
             ..frame
         };
-        if with.encoded_len() > ETHERNET_HEADER_LEN + self.mtu {
+        if with.encoded_len() > ETHERNET_HEADER_LEN + self.link.mtu() {
             return frame;
         }
         with
@@ -195,7 +195,13 @@ impl Lab2 {
         let smallest = others
             .map(|(mac, said)| (usize::from(said.mtu), Some(mac)))
             .min();
-        let own = (self.mtu, None);
-        smallest.map_or(own, |other| if other.0 < self.mtu { other } else { own })
+        let own = (self.link.mtu(), None);
+        smallest.map_or(own, |other| {
+            if other.0 < self.link.mtu() {
+                other
+            } else {
+                own
+            }
+        })
     }
 }

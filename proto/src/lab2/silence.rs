@@ -181,7 +181,7 @@ impl Lab2 {
 
     /// Tells all who was removed, as far as they may not know it.
     pub(super) fn tell_removed(&mut self) {
-        if !self.forgotten.is_empty() || !self.link_up {
+        if !self.forgotten.is_empty() || !self.link.is_up() {
             return;
         }
         let now = self.now.monotonic;

@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::Lab2;
 use super::grade::Support;
 use super::hearing::Hearing;
+use super::link::{Interface, Link};
 use super::once::{Jobs, Once};
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
@@ -40,10 +41,7 @@ impl Lab2 {
             constants,
             now,
             started,
-            mac,
-            ip,
-            mtu,
-            link_up,
+            link,
             role,
             table,
             known,
@@ -62,7 +60,6 @@ impl Lab2 {
             vouched,
             derived,
             // Which people and applications are told of, and no rule looks at.
-            up_since: _,
             shared_at: _,
             troubles: _,
             objected,
@@ -96,7 +93,8 @@ impl Lab2 {
             now: now.monotonic, // the wall clock is told anew with every input
             bytes: Vec::with_capacity(512),
         };
-        (mac, ip, mtu, link_up, known, my_token_number).hash(&mut writer);
+        writer.link(link);
+        (known, my_token_number).hash(&mut writer);
         (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
         (against, in_turn.map(TimerKind::index)).hash(&mut writer);
         (durable_changed, events.len(), failed, told).hash(&mut writer);
@@ -185,6 +183,20 @@ impl Writer {
         self.age_up_to(since.filter(|_| forgets), silence);
         self.age_up_to(*failing_since, silence);
         (failures, is_asked, unfit, probe).hash(self);
+    }
+
+    fn link(&mut self, link: &Link) {
+        (link.is_up(), link.interface().is_some()).hash(self);
+        if let Some(Interface {
+            mac,
+            ip,
+            mtu,
+            // Which only people and applications are told of.
+            since: _,
+        }) = link.interface()
+        {
+            (mac, ip, mtu).hash(self);
+        }
     }
 
     fn role(&mut self, role: &Role, take_timeout: Duration) {

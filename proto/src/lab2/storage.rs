@@ -85,7 +85,7 @@ impl Lab2 {
             self.timer_in(Timer::Store, self.constants.heartbeat);
         }
         let told = std::mem::replace(&mut self.storage.told, failed);
-        if told != failed && self.link_up && !self.has_left() {
+        if told != failed && self.link.is_up() && !self.has_left() {
             self.broadcast(Content::Ping);
         }
     }

@@ -62,7 +62,7 @@ impl Lab2 {
 
     pub(super) fn say_stamps(&mut self, purpose: Purpose) {
         let each = self.stamps_per_frame();
-        let may_speak = each > 0 && self.link_up && !self.has_left();
+        let may_speak = each > 0 && self.link.is_up() && !self.has_left();
         let Some(token) = self.token().filter(|_| may_speak) else {
             return;
         };

@@ -61,7 +61,7 @@ impl Lab2 {
     /// Whether an address is this node's own.
     #[must_use]
     pub fn is_own(&self, mac: MacAddr) -> bool {
-        self.mac == Some(mac)
+        self.link.mac() == Some(mac)
     }
 
     /// The constants in force.
@@ -99,7 +99,7 @@ impl Lab2 {
     /// for WAITER_TIMEOUT, the longest of all members'. `None`: the link was never up.
     #[must_use]
     pub fn settled_at(&self) -> Option<Instant> {
-        self.up_since.map(|up| up + self.longest_patience())
+        self.link.up_since().map(|up| up + self.longest_patience())
     }
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this
@@ -117,12 +117,6 @@ impl Lab2 {
             && self
                 .table
                 .is_wanted_by_others(self.me(), self.alive_since())
-    }
-
-    /// Whether frames can be sent.
-    #[must_use]
-    pub fn is_link_up(&self) -> bool {
-        self.link_up
     }
 
     /// Who holds the token as far as is known.
@@ -151,7 +145,7 @@ impl Lab2 {
         (0..self.table.len()).map(move |at| {
             let at = order.get(at).copied().unwrap_or(at);
             let (member, peer) = (&self.table.members()[at], &self.table.peers()[at]);
-            let own = Some(member.mac) == self.mac;
+            let own = self.is_own(member.mac);
             let paused = if own { self.paused } else { peer.paused };
             let presence = if peer.left {
                 Presence::Left

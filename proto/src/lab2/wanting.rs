@@ -62,6 +62,6 @@ impl Lab2 {
     }
 
     fn may_say_want(&self) -> bool {
-        self.want && !self.owns_nothing() && !self.is_deaf() && self.link_up && !self.may_use()
+        self.want && !self.owns_nothing() && !self.is_deaf() && self.link.is_up() && !self.may_use()
     }
 }

@@ -1,0 +1,72 @@
+//! The node's own end.
+
+use ring_codec::MacAddr;
+
+use super::Lab2;
+use super::outbox::Content;
+use super::role::Role;
+
+/// How far a shutdown has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Shutdown {
+    No,
+    /// The token, if there is one, is being handed over.
+    Wanted,
+    /// LEAVING waits to be sent.
+    Leaving,
+    Finished,
+}
+
+impl Lab2 {
+    /// An OWNER hands the token over first.
+    pub(super) fn shut_down(&mut self) {
+        if self.shutdown != Shutdown::No {
+            return;
+        }
+        self.shutdown = Shutdown::Wanted;
+        if !self.link.is_up() {
+            self.finish();
+        } else if self.may_pass() {
+            self.pass();
+        } else if self.may_use_token() {
+            self.leave();
+        }
+    }
+
+    /// A node that is to shut down and has no token, or none any more, says so and is finished.
+    pub(super) fn leave_if_free(&mut self) {
+        if !matches!(self.role, Role::Owner(_)) {
+            self.leave();
+        }
+    }
+
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.shutdown != Shutdown::No
+    }
+
+    /// Whether LEAVING is said, or about to be: nothing may follow it.
+    pub(super) fn has_left(&self) -> bool {
+        matches!(self.shutdown, Shutdown::Leaving | Shutdown::Finished)
+    }
+
+    /// Says LEAVING, the last word.
+    pub(super) fn leave(&mut self) {
+        if self.shutdown == Shutdown::Wanted {
+            self.shutdown = Shutdown::Leaving;
+            self.timers.stop_all();
+            self.send(MacAddr::BROADCAST, Content::Leaving);
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.shutdown = Shutdown::Finished;
+        self.timers.stop_all();
+    }
+
+    /// Whether a [`Command::ShutDown`](super::Command::ShutDown) is carried out: nothing is left
+    /// to send.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.shutdown == Shutdown::Finished
+    }
+}
