@@ -1,5 +1,6 @@
 //! The interface's ups and downs.
 
+use std::hash::Hash;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -7,6 +8,7 @@ use ring_codec::lab2::NO_IP;
 
 use super::outbox::Content;
 use super::role::Role;
+use super::snapshot::Writer;
 use super::table::Inserted;
 use super::timer::Timer;
 use super::{Event, Lab2, Reason};
@@ -26,11 +28,11 @@ pub(super) enum Link {
 /// What an interface is like that is up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interface {
-    pub(super) mac: MacAddr,
-    pub(super) ip: [u8; 16],
-    pub(super) mtu: usize,
+    mac: MacAddr,
+    ip: [u8; 16],
+    mtu: usize,
     /// Since when it is up.
-    pub(super) since: Instant,
+    since: Instant,
 }
 
 impl Link {
@@ -39,7 +41,7 @@ impl Link {
     }
 
     /// What the interface is like, or was when it was last up.
-    pub(super) const fn interface(&self) -> Option<&Interface> {
+    const fn interface(&self) -> Option<&Interface> {
         match self {
             Self::NeverUp => None,
             Self::Down(interface) | Self::Up(interface) => Some(interface),
@@ -61,6 +63,21 @@ impl Link {
     /// When it last came up.
     pub(super) fn up_since(&self) -> Option<Instant> {
         self.interface().map(|interface| interface.since)
+    }
+
+    /// What the future depends on.
+    pub(super) fn snapshot(&self, writer: &mut Writer) {
+        (self.is_up(), self.interface().is_some()).hash(writer);
+        if let Some(Interface {
+            mac,
+            ip,
+            mtu,
+            // Which only people and applications are told of.
+            since: _,
+        }) = self.interface()
+        {
+            (mac, ip, mtu).hash(writer);
+        }
     }
 
     /// Goes down, and says whether it was up.

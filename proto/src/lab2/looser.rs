@@ -155,7 +155,7 @@ impl Lab2 {
                 .token()
                 .map_or(1, |known| (known.progress + 1).min(MAX_PROGRESS)),
             author: self.me(),
-            number: self.my_token_number.wrapping_add(1),
+            number: self.known.next_number(),
         }
     }
 
@@ -173,11 +173,10 @@ impl Lab2 {
             progress,
             ..candidate
         };
-        self.my_token_number = candidate.number;
+        self.known.use_number(candidate.number);
         // A token that cannot be sent to all would be elected again and again.
         self.drop_long_data();
         self.learn(token, self.me(), None);
-        self.durable_changed = true;
         self.timer_in(Timer::Answer, self.constants.take_timeout);
         self.broadcast(Content::Elected(token));
     }

@@ -47,12 +47,8 @@ pub struct Lab2 {
     pub(super) role: Role,
     pub(super) table: Table,
     pub(super) known: Known,
-    /// currentMyTokenNumber.
-    pub(super) my_token_number: u32,
     /// Who is heard to hold the token.
     pub(super) owner: Option<MacAddr>,
-    /// heardAboutToken.
-    pub(super) heard: Option<Instant>,
     /// When a broadcast TOKEN_IS_HERE was last heard or sent.
     pub(super) last_broadcast: Option<Instant>,
     /// The previous holder, while it waits for an acknowledgement.
@@ -71,8 +67,6 @@ pub struct Lab2 {
     pub(super) answered: Option<Instant>,
     /// The own token when a rival of it was last heard of, and when that was.
     pub(super) rivalled: Option<(Instant, Token)>,
-    /// When `known` was last strengthened, or heard of as alive.
-    pub(super) vouched: Option<Instant>,
     /// When a frame of another station with the own address last came.
     pub(super) shared_at: Option<Instant>,
     /// When a WAITER last told a holder of a stronger token.
@@ -106,7 +100,6 @@ pub struct Lab2 {
     pub(super) outbox: Outbox,
     /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
     pub(super) replies_left: usize,
-    pub(super) durable_changed: bool,
     pub(super) storage: Storage,
     /// The strongest token is so far ahead of the wall clock that it was said.
     pub(super) token_ahead: bool,
@@ -160,10 +153,8 @@ impl Lab2 {
             link: Link::NeverUp,
             role: Role::Looser,
             table,
-            known: Known::new(durable.known),
-            my_token_number: durable.my_token_number,
+            known: Known::new(&durable),
             owner: None,
-            heard: None,
             last_broadcast: None,
             unacknowledged: None,
             support: Support::new(),
@@ -173,7 +164,6 @@ impl Lab2 {
             corrected: None,
             answered: None,
             rivalled: None,
-            vouched: None,
             shared_at: None,
             objected: None,
             rival: None,
@@ -192,7 +182,6 @@ impl Lab2 {
             timers: Timers::new(),
             outbox: Outbox::new(),
             replies_left: usize::MAX,
-            durable_changed: false,
             storage: Storage::new(durable),
             token_ahead: false,
             events: VecDeque::with_capacity(USUAL_EVENTS),
@@ -256,12 +245,10 @@ impl Lab2 {
         }
     }
 
-    /// Strengthens `known`, and remembers to store it.
+    /// Strengthens `known`.
     pub(super) fn learn(&mut self, token: Token, holder: MacAddr, data: Option<&[u8]>) {
-        if self.known.learn(token, holder, data) {
+        if self.known.learn(self.now.monotonic, token, holder, data) {
             self.compare_with_clock(token);
-            self.durable_changed = true;
-            self.vouched = Some(self.now.monotonic);
         }
     }
 
@@ -494,7 +481,7 @@ impl Machine for Lab2 {
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {
-        let may_try = std::mem::take(&mut self.durable_changed);
+        let may_try = self.known.take_unstored();
         if self.storage.failed && !may_try {
             // It is tried again in a while.
             return None;
@@ -502,7 +489,7 @@ impl Machine for Lab2 {
         let stamp = self.jobs.stamps.take_unstored(self.now);
         (may_try || stamp.is_some()).then(|| Durable {
             stamp,
-            ..self.durable()
+            ..self.known.durable()
         })
     }
 

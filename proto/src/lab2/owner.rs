@@ -56,7 +56,7 @@ impl Lab2 {
             .set(Timer::Heartbeat, trusted_since + self.beat_period());
         self.timers
             .set(Timer::Lease, trusted_since + self.shortest_patience());
-        self.heard = Some(now);
+        self.known.hear(now);
         let tenure = Tenure {
             token,
             known_before,
@@ -188,7 +188,7 @@ impl Lab2 {
     pub(super) fn said_so(&mut self) {
         if matches!(self.role, Role::Owner(_)) {
             self.last_broadcast = Some(self.now.monotonic);
-            self.heard = Some(self.now.monotonic);
+            self.known.hear(self.now.monotonic);
             self.timer_in(Timer::Heartbeat, self.beat_period());
             self.timer_in(Timer::Lease, self.shortest_patience());
             self.unacknowledged = None;

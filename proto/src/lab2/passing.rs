@@ -290,15 +290,15 @@ impl Lab2 {
 
     /// A new chain, stronger than all that is known here, with a progress of `least` or more.
     fn mint(&mut self, least: u64) -> Token {
-        self.my_token_number = self.my_token_number.wrapping_add(1);
+        let number = self.known.next_number();
+        self.known.use_number(number);
         let known = self.known.token().map_or(0, |known| known.progress);
         let token = Token {
             progress: least.max(known + 1).min(MAX_PROGRESS),
             author: self.me(),
-            number: self.my_token_number,
+            number,
         };
         self.learn(token, self.me(), None);
-        self.durable_changed = true;
         token
     }
 
@@ -320,7 +320,7 @@ impl Lab2 {
                 latency,
             });
         }
-        self.heard = Some(self.now.monotonic);
+        self.known.hear(self.now.monotonic);
         // Whoever took it may have forgotten what this node has asked for meanwhile.
         self.timers.stop(Timer::Want);
         self.become_waiter(Reason::TokenHandedOver, offer.token);

@@ -8,8 +8,8 @@
 //! only people see: when a member was last heard beyond the rules' own use of it, and how long a
 //! hand-over took.
 //!
-//! Every structure is taken apart in full, without `..`: a new field does not compile until it is
-//! decided here what it means for the future.
+//! Every structure is taken apart in full, without `..`, here or beside it where its fields are its own: a
+//! new field does not compile until it is decided what it means for the future.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -17,7 +17,6 @@ use std::time::Duration;
 use super::Lab2;
 use super::grade::Support;
 use super::hearing::Hearing;
-use super::link::{Interface, Link};
 use super::once::{Jobs, Once};
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
@@ -45,9 +44,7 @@ impl Lab2 {
             role,
             table,
             known,
-            my_token_number,
             owner,
-            heard,
             last_broadcast,
             unacknowledged,
             support,
@@ -57,7 +54,6 @@ impl Lab2 {
             corrected,
             answered,
             rivalled,
-            vouched,
             derived,
             // Which people and applications are told of, and no rule looks at.
             shared_at: _,
@@ -78,7 +74,6 @@ impl Lab2 {
             timers,
             outbox,
             replies_left: _, // set anew by every input
-            durable_changed,
             storage:
                 Storage {
                     stored,
@@ -93,11 +88,11 @@ impl Lab2 {
             now: now.monotonic, // the wall clock is told anew with every input
             bytes: Vec::with_capacity(512),
         };
-        writer.link(link);
-        (known, my_token_number).hash(&mut writer);
+        link.snapshot(&mut writer);
+        known.snapshot(&mut writer, patience, self.hearsay_lasts());
         (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
         (against, in_turn.map(TimerKind::index)).hash(&mut writer);
-        (durable_changed, events.len(), failed, told).hash(&mut writer);
+        (events.len(), failed, told).hash(&mut writer);
         if *failed {
             (stored.my_token_number, stored.known).hash(&mut writer);
         }
@@ -111,8 +106,6 @@ impl Lab2 {
         writer.age_up_to(failing.map(|failing| failing.since), silence);
         writer.within(*doubted, silence);
         writer.within(*swept, silence);
-        // A WAITER's patience that has run out can run out no further.
-        writer.age_up_to(*heard, patience);
         writer.within(*last_broadcast, heartbeat);
         let promised = self.promise_lasts(self.roster());
         writer.age_up_to(*started, self.quiet(self.roster()));
@@ -126,7 +119,6 @@ impl Lab2 {
         let rivalled = rivalled.filter(|(at, _)| now.monotonic.since(*at) <= patience);
         rivalled.map(|(_, mine)| mine).hash(&mut writer);
         writer.within(rivalled.map(|(at, _)| at), patience);
-        writer.within(*vouched, heartbeat + 2 * constants.take_timeout);
         writer.within(*objected, heartbeat);
         writer.sweep(sweep, heartbeat);
         writer.jobs(jobs, heartbeat);
@@ -137,8 +129,8 @@ impl Lab2 {
 }
 
 /// Takes down all that is hashed into it, so that nothing is lost.
-struct Writer {
-    now: Instant,
+pub(super) struct Writer {
+    pub(super) now: Instant,
     bytes: Vec<u8>,
 }
 
@@ -155,13 +147,13 @@ impl Hasher for Writer {
 
 impl Writer {
     /// A stamp of which a rule asks whether it is at most `limit` ago.
-    fn within(&mut self, stamp: Option<Instant>, limit: Duration) {
+    pub(super) fn within(&mut self, stamp: Option<Instant>, limit: Duration) {
         let age = stamp.map(|at| self.now.since(at));
         age.filter(|&age| age <= limit).hash(self);
     }
 
     /// A stamp that means something else than none at any age, but the same beyond `limit`.
-    fn age_up_to(&mut self, stamp: Option<Instant>, limit: Duration) {
+    pub(super) fn age_up_to(&mut self, stamp: Option<Instant>, limit: Duration) {
         stamp.map(|at| self.now.since(at).min(limit)).hash(self);
     }
 
@@ -183,20 +175,6 @@ impl Writer {
         self.age_up_to(since.filter(|_| forgets), silence);
         self.age_up_to(*failing_since, silence);
         (failures, is_asked, unfit, probe).hash(self);
-    }
-
-    fn link(&mut self, link: &Link) {
-        (link.is_up(), link.interface().is_some()).hash(self);
-        if let Some(Interface {
-            mac,
-            ip,
-            mtu,
-            // Which only people and applications are told of.
-            since: _,
-        }) = link.interface()
-        {
-            (mac, ip, mtu).hash(self);
-        }
     }
 
     fn role(&mut self, role: &Role, take_timeout: Duration) {

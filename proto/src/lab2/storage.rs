@@ -31,15 +31,6 @@ impl Storage {
 }
 
 impl Lab2 {
-    /// What is to survive, as it is now.
-    pub(super) fn durable(&self) -> Durable {
-        Durable {
-            my_token_number: self.my_token_number,
-            known: self.known.token(),
-            stamp: None,
-        }
-    }
-
     /// Whether the node takes part but owns nothing, for one reason or another.
     pub(super) fn owns_nothing(&self) -> bool {
         self.paused || self.storage.failed || self.hearing.unfit
@@ -57,7 +48,7 @@ impl Lab2 {
         if fails {
             self.take_back();
         } else {
-            self.storage.stored = self.durable();
+            self.storage.stored = self.known.durable();
         }
         if changes {
             self.event(Event::StorageChanged { failed: fails });
@@ -81,7 +72,7 @@ impl Lab2 {
     pub(super) fn on_store_due(&mut self) {
         let failed = self.storage.failed;
         if failed {
-            self.durable_changed = true;
+            self.known.store_again();
             self.timer_in(Timer::Store, self.constants.heartbeat);
         }
         let told = std::mem::replace(&mut self.storage.told, failed);

@@ -1,5 +1,7 @@
 //! Messages about the token, in every state (`docs/protocol.md`, "States").
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
@@ -36,7 +38,7 @@ impl Lab2 {
                     self.become_waiter(Reason::StrongerToken, token);
                     gives_way = true;
                     // If the own token has just been offered, whoever took it speaks for it.
-                    self.vouched = Some(self.now.monotonic);
+                    self.known.vouch(self.now.monotonic);
                 } else {
                     self.note_rival(token, tenure.token);
                     if !self.is_echo(token, tenure) {
@@ -62,17 +64,21 @@ impl Lab2 {
         let now = self.now.monotonic;
         let stronger = |known: &Token| known.is_stronger_than(&token);
         let Some(known) = self.known.token().filter(stronger) else {
-            self.vouched = Some(now);
+            self.known.vouch(now);
             return;
         };
-        let silence = self.constants.heartbeat + 2 * self.constants.take_timeout;
         if !token.same_chain(&known)
-            && self.vouched.is_none_or(|at| now.since(at) >= silence)
+            && !self.known.is_vouched_for(now, self.hearsay_lasts())
             && self.is_due(self.objected)
         {
             self.objected = Some(now);
             self.token_was_here(envelope.from);
         }
+    }
+
+    /// For how long a token counts as alive that was heard of.
+    pub(super) fn hearsay_lasts(&self) -> Duration {
+        self.constants.heartbeat + 2 * self.constants.take_timeout
     }
 
     /// Two tokens that go round equally fast may never meet: what is heard of each is some hops
@@ -227,7 +233,7 @@ impl Lab2 {
 
     /// The token is alive at the envelope's author.
     fn heard_of_token(&mut self, envelope: Envelope) {
-        self.heard = self.heard.max(Some(envelope.at));
+        self.known.hear(envelope.at);
         self.trust_the_token();
         self.set_owner(Some(envelope.from));
     }

@@ -134,7 +134,7 @@ impl Lab2 {
     /// heardAboutToken: when the token was last heard of.
     #[must_use]
     pub fn heard_about_token(&self) -> Option<Instant> {
-        self.heard
+        self.known.heard()
     }
 
     /// The member table in order of MAC.

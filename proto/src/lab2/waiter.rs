@@ -21,7 +21,7 @@ impl Lab2 {
 
     /// WAITER_TIMEOUT runs from heardAboutToken.
     pub(super) fn trust_the_token(&mut self) {
-        let heard = self.heard.unwrap_or(self.now.monotonic);
+        let heard = self.known.heard().unwrap_or(self.now.monotonic);
         self.timers
             .set(Timer::Waiter, heard + self.constants.waiter_timeout());
     }
