@@ -26,6 +26,7 @@ pub mod lab2;
 mod machine;
 pub mod penalty;
 mod stream;
+pub mod throttle;
 pub mod time;
 pub mod timers;
 

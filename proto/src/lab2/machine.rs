@@ -14,6 +14,7 @@ use super::link::Link;
 use super::once::Jobs;
 use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
+use super::rivals::Rivals;
 use super::role::Role;
 use super::shutdown::Shutdown;
 use super::silence::Failing;
@@ -23,6 +24,7 @@ use super::table::Table;
 use super::timer::{self, Timer};
 use super::trouble::Troubles;
 use super::{Command, Constants, Durable, Event, Reason, StoredStamp};
+use crate::throttle::Throttle;
 use crate::time::{Instant, Now, nanos};
 use crate::timers::{TimerKind, Timers};
 use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
@@ -61,16 +63,11 @@ pub struct Lab2 {
     pub(super) want: bool,
     /// It takes part, but owns nothing.
     pub(super) paused: bool,
-    /// When a PING was last broadcast because somebody held a wrong ip for this node.
-    pub(super) corrected: Option<Instant>,
-    /// When an OWNER last answered a weaker claim.
-    pub(super) answered: Option<Instant>,
-    /// The own token when a rival of it was last heard of, and when that was.
-    pub(super) rivalled: Option<(Instant, Token)>,
+    /// PINGs to all because somebody holds a wrong ip for this node.
+    pub(super) corrections: Throttle,
+    pub(super) rivals: Rivals,
     /// When a frame of another station with the own address last came.
     pub(super) shared_at: Option<Instant>,
-    /// When a WAITER last told a holder of a stronger token.
-    pub(super) objected: Option<Instant>,
     /// The candidate that has beaten the own one since the last question.
     pub(super) rival: Option<Token>,
     /// The candidate's holder that this node stands against when its turn has come.
@@ -161,11 +158,9 @@ impl Lab2 {
             promise: None,
             want: false,
             paused: false,
-            corrected: None,
-            answered: None,
-            rivalled: None,
+            corrections: Throttle::default(),
+            rivals: Rivals::default(),
             shared_at: None,
-            objected: None,
             rival: None,
             against: None,
             in_turn: None,

@@ -12,7 +12,7 @@ use super::role::Role;
 use super::table::Inserted;
 use super::timer::Timer;
 use super::{Event, Lab2};
-use crate::time::Instant;
+use crate::throttle::Throttle;
 
 /// Bytes of a RING_MEMBERS payload before its first member.
 const MEMBERS_HEAD: usize =
@@ -84,7 +84,7 @@ impl Lab2 {
             peer.owed_ping = false;
         }
         if let Some(notes) = self.table.notes_mut(to) {
-            notes.pinged = Some(now);
+            notes.pinged.note(now);
         }
         self.send(to, Content::Ping);
     }
@@ -217,8 +217,8 @@ impl Lab2 {
 
     /// Somebody holds a wrong ip for this node, or does not know it: all are told.
     pub(super) fn correct_own_entry(&mut self) {
-        if self.replies_left > 0 && self.is_due(self.corrected) {
-            self.corrected = Some(self.now.monotonic);
+        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        if self.replies_left > 0 && self.corrections.allow(now, heartbeat) {
             self.broadcast(Content::Ping);
         }
     }
@@ -238,7 +238,7 @@ impl Lab2 {
 
     /// Sends the table, once a period for each cause, as far as the frame in hand may be
     /// answered; the next time goes on where this one ended.
-    fn send_table(&mut self, to: MacAddr, cause: fn(&mut Notes) -> &mut Option<Instant>) {
+    fn send_table(&mut self, to: MacAddr, cause: fn(&mut Notes) -> &mut Throttle) {
         if self.replies_left == 0 || !self.once_a_period(to, cause) {
             return;
         }
@@ -269,28 +269,16 @@ impl Lab2 {
         fitting.clamp(1, MAX_MEMBERS_PER_FRAME)
     }
 
-    /// Whether something is due for a member, and if so notes that it was done. Never for one
+    /// Whether something may be done for a member; if so it counts as done. Never for one
     /// that the table had no room for.
     pub(super) fn once_a_period(
         &mut self,
         mac: MacAddr,
-        what: fn(&mut Notes) -> &mut Option<Instant>,
+        what: fn(&mut Notes) -> &mut Throttle,
     ) -> bool {
         let now = self.now.monotonic;
         let heartbeat = self.constants.heartbeat;
-        let Some(notes) = self.table.notes_mut(mac) else {
-            return false;
-        };
-        let last = what(notes);
-        let due = last.is_none_or(|at| now.since(at) >= heartbeat);
-        if due {
-            *last = Some(now);
-        }
-        due
-    }
-
-    /// Whether what was last done at `last` may be done again: it is a HEART_BEAT_PERIOD ago.
-    pub(super) fn is_due(&self, last: Option<Instant>) -> bool {
-        last.is_none_or(|at| self.now.monotonic.since(at) >= self.constants.heartbeat)
+        let notes = self.table.notes_mut(mac);
+        notes.is_some_and(|notes| what(notes).allow(now, heartbeat))
     }
 }

@@ -25,6 +25,7 @@ mod peer;
 mod profile;
 mod promise;
 mod removed;
+mod rivals;
 mod role;
 mod shared;
 mod shutdown;

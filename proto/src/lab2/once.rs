@@ -11,6 +11,7 @@ use super::stamps::Stamps;
 use super::telling::Telling;
 use super::timer::Timer;
 use super::{Event, Grade, JobName, Lab2, OnceRequest, OnceStanding, RunEnd, RunView, Stamp};
+use crate::throttle::Throttle;
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,12 +51,12 @@ pub(super) struct Jobs {
     pub(super) once: Option<Once>,
     /// The number of the last question, or telling.
     pub(super) serial: u32,
-    /// When all stamps were last told to everybody, by whomever.
-    pub(super) told: Option<Instant>,
+    /// Telling all stamps to everybody, by whomever.
+    pub(super) told: Throttle,
     /// The telling whose earlier parts lack what is known here.
     pub(super) lacking: Option<(MacAddr, u32)>,
-    /// When this node last answered a telling.
-    pub(super) answered: Option<Instant>,
+    /// Answers to a telling.
+    pub(super) answered: Throttle,
     /// Everybody is to be told, but not in answer to the frame in hand.
     pub(super) owes: bool,
 }
@@ -161,7 +162,7 @@ impl Lab2 {
             // Others may be about to tell more.
             self.timer_in(Timer::Stamps, self.constants.take_timeout);
         } else if owns {
-            self.jobs.told = None;
+            self.jobs.told.reset();
         }
     }
 

@@ -107,7 +107,8 @@ impl Lab2 {
     fn next_progress(&mut self, tenure: Tenure) -> u64 {
         let Token { progress, .. } = tenure.token;
         let next = tenure.next_progress.unwrap_or_else(|| {
-            let step = self.take_step(tenure.token);
+            let (now, patience) = (self.now.monotonic, self.derived.patience);
+            let step = self.rivals.take_step(now, tenure.token, patience);
             (progress + step).min(MAX_PROGRESS)
         });
         self.role = Role::Owner(Tenure {

@@ -5,6 +5,7 @@
 
 use super::shared::Moves;
 use crate::penalty::Penalty;
+use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// What is remembered of every member: 24 bytes.
@@ -70,18 +71,18 @@ impl Peer {
 /// What is remembered of the few members whose tables or addresses differed from the own ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Notes {
-    /// When it was last sent PING because its digest differed.
-    pub(super) pinged: Option<Instant>,
-    /// When its PING was last answered with RING_MEMBERS.
-    pub(super) answered: Option<Instant>,
-    /// When its RING_MEMBERS was last returned with the own table.
-    pub(super) returned: Option<Instant>,
+    /// PINGs to it because its digest differs.
+    pub(super) pinged: Throttle,
+    /// Answers to its PING with RING_MEMBERS.
+    pub(super) answered: Throttle,
+    /// Returns of its RING_MEMBERS with the own table.
+    pub(super) returned: Throttle,
     /// When another table was first found to hold another ip for it than this one does.
     pub(super) disputed_since: Option<Instant>,
-    /// When it was last shown the table because its ip was disputed.
-    pub(super) disputed: Option<Instant>,
-    /// When an offer to it last failed because it is paused.
-    pub(super) refused: Option<Instant>,
+    /// Showing it the table because its ip is disputed.
+    pub(super) disputed: Throttle,
+    /// Offers to it that failed because it is paused.
+    pub(super) refused: Throttle,
     /// How its ip has changed lately.
     pub(super) moves: Moves,
     /// Where in the table the next RING_MEMBERS to it begins.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 
+use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// The most that are remembered, by their number: the latest.
@@ -25,8 +26,8 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Removed {
     pub(super) entries: Vec<Entry>,
-    /// When all were last told of some.
-    pub(super) told: Option<Instant>,
+    /// Telling all of some.
+    pub(super) told: Throttle,
 }
 
 impl Removed {
@@ -66,14 +67,13 @@ impl Removed {
 
     /// Whether all are to be told of one, at most once in a period.
     pub(super) fn is_to_be_told(&self, now: Instant, period: Duration) -> bool {
-        let rested = self.told.is_none_or(|told| now.since(told) >= period);
         let mut open = self.entries.iter();
-        rested && open.any(|entry| entry.tell && entry.until > now)
+        self.told.is_open(now, period) && open.any(|entry| entry.tell && entry.until > now)
     }
 
     /// The next `most` that all are to be told of; they count as told.
     pub(super) fn take_untold(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
-        self.told = Some(now);
+        self.told.note(now);
         let open = |entry: &&mut Entry| entry.tell && entry.until > now;
         let told = self.entries.iter_mut().filter(open).take(most);
         told.map(|entry| {

@@ -51,14 +51,12 @@ impl Lab2 {
             promise,
             want,
             paused,
-            corrected,
-            answered,
-            rivalled,
+            corrections,
+            rivals,
             derived,
             // Which people and applications are told of, and no rule looks at.
             shared_at: _,
             troubles: _,
-            objected,
             rival,
             against,
             in_turn,
@@ -114,12 +112,9 @@ impl Lab2 {
         promise
             .map(|it| (it.token, it.holder, it.until.since(now.monotonic)))
             .hash(&mut writer);
-        writer.within(*corrected, heartbeat);
-        writer.within(*answered, heartbeat.max(constants.take_timeout));
-        let rivalled = rivalled.filter(|(at, _)| now.monotonic.since(*at) <= patience);
-        rivalled.map(|(_, mine)| mine).hash(&mut writer);
-        writer.within(rivalled.map(|(at, _)| at), patience);
-        writer.within(*objected, heartbeat);
+        writer.within(corrections.last(), heartbeat);
+        let pause = heartbeat.max(constants.take_timeout);
+        rivals.snapshot(&mut writer, patience, pause, heartbeat);
         writer.sweep(sweep, heartbeat);
         writer.jobs(jobs, heartbeat);
         writer.timers(timers);
@@ -235,7 +230,7 @@ impl Writer {
             self.peer(peer, patience, remembered);
         }
         let now = self.now;
-        self.age_up_to(*told, heartbeat);
+        self.age_up_to(told.last(), heartbeat);
         for removed::Entry { mac, until, tell } in entries.iter().filter(|entry| entry.until > now)
         {
             (mac, until.since(now), tell).hash(self);
@@ -290,7 +285,7 @@ impl Writer {
         } = notes;
         cursor.hash(self);
         for once_a_period in [pinged, answered, returned, disputed, refused] {
-            self.within(*once_a_period, heartbeat);
+            self.within(once_a_period.last(), heartbeat);
         }
         self.age_up_to(*disputed_since, patience);
     }
@@ -301,12 +296,12 @@ impl Writer {
             end,
             by,
             parts,
-            since,
+            periods,
             asked,
         } = sweep;
         (digest.size, digest.hash, end, by, parts).hash(self);
-        self.within(*since, heartbeat);
-        self.within(*asked, heartbeat);
+        self.within(periods.last(), heartbeat);
+        self.within(asked.last(), heartbeat);
     }
 
     fn jobs(&mut self, jobs: &Jobs, heartbeat: Duration) {
@@ -344,8 +339,8 @@ impl Writer {
             before.hash(self);
         }
         (serial, lacking, owes).hash(self);
-        self.age_up_to(*told, heartbeat * TELLING);
-        self.within(*answered, heartbeat);
+        self.age_up_to(told.last(), heartbeat * TELLING);
+        self.within(answered.last(), heartbeat);
         if let Some(Once {
             request,
             token,

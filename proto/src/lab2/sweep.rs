@@ -10,7 +10,7 @@ use super::input::Envelope;
 use super::outbox::Content;
 use super::role::Role;
 use super::timer::Timer;
-use crate::time::Instant;
+use crate::throttle::Throttle;
 
 /// The largest ring in which everybody asks the holder for its table, and is told it.
 const SMALL: usize = FOLLOWERS + 1;
@@ -24,22 +24,22 @@ pub(super) struct Sweep {
     /// The last member of the last part, and who has shown it.
     pub(super) end: MacAddr,
     pub(super) by: MacAddr,
-    /// How many parts were shown since when.
+    /// How many parts were shown in this period.
     pub(super) parts: usize,
-    pub(super) since: Option<Instant>,
-    /// When this node last asked because of a TOKEN_IS_HERE.
-    pub(super) asked: Option<Instant>,
+    pub(super) periods: Throttle,
+    /// Asking because of a TOKEN_IS_HERE.
+    pub(super) asked: Throttle,
 }
 
 impl Sweep {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             digest: Digest { size: 0, hash: 0 },
             end: MacAddr([0; 6]),
             by: MacAddr([0; 6]),
             parts: 0,
-            since: None,
-            asked: None,
+            periods: Throttle::default(),
+            asked: Throttle::default(),
         }
     }
 }
@@ -54,8 +54,8 @@ impl Lab2 {
     /// its turn.
     pub(super) fn plan_to_ask(&mut self, digest: Digest) {
         self.sweep.digest = digest;
-        if self.is_due(self.sweep.asked) && !self.timers.is_set(Timer::Compare) {
-            self.sweep.asked = Some(self.now.monotonic);
+        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        if !self.timers.is_set(Timer::Compare) && self.sweep.asked.allow(now, heartbeat) {
             self.timer_in(Timer::Compare, self.turn());
         }
     }
@@ -63,7 +63,7 @@ impl Lab2 {
     /// The turn has come: asks, and makes itself known to all, if the tables still differ.
     pub(super) fn ask_for_table(&mut self) {
         if matches!(self.role, Role::Waiter) && self.table.differs(self.sweep.digest) {
-            self.corrected = Some(self.now.monotonic);
+            self.corrections.note(self.now.monotonic);
             self.broadcast(Content::Ping);
         }
     }
@@ -132,8 +132,9 @@ impl Lab2 {
     }
 
     fn count_part(&mut self) {
-        if self.is_due(self.sweep.since) {
-            (self.sweep.parts, self.sweep.since) = (0, Some(self.now.monotonic));
+        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        if self.sweep.periods.allow(now, heartbeat) {
+            self.sweep.parts = 0;
         }
         self.sweep.parts += 1;
     }

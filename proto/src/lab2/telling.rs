@@ -84,7 +84,7 @@ impl Lab2 {
     pub(super) fn tell_stamps_in_time(&mut self) {
         let pause = self.constants.heartbeat * TELLING;
         let now = self.now.monotonic;
-        let is_due = self.jobs.told.is_none_or(|at| now.since(at) >= pause);
+        let is_due = self.jobs.told.is_open(now, pause);
         if is_due && !self.jobs.stamps.is_empty() && !self.is_asking() {
             self.owe_telling();
         }
@@ -93,7 +93,7 @@ impl Lab2 {
     /// STAMPS has left.
     pub(super) fn told_stamps(&mut self, telling: Telling) {
         if matches!(telling.purpose, Purpose::Tell | Purpose::Ask) {
-            self.jobs.told = Some(self.now.monotonic);
+            self.jobs.told.note(self.now.monotonic);
         }
         if let Some(once) = &mut self.jobs.once
             && telling.purpose == Purpose::Ask
@@ -112,7 +112,7 @@ impl Lab2 {
         match telling.purpose {
             Purpose::More if merged.knows_more => self.jobs.lacking = Some(this),
             Purpose::Tell | Purpose::Ask if envelope.broadcast => {
-                self.jobs.told = Some(now);
+                self.jobs.told.note(now);
                 let lacked = self.jobs.lacking.take() == Some(this);
                 let is_same = told.digest == self.jobs.stamps.digest;
                 let agrees = is_same && !lacked && !merged.knows_more;
@@ -149,10 +149,12 @@ impl Lab2 {
             return;
         }
         let (each, known) = (self.stamps_per_frame(), self.jobs.stamps.len());
-        if each == 0 || known == 0 || !is_asked && !self.is_due(self.jobs.answered) {
+        let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
+        let may_answer = is_asked || self.jobs.answered.is_open(now, heartbeat);
+        if each == 0 || known == 0 || !may_answer {
             return;
         }
-        self.jobs.answered = Some(self.now.monotonic);
+        self.jobs.answered.note(now);
         // Two frames at a time, round and round.
         let parts = known.div_ceil(each);
         let begin = 2 * telling.serial as usize % parts;

@@ -10,9 +10,6 @@ use super::outbox::Content;
 use super::role::{Role, Tenure};
 use super::{Lab2, Reason};
 
-/// By how much a token gets ahead of a rival: more hops than what is heard of a token is old.
-const LEAD: u64 = 1 << 10;
-
 impl Lab2 {
     /// TOKEN_IS_HERE: a heartbeat, an acknowledgement or an answer. Whether an OWNER has given way to
     /// it, which the other is to know.
@@ -69,9 +66,8 @@ impl Lab2 {
         };
         if !token.same_chain(&known)
             && !self.known.is_vouched_for(now, self.hearsay_lasts())
-            && self.is_due(self.objected)
+            && self.rivals.may_object(now, self.constants.heartbeat)
         {
-            self.objected = Some(now);
             self.token_was_here(envelope.from);
         }
     }
@@ -81,26 +77,8 @@ impl Lab2 {
         self.constants.heartbeat + 2 * self.constants.take_timeout
     }
 
-    /// Two tokens that go round equally fast may never meet: what is heard of each is some hops
-    /// old, and weaker than the other by then. One of the two, by name, is to get ahead: then
-    /// everybody who has heard of it refuses the other.
     fn note_rival(&mut self, theirs: Token, mine: Token) {
-        let name = |token: Token| (token.author, token.number);
-        let close = mine.progress.abs_diff(theirs.progress) < LEAD;
-        if close && name(mine) < name(theirs) {
-            self.rivalled = Some((self.now.monotonic, mine));
-        }
-    }
-
-    /// By how much the progress of `token`, the one held, grows when it is handed over.
-    pub(super) fn take_step(&mut self, token: Token) -> u64 {
-        let (now, patience) = (self.now.monotonic, self.constants.waiter_timeout());
-        let lately = |(at, mine): (_, Token)| mine.same_chain(&token) && now.since(at) < patience;
-        if self.rivalled.take().is_some_and(lately) {
-            LEAD
-        } else {
-            1
-        }
+        self.rivals.note(self.now.monotonic, theirs, mine);
     }
 
     /// Whether a weaker claim needs no answer: an earlier tenure of the own chain that the token has
@@ -117,12 +95,7 @@ impl Lab2 {
         } else {
             self.constants.take_timeout
         };
-        let now = self.now.monotonic;
-        let soon = self.answered.is_some_and(|at| now.since(at) < pause);
-        if !soon {
-            self.answered = Some(now);
-        }
-        soon
+        !self.rivals.may_answer(self.now.monotonic, pause)
     }
 
     /// TAKE_TOKEN: an offer, or a duplicate of one.

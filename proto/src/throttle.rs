@@ -1,0 +1,70 @@
+//! Rate limits: what may be done at most once in a period.
+
+use std::time::Duration;
+
+use super::time::Instant;
+
+/// When something was done last, and so whether it may be done again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Throttle {
+    last: Option<Instant>,
+}
+
+impl Throttle {
+    /// Whether it may be done now, a `period` or more after the last time; if so it counts as done.
+    #[must_use = "what is allowed counts as done"]
+    pub fn allow(&mut self, now: Instant, period: Duration) -> bool {
+        let is_open = self.is_open(now, period);
+        if is_open {
+            self.note(now);
+        }
+        is_open
+    }
+
+    /// Whether it may be done now, a `period` or more after the last time.
+    #[must_use]
+    pub fn is_open(&self, now: Instant, period: Duration) -> bool {
+        self.last.is_none_or(|last| now.since(last) >= period)
+    }
+
+    /// It was done, allowed or not.
+    pub fn note(&mut self, now: Instant) {
+        self.last = Some(now);
+    }
+
+    /// It may be done at once, whenever it was done last.
+    pub fn reset(&mut self) {
+        self.last = None;
+    }
+
+    /// When it was done last, as far as that still holds anything back.
+    #[must_use]
+    pub const fn last(&self) -> Option<Instant> {
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_nanos(10);
+
+    #[test]
+    fn it_allows_the_first_time_and_then_once_a_period() {
+        let mut throttle = Throttle::default();
+        let allowed: Vec<u64> = (0..40)
+            .filter(|&at| throttle.allow(Instant::from_nanos(at), PERIOD))
+            .collect();
+        assert_eq!(allowed, [0, 10, 20, 30]);
+    }
+
+    #[test]
+    fn what_is_done_unasked_counts_until_it_is_reset() {
+        let mut throttle = Throttle::default();
+        throttle.note(Instant::from_nanos(5));
+        assert!(!throttle.is_open(Instant::from_nanos(14), PERIOD));
+        throttle.reset();
+        assert!(throttle.is_open(Instant::from_nanos(14), PERIOD));
+    }
+}
