@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 
 use super::Lab2;
+use super::role::Role;
 use super::timer::Timer;
 
 /// So many members, those that follow in ring order, answer a question; and so many of the first in
@@ -34,15 +35,18 @@ impl Lab2 {
         slot.min(self.constants.heartbeat / 100) * behind
     }
 
-    /// Whether what a timer is for waits for this node's turn from now on: the timer is set anew.
+    /// Whether what a LOOSER's timer is for waits for this node's turn from now on: the timer is set anew.
     pub(super) fn waits_for_turn(&mut self, timer: Timer) -> bool {
-        if self.in_turn.take() == Some(timer) {
+        let turn = self.turn();
+        let Role::Looser(search) = &mut self.role else {
+            return false;
+        };
+        if search.in_turn.take() == Some(timer) {
             return false;
         }
-        let turn = self.turn();
         let waits = !turn.is_zero();
         if waits {
-            self.in_turn = Some(timer);
+            search.in_turn = Some(timer);
             self.timer_in(timer, turn);
         }
         waits

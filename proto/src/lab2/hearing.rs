@@ -8,7 +8,7 @@ use ring_codec::lab2::{Message, Profile};
 
 use super::input::Envelope;
 use super::outbox::Content;
-use super::role::{Offer, Role};
+use super::role::{Offer, Role, Tenure};
 use super::timer::Timer;
 use super::{Event, Lab2, Reason};
 use crate::time::Instant;
@@ -25,12 +25,6 @@ pub(super) struct Hearing {
     pub(super) since: Option<Instant>,
     /// It was said that nobody is heard.
     pub(super) told: bool,
-    /// Hand-overs have failed since then, without one that has not.
-    pub(super) failing_since: Option<Instant>,
-    /// So many.
-    pub(super) failures: u32,
-    /// Somebody has asked for the token meanwhile.
-    pub(super) is_asked: bool,
     /// Nobody takes the token from this node, which owns nothing until it knows better.
     pub(super) unfit: bool,
     /// Whether frames to one station alone arrive.
@@ -49,11 +43,14 @@ pub(super) enum Probe {
     Answered,
 }
 
-impl Hearing {
-    /// What has failed so far is no reason to let go.
-    pub(super) fn forgive(&mut self) {
-        (self.failing_since, self.failures, self.is_asked) = (None, 0, false);
-    }
+/// Hand-overs have failed, without one that has not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Refusals {
+    /// When the first of them began.
+    pub(super) since: Instant,
+    pub(super) count: u32,
+    /// Somebody has asked for the token meanwhile.
+    pub(super) is_asked: bool,
 }
 
 impl Lab2 {
@@ -143,14 +140,19 @@ impl Lab2 {
 
     /// A frame's author is there again after a while: that it was not is why hand-overs to it have failed.
     pub(super) fn note_return(&mut self, author: MacAddr) {
-        if self.hearing.failures == 0 {
+        let Role::Owner(Tenure {
+            refusals: Some(_), ..
+        }) = self.role
+        else {
             return;
-        }
+        };
         let while_away = self.promise_lasts(self.table.len());
         let since = self.now.monotonic.before(while_away);
         let peer = self.table.find(author).map(|at| &self.table.peers()[at]);
-        if peer.is_some_and(|peer| !peer.was_heard_since(since)) {
-            self.hearing.forgive();
+        if peer.is_some_and(|peer| !peer.was_heard_since(since))
+            && let Role::Owner(tenure) = &mut self.role
+        {
+            tenure.refusals = None;
         }
     }
 
@@ -164,20 +166,33 @@ impl Lab2 {
     /// A hand-over has failed. Whether this node is to let go: it fails at everybody that it hears, for
     /// WAITER_TIMEOUT, while they ask for the token.
     pub(super) fn is_let_down(&mut self, offer: &Offer) -> bool {
-        let since = *self.hearing.failing_since.get_or_insert(offer.since);
-        self.hearing.failures += 1;
+        let Role::Owner(tenure) = &mut self.role else {
+            return false;
+        };
+        let refusals = tenure.refusals.get_or_insert(Refusals {
+            since: offer.since,
+            count: 0,
+            is_asked: false,
+        });
+        refusals.count += 1;
+        let since = refusals.since;
         self.is_in_doubt() && self.table.has_failed_at_all(self.me(), since)
     }
 
     /// Whether it is to be seen if anybody takes the token from this node: those that ask for it have not
     /// for so long that the others are offered it as well, whatever work there is here.
     pub(super) fn is_in_doubt(&self) -> bool {
-        let now = self.now.monotonic;
-        let since = self.hearing.failing_since;
-        since.is_some_and(|since| now.since(since) >= self.constants.waiter_timeout())
-            && self.hearing.failures >= FAILURES
+        let Role::Owner(Tenure {
+            refusals: Some(refusals),
+            ..
+        }) = self.role
+        else {
+            return false;
+        };
+        self.now.monotonic.since(refusals.since) >= self.constants.waiter_timeout()
+            && refusals.count >= FAILURES
             && !self.is_shutting_down()
-            && self.hearing.is_asked
+            && refusals.is_asked
     }
 
     /// Nobody takes the token from this node, though others are heard and ask for it: what it sends to one
@@ -205,7 +220,7 @@ impl Lab2 {
             return self.recover();
         }
         let holder = self.owner.filter(|&owner| owner != self.me());
-        let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter)) else {
+        let Some(holder) = holder.filter(|_| matches!(self.role, Role::Waiter(_))) else {
             return self.recover();
         };
         self.timer_in(Timer::Probe, self.probe_period());

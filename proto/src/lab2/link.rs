@@ -7,7 +7,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::NO_IP;
 
 use super::outbox::Content;
-use super::role::Role;
+use super::role::{Role, Search};
 use super::snapshot::Writer;
 use super::table::Inserted;
 use super::timer::Timer;
@@ -162,9 +162,8 @@ impl Lab2 {
         self.outbox.clear();
         self.forget_troubles();
         self.hearing.told = false;
-        self.in_turn = None;
-        self.against = None;
-        if matches!(self.role, Role::Looser) {
+        if matches!(self.role, Role::Looser(_)) {
+            self.role = Role::Looser(Search::default());
             self.set_owner(None);
         } else {
             self.enter_looser(Reason::LinkLost, self.token());

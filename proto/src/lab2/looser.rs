@@ -6,7 +6,7 @@ use ring_codec::lab2::{MAX_PROGRESS, Token};
 use super::hearing::Probe;
 use super::input::Envelope;
 use super::outbox::Content;
-use super::role::Role;
+use super::role::{Role, Search, Tenure};
 use super::timer::Timer;
 use super::{Lab2, Reason};
 use crate::timers::TimerKind;
@@ -34,10 +34,7 @@ impl Lab2 {
                 self.timers.stop(timer);
             }
         }
-        self.unacknowledged = None;
-        self.against = None;
-        self.in_turn = None;
-        self.change(Role::Looser, reason, token);
+        self.change(Role::Looser(Search::default()), reason, token);
         self.set_owner(None);
     }
 
@@ -50,8 +47,8 @@ impl Lab2 {
 
     /// Broadcasts WHERE_IS_TOKEN; [`asked`](Self::asked) goes on when it has left.
     pub(super) fn ask(&mut self) {
-        if matches!(self.role, Role::Looser) {
-            self.rival = None;
+        if let Role::Looser(search) = &mut self.role {
+            search.rival = None;
             self.timer_in(Timer::Ask, self.constants.take_timeout);
             // An answer to this shows only that frames arrive here.
             self.hearing.probe = Probe::None;
@@ -62,8 +59,8 @@ impl Lab2 {
     /// The question is out: the answers may take LOOSER_ANSWER_TIMEOUT. One that could not be
     /// sent is asked again in TAKE_TIMEOUT, for silence after no question means nothing.
     pub(super) fn asked(&mut self) {
-        if matches!(self.role, Role::Looser) {
-            self.against = None;
+        if let Role::Looser(search) = &mut self.role {
+            search.against = None;
             self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
             self.timer_in(Timer::Ask, self.constants.looser_timeout());
         }
@@ -78,25 +75,26 @@ impl Lab2 {
             && !self.timers.is_set(Timer::Answer)
             && !self.turn().is_zero()
         {
-            self.in_turn = None;
-            self.rival = None;
+            self.role = Role::Looser(Search::default());
             self.asked();
         }
     }
 
     /// There was an answer: no election before the next question.
     pub(super) fn sleep(&mut self) {
-        self.against = None;
-        self.in_turn = self.in_turn.filter(|&timer| timer != Timer::Answer);
-        self.timers.stop(Timer::Answer);
+        if let Role::Looser(search) = &mut self.role {
+            search.against = None;
+            search.in_turn = search.in_turn.filter(|&timer| timer != Timer::Answer);
+            self.timers.stop(Timer::Answer);
+        }
     }
 
     /// LOOSER_ANSWER_TIMEOUT has passed: a LOOSER stands for election, a candidate is elected.
     pub(super) fn on_no_answer(&mut self) {
         match self.role {
-            Role::Looser => self.stand_in_turn(),
+            Role::Looser(_) => self.stand_in_turn(),
             Role::Generating(candidate) => self.generate(candidate),
-            Role::Owner(_) | Role::Waiter => {}
+            Role::Owner(_) | Role::Waiter(_) => {}
         }
     }
 
@@ -113,7 +111,7 @@ impl Lab2 {
             return;
         }
         let candidate = self.candidate();
-        if let Some(rival) = self.against.take() {
+        if let Some(rival) = self.take_opponent() {
             self.broadcast(Content::Standing(candidate, Reason::WeakerCandidate));
             self.send(rival, Content::GeneratingToken(candidate));
         } else {
@@ -128,19 +126,36 @@ impl Lab2 {
         let mine = self.candidate();
         if self.owns_nothing() || !mine.is_stronger_than(&theirs) {
             self.sleep();
-            self.rival = Some(theirs);
-        } else if self.rival.is_none_or(|rival| mine.is_stronger_than(&rival)) {
+            self.note_beaten(theirs);
+        } else if let Role::Looser(search) = &mut self.role
+            && search.is_unbeaten(mine)
+        {
             // In a large ring perhaps many are stronger: in its turn, unless it is beaten by then.
-            self.against = Some(rival);
-            if self.in_turn != Some(Timer::Answer) {
+            search.against = Some(rival);
+            if search.in_turn != Some(Timer::Answer) {
                 self.stand_in_turn();
             }
         }
     }
 
+    /// The own candidate is beaten by this one until the next question.
+    pub(super) fn note_beaten(&mut self, theirs: Token) {
+        if let Role::Looser(search) = &mut self.role {
+            search.rival = Some(theirs);
+        }
+    }
+
+    /// Whom this node was to stand against.
+    fn take_opponent(&mut self) -> Option<MacAddr> {
+        match &mut self.role {
+            Role::Looser(search) => search.against.take(),
+            _ => None,
+        }
+    }
+
     /// The candidate is announced to all: the state changes with it.
     pub(super) fn stands(&mut self, candidate: Token, reason: Reason) {
-        if matches!(self.role, Role::Looser) {
+        if matches!(self.role, Role::Looser(_)) {
             self.timers.stop(Timer::Ask);
             self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
             self.change(Role::Generating(candidate), reason, Some(candidate));
@@ -185,7 +200,7 @@ impl Lab2 {
     pub(super) fn elected(&mut self, token: Token) {
         if matches!(self.role, Role::Generating(_)) {
             self.timers.stop(Timer::Answer);
-            self.begin_tenure(token, None, Reason::Elected);
+            self.begin_tenure(Tenure::of_own(token), Reason::Elected);
             self.said_so();
             self.settle_down();
         }

@@ -15,9 +15,8 @@ use super::once::Jobs;
 use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
 use super::promise::Promise;
 use super::rivals::Rivals;
-use super::role::Role;
+use super::role::{Role, Search};
 use super::shutdown::Shutdown;
-use super::silence::Failing;
 use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
@@ -53,8 +52,6 @@ pub struct Lab2 {
     pub(super) owner: Option<MacAddr>,
     /// When a broadcast TOKEN_IS_HERE was last heard or sent.
     pub(super) last_broadcast: Option<Instant>,
-    /// The previous holder, while it waits for an acknowledgement.
-    pub(super) unacknowledged: Option<MacAddr>,
     /// Who confirms the own tenure.
     pub(super) support: Support,
     /// Whose tenure this node has confirmed last.
@@ -68,12 +65,6 @@ pub struct Lab2 {
     pub(super) rivals: Rivals,
     /// When a frame of another station with the own address last came.
     pub(super) shared_at: Option<Instant>,
-    /// The candidate that has beaten the own one since the last question.
-    pub(super) rival: Option<Token>,
-    /// The candidate's holder that this node stands against when its turn has come.
-    pub(super) against: Option<MacAddr>,
-    /// The timer that now only waits for this node's turn.
-    pub(super) in_turn: Option<Timer>,
     /// How tables become equal in a large ring.
     pub(super) sweep: Sweep,
     /// What is known of jobs that run once in a period.
@@ -84,9 +75,7 @@ pub struct Lab2 {
     pub(super) troubles: Troubles,
     /// When this node last said something to all.
     pub(super) spoke: Option<Instant>,
-    /// Hand-overs that have failed in a row.
-    pub(super) failing: Option<Failing>,
-    /// After too many of them: only who was heard at that time or later is offered the token.
+    /// After too many hand-overs that have failed in a row: only who was heard at that time or later is offered the token.
     pub(super) doubted: Option<Instant>,
     /// When an OWNER last looked for members that are silent for so long that they are removed.
     pub(super) swept: Option<Instant>,
@@ -148,12 +137,11 @@ impl Lab2 {
             },
             started: None,
             link: Link::NeverUp,
-            role: Role::Looser,
+            role: Role::Looser(Search::default()),
             table,
             known: Known::new(&durable),
             owner: None,
             last_broadcast: None,
-            unacknowledged: None,
             support: Support::new(),
             promise: None,
             want: false,
@@ -161,15 +149,11 @@ impl Lab2 {
             corrections: Throttle::default(),
             rivals: Rivals::default(),
             shared_at: None,
-            rival: None,
-            against: None,
-            in_turn: None,
             sweep: Sweep::new(),
             jobs: Jobs::default(),
             hearing: Hearing::default(),
             troubles: Troubles::default(),
             spoke: None,
-            failing: None,
             doubted: None,
             swept: None,
             forgotten: Vec::new(),
@@ -219,8 +203,6 @@ impl Lab2 {
         self.role = role;
         if !matches!(self.role, Role::Owner(_)) {
             self.table.end_tenure();
-            self.failing = None;
-            self.hearing.forgive();
         }
         let to = self.state();
         self.event(Event::StateChanged {

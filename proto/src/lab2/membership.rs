@@ -64,9 +64,9 @@ impl Lab2 {
         answered: bool,
     ) {
         let asks = match self.role {
-            Role::Waiter => true,
+            Role::Waiter(_) => true,
             Role::Owner(_) => !self.is_large() && self.replies_left > 0,
-            Role::Looser | Role::Generating(_) => false,
+            Role::Looser(_) | Role::Generating(_) => false,
         };
         if !asks || !self.table.differs(digest) {
             return;

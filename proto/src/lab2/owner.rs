@@ -26,9 +26,9 @@ impl Lab2 {
         self.learn(token, self.me(), None);
         self.known.set_data(data);
         self.table.set_wants(envelope.from, false);
-        self.begin_tenure(token, known_before, Reason::TokenTaken);
+        let tenure = Tenure::of_taken(token, known_before, envelope.from);
+        self.begin_tenure(tenure, Reason::TokenTaken);
         self.fit_data();
-        self.unacknowledged = Some(envelope.from);
         self.acknowledge_in_time();
         if self.broadcast_is_due() || self.may_speak() {
             self.on_heartbeat_due();
@@ -37,12 +37,7 @@ impl Lab2 {
     }
 
     /// Enters OWNER.
-    pub(super) fn begin_tenure(
-        &mut self,
-        token: Token,
-        known_before: Option<Token>,
-        reason: Reason,
-    ) {
+    pub(super) fn begin_tenure(&mut self, tenure: Tenure, reason: Reason) {
         for timer in [Timer::Waiter, Timer::Answer, Timer::Ask, Timer::Want] {
             self.timers.stop(timer);
         }
@@ -57,14 +52,7 @@ impl Lab2 {
         self.timers
             .set(Timer::Lease, trusted_since + self.shortest_patience());
         self.known.hear(now);
-        let tenure = Tenure {
-            token,
-            known_before,
-            next_progress: None,
-            unsent: None,
-            offer: None,
-        };
-        self.change(Role::Owner(tenure), reason, Some(token));
+        self.change(Role::Owner(tenure), reason, Some(tenure.token));
         self.set_owner(self.link.mac());
         self.look_after_removed();
     }
@@ -138,7 +126,7 @@ impl Lab2 {
     /// has gone on already, with what is known of it.
     pub(super) fn acknowledge(&mut self) {
         self.timers.stop(Timer::Acknowledge);
-        let Some(previous) = self.unacknowledged.take() else {
+        let Some(previous) = self.role.take_unacknowledged() else {
             return;
         };
         match self.role {
@@ -147,8 +135,8 @@ impl Lab2 {
                 self.token_was_here(previous);
             }
             Role::Owner(_) => self.token_is_here(previous),
-            Role::Waiter => self.token_was_here(previous),
-            Role::Looser | Role::Generating(_) => {}
+            Role::Waiter(_) => self.token_was_here(previous),
+            Role::Looser(_) | Role::Generating(_) => {}
         }
     }
 
@@ -186,12 +174,12 @@ impl Lab2 {
 
     /// A broadcast TOKEN_IS_HERE has left: everybody's patience begins anew.
     pub(super) fn said_so(&mut self) {
-        if matches!(self.role, Role::Owner(_)) {
+        if let Role::Owner(tenure) = &mut self.role {
+            tenure.unacknowledged = None;
             self.last_broadcast = Some(self.now.monotonic);
             self.known.hear(self.now.monotonic);
             self.timer_in(Timer::Heartbeat, self.beat_period());
             self.timer_in(Timer::Lease, self.shortest_patience());
-            self.unacknowledged = None;
             self.timers.stop(Timer::Acknowledge);
             self.look_after_members();
             if self.table.len() == 1 {

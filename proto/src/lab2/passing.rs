@@ -111,10 +111,9 @@ impl Lab2 {
             let step = self.rivals.take_step(now, tenure.token, patience);
             (progress + step).min(MAX_PROGRESS)
         });
-        self.role = Role::Owner(Tenure {
-            next_progress: Some(next),
-            ..tenure
-        });
+        if let Role::Owner(tenure) = &mut self.role {
+            tenure.next_progress = Some(next);
+        }
         next
     }
 
@@ -233,17 +232,11 @@ impl Lab2 {
 
     /// The member may have the chain or not: this node goes on with one of its own (section 2).
     pub(super) fn hand_over_failed(&mut self, offer: Offer) {
-        if !matches!(self.role, Role::Owner(_)) {
+        let Role::Owner(tenure) = self.role else {
             return;
-        }
+        };
         let minted = self.mint(offer.token.progress + 1);
-        self.role = Role::Owner(Tenure {
-            token: minted,
-            known_before: None,
-            next_progress: None,
-            unsent: None,
-            offer: None,
-        });
+        self.role = Role::Owner(tenure.renewed(minted));
         self.note_given_up(offer);
         if self.give_up(&offer, Some(minted)) {
             self.offer_after(offer.to, true);
@@ -277,14 +270,8 @@ impl Lab2 {
         let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
         if outgrown && other.progress < MAX_PROGRESS {
             let minted = self.mint(other.progress + 2);
-            let tenure = Tenure {
-                token: minted,
-                known_before: None,
-                next_progress: None,
-                unsent: None,
-                offer: None,
-            };
-            self.change(Role::Owner(tenure), Reason::StrongerToken, Some(minted));
+            let tenure = Role::Owner(tenure.renewed(minted));
+            self.change(tenure, Reason::StrongerToken, Some(minted));
             self.token_is_here(MacAddr::BROADCAST);
         }
     }
@@ -334,7 +321,13 @@ impl Lab2 {
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
         self.table.set_paused(envelope.from, false);
         self.table.set_wants(envelope.from, true);
-        self.hearing.is_asked |= self.hearing.failing_since.is_some();
+        if let Role::Owner(Tenure {
+            refusals: Some(refusals),
+            ..
+        }) = &mut self.role
+        {
+            refusals.is_asked = true;
+        }
         if self.may_pass() && self.is_urged() {
             self.pass();
         }

@@ -42,7 +42,7 @@ impl Lab2 {
         digest: Digest,
         beat: Option<u32>,
     ) -> bool {
-        let heard = matches!(self.role, Role::Waiter) && self.known.token() == Some(token);
+        let heard = matches!(self.role, Role::Waiter(_)) && self.known.token() == Some(token);
         if !envelope.broadcast || !heard || self.replies_left == 0 {
             return false;
         }

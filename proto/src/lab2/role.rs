@@ -4,13 +4,16 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
 use super::State;
+use super::hearing::Refusals;
+use super::silence::Failing;
+use super::timer::Timer;
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
     Owner(Tenure),
-    Waiter,
-    Looser,
+    Waiter(Wait),
+    Looser(Search),
     /// With the candidate.
     Generating(Token),
 }
@@ -19,10 +22,66 @@ impl Role {
     pub(super) const fn state(&self) -> State {
         match self {
             Self::Owner(_) => State::Owner,
-            Self::Waiter => State::Waiter,
-            Self::Looser => State::Looser,
+            Self::Waiter(_) => State::Waiter,
+            Self::Looser(_) => State::Looser,
             Self::Generating(_) => State::Generating,
         }
+    }
+}
+
+impl Role {
+    /// Who waits for an acknowledgement of what it has handed over. A WAITER may owe it still: the token
+    /// has gone on before it was due.
+    const fn unacknowledged(&self) -> Option<MacAddr> {
+        match self {
+            Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
+                *unacknowledged
+            }
+            Self::Looser(_) | Self::Generating(_) => None,
+        }
+    }
+
+    /// Who waits for an acknowledgement, which it does no longer.
+    pub(super) fn take_unacknowledged(&mut self) -> Option<MacAddr> {
+        match self {
+            Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
+                unacknowledged.take()
+            }
+            Self::Looser(_) | Self::Generating(_) => None,
+        }
+    }
+
+    /// What a WAITER has left that was this.
+    pub(super) const fn to_waiter(self) -> Self {
+        Self::Waiter(Wait {
+            unacknowledged: self.unacknowledged(),
+        })
+    }
+}
+
+/// What a WAITER has left of its tenure.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait {
+    /// The previous holder, while it waits for an acknowledgement.
+    pub(super) unacknowledged: Option<MacAddr>,
+}
+
+/// How a LOOSER looks for the token.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Search {
+    /// The candidate that has beaten the own one since the last question.
+    pub(super) rival: Option<Token>,
+    /// The candidate's holder that this node stands against when its turn has come.
+    pub(super) against: Option<MacAddr>,
+    /// The timer that now only waits for this node's turn.
+    pub(super) in_turn: Option<Timer>,
+}
+
+impl Search {
+    /// Whether no candidate is known that is as strong as this one.
+    pub(super) fn is_unbeaten(&self, candidate: Token) -> bool {
+        self.rival
+            .is_none_or(|rival| candidate.is_stronger_than(&rival))
     }
 }
 
@@ -38,6 +97,51 @@ pub(super) struct Tenure {
     pub(super) unsent: Option<Unsent>,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
+    /// The previous holder, while it waits for an acknowledgement.
+    pub(super) unacknowledged: Option<MacAddr>,
+    /// Hand-overs that have failed in a row.
+    pub(super) failing: Option<Failing>,
+    /// Hand-overs that have failed since one has not, or an author was there again.
+    pub(super) refusals: Option<Refusals>,
+}
+
+impl Tenure {
+    /// That of a token which was made here.
+    pub(super) const fn of_own(token: Token) -> Self {
+        Self {
+            token,
+            known_before: None,
+            next_progress: None,
+            unsent: None,
+            offer: None,
+            unacknowledged: None,
+            failing: None,
+            refusals: None,
+        }
+    }
+
+    /// That of a token which was taken from its previous holder.
+    pub(super) const fn of_taken(
+        token: Token,
+        known_before: Option<Token>,
+        giver: MacAddr,
+    ) -> Self {
+        Self {
+            known_before,
+            unacknowledged: Some(giver),
+            ..Self::of_own(token)
+        }
+    }
+
+    /// It goes on with a token that was made here.
+    pub(super) const fn renewed(&self, token: Token) -> Self {
+        Self {
+            unacknowledged: self.unacknowledged,
+            failing: self.failing,
+            refusals: self.refusals,
+            ..Self::of_own(token)
+        }
+    }
 }
 
 /// An offer that the interface refuses.

@@ -59,7 +59,10 @@ impl Lab2 {
     /// A hand-over that began at `since` has failed. After some in a row the others that have said nothing
     /// meanwhile are not tried: they may be thousands, and who is there says something soon.
     pub(super) fn note_failure(&mut self, since: Instant) {
-        let before = self.failing.take();
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        let before = tenure.failing.take();
         let failing = Failing {
             since: before.map_or(since, |before| before.since),
             count: before.map_or(0, |before| before.count) + 1,
@@ -67,7 +70,7 @@ impl Lab2 {
         if failing.count >= DOUBTS {
             self.doubted = Some(failing.since);
         } else {
-            self.failing = Some(failing);
+            tenure.failing = Some(failing);
         }
     }
 

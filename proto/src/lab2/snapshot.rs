@@ -21,7 +21,7 @@ use super::once::{Jobs, Once};
 use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
 use super::removed::{self, Removed};
-use super::role::{Offer, Role, Tenure};
+use super::role::{Offer, Role, Search, Tenure, Wait};
 use super::stamps::{Age, Entry, Stamps};
 use super::storage::Storage;
 use super::sweep::Sweep;
@@ -46,7 +46,6 @@ impl Lab2 {
             known,
             owner,
             last_broadcast,
-            unacknowledged,
             support,
             promise,
             want,
@@ -57,14 +56,10 @@ impl Lab2 {
             // Which people and applications are told of, and no rule looks at.
             shared_at: _,
             troubles: _,
-            rival,
-            against,
-            in_turn,
             sweep,
             jobs,
             hearing,
             spoke,
-            failing,
             doubted,
             swept,
             forgotten,
@@ -88,20 +83,18 @@ impl Lab2 {
         };
         link.snapshot(&mut writer);
         known.snapshot(&mut writer, patience, self.hearsay_lasts());
-        (owner, unacknowledged, want, paused, rival, shutdown).hash(&mut writer);
-        (against, in_turn.map(TimerKind::index)).hash(&mut writer);
+        (owner, want, paused, shutdown).hash(&mut writer);
         (events.len(), failed, told).hash(&mut writer);
         if *failed {
             (stored.my_token_number, stored.known).hash(&mut writer);
         }
-        writer.role(role, constants.take_timeout);
         let silence = self.silence();
+        writer.role(role, constants.take_timeout, silence);
         writer.table(table, heartbeat, patience, (silence, constants.forget));
         let forgets = constants.forget.is_some();
         writer.hearing(hearing, derived.earshot, silence, forgets);
         writer.age_up_to(*spoke, silence);
-        (failing.map(|failing| failing.count), forgotten).hash(&mut writer);
-        writer.age_up_to(failing.map(|failing| failing.since), silence);
+        forgotten.hash(&mut writer);
         writer.within(*doubted, silence);
         writer.within(*swept, silence);
         writer.within(*last_broadcast, heartbeat);
@@ -159,23 +152,24 @@ impl Writer {
             since,
             // Which only people are told of.
             told: _,
-            failing_since,
-            failures,
-            is_asked,
             unfit,
             probe,
         } = hearing;
         self.age_up_to(*last, earshot);
         // Asked for only where members are forgotten.
         self.age_up_to(since.filter(|_| forgets), silence);
-        self.age_up_to(*failing_since, silence);
-        (failures, is_asked, unfit, probe).hash(self);
+        (unfit, probe).hash(self);
     }
 
-    fn role(&mut self, role: &Role, take_timeout: Duration) {
+    fn role(&mut self, role: &Role, take_timeout: Duration, silence: Duration) {
         role.state().hash(self);
         match role {
-            Role::Waiter | Role::Looser => {}
+            Role::Waiter(Wait { unacknowledged }) => unacknowledged.hash(self),
+            Role::Looser(Search {
+                rival,
+                against,
+                in_turn,
+            }) => (rival, against, in_turn.map(TimerKind::index)).hash(self),
             Role::Generating(candidate) => candidate.hash(self),
             Role::Owner(Tenure {
                 token,
@@ -183,8 +177,17 @@ impl Writer {
                 next_progress,
                 unsent,
                 offer,
+                unacknowledged,
+                failing,
+                refusals,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
+                unacknowledged.hash(self);
+                failing.map(|failing| failing.count).hash(self);
+                self.age_up_to(failing.map(|failing| failing.since), silence);
+                let refused = refusals.map(|refusals| (refusals.count, refusals.is_asked));
+                refused.hash(self);
+                self.age_up_to(refusals.map(|refusals| refusals.since), silence);
                 unsent.map(|unsent| (unsent.to, unsent.times)).hash(self);
                 self.age_up_to(unsent.map(|unsent| unsent.at), take_timeout);
                 if let Some(Offer {

@@ -62,7 +62,7 @@ impl Lab2 {
 
     /// The turn has come: asks, and makes itself known to all, if the tables still differ.
     pub(super) fn ask_for_table(&mut self) {
-        if matches!(self.role, Role::Waiter) && self.table.differs(self.sweep.digest) {
+        if matches!(self.role, Role::Waiter(_)) && self.table.differs(self.sweep.digest) {
             self.corrections.note(self.now.monotonic);
             self.broadcast(Content::Ping);
         }
@@ -124,7 +124,7 @@ impl Lab2 {
         self.sweep.digest = digest;
         (self.sweep.end, self.sweep.by) = (last.mac, envelope.from);
         self.timers.stop(Timer::Compare);
-        if matches!(self.role, Role::Waiter) && self.is_large() && self.table.differs(digest) {
+        if matches!(self.role, Role::Waiter(_)) && self.is_large() && self.table.differs(digest) {
             // More may be on its way.
             let pause = self.constants.heartbeat / 100;
             self.timer_in(Timer::Compare, pause + self.turn());

@@ -45,8 +45,8 @@ impl Lab2 {
                     return false;
                 }
             }
-            Role::Looser | Role::Generating(_) => self.become_waiter(Reason::TokenHeard, token),
-            Role::Waiter => {}
+            Role::Looser(_) | Role::Generating(_) => self.become_waiter(Reason::TokenHeard, token),
+            Role::Waiter(_) => {}
         }
         self.learn(token, envelope.from, Some(data));
         self.heard_of_token(envelope);
@@ -102,13 +102,13 @@ impl Lab2 {
     pub(super) fn on_take_token(&mut self, envelope: Envelope, token: Token, data: &[u8]) {
         match self.role {
             Role::Owner(tenure) => self.on_take_token_as_owner(envelope, token, data, tenure),
-            Role::Waiter | Role::Looser | Role::Generating(_)
+            Role::Waiter(_) | Role::Looser(_) | Role::Generating(_)
                 if self.known.is_outdone_by(&token) =>
             {
                 self.take(envelope, token, data);
             }
-            Role::Waiter => self.token_was_here(envelope.from),
-            Role::Looser | Role::Generating(_) => {}
+            Role::Waiter(_) => self.token_was_here(envelope.from),
+            Role::Looser(_) | Role::Generating(_) => {}
         }
     }
 
@@ -159,12 +159,12 @@ impl Lab2 {
                 }
             }
             Role::Owner(tenure) => self.outbid(tenure, token),
-            Role::Looser => {
+            Role::Looser(_) => {
                 self.sleep();
                 self.note_unheard(holder);
             }
             Role::Generating(_) => self.stand_down(Reason::TokenWasHere, token),
-            Role::Waiter => {}
+            Role::Waiter(_) => {}
         }
     }
 
@@ -172,10 +172,10 @@ impl Lab2 {
     pub(super) fn on_where_is_token(&mut self, envelope: Envelope) {
         match self.role {
             Role::Owner(_) => self.token_is_here(envelope.from),
-            Role::Waiter if envelope.broadcast => self.answer_as_follower(envelope.from),
+            Role::Waiter(_) if envelope.broadcast => self.answer_as_follower(envelope.from),
             // Who is asked alone was OWNER not long ago.
-            Role::Waiter => self.token_was_here(envelope.from),
-            Role::Looser => self.overhear_question(envelope),
+            Role::Waiter(_) => self.token_was_here(envelope.from),
+            Role::Looser(_) => self.overhear_question(envelope),
             Role::Generating(_) => {}
         }
     }
@@ -187,11 +187,11 @@ impl Lab2 {
                 self.token_is_here(envelope.from);
                 self.token_is_here(MacAddr::BROADCAST);
             }
-            Role::Waiter => self.answer_as_follower(envelope.from),
-            Role::Looser => self.consider_standing(envelope.from, theirs),
+            Role::Waiter(_) => self.answer_as_follower(envelope.from),
+            Role::Looser(_) => self.consider_standing(envelope.from, theirs),
             Role::Generating(mine) if theirs.is_stronger_than(&mine) => {
                 self.stand_down(Reason::StrongerCandidate, theirs);
-                self.rival = Some(theirs);
+                self.note_beaten(theirs);
             }
             Role::Generating(mine) => {
                 self.send(envelope.from, Content::GeneratingToken(mine));

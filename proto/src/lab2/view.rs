@@ -81,7 +81,7 @@ impl Lab2 {
     pub fn token(&self) -> Option<Token> {
         match self.role {
             Role::Owner(tenure) => Some(tenure.token),
-            Role::Waiter | Role::Looser | Role::Generating(_) => self.known.token(),
+            Role::Waiter(_) | Role::Looser(_) | Role::Generating(_) => self.known.token(),
         }
     }
 

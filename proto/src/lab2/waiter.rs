@@ -2,7 +2,6 @@
 
 use ring_codec::lab2::Token;
 
-use super::role::Role;
 use super::timer::Timer;
 use super::{Lab2, Reason};
 
@@ -15,7 +14,7 @@ impl Lab2 {
         for timer in [Timer::Answer, Timer::Ask] {
             self.timers.stop(timer);
         }
-        self.change(Role::Waiter, reason, Some(token));
+        self.change(self.role.to_waiter(), reason, Some(token));
         self.trust_the_token();
     }
 
