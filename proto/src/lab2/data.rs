@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{HEARTBEAT_LEN, MAX_DATA_LEN};
 
-use super::role::{Role, Tenure};
+use super::role::Role;
 use super::timer::Timer;
 use super::{DataLimit, Event, Lab2, Trouble};
 
@@ -24,7 +24,7 @@ impl Lab2 {
 
     /// Changes the data, which all are told at once.
     pub(super) fn set_data(&mut self, data: &[u8]) {
-        let may_use = matches!(self.role, Role::Owner(Tenure { offer: None, .. }));
+        let may_use = self.role.at_hand().is_some();
         let limit = self.data_limit();
         if may_use && data.len() <= limit.len {
             self.known.set_data(data);

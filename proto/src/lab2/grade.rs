@@ -199,19 +199,19 @@ impl Lab2 {
     /// Finds out how safe the tenure is now, and until when.
     pub(super) fn review_grade(&mut self) {
         self.timers.stop(Timer::Grade);
-        let Role::Owner(tenure @ Tenure { offer: None, .. }) = self.role else {
+        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
             return;
         };
         let before = self.grade();
         let now = self.now.monotonic;
-        let (grade, until) = self.find_grade(tenure.token);
+        let (grade, until) = self.find_grade(token);
         self.support.grade = grade;
         self.support.until = until;
         self.support.roster = self.roster();
         if grade != Grade::Alone {
             self.timers.set(Timer::Grade, until.max(now));
         }
-        self.tell_grade(tenure.token, grade);
+        self.tell_grade(token, grade);
         if grade != before {
             self.review_once();
         }
@@ -307,10 +307,7 @@ impl Lab2 {
     /// Asks the members to confirm the tenure now, instead of at the next heartbeat, if it may ask;
     /// not again within TAKE_TIMEOUT.
     pub(super) fn ask_to_confirm(&mut self) {
-        let Role::Owner(Tenure {
-            token, offer: None, ..
-        }) = self.role
-        else {
+        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
             return;
         };
         if !self.may_vote_for(token, self.me(), self.roster()) {

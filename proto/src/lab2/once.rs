@@ -66,10 +66,7 @@ impl Lab2 {
     pub(super) fn begin_once(&mut self, request: OnceRequest) {
         self.end_once(None, RunEnd::NotRun);
         self.tell_if_owed();
-        let Role::Owner(Tenure {
-            token, offer: None, ..
-        }) = self.role
-        else {
+        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
             return;
         };
         let phase = if self.stamps_per_frame() == 0 {

@@ -14,7 +14,7 @@ use super::{Constants, Event, Lab2, Reason};
 impl Lab2 {
     /// Whether the token could go on: there is another member, and no work here.
     pub(super) fn may_pass(&self) -> bool {
-        matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
+        self.role.at_hand().is_some()
             && self.table.len() > 1
             && !self.is_deaf()
             && (!self.want || self.gives_away())
@@ -54,9 +54,9 @@ impl Lab2 {
 
     /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        let Role::Owner(Tenure { offer: None, .. }) = self.role else {
+        if self.role.at_hand().is_none() {
             return;
-        };
+        }
         match to {
             None => {
                 self.offer_after(self.me(), false);
@@ -198,10 +198,7 @@ impl Lab2 {
 
     /// TAKE_TIMEOUT has passed without an acknowledgement.
     pub(super) fn on_take_timeout(&mut self) {
-        let Role::Owner(Tenure {
-            offer: Some(offer), ..
-        }) = self.role
-        else {
+        let Some(offer) = self.role.offer() else {
             return;
         };
         if offer.attempts < self.constants.take_attempts {
@@ -292,10 +289,7 @@ impl Lab2 {
 
     /// A token at least as strong as the one offered was heard of at `holder`.
     pub(super) fn hand_over_complete(&mut self, heard: Token, holder: MacAddr) {
-        let Role::Owner(Tenure {
-            offer: Some(offer), ..
-        }) = self.role
-        else {
+        let Some(offer) = self.role.offer() else {
             return;
         };
         if heard.same_chain(&offer.token) {

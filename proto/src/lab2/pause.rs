@@ -3,7 +3,7 @@
 use ring_codec::MacAddr;
 
 use super::outbox::Content;
-use super::role::{Role, Tenure};
+use super::role::Role;
 use super::timer::Timer;
 use super::{Lab2, Reason};
 
@@ -36,9 +36,7 @@ impl Lab2 {
     /// wants the token, offers and failures would follow each other without a pause.
     pub(super) fn on_paused(&mut self, from: MacAddr, paused: bool) {
         self.table.set_paused(from, paused);
-        if let Role::Owner(Tenure {
-            offer: Some(offer), ..
-        }) = self.role
+        if let Some(offer) = self.role.offer()
             && paused
             && offer.to == from
             && self.once_a_period(from, |notes| &mut notes.refused)

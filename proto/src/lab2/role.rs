@@ -30,6 +30,22 @@ impl Role {
 }
 
 impl Role {
+    /// The tenure, unless its token is offered to another.
+    pub(super) const fn at_hand(&self) -> Option<&Tenure> {
+        match self {
+            Self::Owner(tenure) if tenure.offer.is_none() => Some(tenure),
+            _ => None,
+        }
+    }
+
+    /// The token that is offered to another.
+    pub(super) const fn offer(&self) -> Option<Offer> {
+        match self {
+            Self::Owner(tenure) => tenure.offer,
+            _ => None,
+        }
+    }
+
     /// Who waits for an acknowledgement of what it has handed over. A WAITER may owe it still: the token
     /// has gone on before it was due.
     const fn unacknowledged(&self) -> Option<MacAddr> {

@@ -89,9 +89,7 @@ impl Lab2 {
     /// left, and is not paused.
     #[must_use]
     pub fn may_use_token(&self) -> bool {
-        !self.has_left()
-            && !self.owns_nothing()
-            && matches!(self.role, Role::Owner(tenure) if tenure.offer.is_none())
+        !self.has_left() && !self.owns_nothing() && self.role.at_hand().is_some()
     }
 
     /// From when on an application may rely on the token: an owner that was there before this node

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::Lab2;
 use super::outbox::Content;
-use super::role::{Role, Tenure};
 use super::timer::Timer;
 
 impl Lab2 {
@@ -13,18 +12,13 @@ impl Lab2 {
             return;
         }
         self.want = true;
-        if self.may_use() {
+        if self.role.at_hand().is_some() {
             // Before the work, as when it comes with the token.
             self.acknowledge();
             self.timers.stop(Timer::Pass);
         } else {
             self.say_want();
         }
-    }
-
-    /// Whether the token is here, and not offered to another.
-    fn may_use(&self) -> bool {
-        matches!(self.role, Role::Owner(Tenure { offer: None, .. }))
     }
 
     /// The token goes on at once only if somebody asks for it, so that who comes back soon need not
@@ -62,6 +56,10 @@ impl Lab2 {
     }
 
     fn may_say_want(&self) -> bool {
-        self.want && !self.owns_nothing() && !self.is_deaf() && self.link.is_up() && !self.may_use()
+        self.want
+            && !self.owns_nothing()
+            && !self.is_deaf()
+            && self.link.is_up()
+            && self.role.at_hand().is_none()
     }
 }
