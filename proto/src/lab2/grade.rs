@@ -190,15 +190,16 @@ impl Lab2 {
         } else {
             // Once for many promises.
             let soon = self.now.monotonic + self.constants.heartbeat / 4;
-            let due = self.timers.due(Timer::Grade);
-            self.timers
+            let due = self.out.timers.due(Timer::Grade);
+            self.out
+                .timers
                 .set(Timer::Grade, due.map_or(soon, |due| due.min(soon)));
         }
     }
 
     /// Finds out how safe the tenure is now, and until when.
     pub(super) fn review_grade(&mut self) {
-        self.timers.stop(Timer::Grade);
+        self.out.timers.stop(Timer::Grade);
         let Some(&Tenure { token, .. }) = self.role.at_hand() else {
             return;
         };
@@ -209,7 +210,7 @@ impl Lab2 {
         self.support.until = until;
         self.support.roster = self.roster();
         if grade != Grade::Alone {
-            self.timers.set(Timer::Grade, until.max(now));
+            self.out.timers.set(Timer::Grade, until.max(now));
         }
         self.tell_grade(token, grade);
         if grade != before {
@@ -239,7 +240,7 @@ impl Lab2 {
             let settled = since + self.view_settles();
             if now < settled {
                 let at = settled.min(self.support.until.max(now));
-                return self.timers.set(Timer::Grade, at);
+                return self.out.timers.set(Timer::Grade, at);
             }
         }
         (self.support.told, self.support.viewed) = (grade, None);
@@ -292,7 +293,7 @@ impl Lab2 {
 
     /// A grade ends when the promises do. Called before anything else that an input does.
     pub(super) fn expire_grade(&mut self) {
-        if self.timers.take_due(Timer::Grade, self.now.monotonic) {
+        if self.out.timers.take_due(Timer::Grade, self.now.monotonic) {
             self.review_grade();
         }
     }

@@ -120,7 +120,7 @@ impl Lab2 {
             peer.deaf = says_deaf;
             self.note_deafness(envelope.from, says_deaf);
         }
-        if was_deaf && self.may_pass() && !self.timers.is_set(Timer::Pass) {
+        if was_deaf && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
             let turn = self.before_the_next_round();
             self.timer_in(Timer::Pass, turn);
         }
@@ -232,9 +232,9 @@ impl Lab2 {
     /// have let go nobody else would.
     pub(super) fn probe_soon(&mut self) {
         let soon = self.now.monotonic + self.derived.patience;
-        let due = self.timers.due(Timer::Probe);
+        let due = self.out.timers.due(Timer::Probe);
         if self.hearing.unfit && due.is_none_or(|due| due > soon) {
-            self.timers.set(Timer::Probe, soon);
+            self.out.timers.set(Timer::Probe, soon);
         }
     }
 
@@ -242,7 +242,7 @@ impl Lab2 {
     pub(super) fn recover(&mut self) {
         self.hearing.probe = Probe::None;
         if std::mem::take(&mut self.hearing.unfit) {
-            self.timers.stop(Timer::Probe);
+            self.out.timers.stop(Timer::Probe);
             self.event(Event::FitnessChanged { unfit: false });
             if self.link.is_up() {
                 self.broadcast(Content::Ping);

@@ -171,7 +171,7 @@ impl Lab2 {
     /// Section 3: a new member's broadcast is answered with PING, unless the frame has been answered as
     /// often as one may be; then its next broadcast is. In a large ring the holder's table tells of it.
     fn greet(&mut self, envelope: Envelope) {
-        if !envelope.broadcast || self.replies_left == 0 {
+        if !envelope.broadcast || !self.out.may_reply() {
             return;
         }
         let is_large = self.is_large();

@@ -159,7 +159,7 @@ impl Lab2 {
         if !self.link.fall() {
             return;
         }
-        self.outbox.clear();
+        self.out.outbox.clear();
         self.forget_troubles();
         self.hearing.told = false;
         if matches!(self.role, Role::Looser(_)) {
@@ -169,7 +169,7 @@ impl Lab2 {
             self.enter_looser(Reason::LinkLost, self.token());
         }
         self.review_once();
-        self.timers.stop_all();
+        self.out.timers.stop_all();
         if self.is_shutting_down() {
             self.finish();
         }

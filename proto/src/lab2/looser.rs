@@ -31,7 +31,7 @@ impl Lab2 {
                 timer,
                 Timer::Want | Timer::Store | Timer::Probe | Timer::Members
             ) {
-                self.timers.stop(timer);
+                self.out.timers.stop(timer);
             }
         }
         self.change(Role::Looser(Search::default()), reason, token);
@@ -69,10 +69,10 @@ impl Lab2 {
     /// Another LOOSER asks what this one was about to ask: that will do for both.
     pub(super) fn overhear_question(&mut self, envelope: Envelope) {
         let soon = self.now.monotonic + self.longest_turn();
-        let about_to_ask = self.timers.due(Timer::Ask).is_some_and(|at| at <= soon);
+        let about_to_ask = self.out.timers.due(Timer::Ask).is_some_and(|at| at <= soon);
         if envelope.broadcast
             && about_to_ask
-            && !self.timers.is_set(Timer::Answer)
+            && !self.out.timers.is_set(Timer::Answer)
             && !self.turn().is_zero()
         {
             self.role = Role::Looser(Search::default());
@@ -85,7 +85,7 @@ impl Lab2 {
         if let Role::Looser(search) = &mut self.role {
             search.against = None;
             search.in_turn = search.in_turn.filter(|&timer| timer != Timer::Answer);
-            self.timers.stop(Timer::Answer);
+            self.out.timers.stop(Timer::Answer);
         }
     }
 
@@ -101,7 +101,12 @@ impl Lab2 {
     fn stand_in_turn(&mut self) {
         // The next question is for who does not stand, even if it is due as well.
         let until = self.now.monotonic + self.turn();
-        if self.timers.due(Timer::Ask).is_some_and(|at| at <= until) {
+        if self
+            .out
+            .timers
+            .due(Timer::Ask)
+            .is_some_and(|at| at <= until)
+        {
             self.timer_in(Timer::Ask, self.constants.looser_timeout());
         }
         if self.owns_nothing() {
@@ -156,7 +161,7 @@ impl Lab2 {
     /// The candidate is announced to all: the state changes with it.
     pub(super) fn stands(&mut self, candidate: Token, reason: Reason) {
         if matches!(self.role, Role::Looser(_)) {
-            self.timers.stop(Timer::Ask);
+            self.out.timers.stop(Timer::Ask);
             self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
             self.change(Role::Generating(candidate), reason, Some(candidate));
         }
@@ -199,7 +204,7 @@ impl Lab2 {
     /// The first heartbeat is out.
     pub(super) fn elected(&mut self, token: Token) {
         if matches!(self.role, Role::Generating(_)) {
-            self.timers.stop(Timer::Answer);
+            self.out.timers.stop(Timer::Answer);
             self.begin_tenure(Tenure::of_own(token), Reason::Elected);
             self.said_so();
             self.settle_down();

@@ -1,6 +1,5 @@
 //! The machine's data, and how the driver's calls get to the rules of each state.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use super::hearing::Hearing;
 use super::known::Known;
 use super::link::Link;
 use super::once::Jobs;
-use super::outbox::{Content, MAX_REPLIES, Outbox, Outgoing};
+use super::outbox::{Content, Outgoing};
+use super::output::Output;
 use super::promise::Promise;
 use super::rivals::Rivals;
 use super::role::{Role, Search};
@@ -20,22 +20,15 @@ use super::shutdown::Shutdown;
 use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
-use super::timer::{self, Timer};
+use super::timer::Timer;
 use super::trouble::Troubles;
 use super::{Command, Constants, Durable, Event, Reason, StoredStamp};
 use crate::throttle::Throttle;
 use crate::time::{Instant, Now, nanos};
-use crate::timers::{TimerKind, Timers};
+use crate::timers::TimerKind;
 use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
-/// Events that one input usually makes at most; past it the queue would allocate.
-const USUAL_EVENTS: usize = 128;
-
 /// The Lab2 machine of one node. See [the contract](crate#contract) of its calls.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
-)]
 #[derive(Debug, Clone)]
 pub struct Lab2 {
     pub(super) constants: Constants,
@@ -75,21 +68,18 @@ pub struct Lab2 {
     pub(super) troubles: Troubles,
     /// When this node last said something to all.
     pub(super) spoke: Option<Instant>,
-    /// After too many hand-overs that have failed in a row: only who was heard at that time or later is offered the token.
+    /// After too many hand-overs that have failed in a row: only who was heard at that time or later
+    /// is offered the token.
     pub(super) doubted: Option<Instant>,
     /// When an OWNER last looked for members that are silent for so long that they are removed.
     pub(super) swept: Option<Instant>,
     /// Who is named by the FORGET that waits to be sent.
     pub(super) forgotten: Vec<MacAddr>,
     pub(super) shutdown: Shutdown,
-    pub(super) timers: Timers<{ timer::COUNT }>,
-    pub(super) outbox: Outbox,
-    /// How many more frames the last input may lead to, if it was a frame; `usize::MAX` if not.
-    pub(super) replies_left: usize,
     pub(super) storage: Storage,
     /// The strongest token is so far ahead of the wall clock that it was said.
     pub(super) token_ahead: bool,
-    pub(super) events: VecDeque<Event>,
+    pub(super) out: Output,
 }
 
 /// What follows from the constants and is asked for with every frame.
@@ -158,12 +148,9 @@ impl Lab2 {
             swept: None,
             forgotten: Vec::new(),
             shutdown: Shutdown::No,
-            timers: Timers::new(),
-            outbox: Outbox::new(),
-            replies_left: usize::MAX,
             storage: Storage::new(durable),
             token_ahead: false,
-            events: VecDeque::with_capacity(USUAL_EVENTS),
+            out: Output::new(),
         }
     }
 
@@ -180,12 +167,11 @@ impl Lab2 {
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.out.event(event);
     }
 
     pub(super) fn send(&mut self, to: MacAddr, content: Content) {
-        self.replies_left = self.replies_left.saturating_sub(1);
-        self.outbox.push(Outgoing { to, content });
+        self.out.send(to, content);
     }
 
     pub(super) fn broadcast(&mut self, content: Content) {
@@ -193,7 +179,7 @@ impl Lab2 {
     }
 
     pub(super) fn timer_in(&mut self, timer: Timer, delay: Duration) {
-        self.timers.set(timer, self.now.monotonic + delay);
+        self.out.timers.set(timer, self.now.monotonic + delay);
     }
 
     /// Goes over to another state and says so.
@@ -371,14 +357,14 @@ impl Machine for Lab2 {
         self.advance(now);
         self.expire_lease();
         self.expire_grade();
-        self.replies_left = MAX_REPLIES;
+        self.out.begin_replies();
         self.receive(frame, age);
         self.settle_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
         self.advance(now);
-        self.replies_left = usize::MAX;
+        self.out.begin_freely();
         self.expire_lease();
         self.expire_grade();
         if self.has_left() {
@@ -402,7 +388,7 @@ impl Machine for Lab2 {
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
         self.advance(now);
-        self.replies_left = usize::MAX;
+        self.out.begin_freely();
         self.expire_lease();
         self.expire_grade();
         self.link_changed(link);
@@ -410,9 +396,9 @@ impl Machine for Lab2 {
 
     fn handle_timeout(&mut self, now: Now) {
         self.advance(now);
-        self.replies_left = usize::MAX;
+        self.out.begin_freely();
         for &timer in Timer::ALL {
-            if self.timers.take_due(timer, self.now.monotonic) {
+            if self.out.timers.take_due(timer, self.now.monotonic) {
                 self.fire(timer);
             }
         }
@@ -421,7 +407,7 @@ impl Machine for Lab2 {
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
         self.advance(now);
-        let Some(Outgoing { to, content }) = self.outbox.settle(ticket) else {
+        let Some(Outgoing { to, content }) = self.out.outbox.settle(ticket) else {
             return;
         };
         let kind = content.kind();
@@ -472,7 +458,7 @@ impl Machine for Lab2 {
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         loop {
-            let outgoing = self.outbox.pop()?;
+            let outgoing = self.out.outbox.pop()?;
             self.table.hash_anew();
             let (author, ethertype) = (self.me(), self.constants.ethertype);
             let beat = self.beat(outgoing);
@@ -487,7 +473,7 @@ impl Machine for Lab2 {
             };
             let frame = self.introduce(outgoing, frame);
             if let Ok(len) = frame.encode(ethertype, buf) {
-                let ticket = self.outbox.dispatch(outgoing);
+                let ticket = self.out.outbox.dispatch(outgoing);
                 return Some(Transmit {
                     len,
                     to: (),
@@ -499,10 +485,10 @@ impl Machine for Lab2 {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.out.next_event()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        self.out.timers.next()
     }
 }

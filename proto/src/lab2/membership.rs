@@ -28,7 +28,7 @@ impl Lab2 {
             mac,
             members: self.table.len(),
         });
-        if self.may_pass() && !self.timers.is_set(Timer::Pass) {
+        if self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
             let pause = self.before_the_next_round();
             self.timer_in(Timer::Pass, pause);
         }
@@ -65,7 +65,7 @@ impl Lab2 {
     ) {
         let asks = match self.role {
             Role::Waiter(_) => true,
-            Role::Owner(_) => !self.is_large() && self.replies_left > 0,
+            Role::Owner(_) => !self.is_large() && self.out.may_reply(),
             Role::Looser(_) | Role::Generating(_) => false,
         };
         if !asks || !self.table.differs(digest) {
@@ -207,9 +207,9 @@ impl Lab2 {
         let Some(first) = self.table.find(mac) else {
             return;
         };
-        if self.replies_left > 0 && self.once_a_period(mac, |notes| &mut notes.disputed) {
+        if self.out.may_reply() && self.once_a_period(mac, |notes| &mut notes.disputed) {
             self.send(mac, Content::RingMembers { first });
-            if envelope.broadcast && self.replies_left > 0 {
+            if envelope.broadcast && self.out.may_reply() {
                 self.send(envelope.from, Content::RingMembers { first });
             }
         }
@@ -218,7 +218,7 @@ impl Lab2 {
     /// Somebody holds a wrong ip for this node, or does not know it: all are told.
     pub(super) fn correct_own_entry(&mut self) {
         let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
-        if self.replies_left > 0 && self.corrections.allow(now, heartbeat) {
+        if self.out.may_reply() && self.corrections.allow(now, heartbeat) {
             self.broadcast(Content::Ping);
         }
     }
@@ -239,11 +239,11 @@ impl Lab2 {
     /// Sends the table, once a period for each cause, as far as the frame in hand may be
     /// answered; the next time goes on where this one ended.
     fn send_table(&mut self, to: MacAddr, cause: fn(&mut Notes) -> &mut Throttle) {
-        if self.replies_left == 0 || !self.once_a_period(to, cause) {
+        if !self.out.may_reply() || !self.once_a_period(to, cause) {
             return;
         }
         let (len, part) = (self.table.len(), self.members_per_frame());
-        let mut frames = len.div_ceil(part).min(self.replies_left);
+        let mut frames = len.div_ceil(part).min(self.out.replies_left());
         while frames > 0 {
             let Some(notes) = self.table.notes_mut(to) else {
                 return;

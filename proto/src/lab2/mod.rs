@@ -18,6 +18,7 @@ mod membership;
 mod missing;
 mod once;
 mod outbox;
+mod output;
 mod owner;
 mod passing;
 mod pause;

@@ -100,7 +100,7 @@ impl Lab2 {
         if !self.jobs.once.as_ref().is_some_and(is_meant) {
             return;
         }
-        self.timers.stop(Timer::Stamps);
+        self.out.timers.stop(Timer::Stamps);
         let phase = self.jobs.once.take().map(|once| once.phase);
         let stamp = match phase {
             Some(Phase::Writing(stamp)) => stamp,
@@ -200,11 +200,11 @@ impl Lab2 {
             once.phase = phase;
             once.since = now;
         }
-        self.timers.stop(Timer::Stamps);
+        self.out.timers.stop(Timer::Stamps);
         if let Phase::Writing(stamp) = phase {
             self.stamps_changed();
             self.event(Event::RunStamped { stamp });
-            if self.replies_left == 0 || self.jobs.stamps.len() > self.stamps_per_frame() {
+            if !self.out.may_reply() || self.jobs.stamps.len() > self.stamps_per_frame() {
                 // That would be more than the answer in hand may be answered with.
                 self.timer_in(Timer::Stamps, Duration::ZERO);
             } else {

@@ -1,11 +1,13 @@
 //! Frames that wait for the driver, and those whose outcome it has not reported yet.
 
 use std::collections::VecDeque;
+use std::hash::Hash;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, Promise, Token};
 
 use super::Reason;
+use super::snapshot::Writer;
 use super::telling::Telling;
 use crate::Ticket;
 
@@ -92,9 +94,9 @@ const USUAL: usize = 8;
 /// First in, first out.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox {
-    pub(super) waiting: VecDeque<Outgoing>,
-    pub(super) in_flight: VecDeque<(u64, Outgoing)>,
-    pub(super) next_ticket: u64,
+    waiting: VecDeque<Outgoing>,
+    in_flight: VecDeque<(u64, Outgoing)>,
+    next_ticket: u64,
 }
 
 impl Outbox {
@@ -130,6 +132,21 @@ impl Outbox {
         self.next_ticket += 1;
         self.in_flight.push_back((ticket, outgoing));
         Ticket::new(ticket)
+    }
+
+    /// What the future depends on.
+    pub(super) fn snapshot(&self, writer: &mut Writer) {
+        let Self {
+            waiting,
+            in_flight,
+            next_ticket,
+        } = self;
+        waiting.hash(writer);
+        for (ticket, outgoing) in in_flight {
+            // Tickets are only ever compared with each other.
+            (next_ticket - ticket, outgoing).hash(writer);
+        }
+        in_flight.len().hash(writer);
     }
 
     /// The frame that a ticket belongs to.

@@ -39,7 +39,7 @@ impl Lab2 {
     /// Enters OWNER.
     pub(super) fn begin_tenure(&mut self, tenure: Tenure, reason: Reason) {
         for timer in [Timer::Waiter, Timer::Answer, Timer::Ask, Timer::Want] {
-            self.timers.stop(timer);
+            self.out.timers.stop(timer);
         }
         let now = self.now.monotonic;
         // The others' patience began with the last heartbeat that all could hear.
@@ -47,9 +47,11 @@ impl Lab2 {
             Some(at) if !self.broadcast_is_due() => at,
             _ => now,
         };
-        self.timers
+        self.out
+            .timers
             .set(Timer::Heartbeat, trusted_since + self.beat_period());
-        self.timers
+        self.out
+            .timers
             .set(Timer::Lease, trusted_since + self.shortest_patience());
         self.known.hear(now);
         self.change(Role::Owner(tenure), reason, Some(tenure.token));
@@ -66,7 +68,7 @@ impl Lab2 {
         } else if self.may_pass() {
             let over = self.now.monotonic + hold;
             let at = self.heartbeat_about(over).unwrap_or(over);
-            self.timers.set(Timer::Pass, at);
+            self.out.timers.set(Timer::Pass, at);
         }
     }
 
@@ -76,7 +78,10 @@ impl Lab2 {
         let Role::Owner(Tenure { next_progress, .. }) = self.role else {
             return;
         };
-        let speaks = self.timers.take_due(Timer::Heartbeat, self.now.monotonic);
+        let speaks = self
+            .out
+            .timers
+            .take_due(Timer::Heartbeat, self.now.monotonic);
         let goes_on = self.pass() && next_progress.is_none();
         if speaks && goes_on {
             self.timer_in(Timer::Heartbeat, self.overtaken_within());
@@ -88,7 +93,7 @@ impl Lab2 {
     /// When the next heartbeat is due, if that is about `then`. A hop and a heartbeat at one time wake
     /// the members up once.
     fn heartbeat_about(&self, then: Instant) -> Option<Instant> {
-        let at = self.timers.due(Timer::Heartbeat)?;
+        let at = self.out.timers.due(Timer::Heartbeat)?;
         // One that is about to leave counts as due again until it has.
         let is_leaving = at == self.now.monotonic + self.constants.take_timeout;
         let apart = at.since(then).max(then.since(at));
@@ -125,7 +130,7 @@ impl Lab2 {
     /// Tells the previous holder that its TAKE_TOKEN was accepted: with the token, or, if that
     /// has gone on already, with what is known of it.
     pub(super) fn acknowledge(&mut self) {
-        self.timers.stop(Timer::Acknowledge);
+        self.out.timers.stop(Timer::Acknowledge);
         let Some(previous) = self.role.take_unacknowledged() else {
             return;
         };
@@ -165,7 +170,7 @@ impl Lab2 {
             .offer
             .map(|offer| offer.since + self.overtaken_within());
         if let Some(at) = taken_by.filter(|&at| self.now.monotonic < at) {
-            self.timers.set(Timer::Heartbeat, at);
+            self.out.timers.set(Timer::Heartbeat, at);
         } else {
             self.timer_in(Timer::Heartbeat, take_timeout);
             self.token_is_here(MacAddr::BROADCAST);
@@ -180,7 +185,7 @@ impl Lab2 {
             self.known.hear(self.now.monotonic);
             self.timer_in(Timer::Heartbeat, self.beat_period());
             self.timer_in(Timer::Lease, self.shortest_patience());
-            self.timers.stop(Timer::Acknowledge);
+            self.out.timers.stop(Timer::Acknowledge);
             self.look_after_members();
             if self.table.len() == 1 {
                 // Nobody answers.
@@ -195,7 +200,7 @@ impl Lab2 {
     /// elected another owner by now. Called before anything else that an input does, so that a
     /// process that was stopped never acts as an owner on waking up.
     pub(super) fn expire_lease(&mut self) {
-        if self.timers.take_due(Timer::Lease, self.now.monotonic) {
+        if self.out.timers.take_due(Timer::Lease, self.now.monotonic) {
             self.on_lease_expired();
         }
     }

@@ -38,7 +38,7 @@ impl Lab2 {
         if self.now.monotonic >= due {
             return self.offer_to(to);
         }
-        self.timers.set(Timer::Pass, due);
+        self.out.timers.set(Timer::Pass, due);
         true
     }
 
@@ -73,7 +73,7 @@ impl Lab2 {
         let Role::Owner(tenure) = self.role else {
             return false;
         };
-        self.timers.stop(Timer::Pass);
+        self.out.timers.stop(Timer::Pass);
         if tenure.token.progress >= MAX_PROGRESS {
             self.event(Event::ProgressExhausted);
             return false;
@@ -97,7 +97,7 @@ impl Lab2 {
         if next.is_some_and(|to| self.offer_to(to)) {
             return true;
         }
-        self.timers.stop(Timer::Pass);
+        self.out.timers.stop(Timer::Pass);
         self.stay(minted);
         false
     }
@@ -304,7 +304,7 @@ impl Lab2 {
         }
         self.known.hear(self.now.monotonic);
         // Whoever took it may have forgotten what this node has asked for meanwhile.
-        self.timers.stop(Timer::Want);
+        self.out.timers.stop(Timer::Want);
         self.become_waiter(Reason::TokenHandedOver, offer.token);
         self.set_owner(Some(holder));
     }

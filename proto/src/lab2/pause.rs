@@ -42,7 +42,7 @@ impl Lab2 {
             && self.once_a_period(from, |notes| &mut notes.refused)
         {
             self.hand_over_failed(offer);
-        } else if !paused && self.may_pass() && !self.timers.is_set(Timer::Pass) {
+        } else if !paused && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
             self.settle_down();
         }
     }

@@ -123,8 +123,8 @@ impl Lab2 {
             (Timer::Heartbeat, said + self.beat_period()),
         ];
         for (timer, at) in deadlines {
-            if self.timers.due(timer).is_some_and(|due| at < due) {
-                self.timers.set(timer, at.max(self.now.monotonic));
+            if self.out.timers.due(timer).is_some_and(|due| at < due) {
+                self.out.timers.set(timer, at.max(self.now.monotonic));
             }
         }
     }

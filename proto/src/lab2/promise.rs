@@ -43,7 +43,7 @@ impl Lab2 {
         beat: Option<u32>,
     ) -> bool {
         let heard = matches!(self.role, Role::Waiter(_)) && self.known.token() == Some(token);
-        if !envelope.broadcast || !heard || self.replies_left == 0 {
+        if !envelope.broadcast || !heard || !self.out.may_reply() {
             return false;
         }
         let members = self.believed_size(digest);

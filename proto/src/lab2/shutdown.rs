@@ -53,14 +53,14 @@ impl Lab2 {
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
             self.shutdown = Shutdown::Leaving;
-            self.timers.stop_all();
+            self.out.timers.stop_all();
             self.send(MacAddr::BROADCAST, Content::Leaving);
         }
     }
 
     pub(super) fn finish(&mut self) {
         self.shutdown = Shutdown::Finished;
-        self.timers.stop_all();
+        self.out.timers.stop_all();
     }
 
     /// Whether a [`Command::ShutDown`](super::Command::ShutDown) is carried out: nothing is left

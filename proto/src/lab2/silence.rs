@@ -129,7 +129,7 @@ impl Lab2 {
         let last = *self.swept.get_or_insert(now);
         let rested = now.since(last) >= self.sign_of_life();
         if rested && self.constants.forget.is_some() {
-            self.timers.set(Timer::Members, now);
+            self.out.timers.set(Timer::Members, now);
         }
         self.look_after_removed();
     }
@@ -143,7 +143,7 @@ impl Lab2 {
             .removed
             .is_to_be_told(now, self.constants.heartbeat)
         {
-            self.timers.set(Timer::Members, now);
+            self.out.timers.set(Timer::Members, now);
         }
     }
 

@@ -18,7 +18,6 @@ use super::Lab2;
 use super::grade::Support;
 use super::hearing::Hearing;
 use super::once::{Jobs, Once};
-use super::outbox::Outbox;
 use super::peer::{Notes, Peer};
 use super::removed::{self, Removed};
 use super::role::{Offer, Role, Search, Tenure, Wait};
@@ -27,9 +26,8 @@ use super::storage::Storage;
 use super::sweep::Sweep;
 use super::table::Table;
 use super::telling::TELLING;
-use super::timer::{self, Timer};
 use crate::time::Instant;
-use crate::timers::{TimerKind, Timers};
+use crate::timers::TimerKind;
 
 impl Lab2 {
     /// What the machine's future depends on. Equal bytes, equal future; in whole only, since the
@@ -64,16 +62,13 @@ impl Lab2 {
             swept,
             forgotten,
             shutdown,
-            timers,
-            outbox,
-            replies_left: _, // set anew by every input
             storage:
                 Storage {
                     stored,
                     failed,
                     told,
                 },
-            events,
+            out,
             token_ahead: _, // which only people see
         } = self;
         let (heartbeat, patience) = (constants.heartbeat, derived.patience);
@@ -84,7 +79,7 @@ impl Lab2 {
         link.snapshot(&mut writer);
         known.snapshot(&mut writer, patience, self.hearsay_lasts());
         (owner, want, paused, shutdown).hash(&mut writer);
-        (events.len(), failed, told).hash(&mut writer);
+        (failed, told).hash(&mut writer);
         if *failed {
             (stored.my_token_number, stored.known).hash(&mut writer);
         }
@@ -110,8 +105,7 @@ impl Lab2 {
         rivals.snapshot(&mut writer, patience, pause, heartbeat);
         writer.sweep(sweep, heartbeat);
         writer.jobs(jobs, heartbeat);
-        writer.timers(timers);
-        writer.outbox(outbox);
+        out.snapshot(&mut writer);
         writer.bytes
     }
 }
@@ -386,27 +380,5 @@ impl Writer {
         for vote in votes {
             (vote.mac, vote.until.since(self.now)).hash(self);
         }
-    }
-
-    /// Time to go; what is overdue is due.
-    fn timers(&mut self, timers: &Timers<{ timer::COUNT }>) {
-        for &timer in Timer::ALL {
-            let to_go = timers.due(timer).map(|due| due.since(self.now));
-            to_go.hash(self);
-        }
-    }
-
-    fn outbox(&mut self, outbox: &Outbox) {
-        let Outbox {
-            waiting,
-            in_flight,
-            next_ticket,
-        } = outbox;
-        waiting.hash(self);
-        for (ticket, outgoing) in in_flight {
-            // Tickets are only ever compared with each other.
-            (next_ticket - ticket, outgoing).hash(self);
-        }
-        in_flight.len().hash(self);
     }
 }

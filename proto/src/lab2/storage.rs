@@ -60,7 +60,7 @@ impl Lab2 {
     /// token that was offered to it stays with its giver; one that it has made, or could not offer, is lost,
     /// as with a node that dies.
     fn take_back(&mut self) {
-        self.outbox.drop_all(Content::needs_storage);
+        self.out.outbox.drop_all(Content::needs_storage);
         self.known.restore(self.storage.stored.known);
         if matches!(self.role, Role::Owner(_) | Role::Generating(_)) {
             self.enter_looser(Reason::NotStored, self.known.token());

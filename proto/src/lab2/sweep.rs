@@ -55,7 +55,7 @@ impl Lab2 {
     pub(super) fn plan_to_ask(&mut self, digest: Digest) {
         self.sweep.digest = digest;
         let (now, heartbeat) = (self.now.monotonic, self.constants.heartbeat);
-        if !self.timers.is_set(Timer::Compare) && self.sweep.asked.allow(now, heartbeat) {
+        if !self.out.timers.is_set(Timer::Compare) && self.sweep.asked.allow(now, heartbeat) {
             self.timer_in(Timer::Compare, self.turn());
         }
     }
@@ -72,7 +72,7 @@ impl Lab2 {
     /// table: the holder will answer all.
     pub(super) fn overhear_ping(&mut self, envelope: Envelope, digest: Digest) {
         if envelope.broadcast && digest != self.sweep.digest {
-            self.timers.stop(Timer::Compare);
+            self.out.timers.stop(Timer::Compare);
         }
     }
 
@@ -81,7 +81,7 @@ impl Lab2 {
     pub(super) fn show_more(&mut self) {
         let part = self.members_per_frame();
         self.table.settle();
-        for _ in 0..self.replies_left {
+        for _ in 0..self.out.replies_left() {
             self.count_part();
             if self.sweep.parts > self.table.len().div_ceil(part) {
                 return;
@@ -123,7 +123,7 @@ impl Lab2 {
         self.count_part();
         self.sweep.digest = digest;
         (self.sweep.end, self.sweep.by) = (last.mac, envelope.from);
-        self.timers.stop(Timer::Compare);
+        self.out.timers.stop(Timer::Compare);
         if matches!(self.role, Role::Waiter(_)) && self.is_large() && self.table.differs(digest) {
             // More may be on its way.
             let pause = self.constants.heartbeat / 100;

@@ -143,7 +143,7 @@ impl Lab2 {
         };
         if agrees {
             let may_agree = self.is_settled() && self.is_stored();
-            if is_asked && may_agree && self.replies_left > 0 {
+            if is_asked && may_agree && self.out.may_reply() {
                 self.send(to, answer(Purpose::Agree, 0));
             }
             return;
@@ -159,7 +159,7 @@ impl Lab2 {
         let parts = known.div_ceil(each);
         let begin = 2 * telling.serial as usize % parts;
         for part in begin..(begin + 2).min(parts) {
-            if self.replies_left > 0 {
+            if self.out.may_reply() {
                 self.send(to, answer(Purpose::Differ, part * each));
             }
         }

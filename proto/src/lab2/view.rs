@@ -105,7 +105,7 @@ impl Lab2 {
     #[must_use]
     pub fn lease_until(&self) -> Option<Instant> {
         let held = matches!(self.role, Role::Owner(_));
-        self.timers.due(Timer::Lease).filter(|_| held)
+        self.out.timers.due(Timer::Lease).filter(|_| held)
     }
 
     /// Whether another member has asked for the token and has not had it since.

@@ -9,10 +9,10 @@ impl Lab2 {
     /// Enters WAITER with full patience.
     pub(super) fn become_waiter(&mut self, reason: Reason, token: Token) {
         for timer in [Timer::Lease, Timer::Take, Timer::Pass, Timer::Heartbeat] {
-            self.timers.stop(timer);
+            self.out.timers.stop(timer);
         }
         for timer in [Timer::Answer, Timer::Ask] {
-            self.timers.stop(timer);
+            self.out.timers.stop(timer);
         }
         self.change(self.role.to_waiter(), reason, Some(token));
         self.trust_the_token();
@@ -21,7 +21,8 @@ impl Lab2 {
     /// WAITER_TIMEOUT runs from heardAboutToken.
     pub(super) fn trust_the_token(&mut self) {
         let heard = self.known.heard().unwrap_or(self.now.monotonic);
-        self.timers
+        self.out
+            .timers
             .set(Timer::Waiter, heard + self.constants.waiter_timeout());
     }
 }

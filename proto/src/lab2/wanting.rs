@@ -15,7 +15,7 @@ impl Lab2 {
         if self.role.at_hand().is_some() {
             // Before the work, as when it comes with the token.
             self.acknowledge();
-            self.timers.stop(Timer::Pass);
+            self.out.timers.stop(Timer::Pass);
         } else {
             self.say_want();
         }
@@ -25,7 +25,7 @@ impl Lab2 {
     /// wait for it.
     pub(super) fn work_done(&mut self) {
         let was_at_work = std::mem::take(&mut self.want);
-        self.timers.stop(Timer::Want);
+        self.out.timers.stop(Timer::Want);
         if was_at_work {
             self.settle_down();
         }
@@ -35,10 +35,10 @@ impl Lab2 {
     /// when an input was dealt with: it may have brought another token in its place. A frame that has had
     /// its answers is not answered with this too.
     pub(super) fn go_on_wanting(&mut self) {
-        if self.is_shutting_down() || self.timers.is_set(Timer::Want) || !self.may_say_want() {
+        if self.is_shutting_down() || self.out.timers.is_set(Timer::Want) || !self.may_say_want() {
             return;
         }
-        if self.replies_left == 0 {
+        if !self.out.may_reply() {
             self.timer_in(Timer::Want, Duration::ZERO);
         } else {
             self.say_want();
