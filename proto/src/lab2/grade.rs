@@ -8,21 +8,13 @@ use ring_codec::lab2::Token;
 
 use super::crowd::LISTENERS;
 use super::role::{Role, Tenure};
+use super::support::News;
 use super::timer::Timer;
 use super::{Event, Grade, Lab2};
 use crate::time::Instant;
 
-/// So many of the latest heartbeats may be answered.
-const BEATS: usize = 16;
 /// This part of a promise is not relied on, so that clocks may differ in their rates.
 const MARGIN: u32 = 32;
-
-/// A member that has promised to help no other holder until then.
-#[derive(Debug, Clone, Copy, Hash)]
-pub(super) struct Vote {
-    pub(super) mac: MacAddr,
-    pub(super) until: Instant,
-}
 
 /// How many members confirm a tenure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,98 +25,6 @@ pub struct Votes {
     pub ring: usize,
     /// So many are a quorum.
     pub quorum: usize,
-}
-
-/// What an OWNER knows of those who confirm its tenure.
-#[derive(Debug, Clone)]
-pub(super) struct Support {
-    /// The tenure.
-    pub(super) token: Option<Token>,
-    /// When the latest heartbeats of it were about to leave, by their numbers.
-    pub(super) beats: [Option<Instant>; BEATS],
-    /// The next heartbeat's number.
-    pub(super) next_beat: u32,
-    /// By MAC.
-    pub(super) votes: Vec<Vote>,
-    /// The grade when it was last looked at, and how long that holds.
-    pub(super) grade: Grade,
-    pub(super) until: Instant,
-    /// How many members made up the ring then.
-    pub(super) roster: usize,
-    /// The grade that people were told of.
-    pub(super) told: Grade,
-    /// Since when the tenure has had a view that they were not told of.
-    pub(super) viewed: Option<Instant>,
-    /// To find the latest time that a majority has promised: room that is kept.
-    pub(super) ends: Vec<Instant>,
-}
-
-impl Support {
-    pub(super) fn new() -> Self {
-        Self {
-            token: None,
-            beats: [None; BEATS],
-            next_beat: 0,
-            votes: Vec::with_capacity(LISTENERS),
-            grade: Grade::Alone,
-            until: Instant::from_nanos(0),
-            roster: 0,
-            told: Grade::Alone,
-            viewed: None,
-            ends: Vec::with_capacity(LISTENERS),
-        }
-    }
-
-    /// A heartbeat of a tenure leaves now: its number.
-    pub(super) fn begin_beat(&mut self, token: Token, now: Instant) -> u32 {
-        if self.token != Some(token) {
-            self.token = Some(token);
-            self.beats = [None; BEATS];
-            self.next_beat = 0;
-            self.votes.clear();
-            self.grade = Grade::Alone;
-            (self.told, self.viewed) = (Grade::Alone, None);
-        }
-        let beat = self.next_beat;
-        self.next_beat = beat.wrapping_add(1);
-        self.beats[place(beat)] = Some(now);
-        beat
-    }
-
-    /// When the heartbeat of this number left, if it is one of the latest.
-    fn left_at(&self, beat: u32) -> Option<Instant> {
-        let age = self.next_beat.wrapping_sub(beat);
-        let recent = age >= 1 && age <= u32::try_from(BEATS).unwrap_or(u32::MAX);
-        self.beats[place(beat)].filter(|_| recent)
-    }
-
-    fn add(&mut self, mac: MacAddr, until: Instant) {
-        match self.votes.binary_search_by_key(&mac, |vote| vote.mac) {
-            Ok(at) => self.votes[at].until = self.votes[at].until.max(until),
-            Err(at) => self.votes.insert(at, Vote { mac, until }),
-        }
-    }
-
-    fn vote_of(&self, mac: MacAddr) -> Option<Instant> {
-        let at = self.votes.binary_search_by_key(&mac, |vote| vote.mac);
-        at.ok().map(|at| self.votes[at].until)
-    }
-
-    /// Until when `count` members have promised at the same time.
-    fn promised_by(&mut self, count: usize) -> Option<Instant> {
-        let at = count.checked_sub(1)?;
-        if at >= self.votes.len() {
-            return None;
-        }
-        self.ends.clear();
-        self.ends.extend(self.votes.iter().map(|vote| vote.until));
-        let (_, &mut end, _) = self.ends.select_nth_unstable_by(at, |a, b| b.cmp(a));
-        Some(end)
-    }
-}
-
-fn place(beat: u32) -> usize {
-    beat as usize % BEATS
 }
 
 impl Lab2 {
@@ -173,11 +73,11 @@ impl Lab2 {
         let Role::Owner(tenure) = self.role else {
             return;
         };
-        let is_meant = promise.token == tenure.token && self.support.token == Some(tenure.token);
-        if !is_meant || self.table.find(from).is_none() {
+        let token = tenure.token;
+        if promise.token != token || self.table.find(from).is_none() {
             return;
         }
-        let Some(left_at) = self.support.left_at(promise.beat) else {
+        let Some(left_at) = self.support.left_at(token, promise.beat) else {
             return;
         };
         // Nobody promises more than that.
@@ -185,7 +85,8 @@ impl Lab2 {
         let lasts = Duration::from_nanos(promise.lasts).min(most);
         self.support
             .add(from, left_at + lasts / MARGIN * (MARGIN - 1));
-        if self.support.grade != Grade::Quorum || !self.is_large() {
+        let is_quorum = matches!(self.support.grade(token), Some((Grade::Quorum, _)));
+        if !is_quorum || !self.is_large() {
             self.review_grade();
         } else {
             // Once for many promises.
@@ -206,9 +107,7 @@ impl Lab2 {
         let before = self.grade();
         let now = self.now.monotonic;
         let (grade, until) = self.find_grade(token);
-        self.support.grade = grade;
-        self.support.until = until;
-        self.support.roster = self.roster();
+        self.support.set_grade(grade, until, self.roster());
         if grade != Grade::Alone {
             self.out.timers.set(Timer::Grade, until.max(now));
         }
@@ -224,27 +123,14 @@ impl Lab2 {
         answered.max(self.constants.heartbeat / 4)
     }
 
-    /// Tells people of another grade. The first answers to a heartbeat confirm a view, if nobody else was
-    /// heard lately, and the next ones a quorum: a view is news once the others have had time to answer.
+    /// Tells people of another grade.
     fn tell_grade(&mut self, token: Token, grade: Grade) {
-        if self.support.token != Some(token) {
-            return;
+        let (now, settles) = (self.now.monotonic, self.view_settles());
+        match self.support.news(token, now, settles) {
+            News::Old => {}
+            News::NotYet(at) => self.out.timers.set(Timer::Grade, at),
+            News::New => self.event(Event::GradeChanged { grade, token }),
         }
-        if grade == self.support.told {
-            self.support.viewed = None;
-            return;
-        }
-        if (self.support.told, grade) == (Grade::Alone, Grade::View) {
-            let now = self.now.monotonic;
-            let since = *self.support.viewed.get_or_insert(now);
-            let settled = since + self.view_settles();
-            if now < settled {
-                let at = settled.min(self.support.until.max(now));
-                return self.out.timers.set(Timer::Grade, at);
-            }
-        }
-        (self.support.told, self.support.viewed) = (grade, None);
-        self.event(Event::GradeChanged { grade, token });
     }
 
     fn find_grade(&mut self, token: Token) -> (Grade, Instant) {
@@ -254,12 +140,10 @@ impl Lab2 {
         let majority = roster / 2 + 1;
         // Who knows nobody, and was not told that there is nobody, cannot know.
         let known = roster > 1 || self.expected().is_some();
-        if self.support.token == Some(token) && known {
-            let end = if majority <= own {
-                self.lease_until()
-            } else {
-                self.support.promised_by(majority - own)
-            };
+        if known {
+            let alone = self.lease_until();
+            let others = majority.saturating_sub(own);
+            let end = self.support.promised_by(token, others, alone);
             if let Some(end) = end.filter(|&end| end > now) {
                 return (Grade::Quorum, end);
             }
@@ -272,9 +156,6 @@ impl Lab2 {
     /// Until when all members that were heard lately have promised; `None` if one has not, or none
     /// was heard. Who falls silent is not waited for until its promise ends.
     fn view_until(&self, token: Token) -> Option<Instant> {
-        if self.support.token != Some(token) {
-            return None;
-        }
         let lately = self
             .now
             .monotonic
@@ -283,12 +164,8 @@ impl Lab2 {
         let heard = members.filter(|(member, peer)| {
             !self.is_own(member.mac) && peer.last_seen().is_some_and(|seen| seen >= lately)
         });
-        let mut end = None;
-        for (member, _) in heard {
-            let vote = self.support.vote_of(member.mac)?;
-            end = Some(end.map_or(vote, |end: Instant| end.min(vote)));
-        }
-        end
+        let heard = heard.map(|(member, _)| member.mac);
+        self.support.promised_by_all(token, heard)
     }
 
     /// A grade ends when the promises do. Called before anything else that an input does.
@@ -300,7 +177,7 @@ impl Lab2 {
 
     /// Members that were not known when the grade was found out make the majority larger.
     pub(super) fn recount(&mut self) {
-        if self.support.grade != Grade::Alone && self.support.roster != self.roster() {
+        if self.support.is_miscounted(self.roster()) {
             self.review_grade();
         }
     }
@@ -315,12 +192,7 @@ impl Lab2 {
             // Nobody promises anything for that.
             return;
         }
-        let last = self.support.next_beat.wrapping_sub(1);
-        let asked = if self.support.token == Some(token) {
-            self.support.left_at(last)
-        } else {
-            None
-        };
+        let asked = self.support.last_left_at(token);
         let pause = self.constants.take_timeout;
         if asked.is_none_or(|at| self.now.monotonic.since(at) >= pause) {
             self.token_is_here(MacAddr::BROADCAST);
@@ -348,10 +220,7 @@ impl Lab2 {
         let mut confirmed = 0;
         if let Role::Owner(tenure) = self.role {
             confirmed += usize::from(self.may_vote_for(tenure.token, self.me(), ring));
-            if self.support.token == Some(tenure.token) {
-                let votes = self.support.votes.iter();
-                confirmed += votes.filter(|vote| vote.until > now).count();
-            }
+            confirmed += self.support.confirmed(tenure.token, now);
         }
         Votes {
             confirmed,
@@ -364,8 +233,7 @@ impl Lab2 {
         let Role::Owner(tenure) = self.role else {
             return None;
         };
-        let support = &self.support;
-        let counts = support.token == Some(tenure.token) && support.grade != Grade::Alone;
-        (counts && self.may_use_token()).then_some((support.grade, support.until))
+        let grade = self.support.grade(tenure.token);
+        grade.filter(|_| self.may_use_token())
     }
 }

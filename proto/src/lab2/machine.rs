@@ -6,7 +6,6 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{self, Frame, Kind, Message, Profile, Token};
 
-use super::grade::Support;
 use super::hearing::Hearing;
 use super::known::Known;
 use super::link::Link;
@@ -18,6 +17,7 @@ use super::rivals::Rivals;
 use super::role::{Role, Search};
 use super::shutdown::Shutdown;
 use super::storage::Storage;
+use super::support::Support;
 use super::sweep::Sweep;
 use super::table::Table;
 use super::timer::Timer;

@@ -34,6 +34,7 @@ mod silence;
 mod snapshot;
 mod stamps;
 mod storage;
+mod support;
 mod sweep;
 mod table;
 mod telling;

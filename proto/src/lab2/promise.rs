@@ -137,12 +137,11 @@ impl Lab2 {
             return;
         };
         let me = self.me();
-        if self.support.token != Some(token) || !self.is_free_for(token, me) {
+        if !self.is_free_for(token, me) {
             return;
         }
         let now = self.now.monotonic;
-        let votes = self.support.votes.iter().map(|vote| vote.until);
-        let end = votes.chain([self.support.until]).max();
+        let end = self.support.ends(token);
         if let Some(until) = end.filter(|&end| end > now) {
             self.promise(token, me, until);
         }

@@ -15,7 +15,6 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use super::Lab2;
-use super::grade::Support;
 use super::hearing::Hearing;
 use super::once::{Jobs, Once};
 use super::peer::{Notes, Peer};
@@ -95,7 +94,9 @@ impl Lab2 {
         writer.within(*last_broadcast, heartbeat);
         let promised = self.promise_lasts(self.roster());
         writer.age_up_to(*started, self.quiet(self.roster()));
-        writer.support(support, role, promised, self.view_settles());
+        if let Role::Owner(tenure) = role {
+            support.snapshot(&mut writer, tenure.token, promised, self.view_settles());
+        }
         let promise = promise.filter(|promise| promise.until > now.monotonic);
         promise
             .map(|it| (it.token, it.holder, it.until.since(now.monotonic)))
@@ -350,35 +351,6 @@ impl Writer {
         {
             (request, token, phase, asked, first, agreed).hash(self);
             self.now.since(*since).hash(self);
-        }
-    }
-
-    /// Votes and heartbeats count for the tenure that they are for.
-    fn support(&mut self, support: &Support, role: &Role, promised: Duration, settles: Duration) {
-        let Support {
-            token,
-            beats,
-            next_beat,
-            votes,
-            grade,
-            until,
-            told,
-            viewed,
-            // As the table has it, or the grade would have been found out anew.
-            roster: _,
-            ends: _,
-        } = support;
-        let Role::Owner(tenure) = role else { return };
-        if *token != Some(tenure.token) {
-            return;
-        }
-        (next_beat, grade, told, until.since(self.now), votes.len()).hash(self);
-        self.age_up_to(*viewed, settles);
-        for beat in beats {
-            self.age_up_to(*beat, promised);
-        }
-        for vote in votes {
-            (vote.mac, vote.until.since(self.now)).hash(self);
         }
     }
 }
