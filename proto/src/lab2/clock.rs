@@ -39,7 +39,7 @@ impl Lab2 {
     /// A token that is far ahead of the wall clock is said once, until one is not.
     pub(super) fn compare_with_clock(&mut self, token: Token) {
         let is_ahead = token.progress.saturating_sub(self.now.wall) > NOTABLE;
-        if std::mem::replace(&mut self.token_ahead, is_ahead) != is_ahead {
+        if std::mem::replace(&mut self.troubles.token_ahead, is_ahead) != is_ahead {
             let by = self.ahead_of_clock(token);
             self.tell_trouble(Trouble::TokenAhead { token, by }, !is_ahead);
         }
@@ -47,7 +47,7 @@ impl Lab2 {
 
     /// The token that is known, if it was said to be far ahead and still is.
     pub(super) fn token_ahead(&self) -> Option<Trouble> {
-        let token = self.token().filter(|_| self.token_ahead)?;
+        let token = self.token().filter(|_| self.troubles.token_ahead)?;
         let by = self.ahead_of_clock(token);
         (nanos(by) > NOTABLE).then_some(Trouble::TokenAhead { token, by })
     }

@@ -112,7 +112,7 @@ impl Lab2 {
         if was_deaf {
             self.hearing.since = self.hearing.last;
             // The members that were told so have not heard of it yet: they take no offer of this node.
-            self.spoke = None;
+            self.silence.unsay();
         }
         if Profile::may_follow(message.kind())
             && let Some(peer) = self.table.peer_mut(envelope.from)

@@ -187,7 +187,7 @@ impl Lab2 {
             // Under its old address it may have promised something: it is not to be counted twice.
             self.started = Some(now);
             // Who has the old one too disturbs nobody any more.
-            self.shared_at = None;
+            self.troubles.shared_at = None;
         }
         if let Inserted::New(_) = self.table.insert_own(mac) {
             self.event(Event::MemberAdded {

@@ -16,6 +16,7 @@ use super::promise::Promise;
 use super::rivals::Rivals;
 use super::role::{Role, Search};
 use super::shutdown::Shutdown;
+use super::silence::Silence;
 use super::storage::Storage;
 use super::support::Support;
 use super::sweep::Sweep;
@@ -56,8 +57,6 @@ pub struct Lab2 {
     /// PINGs to all because somebody holds a wrong ip for this node.
     pub(super) corrections: Throttle,
     pub(super) rivals: Rivals,
-    /// When a frame of another station with the own address last came.
-    pub(super) shared_at: Option<Instant>,
     /// How tables become equal in a large ring.
     pub(super) sweep: Sweep,
     /// What is known of jobs that run once in a period.
@@ -66,19 +65,10 @@ pub struct Lab2 {
     pub(super) hearing: Hearing,
     /// What is wrong between this node and others.
     pub(super) troubles: Troubles,
-    /// When this node last said something to all.
-    pub(super) spoke: Option<Instant>,
-    /// After too many hand-overs that have failed in a row: only who was heard at that time or later
-    /// is offered the token.
-    pub(super) doubted: Option<Instant>,
-    /// When an OWNER last looked for members that are silent for so long that they are removed.
-    pub(super) swept: Option<Instant>,
-    /// Who is named by the FORGET that waits to be sent.
-    pub(super) forgotten: Vec<MacAddr>,
+    /// Who is silent, and what this node does about it.
+    pub(super) silence: Silence,
     pub(super) shutdown: Shutdown,
     pub(super) storage: Storage,
-    /// The strongest token is so far ahead of the wall clock that it was said.
-    pub(super) token_ahead: bool,
     pub(super) out: Output,
 }
 
@@ -138,18 +128,13 @@ impl Lab2 {
             paused: false,
             corrections: Throttle::default(),
             rivals: Rivals::default(),
-            shared_at: None,
             sweep: Sweep::new(),
             jobs: Jobs::default(),
             hearing: Hearing::default(),
             troubles: Troubles::default(),
-            spoke: None,
-            doubted: None,
-            swept: None,
-            forgotten: Vec::new(),
+            silence: Silence::default(),
             shutdown: Shutdown::No,
             storage: Storage::new(durable),
-            token_ahead: false,
             out: Output::new(),
         }
     }
@@ -266,7 +251,7 @@ impl Lab2 {
     fn sent(&mut self, to: MacAddr, content: Content, sent: Sent) {
         let accepted = sent == Sent::Accepted;
         if accepted && to == MacAddr::BROADCAST {
-            self.spoke = Some(self.now.monotonic);
+            self.silence.speak(self.now.monotonic);
         }
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
@@ -275,7 +260,7 @@ impl Lab2 {
             Content::Standing(candidate, reason) if accepted => self.stands(candidate, reason),
             Content::WhereIsToken if accepted => self.asked(),
             Content::Leaving => self.finish(),
-            Content::Forget => self.forgotten.clear(),
+            Content::Forget => self.silence.named_was_sent(),
             _ => {}
         }
     }
@@ -330,7 +315,7 @@ impl Lab2 {
                 stamps: &self.jobs.stamps.wire,
             },
             Content::Forget => Message::Forget {
-                members: &self.forgotten,
+                members: self.silence.named(),
             },
         }
     }

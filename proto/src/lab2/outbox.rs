@@ -44,7 +44,7 @@ pub(super) enum Content {
     WantToken,
     Leaving,
     Stamps(Telling),
-    /// Names the members that [`Lab2::forgotten`](super::Lab2) holds.
+    /// Names the members that are [named](super::silence::Silence::named) then.
     Forget,
 }
 

@@ -54,7 +54,7 @@ impl Lab2 {
     /// A frame that this node has not sent has its address.
     pub(super) fn own_address_heard(&mut self) {
         let now = self.now.monotonic;
-        let before = self.shared_at.replace(now);
+        let before = self.troubles.shared_at.replace(now);
         if !before.is_some_and(|at| self.is_recent(at)) {
             let (mac, ips) = (self.me(), None);
             self.tell_trouble(Trouble::AddressShared { mac, ips }, false);
@@ -63,7 +63,7 @@ impl Lab2 {
 
     /// The addresses of which two stations were heard not long ago.
     pub(super) fn shared_addresses(&self) -> impl Iterator<Item = Trouble> {
-        let own = self.shared_at.filter(|&at| self.is_recent(at));
+        let own = self.troubles.shared_at.filter(|&at| self.is_recent(at));
         let own = own.map(|_| Trouble::AddressShared {
             mac: self.me(),
             ips: None,

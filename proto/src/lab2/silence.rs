@@ -1,6 +1,7 @@
 //! Who is heard and who is not; members that are silent for long are removed (`docs/protocol.md`, "Silent
 //! members").
 
+use std::hash::Hash;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -8,6 +9,7 @@ use ring_codec::lab2::MAX_FORGOTTEN_PER_FRAME;
 
 use super::outbox::Content;
 use super::role::Role;
+use super::snapshot::Writer;
 use super::timer::Timer;
 use super::{Event, Lab2};
 use crate::time::Instant;
@@ -29,6 +31,56 @@ pub(super) struct Failing {
     /// When the first of them began.
     pub(super) since: Instant,
     pub(super) count: u32,
+}
+
+/// What is remembered of the others' silence and of the own one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Silence {
+    /// When this node last said something to all.
+    spoke: Option<Instant>,
+    /// After too many hand-overs that have failed in a row: only who was heard at that time or later is
+    /// offered the token.
+    doubted: Option<Instant>,
+    /// When an OWNER last looked for members that are silent for so long that they are removed.
+    swept: Option<Instant>,
+    /// Who is named by the FORGET that waits to be sent.
+    named: Vec<MacAddr>,
+}
+
+impl Silence {
+    /// This node has said something to all.
+    pub(super) fn speak(&mut self, now: Instant) {
+        self.spoke = Some(now);
+    }
+
+    /// What this node has said to all tells nobody any longer that it is there.
+    pub(super) fn unsay(&mut self) {
+        self.spoke = None;
+    }
+
+    /// Who is named by the FORGET that waits to be sent.
+    pub(super) fn named(&self) -> &[MacAddr] {
+        &self.named
+    }
+
+    /// The FORGET has left, or could not.
+    pub(super) fn named_was_sent(&mut self) {
+        self.named.clear();
+    }
+
+    /// What the future depends on: nobody asks for what was longer ago than a `silence`.
+    pub(super) fn snapshot(&self, writer: &mut Writer, silence: Duration) {
+        let Self {
+            spoke,
+            doubted,
+            swept,
+            named,
+        } = self;
+        writer.age_up_to(*spoke, silence);
+        named.hash(writer);
+        writer.within(*doubted, silence);
+        writer.within(*swept, silence);
+    }
 }
 
 impl Lab2 {
@@ -53,7 +105,8 @@ impl Lab2 {
     /// Whom the token may be offered to: who was heard at this time or later.
     pub(super) fn alive_since(&self) -> Instant {
         let alive = self.now.monotonic.before(self.silence());
-        self.doubted.map_or(alive, |doubted| alive.max(doubted))
+        let doubted = self.silence.doubted;
+        doubted.map_or(alive, |doubted| alive.max(doubted))
     }
 
     /// A hand-over that began at `since` has failed. After some in a row the others that have said nothing
@@ -68,7 +121,7 @@ impl Lab2 {
             count: before.map_or(0, |before| before.count) + 1,
         };
         if failing.count >= DOUBTS {
-            self.doubted = Some(failing.since);
+            self.silence.doubted = Some(failing.since);
         } else {
             tenure.failing = Some(failing);
         }
@@ -78,7 +131,7 @@ impl Lab2 {
     /// for long. Members have their turns at different times.
     pub(super) fn audience(&self, holder: MacAddr) -> MacAddr {
         let most = self.sign_of_life();
-        let quiet = self.spoke.map(|at| self.now.monotonic.since(at));
+        let quiet = self.silence.spoke.map(|at| self.now.monotonic.since(at));
         let is_due = quiet.is_none_or(|quiet| {
             quiet >= most / 2 && {
                 let rank = u32::try_from(self.table.rank(self.me())).unwrap_or(u32::MAX);
@@ -126,7 +179,7 @@ impl Lab2 {
     /// speaks of them after that: a frame that is answered with a heartbeat has had its answers.
     pub(super) fn look_after_members(&mut self) {
         let now = self.now.monotonic;
-        let last = *self.swept.get_or_insert(now);
+        let last = *self.silence.swept.get_or_insert(now);
         let rested = now.since(last) >= self.sign_of_life();
         if rested && self.constants.forget.is_some() {
             self.out.timers.set(Timer::Members, now);
@@ -163,7 +216,7 @@ impl Lab2 {
         let is_holder = matches!(self.role, Role::Owner(_));
         if !is_holder
             || !self.knows_who_is_silent()
-            || self.swept.is_some_and(|at| now.since(at) < rests)
+            || self.silence.swept.is_some_and(|at| now.since(at) < rests)
         {
             return;
         }
@@ -177,20 +230,20 @@ impl Lab2 {
             .take(self.forgotten_per_frame())
             .collect();
         if macs.len() < self.forgotten_per_frame() {
-            self.swept = Some(now);
+            self.silence.swept = Some(now);
         }
         self.remove(&macs, true);
     }
 
     /// Tells all who was removed, as far as they may not know it.
     pub(super) fn tell_removed(&mut self) {
-        if !self.forgotten.is_empty() || !self.link.is_up() {
+        if !self.silence.named.is_empty() || !self.link.is_up() {
             return;
         }
         let now = self.now.monotonic;
         let most = self.forgotten_per_frame();
-        self.forgotten = self.table.removed.take_untold(most, now);
-        if !self.forgotten.is_empty() {
+        self.silence.named = self.table.removed.take_untold(most, now);
+        if !self.silence.named.is_empty() {
             self.broadcast(Content::Forget);
         }
     }

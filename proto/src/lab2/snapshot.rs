@@ -51,15 +51,11 @@ impl Lab2 {
             rivals,
             derived,
             // Which people and applications are told of, and no rule looks at.
-            shared_at: _,
             troubles: _,
             sweep,
             jobs,
             hearing,
-            spoke,
-            doubted,
-            swept,
-            forgotten,
+            silence,
             shutdown,
             storage:
                 Storage {
@@ -68,7 +64,6 @@ impl Lab2 {
                     told,
                 },
             out,
-            token_ahead: _, // which only people see
         } = self;
         let (heartbeat, patience) = (constants.heartbeat, derived.patience);
         let mut writer = Writer {
@@ -82,15 +77,12 @@ impl Lab2 {
         if *failed {
             (stored.my_token_number, stored.known).hash(&mut writer);
         }
-        let silence = self.silence();
-        writer.role(role, constants.take_timeout, silence);
-        writer.table(table, heartbeat, patience, (silence, constants.forget));
+        let quiet = self.silence();
+        writer.role(role, constants.take_timeout, quiet);
+        writer.table(table, heartbeat, patience, (quiet, constants.forget));
         let forgets = constants.forget.is_some();
-        writer.hearing(hearing, derived.earshot, silence, forgets);
-        writer.age_up_to(*spoke, silence);
-        forgotten.hash(&mut writer);
-        writer.within(*doubted, silence);
-        writer.within(*swept, silence);
+        writer.hearing(hearing, derived.earshot, quiet, forgets);
+        silence.snapshot(&mut writer, quiet);
         writer.within(*last_broadcast, heartbeat);
         let promised = self.promise_lasts(self.roster());
         writer.age_up_to(*started, self.quiet(self.roster()));

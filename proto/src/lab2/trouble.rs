@@ -26,7 +26,7 @@ const OFFERS: usize = 8;
 /// So many of the owners that only others hear are named.
 const OWNERS: usize = 8;
 
-/// What was noticed.
+/// What was noticed, and told.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Troubles {
     /// Members that say that they hear nobody.
@@ -43,6 +43,10 @@ pub(super) struct Troubles {
     pub(super) watch: Watch,
     /// Whose table differs from this node's.
     differing: Option<Differing>,
+    /// When a frame of another station with the own address last came.
+    pub(super) shared_at: Option<Instant>,
+    /// The strongest token is so far ahead of the wall clock that it was said.
+    pub(super) token_ahead: bool,
     /// Frames that could not be sent, since the last that could.
     pub(super) unsent: Option<Unsent>,
 }
@@ -349,6 +353,8 @@ impl Lab2 {
     pub(super) fn forget_troubles(&mut self) {
         let forgotten = Troubles {
             watch: self.troubles.watch,
+            shared_at: self.troubles.shared_at,
+            token_ahead: self.troubles.token_ahead,
             ..Troubles::default()
         };
         let before = std::mem::replace(&mut self.troubles, forgotten);
