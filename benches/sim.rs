@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ring_proto::lab2::{Constants, Lab2};
-use ringd::sim::{Faults, Settings, World, run};
+use ringd::sim::lab2::{Faults, Settings, World, run};
 
 const NODES: usize = 8;
 /// How much of the world's time one measurement takes.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_proto::lab2::Lab2;
-use ringd::sim::{FaultKind, Faults, Settings, run};
+use ringd::sim::lab2::{FaultKind, Faults, Settings, run};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {

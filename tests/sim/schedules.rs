@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use ring_proto::lab2::Lab2;
-use ringd::sim::{Schedule, replay};
+use ringd::sim::lab2::{Schedule, replay};
 
 /// Declares a test for each file.
 macro_rules! schedules {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_proto::lab2::{Constants, Lab2, Trouble};
-use ringd::sim::{Fault, World};
+use ringd::sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
 

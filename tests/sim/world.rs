@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2, State};
-use ringd::sim::{Fault, Subject, Weather, World};
+use ringd::sim::lab2::{Fault, Subject, Weather, World};
 
 const MS: Duration = Duration::from_millis(1);
 

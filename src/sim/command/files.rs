@@ -18,7 +18,7 @@ use ring_proto::lab2::Event;
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::sim::{Fault, Record, Schedule, Violation, line, show};
+use crate::sim::lab2::{Fault, Record, Schedule, Violation, line, show};
 
 /// The longest frame that is kept whole.
 const SNAP_LENGTH: u32 = 65_535;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::report::Sum;
-use crate::sim::{Outcome, Settings, Subject, run as run_one};
+use crate::sim::lab2::{Outcome, Settings, Subject, run as run_one};
 
 /// How often the bar is drawn anew.
 const TICK: Duration = Duration::from_millis(200);

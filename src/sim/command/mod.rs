@@ -13,7 +13,7 @@ pub use error::Error;
 pub use options::Options;
 use ring_proto::lab2::Lab2;
 
-use super::{Outcome, Rule, Schedule, Story, Subject, replay, shrink};
+use super::lab2::{Outcome, Rule, Schedule, Story, Subject, replay, shrink};
 use files::Files;
 use options::What;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::daemon::parse_duration;
-use crate::sim::{FaultKind, Faults, Settings};
+use crate::sim::lab2::{FaultKind, Faults, Settings};
 
 /// The most nodes that a world has room for.
 const MAX_NODES: u64 = 1 << 16;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 
 use super::Options;
-use crate::sim::{FaultKind, Outcome, Schedule, Stats};
+use crate::sim::lab2::{FaultKind, Outcome, Schedule, Stats};
 
 /// What many runs have come to.
 #[derive(Debug, Default)]

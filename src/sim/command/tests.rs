@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 use super::{Error, Options, run_machines};
-use crate::sim::{Action, Fault, Rule, Schedule, Subject, replay};
+use crate::sim::lab2::{Action, Fault, Rule, Schedule, Subject, replay};
 
 /// A machine that stores nothing any more once its interface has changed.
 struct Spoilt {

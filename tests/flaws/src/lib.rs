@@ -15,7 +15,7 @@ use ring_proto::lab2::{
     Constants, Durable, Grade, JobName, OnceStanding, RunView, State, StoredStamp,
 };
 use ring_proto::time::Instant;
-use ringd::sim::{self, Outcome, Settings, Subject};
+use ringd::sim::lab2::{self as sim, Outcome, Settings, Subject};
 
 pub use machine::Lab2;
 

@@ -13,7 +13,7 @@ use ring_model::{
     quorums_of_three,
 };
 use ring_proto::lab2::Lab2;
-use ringd::sim::{self, FaultKind, Settings};
+use ringd::sim::lab2::{self as sim, FaultKind, Settings};
 
 /// The rule that the test's patch breaks is broken.
 fn spoil(test: &str) -> Flaw {

@@ -42,27 +42,27 @@ impl<M: Subject> World<M> {
         let machine = driver.machine();
         let held = machine.held();
         let lets_go = |claim: Claim| held == Some(claim.token) && !machine.may_use();
-        if node.lease.is_some_and(lets_go) {
-            node.lease = None;
+        if node.own.lease.is_some_and(lets_go) {
+            node.own.lease = None;
         }
         let local = node.clock.monotonic(now);
-        let works = node.job.is_some_and(|job| job.begun);
+        let works = node.own.job.is_some_and(|job| job.begun);
         let until = machine.lease_until(local).filter(|&until| until > local);
         let Some((token, until)) = held.zip(until).filter(|_| works) else {
             return;
         };
-        let before = node.lease.filter(|before| before.token == token);
+        let before = node.own.lease.filter(|before| before.token == token);
         let until = before.map_or(until, |before| before.until.max(until));
-        node.lease = Some(Claim { token, until });
+        node.own.lease = Some(Claim { token, until });
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
         let rival = others.into_iter().find_map(|(of, node)| {
-            let claim = node.lease?;
+            let claim = node.own.lease?;
             (claim.until > node.clock.monotonic(now)).then_some((of, claim))
         });
         if let Some((other, claim)) = rival {
             let (own, theirs) = (show(&token), show(&claim.token));
             let what = format!("with {own}, and n{other} with {theirs}");
-            self.books.checks.broken(now, Some(at), Rule::Lease, what);
+            self.system.checks.broken(now, Some(at), Rule::Lease, what);
         }
     }
 }

@@ -5,8 +5,8 @@ use ring_codec::lab2::{Digest, Frame, Message, Token};
 use ring_proto::lab2::Durable;
 
 use super::Checks;
-use crate::sim::Rule;
-use crate::sim::words::mac;
+use crate::sim::lab2::Rule;
+use crate::sim::lab2::words::mac;
 
 fn token(progress: u64, author: usize, number: u32) -> Token {
     Token {

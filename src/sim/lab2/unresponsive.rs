@@ -5,10 +5,11 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
 use ring_proto::time::nanos;
 
-use super::queue::What;
+use super::ring::Due;
 use super::settings::FaultKind;
 use super::subject::Subject;
 use super::world::World;
+use crate::sim::kernel::queue::Event;
 
 /// Its address: in ring order after all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
@@ -19,15 +20,15 @@ pub(super) const LONG_WORK: u64 = 120_000_000;
 impl<M: Subject> World<M> {
     /// From now on there is such a station.
     pub(super) fn begin_asking(&mut self) {
-        if !self.is_asked {
-            self.is_asked = true;
+        if !self.system.is_asked {
+            self.system.is_asked = true;
             self.ask_again();
         }
     }
 
     /// It says WANT_TOKEN, as often as a member does.
     pub(super) fn ask_again(&mut self) {
-        self.met(FaultKind::Unresponsive);
+        self.system.met(FaultKind::Unresponsive);
         let frame = Frame {
             destination: MacAddr::BROADCAST,
             author: STATION,
@@ -36,10 +37,10 @@ impl<M: Subject> World<M> {
         };
         let mut buf = [0; MAX_FRAME_LEN];
         let len = frame
-            .encode(self.constants.ethertype, &mut buf)
+            .encode(self.system.constants.ethertype, &mut buf)
             .unwrap_or(0);
         self.carry(None, buf[..len].into(), MacAddr::BROADCAST, 0, self.now);
-        let next = self.now + nanos(self.constants.heartbeat);
-        self.queue.push(next, What::Ask);
+        let next = self.now + nanos(self.system.constants.heartbeat);
+        self.queue.push(next, Event::Own(Due::Ask));
     }
 }

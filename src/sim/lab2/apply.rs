@@ -7,15 +7,15 @@ use ring_codec::lab2::{Frame, Kind, NO_IP};
 use ring_proto::lab2::{Command, Constants};
 use std::time::Duration;
 
+use super::claim::claim;
 use super::lease::is_orderly;
-use super::node::{BLANK, Missed, Node};
+use super::node::{BLANK, Node};
 use super::plan::{Fault, MTU, Schedule};
-use super::queue::What;
-use super::segment::{Segment, Weather, claim};
 use super::settings::FaultKind;
 use super::subject::Subject;
 use super::words::{CARDS, card, ip};
-use super::world::{World, id};
+use super::world::World;
+use crate::sim::kernel::network::{Network, Weather};
 
 const MICRO: u64 = 1_000;
 /// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was
@@ -28,14 +28,11 @@ impl<M: Subject> World<M> {
     pub fn of(schedule: &Schedule) -> Self {
         let mut world = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
         let (least, spread) = schedule.latency_us;
-        world.segment = Segment::new((least * MICRO, spread * MICRO));
-        world.plan = schedule.actions.as_slice().into();
-        world.orderly = is_orderly(&world.plan);
+        world.network = Network::new((least * MICRO, spread * MICRO));
+        world.system.orderly = is_orderly(&schedule.actions);
         let is_replay = |fault: &Fault| matches!(fault, Fault::Replay { .. });
-        world.segment.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
-        for (at, action) in schedule.actions.iter().enumerate() {
-            world.queue.push(action.at_us * MICRO, What::Act(id(at)));
-        }
+        world.network.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
+        world.schedule(schedule.actions.as_slice().into());
         world
     }
 
@@ -46,7 +43,7 @@ impl<M: Subject> World<M> {
         if !fault.nodes().into_iter().all(known) {
             return;
         }
-        if let Some(record) = &mut self.books.record {
+        if let Some(record) = &mut self.system.record {
             record.acted(Duration::from_nanos(self.now), fault);
         }
         match *fault {
@@ -58,7 +55,7 @@ impl<M: Subject> World<M> {
             | Fault::Cut { .. }
             | Fault::Mend { .. }
             | Fault::Narrow { .. }
-            | Fault::Part { .. } => self.act_on_segment(fault),
+            | Fault::Part { .. } => self.act_on_network(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
             Fault::Unresponsive => self.begin_asking(),
@@ -83,8 +80,8 @@ impl<M: Subject> World<M> {
         }
     }
 
-    fn act_on_segment(&mut self, fault: &Fault) {
-        let weather = &mut self.segment.weather;
+    fn act_on_network(&mut self, fault: &Fault) {
+        let weather = &mut self.network.weather;
         match *fault {
             Fault::Drop { of_1000 } => weather.drop = of_1000,
             Fault::Duplicate { of_1000 } => weather.duplicate = of_1000,
@@ -98,34 +95,32 @@ impl<M: Subject> World<M> {
             }
             Fault::Corrupt { of_1000 } => weather.corrupt = of_1000,
             Fault::Narrow { mtu } => weather.longest = (mtu < MTU).then_some(mtu.into()),
-            Fault::Cut { from, to } => self.segment.cuts.push((from, to)),
-            Fault::Mend { from, to } => self.segment.cuts.retain(|&cut| cut != (from, to)),
+            Fault::Cut { from, to } => self.network.cuts.push((from, to)),
+            Fault::Mend { from, to } => self.network.cuts.retain(|&cut| cut != (from, to)),
             Fault::Part { ref groups } => self.part(groups),
             _ => {}
         }
-        self.segment.look_up();
+        self.network.look_up();
     }
 
     fn act_on_node(&mut self, fault: &Fault) {
         match *fault {
             Fault::Rate { node, millionths } => {
-                self.met(FaultKind::Clock);
-                self.nodes[node].clock.set_rate(self.now, millionths);
-                // Its deadline is at another of the world's times now.
-                self.arm(node);
+                self.system.met(FaultKind::Clock);
+                self.set_rate(node, millionths);
             }
             Fault::Wall { node, by_us } => {
-                self.met(FaultKind::Clock);
-                self.books.checks.exempt.set_clock();
+                self.system.met(FaultKind::Clock);
+                self.system.checks.exempt.set_clock();
                 self.nodes[node].clock.set_wall(by_us.saturating_mul(1_000));
             }
             Fault::Slow { node, turn_us } => {
-                self.met(FaultKind::Slow);
+                self.system.met(FaultKind::Slow);
                 self.nodes[node].slow = turn_us * MICRO;
             }
             Fault::Refuse { node, of_1000 } => self.nodes[node].refuse = of_1000,
             Fault::Want { node, work_us } => {
-                self.met(FaultKind::Work);
+                self.system.met(FaultKind::Work);
                 self.want_for(node, work_us * MICRO);
             }
             Fault::Once {
@@ -134,43 +129,43 @@ impl<M: Subject> World<M> {
                 quorum,
                 work_us,
             } => {
-                self.met(FaultKind::Once);
+                self.system.met(FaultKind::Once);
                 self.send_on_errand(node, job, quorum, work_us * MICRO);
             }
             Fault::Data { node, len } => {
-                self.met(FaultKind::Work);
+                self.system.met(FaultKind::Work);
                 let byte = u8::try_from(len % 251).unwrap_or(0);
                 self.command(node, Command::SetData(vec![byte; len.into()]));
             }
             Fault::Leave { node } => {
-                self.met(FaultKind::Leave);
-                self.nodes[node].leaving |= self.nodes[node].is_running();
+                self.system.met(FaultKind::Leave);
+                self.nodes[node].own.leaving |= self.nodes[node].is_running();
                 self.command(node, Command::ShutDown);
             }
             Fault::Address { node, ip: number } => {
-                self.met(FaultKind::Address);
-                self.nodes[node].ip = match number {
+                self.system.met(FaultKind::Address);
+                self.nodes[node].own.ip = match number {
                     0 => NO_IP,
                     _ => ip(node, number),
                 };
                 self.look_at_link(node);
             }
             Fault::Yield { node, to } => {
-                self.met(FaultKind::Yield);
-                let to = (to != node).then_some(self.nodes[to].mac);
+                self.system.met(FaultKind::Yield);
+                let to = (to != node).then_some(self.nodes[to].own.mac);
                 self.command(node, Command::Yield(to));
             }
             Fault::HoldOff { node } => {
-                self.met(FaultKind::HoldOff);
-                self.nodes[node].held_off = true;
+                self.system.met(FaultKind::HoldOff);
+                self.nodes[node].own.held_off = true;
                 self.command(node, Command::Pause(true));
             }
             Fault::HoldAgain { node } => {
-                self.nodes[node].held_off &= !self.nodes[node].is_running();
+                self.nodes[node].own.held_off &= !self.nodes[node].is_running();
                 self.command(node, Command::Pause(false));
             }
             Fault::Unplug { node } => {
-                self.met(FaultKind::Link);
+                self.system.met(FaultKind::Link);
                 self.plug(node, false);
             }
             Fault::Plug { node } => self.plug(node, true),
@@ -186,49 +181,26 @@ impl<M: Subject> World<M> {
             }
             Fault::Disk { node, full } => {
                 if full {
-                    self.met(FaultKind::Disk);
+                    self.system.met(FaultKind::Disk);
                 }
                 self.nodes[node].disk_full = full;
             }
             Fault::Mtu { node, mtu } => {
-                self.met(FaultKind::Mtu);
+                self.system.met(FaultKind::Mtu);
                 self.nodes[node].mtu = mtu.into();
                 self.look_at_link(node);
             }
             Fault::Card { node, card } => {
-                self.met(FaultKind::Card);
+                self.system.met(FaultKind::Card);
                 self.change_card(node, card);
             }
             _ => {}
         }
     }
 
-    /// The process stands still; what arrives waits for it.
-    pub fn pause(&mut self, at: usize) {
-        if self.nodes[at].is_running() {
-            self.met(FaultKind::Pause);
-            self.nodes[at].paused = Some(Missed::default());
-        }
-    }
-
-    /// The process goes on.
-    pub fn resume(&mut self, at: usize) {
-        let Some(missed) = self.nodes[at].paused.take() else {
-            return;
-        };
-        self.go_on(at);
-        if missed.moved {
-            self.look_at_link(at);
-        }
-        if missed.done {
-            self.nodes[at].job = None;
-            self.command(at, Command::WorkDone);
-        }
-    }
-
     fn crash(&mut self, at: usize, kind: FaultKind) {
         if self.nodes[at].driver.is_some() {
-            self.met(kind);
+            self.system.met(kind);
             self.kill(at);
         }
     }
@@ -237,22 +209,22 @@ impl<M: Subject> World<M> {
     pub fn forget(&mut self, at: usize) {
         self.crash(at, FaultKind::Forget);
         let node = &mut self.nodes[at];
-        node.durable.set(BLANK);
-        node.stamps.borrow_mut().clear();
+        node.own.durable = BLANK;
+        node.own.stamps.clear();
         // What it held before is forgotten: that its tenures grow is kept by the state file, or,
         // if the clocks are right, by the clock floor of what it generates.
-        node.last_held = None;
-        node.down_until = self.now + FORGETTING;
+        node.own.last_held = None;
+        node.own.down_until = self.now + FORGETTING;
         // It forgets what it did under whatever address.
         for number in 0..CARDS {
-            self.books.checks.exempt.forget(card(at, number));
+            self.system.checks.exempt.forget(card(at, number));
         }
-        self.books.checks.exempt.forget(self.nodes[at].mac);
+        self.system.checks.exempt.forget(self.nodes[at].own.mac);
     }
 
     /// Starts the process if it is dead, and has been for long enough.
     fn start_again(&mut self, at: usize) {
-        if self.now >= self.nodes[at].down_until {
+        if self.now >= self.nodes[at].own.down_until {
             self.start(at);
         }
     }
@@ -261,16 +233,16 @@ impl<M: Subject> World<M> {
     /// another number of members. A dead
     /// one is started with it some time.
     fn change_constants(&mut self, at: usize, percent: u16, expect: Option<usize>) {
-        let ring = &self.constants;
+        let ring = &self.system.constants;
         // Of two that are told too low a number each would believe the other.
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
-        let agree = |(_, node): (usize, &Node<M>)| node.constants.expect == ring.expect;
+        let agree = |(_, node): (usize, &Node<M>)| node.own.constants.expect == ring.expect;
         let told = others.into_iter().all(agree);
         let expect = expect.filter(|&expect| told && expect <= ring.max_members);
         let constants = if percent == 100 && expect.is_none() {
             Rc::clone(ring)
         } else {
-            self.books.stats.met[FaultKind::Constants as usize] += 1;
+            self.system.stats.met[FaultKind::Constants as usize] += 1;
             let heartbeat = ring.heartbeat * u32::from(percent) / 100;
             Rc::new(Constants {
                 max_members: ring.max_members,
@@ -281,10 +253,10 @@ impl<M: Subject> World<M> {
         };
         let was_there = self.nodes[at].driver.is_some();
         self.kill(at);
-        if self.nodes[at].constants.waiter_timeout() > constants.waiter_timeout() {
-            self.void_promises_from(self.now);
+        if self.nodes[at].own.constants.waiter_timeout() > constants.waiter_timeout() {
+            self.system.void_promises_from(self.now);
         }
-        self.nodes[at].constants = constants;
+        self.nodes[at].own.constants = constants;
         if was_there {
             self.start(at);
         }
@@ -295,27 +267,27 @@ impl<M: Subject> World<M> {
         if at == of {
             return;
         }
-        self.met(FaultKind::Twin);
+        self.system.met(FaultKind::Twin);
         self.part_twin(at);
-        self.segment.twins.push((at, of));
+        self.system.twins.push((at, of));
         let shared = self.own_mac(of);
-        self.books.checks.exempt.share(shared);
+        self.system.checks.exempt.share(shared);
         self.change_mac(at, shared);
     }
 
     /// The address of the node's own network card.
     fn own_mac(&self, at: usize) -> MacAddr {
-        card(at, self.nodes[at].card)
+        card(at, self.nodes[at].own.card)
     }
 
     /// What has shared the old address, or is shared with it, does so no more.
     fn change_card(&mut self, at: usize, card: u8) {
         let with = |&(twin, of): &(usize, usize)| (of == at).then_some(twin);
-        let twins: Vec<_> = self.segment.twins.iter().filter_map(with).collect();
+        let twins: Vec<_> = self.system.twins.iter().filter_map(with).collect();
         for twin in twins.into_iter().chain([at]) {
             self.part_twin(twin);
         }
-        self.nodes[at].card = card;
+        self.nodes[at].own.card = card;
         self.change_mac(at, self.own_mac(at));
     }
 
@@ -327,36 +299,36 @@ impl<M: Subject> World<M> {
     }
 
     fn part_twin(&mut self, at: usize) {
-        let before = self.segment.twins.len();
-        self.segment.twins.retain(|&(twin, _)| twin != at);
-        if self.segment.twins.len() < before {
-            self.void_promises_from(self.now);
+        let before = self.system.twins.len();
+        self.system.twins.retain(|&(twin, _)| twin != at);
+        if self.system.twins.len() < before {
+            self.system.void_promises_from(self.now);
             self.change_mac(at, self.own_mac(at));
         }
     }
 
     fn change_mac(&mut self, at: usize, mac: MacAddr) {
-        self.nodes[at].mac = mac;
+        self.nodes[at].own.mac = mac;
         self.look_at_link(at);
     }
 
     /// Frames that were captured earlier are sent again as they are.
     fn replay(&mut self, frames: u16) {
         for _ in 0..frames {
-            if self.segment.captured.is_empty() {
+            if self.network.captured.is_empty() {
                 return;
             }
-            let at = self.rng.index(self.segment.captured.len());
-            let bytes = self.segment.captured[at].clone();
+            let at = self.rng.index(self.network.captured.len());
+            let bytes = self.network.captured[at].clone();
             let Ok(frame) = Frame::decode(&bytes) else {
                 continue;
             };
             let to = frame.destination;
-            self.met(FaultKind::Replay);
+            self.system.met(FaultKind::Replay);
             if let Some((kind, token)) = claim(&bytes)
                 && kind == Kind::TakeToken as usize
             {
-                self.books.checks.exempt.offer_again(to, &token);
+                self.system.checks.exempt.offer_again(to, &token);
             }
             self.carry(None, bytes, to, 0, self.now);
         }
@@ -365,8 +337,8 @@ impl<M: Subject> World<M> {
     /// Undoes all that the faults have done. Nodes that are dead are started again unless they are
     /// to stay so; but if nobody were left, all are.
     pub(super) fn end_faults(&mut self, stay_dead: &[usize]) {
-        self.segment.cuts.clear();
-        self.segment.weather = Weather::default();
+        self.network.cuts.clear();
+        self.network.weather = Weather::default();
         self.part(&[]);
         let alive =
             |world: &Self, at: usize| world.nodes[at].driver.is_some() || !stay_dead.contains(&at);
@@ -382,19 +354,19 @@ impl<M: Subject> World<M> {
             self.part_twin(at);
             self.plug(at, true);
             // What a node has found out itself, it finds out itself to be over.
-            if self.nodes[at].held_off {
+            if self.nodes[at].own.held_off {
                 self.command(at, Command::Pause(false));
             }
             // Nobody waits for a quorum that may never come again.
             self.give_up_errand(at);
-            if self.nodes[at].leaving {
+            if self.nodes[at].own.leaving {
                 self.kill(at);
             }
-            if !Rc::ptr_eq(&self.nodes[at].constants, &self.constants) {
+            if !Rc::ptr_eq(&self.nodes[at].own.constants, &self.system.constants) {
                 self.change_constants(at, 100, None);
             }
         }
-        let wakes = self.nodes.iter().map(|node| node.down_until).max();
+        let wakes = self.nodes.iter().map(|node| node.own.down_until).max();
         if let Some(wait) = wakes.and_then(|at| at.checked_sub(self.now)) {
             self.run(Duration::from_nanos(wait));
         }

@@ -18,7 +18,7 @@ fn address(number: u16) -> MacAddr {
 impl<M: Subject> World<M> {
     /// There were so many, from that number on: each asked for the token once, or one tells of all.
     pub(super) fn tell_of_dead(&mut self, first: u16, count: u16, spoke: bool) {
-        self.met(FaultKind::Dead);
+        self.system.met(FaultKind::Dead);
         let all: Vec<MacAddr> = (0..count)
             .map(|number| address(first.wrapping_add(number)))
             .collect();
@@ -30,7 +30,7 @@ impl<M: Subject> World<M> {
         }
         let mut members: Vec<Member> = all.iter().map(|&mac| Member { mac, ip: NO_IP }).collect();
         members.sort_unstable_by_key(|member| member.mac);
-        let hash = self.rng.next();
+        let hash = self.rng.draw();
         let digest = Digest {
             size: u32::from(count),
             hash,
@@ -49,7 +49,7 @@ impl<M: Subject> World<M> {
             profile: None,
         };
         let mut buf = [0; MAX_FRAME_LEN];
-        let ethertype = self.constants.ethertype;
+        let ethertype = self.system.constants.ethertype;
         let len = frame.encode(ethertype, &mut buf).unwrap_or(0);
         let bytes = buf[..len].into();
         self.carry(None, bytes, MacAddr::BROADCAST, 0, self.now);

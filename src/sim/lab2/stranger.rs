@@ -19,7 +19,7 @@ impl<M: Subject> World<M> {
     /// The stranger sends so many frames.
     pub(super) fn hear_stranger(&mut self, frames: u16) {
         for _ in 0..frames {
-            self.met(FaultKind::Stranger);
+            self.system.met(FaultKind::Stranger);
             let to = self.someone();
             let mut bytes = self.wrong_frame(to);
             self.damage(&mut bytes);
@@ -42,7 +42,7 @@ impl<M: Subject> World<M> {
     /// A frame of valid form that says what is not so, or is out of place.
     fn wrong_frame(&mut self, to: MacAddr) -> Vec<u8> {
         let token = self.weak_token();
-        let hash = self.rng.next();
+        let hash = self.rng.draw();
         let size = u32::try_from(self.rng.below(9)).unwrap_or(0);
         let digest = Digest { size, hash };
         let node = self.rng.index(self.nodes.len());
@@ -97,13 +97,13 @@ impl<M: Subject> World<M> {
     /// A token of the stranger's own making, a new chain each time, weaker than the strongest that
     /// any node has held.
     fn weak_token(&mut self) -> Token {
-        let strongest = self.books.checks.strongest();
+        let strongest = self.system.checks.strongest();
         let behind = match self.rng.below(3) {
             0 => strongest,
             1 => self.rng.below(1_000),
             _ => self.rng.below(1_000_000_000_000),
         };
-        let met = self.books.stats.met(FaultKind::Stranger);
+        let met = self.system.stats.met(FaultKind::Stranger);
         Token {
             progress: strongest.saturating_sub(behind + 1),
             author: STRANGER,
@@ -115,14 +115,14 @@ impl<M: Subject> World<M> {
     fn damage(&mut self, bytes: &mut Vec<u8>) {
         match self.rng.below(10) {
             0 => bytes.truncate(self.rng.index(bytes.len())),
-            1 => bytes[14] = 10 + (self.rng.next() % 200).to_be_bytes()[7],
+            1 => bytes[14] = 10 + (self.rng.draw() % 200).to_be_bytes()[7],
             2 => bytes[15] = 1,
             3 => bytes[16] |= 1,
             4 => bytes[21] ^= 0x55,
             // The progress, where there is one.
             5 if bytes.len() > 22 && bytes[14] != Kind::RingMembers as u8 => bytes[22] |= 0x80,
             6 => {
-                let mut byte = || self.rng.next().to_be_bytes()[0];
+                let mut byte = || self.rng.draw().to_be_bytes()[0];
                 // Its own address stays: others' words are not in its mouth.
                 bytes[22..].fill_with(&mut byte);
                 bytes[14] = 0;

@@ -6,9 +6,9 @@ use super::plan::{
     Action, Fault, MIN_MTU, MTU, NARROWEST, Schedule, usual_forget, usual_take_attempts,
     usual_take_timeout,
 };
-use super::rng::{Rng, Stream};
 use super::settings::{FaultKind, Settings};
 use super::words::CARDS;
+use crate::sim::kernel::rng::{Rng, Stream};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
@@ -40,7 +40,7 @@ impl Schedule {
             }
         }
         let stay_dead = maker.some_nodes(250);
-        let mut rng = Rng::new(settings.seed, Stream::Giving);
+        let mut rng = Rng::new(settings.seed, Stream::System);
         let (take_timeout_us, take_attempts) = giving(&mut rng);
         let forget_us = rng.pick(&[15 * SECOND, 30 * SECOND, usual_forget(), usual_forget()]);
         maker.actions.sort_by_key(|action| action.at_us);
@@ -414,7 +414,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sim::Faults;
+    use crate::sim::lab2::Faults;
 
     fn settings(seed: u64, faults: Faults) -> Settings {
         Settings {

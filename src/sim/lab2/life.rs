@@ -3,62 +3,60 @@
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Constants};
 
-use super::node::{Job, NEVER, Node};
-use super::queue::What;
+use super::node::{Job, Node, Own};
+use super::ring::Due;
 use super::subject::Subject;
-use super::world::{World, id};
-use crate::driver::frames::MAX_FRAME;
-use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
-
-/// Frames that a node reads at once: small, so that thousands of nodes fit.
-const RECEIVE: usize = 4;
-const TRANSMIT: usize = 2;
+use super::world::World;
+use crate::sim::kernel::queue::Event;
+use crate::sim::kernel::world::id;
 
 impl<M: Subject> World<M> {
     /// The node wants the token for so much work, in nanoseconds. Nothing if it wants it already,
     /// or its process does not run.
     pub(super) fn want_for(&mut self, at: usize, work: u64) {
         let node = &self.nodes[at];
-        if node.job.is_some() || node.errand.is_some() || !node.is_running() {
+        if node.own.job.is_some() || node.own.errand.is_some() || !node.is_running() {
             return;
         }
-        self.jobs += 1;
-        self.nodes[at].job = Some(Job {
-            number: self.jobs,
+        self.system.jobs += 1;
+        self.nodes[at].own.job = Some(Job {
+            number: self.system.jobs,
             work,
             begun: false,
-            tenures: self.books.stats.tenures,
+            tenures: self.system.stats.tenures,
         });
         self.command(at, Command::WantToken);
     }
 
     pub(super) fn begin_work(&mut self, at: usize) {
         let node = &mut self.nodes[at];
-        let (Some(job), Some(token)) = (node.job.as_mut().filter(|job| !job.begun), node.held)
-        else {
+        let (Some(job), Some(token)) = (
+            node.own.job.as_mut().filter(|job| !job.begun),
+            node.own.held,
+        ) else {
             return;
         };
         job.begun = true;
-        let done = What::Done(id(at), job.number);
+        let done = Event::Own(Due::Done(id(at), job.number));
         self.queue.push(self.now + job.work, done);
-        self.books.stats.jobs += 1;
-        if !self.books.checks.work(self.now, at, &token) {
-            self.books.stats.fenced += 1;
+        self.system.stats.jobs += 1;
+        if !self.system.checks.work(self.now, at, &token) {
+            self.system.stats.fenced += 1;
         }
     }
 
     pub(super) fn work_done(&mut self, at: usize, job: u32) {
         let node = &mut self.nodes[at];
-        if node.job.is_none_or(|wanted| wanted.number != job) {
+        if node.own.job.is_none_or(|wanted| wanted.number != job) {
             return;
         }
-        node.lease = None;
+        node.own.lease = None;
         if let Some(missed) = &mut node.paused {
             missed.done = true;
         } else {
-            node.job = None;
+            node.own.job = None;
             self.command(at, Command::WorkDone);
-            if let Some(work) = self.again {
+            if let Some(work) = self.system.again {
                 self.want_for(at, work);
             }
         }
@@ -75,20 +73,14 @@ impl<M: Subject> World<M> {
 
     /// Starts the process, with its state file, and its link comes up. Nothing if it is there.
     pub fn start(&mut self, at: usize) {
-        let node = &mut self.nodes[at];
+        let node = &self.nodes[at];
         if node.driver.is_some() {
             return;
         }
-        let machine = M::start(Constants::clone(&node.constants), node.durable.get());
-        let mut stamps = node.stamps.borrow().clone();
+        let machine = M::start(Constants::clone(&node.own.constants), node.own.durable);
+        let mut stamps = node.own.stamps.clone();
         stamps.sort_unstable_by_key(|stored| stored.place);
-        let machine = machine.recall(stamps);
-        let batches = (
-            ReceiveBatch::of(RECEIVE, MAX_FRAME),
-            TransmitBatch::of(TRANSMIT, MAX_FRAME),
-        );
-        node.up_since = self.now;
-        node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
+        self.launch(at, machine.recall(stamps));
         self.look_at_link(at);
     }
 
@@ -102,13 +94,8 @@ impl<M: Subject> World<M> {
     /// The node's link is up, with whatever addresses it has now, or down. A process that stands still
     /// sees that when it goes on, a dead one when it starts.
     pub(super) fn look_at_link(&mut self, at: usize) {
-        let Node {
-            mac,
-            ip,
-            mtu,
-            unplugged,
-            ..
-        } = self.nodes[at];
+        let Node { mtu, unplugged, .. } = self.nodes[at];
+        let Own { mac, ip, .. } = self.nodes[at].own;
         if let Some(missed) = &mut self.nodes[at].paused {
             missed.moved = true;
             return;
@@ -129,18 +116,14 @@ impl<M: Subject> World<M> {
     }
 
     pub(super) fn die(&mut self, at: usize) {
+        self.end(at);
         let node = &mut self.nodes[at];
-        node.driver = None;
-        node.inbox.clear();
-        node.paused = None;
-        node.armed = NEVER;
-        node.busy_until = 0;
-        node.job = None;
-        node.errand = None;
-        node.leaving = false;
-        node.may_use = false;
-        if node.held.take().is_some() {
-            self.owners.retain(|&owner| owner != at);
+        node.own.job = None;
+        node.own.errand = None;
+        node.own.leaving = false;
+        node.own.may_use = false;
+        if node.own.held.take().is_some() {
+            self.system.owners.retain(|&owner| owner != at);
         }
     }
 }

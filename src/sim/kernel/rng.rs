@@ -5,54 +5,58 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
 /// What tells the sequences of one seed apart.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stream {
+pub enum Stream {
     /// What goes wrong, and when.
     Plan = 1,
-    /// What becomes of each frame.
+    /// What becomes of each message.
     World = 2,
-    /// How patient the ring's givers are.
-    Giving = 3,
+    /// What a system draws beside the others.
+    System = 3,
 }
 
 /// xoshiro256++, whose authors fix its numbers for good. No floating point is involved in any
 /// decision.
 #[derive(Debug, Clone)]
-pub(super) struct Rng(Xoshiro256PlusPlus);
+pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    pub(super) fn new(seed: u64, stream: Stream) -> Self {
+    /// The numbers of one sequence of a seed.
+    #[must_use]
+    pub fn new(seed: u64, stream: Stream) -> Self {
         let apart = (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ apart))
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// The next number, of 64 bits.
+    pub fn draw(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// A number below `bound`; 0 if there is none.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         // The high half of the product; its bias of bound / 2^64 matters to no test.
-        let wide = u128::from(self.next()) * u128::from(bound);
+        let wide = u128::from(self.draw()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or(0)
     }
 
     /// A number from `low` to `high`, both included.
-    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
     /// An index below `len`; 0 if there is none.
-    pub(super) fn index(&mut self, len: usize) -> usize {
+    pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
     /// Whether something happens that does so `of_1000` times in a thousand. Draws nothing if it
     /// never does.
-    pub(super) fn chance(&mut self, of_1000: u16) -> bool {
+    pub fn chance(&mut self, of_1000: u16) -> bool {
         of_1000 > 0 && self.below(1_000) < u64::from(of_1000)
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    /// One of them, each as likely as the others.
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.index(of.len())]
     }
 }
@@ -67,7 +71,7 @@ mod tests {
         let numbers: Vec<u64> = (0..4).map(|_| rng.below(1_000_000)).collect();
         assert_eq!(numbers, [436_909, 201_823, 126_708, 195_505]);
         let mut other = Rng::new(1, Stream::Plan);
-        assert_ne!(other.next(), Rng::new(1, Stream::World).next());
+        assert_ne!(other.draw(), Rng::new(1, Stream::World).draw());
     }
 
     #[test]

@@ -8,7 +8,7 @@ const MILLION: i64 = 1_000_000;
 
 /// One node's view of the world's time, which is in nanoseconds from its beginning.
 #[derive(Debug, Clone)]
-pub(super) struct Clock {
+pub struct Clock {
     /// From here on the rate holds, by the world's time and by the node's.
     since: (u64, u64),
     /// How much faster than the world the monotonic clock runs, in millionths.
@@ -19,7 +19,8 @@ pub(super) struct Clock {
 
 impl Clock {
     /// A clock that is right, and counts from `epoch`.
-    pub(super) const fn new(epoch: u64) -> Self {
+    #[must_use]
+    pub const fn new(epoch: u64) -> Self {
         Self {
             since: (0, epoch),
             rate: 0,
@@ -27,7 +28,9 @@ impl Clock {
         }
     }
 
-    pub(super) fn now(&self, world: u64) -> Now {
+    /// What both clocks show at a time of the world's.
+    #[must_use]
+    pub fn now(&self, world: u64) -> Now {
         let wall = WALL_START
             .saturating_add_unsigned(world)
             .saturating_add(self.wall_off);
@@ -37,7 +40,9 @@ impl Clock {
         }
     }
 
-    pub(super) fn monotonic(&self, world: u64) -> Instant {
+    /// What the monotonic clock shows then.
+    #[must_use]
+    pub fn monotonic(&self, world: u64) -> Instant {
         let passed = world.saturating_sub(self.since.0);
         let passed = if self.rate == 0 {
             passed
@@ -48,7 +53,8 @@ impl Clock {
     }
 
     /// The world's earliest time at which the monotonic clock has reached `local`.
-    pub(super) fn world_at(&self, local: Instant) -> u64 {
+    #[must_use]
+    pub fn world_at(&self, local: Instant) -> u64 {
         let wanted = local.as_nanos().saturating_sub(self.since.1);
         if self.rate == 0 {
             return self.since.0.saturating_add(wanted);
@@ -64,13 +70,13 @@ impl Clock {
     }
 
     /// From now on the monotonic clock runs at another rate.
-    pub(super) fn set_rate(&mut self, world: u64, millionths: i32) {
+    pub fn set_rate(&mut self, world: u64, millionths: i32) {
         self.since = (world, self.monotonic(world).as_nanos());
         self.rate = millionths;
     }
 
     /// Sets the wall clock forward or back.
-    pub(super) fn set_wall(&mut self, by: i64) {
+    pub fn set_wall(&mut self, by: i64) {
         self.wall_off = self.wall_off.saturating_add(by);
     }
 }

@@ -4,56 +4,60 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// A frame's bytes, shared by everything that has it.
-pub(super) type Bytes = Rc<[u8]>;
+/// A message's bytes, shared by everything that has it.
+pub type Bytes = Rc<[u8]>;
 
-/// What happens.
+/// What happens; `E` is what happens in one system only.
 #[derive(Debug)]
-pub(super) enum What {
+pub enum Event<E> {
     /// A broadcast arrives at everybody but its sender and `except`.
     All {
+        /// [`u32::MAX`] if it is no node.
         from: u32,
+        /// The message.
         bytes: Bytes,
+        /// Those that it does not reach, or not by this event.
         except: Option<Rc<[u32]>>,
     },
-    /// A frame arrives at one node.
-    One { to: u32, bytes: Bytes },
+    /// A message arrives at one node.
+    One {
+        /// The node.
+        to: u32,
+        /// The message.
+        bytes: Bytes,
+    },
     /// A node's deadline may have come.
     Wake(u32),
     /// A slow node has finished its turn.
     Free(u32),
-    /// An action of the plan.
+    /// An action of the schedule.
     Act(u32),
-    /// The station that never takes the token asks for it again.
-    Ask,
-    /// The work that a node wanted the token for is done: its job of this number.
-    Done(u32, u32),
-    /// A node's errand may go on: the one of this number.
-    Errand(u32, u32),
+    /// Something of the system's own.
+    Own(E),
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Entry<E> {
     at: u64,
     id: u64,
-    what: What,
+    event: Event<E>,
 }
 
-impl PartialEq for Entry {
+impl<E> PartialEq for Entry<E> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Entry {}
+impl<E> Eq for Entry<E> {}
 
-impl PartialOrd for Entry {
+impl<E> PartialOrd for Entry<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl<E> Ord for Entry<E> {
     /// The earliest is the greatest, because the heap gives out the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.id).cmp(&(self.at, self.id))
@@ -61,40 +65,50 @@ impl Ord for Entry {
 }
 
 /// The events to come.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    heap: BinaryHeap<Entry>,
+#[derive(Debug)]
+pub struct Queue<E> {
+    heap: BinaryHeap<Entry<E>>,
     scheduled: u64,
 }
 
-impl Queue {
-    pub(super) fn push(&mut self, at: u64, what: What) {
+impl<E> Default for Queue<E> {
+    fn default() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            scheduled: 0,
+        }
+    }
+}
+
+impl<E> Queue<E> {
+    /// Schedules an event.
+    pub fn push(&mut self, at: u64, event: Event<E>) {
         let id = self.scheduled;
         self.scheduled += 1;
-        self.heap.push(Entry { at, id, what });
+        self.heap.push(Entry { at, id, event });
     }
 
     /// The next event, if it is due by `end`.
-    pub(super) fn pop_by(&mut self, end: u64) -> Option<(u64, What)> {
+    pub fn pop_by(&mut self, end: u64) -> Option<(u64, Event<E>)> {
         if self.heap.peek()?.at > end {
             return None;
         }
-        self.heap.pop().map(|entry| (entry.at, entry.what))
+        self.heap.pop().map(|entry| (entry.at, entry.event))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Queue, What};
+    use super::{Event, Queue};
 
     #[test]
     fn events_come_in_order_of_time_and_then_of_being_scheduled() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::<()>::default();
         for (at, node) in [(5, 0), (3, 1), (5, 2), (3, 3), (9, 4)] {
-            queue.push(at, What::Wake(node));
+            queue.push(at, Event::Wake(node));
         }
         let mut order = Vec::new();
-        while let Some((at, What::Wake(node))) = queue.pop_by(5) {
+        while let Some((at, Event::Wake(node))) = queue.pop_by(5) {
             order.push((at, node));
         }
         assert_eq!(order, [(3, 1), (3, 3), (5, 0), (5, 2)]);

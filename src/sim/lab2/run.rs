@@ -8,6 +8,7 @@ use super::record::Record;
 use super::settings::Settings;
 use super::subject::Subject;
 use super::world::World;
+use crate::sim::kernel;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
 #[must_use]
@@ -49,3 +50,23 @@ pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) 
         }
     })
 }
+
+/// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less
+/// time. `tried` is told how many runs that has taken so far, and how many actions are left.
+///
+/// The schedule comes back as it was if the rule is not broken in it.
+pub fn shrink<M: Subject>(
+    schedule: &Schedule,
+    rule: Rule,
+    tried: impl FnMut(usize, usize),
+) -> Schedule {
+    let fails = |schedule: &Schedule| {
+        let outcome = replay::<M>(schedule, None);
+        let mut broken = outcome.violations.iter();
+        broken.any(|violation| violation.rule == rule)
+    };
+    kernel::shrink::shrink(schedule, fails, tried)
+}
+
+#[cfg(test)]
+mod tests;

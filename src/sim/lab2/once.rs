@@ -9,11 +9,13 @@ use ring_proto::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, RunEn
 use ring_proto::time::nanos;
 
 use super::outcome::Rule;
-use super::queue::What;
+use super::ring::Due;
 use super::settings::FaultKind;
 use super::subject::Subject;
-use super::world::{World, id};
+use super::world::World;
 use crate::driver::Driver;
+use crate::sim::kernel::queue::Event;
+use crate::sim::kernel::world::id;
 
 const SECOND: u64 = 1_000_000_000;
 /// Of a hundred parts of a period so many have passed by the world's time at least when they all have
@@ -32,7 +34,7 @@ const HARMLESS: [FaultKind; 7] = [
 
 /// A job that a node wants to run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Errand {
+pub struct Errand {
     number: u32,
     job: u8,
     quorum: bool,
@@ -73,12 +75,12 @@ impl<M: Subject> World<M> {
     /// The node wants to run a job, unless it wants something else already.
     pub(super) fn send_on_errand(&mut self, at: usize, job: u8, quorum: bool, work: u64) {
         let node = &self.nodes[at];
-        if node.job.is_some() || node.errand.is_some() || !node.is_running() {
+        if node.own.job.is_some() || node.own.errand.is_some() || !node.is_running() {
             return;
         }
-        self.jobs += 1;
-        self.nodes[at].errand = Some(Errand {
-            number: self.jobs,
+        self.system.jobs += 1;
+        self.nodes[at].own.errand = Some(Errand {
+            number: self.system.jobs,
             job,
             quorum,
             work,
@@ -90,7 +92,7 @@ impl<M: Subject> World<M> {
     /// Sees to it that an errand goes on that can.
     pub(super) fn look_at_errand(&mut self, at: usize) {
         let node = &self.nodes[at];
-        let Some((errand, driver)) = node.errand.zip(node.driver.as_ref()) else {
+        let Some((errand, driver)) = node.own.errand.zip(node.driver.as_ref()) else {
             return;
         };
         let machine = driver.machine();
@@ -101,7 +103,7 @@ impl<M: Subject> World<M> {
         };
         if goes_on {
             self.queue
-                .push(self.now, What::Errand(id(at), errand.number));
+                .push(self.now, Event::Own(Due::Errand(id(at), errand.number)));
         }
     }
 
@@ -111,7 +113,7 @@ impl<M: Subject> World<M> {
         let Some(machine) = node.driver.as_ref().map(Driver::machine) else {
             return false;
         };
-        let settled_at = node.up_since + 2 * nanos(self.constants.waiter_timeout());
+        let settled_at = node.up_since + 2 * nanos(self.system.constants.waiter_timeout());
         let is_safe = !errand.quorum || machine.quorum_until().is_some();
         machine.may_use() && is_safe && self.now >= settled_at
     }
@@ -119,13 +121,15 @@ impl<M: Subject> World<M> {
     /// The next step of an errand.
     pub(super) fn go_on_with_errand(&mut self, at: usize, number: u32) {
         let node = &self.nodes[at];
-        let Some(errand) = node.errand.filter(|errand| errand.number == number) else {
+        let Some(errand) = node.own.errand.filter(|errand| errand.number == number) else {
             return;
         };
         if !node.is_running() {
             // It is looked at again when the process goes on.
-            self.queue
-                .push(self.now + SECOND / 100, What::Errand(id(at), number));
+            self.queue.push(
+                self.now + SECOND / 100,
+                Event::Own(Due::Errand(id(at), number)),
+            );
             return;
         }
         let Some(driver) = node.driver.as_ref() else {
@@ -148,7 +152,7 @@ impl<M: Subject> World<M> {
     }
 
     fn set_stage(&mut self, at: usize, stage: Stage) {
-        if let Some(errand) = &mut self.nodes[at].errand {
+        if let Some(errand) = &mut self.nodes[at].own.errand {
             errand.stage = stage;
         }
         self.look_at_errand(at);
@@ -156,7 +160,7 @@ impl<M: Subject> World<M> {
 
     fn ask_for(&mut self, at: usize, errand: &Errand) {
         let Some(name) = name(errand.job) else { return };
-        if let Some(errand) = &mut self.nodes[at].errand {
+        if let Some(errand) = &mut self.nodes[at].own.errand {
             errand.stage = Stage::Asked;
         }
         let require = if errand.quorum {
@@ -178,24 +182,25 @@ impl<M: Subject> World<M> {
 
     /// The node wants to run nothing any more.
     pub(super) fn give_up_errand(&mut self, at: usize) {
-        if let Some(errand) = self.nodes[at].errand {
+        if let Some(errand) = self.nodes[at].own.errand {
             self.end_errand(at, &errand, RunEnd::Unknown);
         }
     }
 
     fn end_errand(&mut self, at: usize, errand: &Errand, end: RunEnd) {
-        self.nodes[at].errand = None;
+        self.nodes[at].own.errand = None;
         self.command(at, Command::EndOnce(errand.number.into(), end));
         self.command(at, Command::WorkDone);
     }
 
     fn begin_run(&mut self, at: usize, errand: &Errand) {
         let until = self.now + errand.work;
-        if let Some(errand) = &mut self.nodes[at].errand {
+        if let Some(errand) = &mut self.nodes[at].own.errand {
             errand.stage = Stage::Working(until);
         }
-        self.queue.push(until, What::Errand(id(at), errand.number));
-        self.books.stats.runs += 1;
+        self.queue
+            .push(until, Event::Own(Due::Errand(id(at), errand.number)));
+        self.system.stats.runs += 1;
         let driver = self.nodes[at].driver.as_ref();
         let run = driver
             .zip(name(errand.job))
@@ -214,7 +219,7 @@ impl<M: Subject> World<M> {
         let is_whole = self.is_whole();
         let oldest = self.nodes.iter().filter(|node| node.driver.is_some());
         let oldest = oldest.map(|node| node.up_since).min().unwrap_or(self.now);
-        let checks = &mut self.books.checks;
+        let checks = &mut self.system.checks;
         // A node that was there long enough to be counted on, and is still, has stored the stamp.
         let counts = |it: &&Run| {
             let is_known = is_whole && oldest + SECOND <= it.at;
@@ -236,6 +241,6 @@ impl<M: Subject> World<M> {
     /// Whether nothing has happened that keeps a frame from anybody.
     fn is_whole(&self) -> bool {
         let mut kinds = FaultKind::ALL.iter();
-        kinds.all(|kind| HARMLESS.contains(kind) || self.books.stats.met(*kind) == 0)
+        kinds.all(|kind| HARMLESS.contains(kind) || self.system.stats.met(*kind) == 0)
     }
 }

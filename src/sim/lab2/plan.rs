@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::FaultKind;
 use super::words::CARDS;
+use crate::sim::kernel::schedule;
 
 /// No time of a schedule is longer.
 const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
@@ -139,15 +140,57 @@ impl Schedule {
     }
 }
 
-/// Something that goes wrong, or is wanted, at a time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Action {
-    /// When, in microseconds from the beginning.
-    pub at_us: u64,
-    /// What.
-    #[serde(flatten)]
-    pub fault: Fault,
+impl schedule::Schedule for Schedule {
+    type Fault = Fault;
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn time_us(&self) -> u64 {
+        self.time_us
+    }
+
+    fn set_time_us(&mut self, time_us: u64) {
+        self.time_us = time_us;
+    }
+
+    fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    fn actions_mut(&mut self) -> &mut Vec<Action> {
+        &mut self.actions
+    }
+
+    fn without(&self, gone: usize) -> Self {
+        let mut fewer = self.clone();
+        fewer.nodes -= 1;
+        fewer.stay_dead.retain(|&at| at != gone);
+        for at in &mut fewer.stay_dead {
+            *at -= usize::from(*at > gone);
+        }
+        fewer
+            .actions
+            .retain(|action| !action.fault.nodes().contains(&Some(gone)));
+        for Action { fault, .. } in &mut fewer.actions {
+            fault.renumber(|at| at - usize::from(at > gone));
+            if let Fault::Part { groups } = fault
+                && gone < groups.len()
+            {
+                groups.remove(gone);
+            }
+        }
+        fewer
+    }
+
+    fn start_all_again(&mut self) {
+        self.stay_dead.clear();
+    }
 }
+
+/// Something that goes wrong, or is wanted, at a time.
+pub type Action = schedule::Action<Fault>;
 
 /// What goes wrong, or is wanted. A rate holds until another is set; when the faults end all of
 /// them are undone.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring_proto::lab2::{Constants, Lab2};
 
 use super::Bounds;
-use crate::sim::{Rule, World};
+use crate::sim::lab2::{Rule, World};
 
 /// A ring of three that has found itself, and what it is held to.
 fn ring() -> (World<Lab2>, Bounds) {

@@ -110,7 +110,7 @@ impl<M: Subject> World<M> {
     pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.phase("the faults end");
         self.end_faults(&schedule.stay_dead);
-        self.books.stats.calm_at = self.now();
+        self.system.stats.calm_at = self.now();
         let calm = self.now();
         let bounds = self.bounds();
         self.settle(&bounds);
@@ -121,7 +121,7 @@ impl<M: Subject> World<M> {
 
     fn phase(&mut self, name: &'static str) {
         let at = self.now();
-        if let Some(record) = &mut self.books.record {
+        if let Some(record) = &mut self.system.record {
             record.phase(at, name);
         }
     }
@@ -132,20 +132,20 @@ impl<M: Subject> World<M> {
             .filter_map(|at| Some(self.machine(at)?.digest().size));
         let members = sizes.max().unwrap_or(1).max(1);
         let live = u32::try_from(self.live().count()).unwrap_or(u32::MAX);
-        let (least, spread) = self.segment.latency;
+        let (least, spread) = self.network.latency;
         let latency = Duration::from_nanos(least + spread);
         // The smallest MTU bounds the parts of tables: 22 bytes a member, after as many others.
         let mtu = self.live().map(|at| self.nodes[at].mtu).min();
         let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
-        let mut bounds = Bounds::of(&self.constants, (members, live, per_frame), latency);
-        if self.books.stats.sent(Kind::Forget) > 0 {
+        let mut bounds = Bounds::of(&self.system.constants, (members, live, per_frame), latency);
+        if self.system.stats.sent(Kind::Forget) > 0 {
             // Whom one side of a cut has forgotten is brought back by its own frames only.
-            bounds.equal_tables += self.constants.waiter_timeout() * AWAY;
+            bounds.equal_tables += self.system.constants.waiter_timeout() * AWAY;
         }
-        if self.books.stats.met(FaultKind::Dead) > 0 {
+        if self.system.stats.met(FaultKind::Dead) > 0 {
             // They take the places of those that answer until they count as silent.
-            bounds.equal_tables += self.constants.heartbeat * SILENCE;
+            bounds.equal_tables += self.system.constants.heartbeat * SILENCE;
         }
         bounds
     }
@@ -154,7 +154,7 @@ impl<M: Subject> World<M> {
     fn settle(&mut self, bounds: &Bounds) {
         self.phase("one owner is to remain");
         let begin = self.now();
-        let limit = if self.books.checks.exempt.names_clash() {
+        let limit = if self.system.checks.exempt.names_clash() {
             // The token is lost once more when it gets to who takes it for its past: within a round.
             bounds.round + 2 * bounds.one_owner
         } else {
@@ -179,15 +179,15 @@ impl<M: Subject> World<M> {
             // A round of thousands of members takes minutes, in which nothing else would happen.
             since.is_none_or(|at| world.now() < at + SURE)
         });
-        let equal_after = self.books.stats.tables_equal_after;
+        let equal_after = self.system.stats.tables_equal_after;
         let equal_since = tables.since.and_then(|at| at.checked_sub(begin));
-        self.books.stats.tables_equal_after = equal_after.or(equal_since);
+        self.system.stats.tables_equal_after = equal_after.or(equal_since);
         let limit = if unfit { longer } else { limit };
         match since {
             Some(at) if at <= begin + limit => {
                 // The first time counts: later there is only a dead owner's place to fill.
-                let after = self.books.stats.one_owner_after;
-                self.books.stats.one_owner_after = after.or(at.checked_sub(begin));
+                let after = self.system.stats.one_owner_after;
+                self.system.stats.one_owner_after = after.or(at.checked_sub(begin));
             }
             // Where the world has come to an end nothing can be expected.
             _ if self.over => {}
@@ -204,10 +204,10 @@ impl<M: Subject> World<M> {
 
     fn all_owners(&self) -> String {
         let owner = |&at: &usize| {
-            let held = self.nodes[at].held.as_ref().map(show)?;
+            let held = self.nodes[at].own.held.as_ref().map(show)?;
             Some(format!("n{at} with {held}"))
         };
-        let owners: Vec<_> = self.owners.iter().filter_map(owner).collect();
+        let owners: Vec<_> = self.system.owners.iter().filter_map(owner).collect();
         match owners.as_slice() {
             [] => "nobody is owner".into(),
             [one] => format!("{one} alone only lately, not"),
@@ -220,11 +220,11 @@ impl<M: Subject> World<M> {
         self.phase("all tables are to be equal");
         while !self.over {
             if self.common_digest().is_some() {
-                let after = self.books.stats.tables_equal_after;
-                self.books.stats.tables_equal_after = after.or(self.now().checked_sub(calm));
+                let after = self.system.stats.tables_equal_after;
+                self.system.stats.tables_equal_after = after.or(self.now().checked_sub(calm));
                 return;
             }
-            self.books.stats.tables_equal_after = None;
+            self.system.stats.tables_equal_after = None;
             if self.now() > calm + bounds.equal_tables {
                 let what = format!("not within {:?}", bounds.equal_tables);
                 return self.broken(Rule::EqualTables, what);
@@ -241,10 +241,14 @@ impl<M: Subject> World<M> {
         let live: Vec<usize> = self.live().collect();
         let count = live.len().min(WANTING);
         let chosen: Vec<usize> = (0..count).map(|k| live[k * live.len() / count]).collect();
-        let each = if self.is_asked { LONG_WORK } else { WORK };
-        self.again = self.is_asked.then_some(each);
+        let each = if self.system.is_asked {
+            LONG_WORK
+        } else {
+            WORK
+        };
+        self.system.again = self.system.is_asked.then_some(each);
         for &at in &chosen {
-            self.nodes[at].job = None;
+            self.nodes[at].own.job = None;
             self.want_for(at, each);
         }
         let work = Duration::from_nanos(each) * u32::try_from(count).unwrap_or(u32::MAX);
@@ -258,9 +262,9 @@ impl<M: Subject> World<M> {
         let members = u64::from(members.max().unwrap_or(1));
         let members = members.min(live.len() as u64 * u64::from(1 + DOUBTS));
         let served = self.run_until(limit, |world| {
-            waiting.retain(|&at| match world.nodes[at].job {
+            waiting.retain(|&at| match world.nodes[at].own.job {
                 Some(job) => {
-                    let now = world.books.stats.tenures;
+                    let now = world.system.stats.tenures;
                     // Who has let go of the token does not ask for it before it may own again.
                     let since = fit_since.entry(at).or_insert(job.tenures);
                     if world.is_unfit(at) {
@@ -273,8 +277,8 @@ impl<M: Subject> World<M> {
             });
             waiting.is_empty()
         });
-        self.again = None;
-        self.books.stats.tenures_waited = most;
+        self.system.again = None;
+        self.system.stats.tenures_waited = most;
         if served.is_none() && !self.over {
             let what = format!("{} of {count} wait after {limit:?}", waiting.len());
             self.broken(Rule::Served, what);
@@ -290,9 +294,9 @@ impl<M: Subject> World<M> {
         let bounds = self.bounds();
         // In the middle of a hand-over there is a successor already. Where all hand over without a
         // pause it is as likely as not.
-        let rests = !self.constants.idle_hold.is_zero();
-        self.run_until(bounds.round, |world| match world.owners[..] {
-            [alone] => world.nodes[alone].may_use || !rests,
+        let rests = !self.system.constants.idle_hold.is_zero();
+        self.run_until(bounds.round, |world| match world.system.owners[..] {
+            [alone] => world.nodes[alone].own.may_use || !rests,
             _ => false,
         });
         let owner = self.owner();
@@ -300,7 +304,7 @@ impl<M: Subject> World<M> {
             return;
         };
         self.phase("the owner dies");
-        let before = self.books.stats.broadcast;
+        let before = self.system.stats.broadcast;
         self.kill(owner);
         let all_let_go = self.live().all(|at| self.is_unfit(at));
         let limit = bounds.replaced
@@ -309,8 +313,8 @@ impl<M: Subject> World<M> {
             } else {
                 Duration::ZERO
             };
-        let replaced = self.run_until(limit, |world| !world.owners.is_empty());
-        self.books.stats.replaced_after = replaced;
+        let replaced = self.run_until(limit, |world| !world.system.owners.is_empty());
+        self.system.stats.replaced_after = replaced;
         if replaced.is_none() && !self.over {
             let what = format!("n{owner} not within {limit:?}");
             self.broken(Rule::Replaced, what);
@@ -323,7 +327,7 @@ impl<M: Subject> World<M> {
     fn count_broadcasts(&mut self, before: &[u64; 12]) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
-            let cost = self.books.stats.broadcasts(kind) - before[kind as usize];
+            let cost = self.system.stats.broadcasts(kind) - before[kind as usize];
             if cost > BROADCASTS * live {
                 let what = format!("{cost} {kind} among {live} nodes");
                 self.broken(Rule::Broadcasts, what);
@@ -332,8 +336,8 @@ impl<M: Subject> World<M> {
     }
 
     fn broken(&mut self, rule: Rule, what: String) {
-        self.books.checks.broken(self.now, None, rule, what);
-        self.tell_broken();
+        self.system.checks.broken(self.now, None, rule, what);
+        self.system.tell_broken();
     }
 }
 

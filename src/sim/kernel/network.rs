@@ -1,0 +1,274 @@
+//! The network: who hears whom, and what becomes of each message on its way.
+
+use std::rc::Rc;
+
+use super::queue::{Bytes, Event};
+use super::system::{Count, Route, System, Trouble};
+use super::world::{World, id};
+
+/// How many messages are kept for being sent again much later.
+const CAPTURED: usize = 64;
+/// Of this many messages one is kept.
+const CAPTURE_ONE_OF: u64 = 16;
+/// Of 1,000 corrupt messages so many are found out by their checksum, and lost. A real one finds out
+/// nearly all; but then nothing would be left to look at.
+const CHECKSUM_FINDS: u16 = 900;
+
+/// What the network does to messages; rates are in thousandths, times in nanoseconds.
+#[derive(Debug, Clone, Default)]
+pub struct Weather {
+    /// Messages that are lost.
+    pub drop: u16,
+    /// Messages that come twice.
+    pub duplicate: u16,
+    /// Copies that come later than their message would.
+    pub reorder: u16,
+    /// By how much at most.
+    pub reorder_by: u64,
+    /// How much longer all messages take.
+    pub delay: u64,
+    /// And how much longer than that at most.
+    pub jitter: u64,
+    /// Messages of which bits flip.
+    pub corrupt: u16,
+    /// The longest payload that arrives, in bytes, if it is shorter than the interfaces'.
+    pub longest: Option<usize>,
+}
+
+/// The network's state.
+#[derive(Debug, Default)]
+pub struct Network {
+    /// What it does to messages.
+    pub weather: Weather,
+    /// How long a message takes on a clear network, at least and how much more at most.
+    pub latency: (u64, u64),
+    /// Who is not heard by whom.
+    pub cuts: Vec<(usize, usize)>,
+    /// Whether it is cut into parts.
+    pub parted: bool,
+    /// Whether messages are captured.
+    pub captures: bool,
+    /// Those that were.
+    pub captured: Vec<Bytes>,
+    /// Nothing happens to any message: all copies of one arrive together.
+    clear: bool,
+}
+
+impl Network {
+    /// A clear one.
+    #[must_use]
+    pub fn new(latency: (u64, u64)) -> Self {
+        Self {
+            latency,
+            clear: true,
+            ..Self::default()
+        }
+    }
+
+    /// To be called after every change.
+    pub fn look_up(&mut self) {
+        let Weather {
+            drop,
+            duplicate,
+            reorder,
+            corrupt,
+            ..
+        } = self.weather;
+        let troubles = [drop, duplicate, reorder, corrupt];
+        self.clear = !self.parted && self.cuts.is_empty() && troubles == [0; 4];
+    }
+}
+
+impl<S: System> World<S> {
+    /// What the network does to messages from now on.
+    pub fn set_weather(&mut self, weather: Weather) {
+        self.network.weather = weather;
+        self.network.look_up();
+    }
+
+    /// Cuts the network: only nodes of the same group hear each other. Nodes that `groups` does not
+    /// reach are in group 0; so no groups at all heal every cut.
+    pub fn part(&mut self, groups: &[u8]) {
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            node.group = groups.get(at).copied().unwrap_or(0);
+        }
+        self.network.parted = self.nodes.iter().any(|node| node.group != 0);
+        self.network.look_up();
+    }
+
+    /// Puts a message on its way to everybody that it is for.
+    pub(in crate::sim) fn carry(
+        &mut self,
+        from: Option<usize>,
+        bytes: Bytes,
+        to: S::Address,
+        label: S::Label,
+        leaves: u64,
+    ) {
+        self.sent_lately += 1;
+        if self.network.captures && from.is_some() {
+            self.capture(&bytes);
+        }
+        self.system.carried(leaves, from, &bytes, to, label);
+        if from.is_some_and(|at| self.nodes[at].unplugged) {
+            return;
+        }
+        let longest = self.network.weather.longest;
+        if longest.is_some_and(|longest| bytes.len() > S::HEADER_LEN + longest) {
+            return self.met_trouble(Trouble::Narrow);
+        }
+        let due = self.arrival(from, leaves);
+        let route = S::route(self, to);
+        if let Route::All = route {
+            return self.send_to_all(from, bytes, due);
+        }
+        if from.is_some_and(|at| self.nodes[at].unicast_lost.0) {
+            return self.met_trouble(Trouble::Unicast);
+        }
+        match route {
+            Route::All | Route::One(None) => {}
+            Route::One(Some(to)) => self.send_to_one(from, to, bytes, due),
+            Route::Several(stations) => {
+                for to in stations {
+                    self.send_to_one(from, to, bytes.clone(), due);
+                }
+            }
+        }
+    }
+
+    fn capture(&mut self, bytes: &Bytes) {
+        if self.rng.below(CAPTURE_ONE_OF) > 0 {
+            return;
+        }
+        if self.network.captured.len() < CAPTURED {
+            self.network.captured.push(bytes.clone());
+        } else {
+            let at = self.rng.index(CAPTURED);
+            self.network.captured[at] = bytes.clone();
+        }
+    }
+
+    /// When a message arrives. A sender's messages stay in order.
+    fn arrival(&mut self, from: Option<usize>, leaves: u64) -> u64 {
+        let (least, spread) = self.network.latency;
+        let Weather { delay, jitter, .. } = self.network.weather;
+        let mut due = leaves + least + self.rng.below(spread + 1) + delay;
+        if delay + jitter > 0 {
+            due += self.rng.below(jitter + 1);
+            self.met_trouble(Trouble::Delay);
+        }
+        if let Some(from) = from {
+            let before = &mut self.nodes[from].last_due;
+            due = due.max(*before);
+            *before = due;
+        }
+        due
+    }
+
+    fn send_to_all(&mut self, from: Option<usize>, bytes: Bytes, due: u64) {
+        let mut except = Vec::new();
+        if !self.network.clear {
+            for to in 0..self.nodes.len() {
+                if Some(to) != from && !self.passes(from, to, &bytes, due) {
+                    except.push(id(to));
+                }
+            }
+        }
+        let except = (!except.is_empty()).then(|| Rc::from(except));
+        let from = from.map_or(u32::MAX, id);
+        let all = Event::All {
+            from,
+            bytes,
+            except,
+        };
+        self.queue.push(due, all);
+    }
+
+    fn send_to_one(&mut self, from: Option<usize>, to: usize, bytes: Bytes, due: u64) {
+        if self.nodes[to].unicast_lost.1 {
+            return self.met_trouble(Trouble::Unicast);
+        }
+        if from != Some(to) && (self.network.clear || self.passes(from, to, &bytes, due)) {
+            self.queue.push(due, Event::One { to: id(to), bytes });
+        }
+    }
+
+    /// Whether a copy arrives with the others. If not it is lost, or comes by itself.
+    fn passes(&mut self, from: Option<usize>, to: usize, bytes: &Bytes, due: u64) -> bool {
+        if let Some(from) = from
+            && let Some(cut) = self.cut_between(from, to)
+        {
+            self.met_trouble(cut);
+            return false;
+        }
+        let weather = self.network.weather.clone();
+        if self.rng.chance(weather.drop) {
+            self.met_trouble(Trouble::Drop);
+            return false;
+        }
+        if self.rng.chance(weather.duplicate) {
+            self.met_trouble(Trouble::Duplicate);
+            self.double(from, to, bytes, due);
+        }
+        if self.rng.chance(weather.corrupt) {
+            self.met_trouble(Trouble::Corrupt);
+            self.corrupt(to, bytes, due);
+            return false;
+        }
+        if self.rng.chance(weather.reorder) {
+            self.met_trouble(Trouble::Reorder);
+            let later = due + self.rng.between(1, weather.reorder_by);
+            let bytes = bytes.clone();
+            self.queue.push(later, Event::One { to: id(to), bytes });
+            return false;
+        }
+        true
+    }
+
+    fn cut_between(&self, from: usize, to: usize) -> Option<Trouble> {
+        if self.network.cuts.contains(&(from, to)) {
+            Some(Trouble::OneWay)
+        } else if self.nodes[from].group != self.nodes[to].group {
+            Some(Trouble::Partition)
+        } else {
+            None
+        }
+    }
+
+    /// A second copy; a bridge that has forgotten where the address is sends it everywhere.
+    fn double(&mut self, from: Option<usize>, to: usize, bytes: &Bytes, due: u64) {
+        let again = due
+            + self
+                .rng
+                .below(self.network.weather.reorder_by.max(1_000_000));
+        let bytes = bytes.clone();
+        let what = if self.rng.chance(250) && !self.network.parted {
+            Event::All {
+                from: from.map_or(u32::MAX, id),
+                bytes,
+                except: None,
+            }
+        } else {
+            Event::One { to: id(to), bytes }
+        };
+        self.queue.push(again, what);
+    }
+
+    fn corrupt(&mut self, to: usize, bytes: &Bytes, due: u64) {
+        if self.rng.chance(CHECKSUM_FINDS) {
+            return;
+        }
+        let mut wrong = bytes.to_vec();
+        for _ in 0..self.rng.between(1, 3) {
+            let bit = self.rng.index(wrong.len() * 8);
+            wrong[bit / 8] ^= 1 << (bit % 8);
+        }
+        self.system.corrupted(due, bytes, &wrong);
+        let bytes = wrong.into();
+        self.queue.push(due, Event::One { to: id(to), bytes });
+    }
+
+    fn met_trouble(&mut self, trouble: Trouble) {
+        self.system.count(Count::Met(trouble));
+    }
+}

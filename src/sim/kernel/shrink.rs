@@ -1,0 +1,140 @@
+//! Makes a failing schedule shorter as long as it still fails.
+
+use super::schedule::Schedule;
+
+/// More runs than this are not worth the last action.
+const MAX_RUNS: usize = 1_000;
+
+/// Finds a shorter schedule that `fails` too: fewer actions, fewer nodes, less time. `tried` is told
+/// how many runs that has taken so far, and how many actions are left.
+///
+/// The schedule comes back as it was if nothing shorter fails.
+pub fn shrink<S: Schedule>(
+    schedule: &S,
+    fails: impl FnMut(&S) -> bool,
+    tried: impl FnMut(usize, usize),
+) -> S {
+    let mut shrinker = Shrinker {
+        fails,
+        tried,
+        runs: 0,
+        best: schedule.clone(),
+    };
+    shrinker.shrink();
+    shrinker.best
+}
+
+struct Shrinker<S, F, T> {
+    fails: F,
+    tried: T,
+    runs: usize,
+    /// The shortest that fails so far.
+    best: S,
+}
+
+impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T> {
+    fn shrink(&mut self) {
+        loop {
+            let before = self.best.clone();
+            self.end_earlier();
+            self.drop_actions();
+            self.drop_nodes();
+            self.begin_earlier();
+            self.start_all_again();
+            if self.best == before || self.runs >= MAX_RUNS {
+                return;
+            }
+        }
+    }
+
+    /// Keeps the candidate if it fails too.
+    fn try_out(&mut self, candidate: S) -> bool {
+        if candidate == self.best || self.runs >= MAX_RUNS {
+            return false;
+        }
+        self.runs += 1;
+        let fails = (self.fails)(&candidate);
+        if fails {
+            self.best = candidate;
+        }
+        (self.tried)(self.runs, self.best.actions().len());
+        fails
+    }
+
+    /// Halves the time, and takes off what comes later; then ends with the last action.
+    fn end_earlier(&mut self) {
+        let mut time = self.best.time_us() / 2;
+        while self.best.time_us() - time > self.best.time_us() / 64 {
+            if self.try_out(ending(&self.best, time)) {
+                time = self.best.time_us() / 2;
+            } else {
+                time += (self.best.time_us() - time) / 2;
+            }
+        }
+        if let Some(last) = self.best.actions().last() {
+            let time = last.at_us + 1;
+            self.try_out(ending(&self.best, time));
+        }
+    }
+
+    /// Delta debugging: takes out ever smaller parts.
+    fn drop_actions(&mut self) {
+        let mut part = self.best.actions().len().div_ceil(2);
+        while part > 0 {
+            let mut at = 0;
+            while at < self.best.actions().len() {
+                let mut candidate = self.best.clone();
+                let end = (at + part).min(candidate.actions().len());
+                candidate.actions_mut().drain(at..end);
+                if !self.try_out(candidate) {
+                    at += part;
+                }
+            }
+            part /= 2;
+        }
+    }
+
+    fn drop_nodes(&mut self) {
+        let mut node = self.best.nodes();
+        while node > 0 {
+            node -= 1;
+            if self.best.nodes() > 1 {
+                self.try_out(self.best.without(node));
+            }
+        }
+    }
+
+    /// Shortens the quiet before each action.
+    fn begin_earlier(&mut self) {
+        for at in 0..self.best.actions().len() {
+            let earlier = at
+                .checked_sub(1)
+                .map_or(0, |before| self.best.actions()[before].at_us);
+            let mut quiet = self.best.actions()[at].at_us - earlier;
+            while quiet > 1_000 {
+                quiet /= 2;
+                let mut candidate = self.best.clone();
+                for action in &mut candidate.actions_mut()[at..] {
+                    action.at_us -= quiet;
+                }
+                candidate.set_time_us(candidate.time_us() - quiet);
+                self.try_out(candidate);
+            }
+        }
+    }
+
+    fn start_all_again(&mut self) {
+        let mut candidate = self.best.clone();
+        candidate.start_all_again();
+        self.try_out(candidate);
+    }
+}
+
+fn ending<S: Schedule>(schedule: &S, time_us: u64) -> S {
+    let mut shorter = schedule.clone();
+    shorter.set_time_us(time_us);
+    shorter
+        .actions_mut()
+        .retain(|action| action.at_us < time_us);
+    shorter
+}

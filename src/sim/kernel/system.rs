@@ -1,0 +1,162 @@
+//! What a system adds to the kernel.
+
+use std::time::Duration;
+
+use ring_proto::Machine;
+
+use super::world::World;
+
+/// Which input of which node something belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// The world's time, in nanoseconds.
+    pub at: u64,
+    /// The node.
+    pub node: usize,
+}
+
+impl Moment {
+    /// The world's time.
+    #[must_use]
+    pub const fn time(self) -> Duration {
+        Duration::from_nanos(self.at)
+    }
+}
+
+/// What the kernel does to messages and processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// A copy of a message was lost.
+    Drop,
+    /// It came twice.
+    Duplicate,
+    /// It came later than its message.
+    Reorder,
+    /// A message took longer.
+    Delay,
+    /// A copy was changed, or lost because that was found out.
+    Corrupt,
+    /// A node is not heard by another.
+    OneWay,
+    /// Two nodes are in different parts of a cut network.
+    Partition,
+    /// Nothing reaches a node.
+    Deaf,
+    /// A message to a single station was lost, or refused by the sender's interface.
+    Unicast,
+    /// A message was longer than what gets through.
+    Narrow,
+    /// A send queue refused a message.
+    Refuse,
+    /// A process was stopped.
+    Pause,
+}
+
+/// What the kernel counts, for a system to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// An event of the world.
+    Event,
+    /// A message that found the queue of a process that does not read it full.
+    Overflowed,
+    /// Something that went wrong.
+    Met(Trouble),
+}
+
+/// Who is to hear a message.
+#[derive(Debug)]
+pub enum Route {
+    /// Everybody but its sender.
+    All,
+    /// One node, if it is one.
+    One(Option<usize>),
+    /// Several nodes, in this order.
+    Several(Vec<usize>),
+}
+
+/// A system in the simulated world: what its messages mean, what happens in it alone, and what must
+/// hold in it. The kernel calls; nothing here is called by the machines.
+pub trait System: Sized {
+    /// What the nodes run.
+    type Machine: Machine<Peer = ()>;
+    /// What a message is addressed to.
+    type Address: Copy;
+    /// By what the system counts messages.
+    type Label: Copy;
+    /// What the system keeps of each node, its stored state included.
+    type Node;
+    /// What a stopped process finds when it goes on, beside messages.
+    type Missed: Default;
+    /// What happens in this system only.
+    type Event;
+    /// What a schedule may ask for.
+    type Fault;
+
+    /// How much longer than its payload a message is, in bytes.
+    const HEADER_LEN: usize;
+
+    /// Whether a message goes to everybody.
+    fn is_broadcast(bytes: &[u8]) -> bool;
+
+    /// Who hears what is sent to an address.
+    fn route(world: &World<Self>, to: Self::Address) -> Route;
+
+    /// A node hands a message to its link, which accepts it. `None`: it is none that can be carried.
+    fn sent(
+        &mut self,
+        moment: Moment,
+        own: &mut Self::Node,
+        bytes: &[u8],
+    ) -> Option<(Self::Address, Self::Label)>;
+
+    /// A message is on its way from a node or, if `None`, from something that is none.
+    fn carried(
+        &mut self,
+        leaves: u64,
+        from: Option<usize>,
+        bytes: &[u8],
+        to: Self::Address,
+        label: Self::Label,
+    );
+
+    /// A node has read a message that had waited for `age`.
+    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration);
+
+    /// A message that arrives at `due` is not what was sent, and no checksum has noticed.
+    fn corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]);
+
+    /// A machine has told something.
+    fn observed(
+        &mut self,
+        moment: Moment,
+        own: &mut Self::Node,
+        event: &<Self::Machine as Machine>::Event,
+    );
+
+    /// A node's disk keeps this.
+    fn stored(own: &mut Self::Node, durable: &<Self::Machine as Machine>::Durable);
+
+    /// Something that is counted.
+    fn count(&mut self, what: Count);
+
+    /// There is no end to the messages: so many were sent in less than a second.
+    fn storm(&mut self, now: u64, sent: u64);
+
+    /// Whether the run has shown what it can.
+    fn is_enough(&self) -> bool;
+
+    /// Something of the system's own happens.
+    fn happen(world: &mut World<Self>, event: Self::Event);
+
+    /// An action of the schedule is due.
+    fn act(world: &mut World<Self>, fault: &Self::Fault);
+
+    /// A node's machine was given an input, and all that came of it was carried.
+    fn look_at(world: &mut World<Self>, at: usize);
+
+    /// A stopped process goes on, and has read what came meanwhile.
+    fn resumed(world: &mut World<Self>, at: usize, missed: Self::Missed);
+
+    /// An event is over.
+    fn after_event(&mut self);
+}

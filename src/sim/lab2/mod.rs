@@ -1,0 +1,43 @@
+//! Lab2 in a simulated world: several machines on one Ethernet segment.
+//!
+//! [`run`] is a whole run: faults first, then the recovery from them. A [`World`] is the same under
+//! the caller's control. Every node is pumped by the [`Driver`](crate::driver::Driver) of the
+//! daemon, turn by turn.
+
+mod apply;
+mod checks;
+mod claim;
+mod dead;
+mod exempt;
+mod generate;
+mod lease;
+mod life;
+mod liveness;
+mod node;
+mod once;
+mod outcome;
+mod plan;
+mod quorum;
+mod record;
+mod ring;
+mod run;
+mod settings;
+mod story;
+mod stranger;
+mod subject;
+mod unresponsive;
+mod view;
+mod words;
+mod world;
+
+pub use outcome::{MAX_VIOLATIONS, Outcome, Rule, Stats, Violation};
+pub use plan::{Action, Fault, Schedule};
+pub use record::Record;
+pub use run::{replay, run, shrink};
+pub use settings::{FaultKind, Faults, Settings};
+pub use story::Story;
+pub use subject::Subject;
+pub use words::{line, mac, name, node_of, show};
+pub use world::World;
+
+pub use super::kernel::network::Weather;

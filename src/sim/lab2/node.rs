@@ -1,0 +1,118 @@
+//! What Lab2 keeps of each node.
+
+use std::rc::Rc;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use ring_proto::lab2::{Constants, Durable, StoredStamp};
+use ring_proto::time::Instant;
+
+use super::once::Errand;
+use super::ring::Ring;
+use crate::sim::kernel;
+
+/// Nothing stored by an earlier run.
+pub(super) const BLANK: Durable = Durable {
+    my_token_number: 0,
+    known: None,
+    stamp: None,
+};
+
+/// What a node wants the token for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job {
+    pub(super) number: u32,
+    /// In nanoseconds.
+    pub(super) work: u64,
+    pub(super) begun: bool,
+    /// How many tenures there had been when it was wanted.
+    pub(super) tenures: u64,
+}
+
+/// What a process that stands still finds when it goes on, beside frames.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Missed {
+    /// The work that it wanted the token for was done.
+    pub(super) done: bool,
+    /// The interface's addresses changed.
+    pub(super) moved: bool,
+}
+
+/// What an application was told of a token, or of a quorum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub(super) token: Token,
+    /// By the node's clock.
+    pub(super) until: Instant,
+}
+
+/// A node on Lab2's segment.
+pub(super) type Node<M> = kernel::node::Node<Ring<M>>;
+
+/// A node's addresses, its state file, and what its machine and its application believe.
+pub struct Own {
+    pub(super) mac: MacAddr,
+    /// The number of its network card.
+    pub(super) card: u8,
+    pub(super) ip: [u8; 16],
+    /// The state file.
+    pub(super) durable: Durable,
+    /// The stamps in it.
+    pub(super) stamps: Vec<StoredStamp>,
+    pub(super) constants: Rc<Constants>,
+    /// It was asked to shut down, and has not ended yet.
+    pub(super) leaving: bool,
+    /// It was told to own nothing, and perhaps not that this is over: a process that stands still hears
+    /// nothing.
+    pub(super) held_off: bool,
+    /// The token that it believes to hold.
+    pub(super) held: Option<Token>,
+    pub(super) may_use: bool,
+    /// The last token that it held.
+    pub(super) last_held: Option<Token>,
+    pub(super) job: Option<Job>,
+    /// The job that it wants to run once in a period.
+    pub(super) errand: Option<Errand>,
+    /// What its application was told of a quorum last.
+    pub(super) claim: Option<Claim>,
+    /// What its application was told last of its token, if it works with it.
+    pub(super) lease: Option<Claim>,
+    /// Its state file was lost: it is not started before this time.
+    pub(super) down_until: u64,
+    pub(super) seen: Seen,
+}
+
+/// What is seen of a machine during one input.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// Frames sent since the last received one was done with.
+    pub(super) replies: u32,
+    /// Whether a lease has expired since then.
+    pub(super) expired: bool,
+    /// How many members there are since the table has grown; 0: it has not.
+    pub(super) grown: usize,
+}
+
+impl Own {
+    pub(super) fn new(mac: MacAddr, ip: [u8; 16], constants: Rc<Constants>) -> Self {
+        Self {
+            mac,
+            card: 0,
+            ip,
+            durable: BLANK,
+            stamps: Vec::new(),
+            constants,
+            leaving: false,
+            held_off: false,
+            held: None,
+            may_use: false,
+            last_held: None,
+            job: None,
+            errand: None,
+            claim: None,
+            lease: None,
+            down_until: 0,
+            seen: Seen::default(),
+        }
+    }
+}
