@@ -38,10 +38,10 @@ impl Lab2 {
         if self.is_shutting_down() || self.out.timers.is_set(Timer::Want) || !self.may_say_want() {
             return;
         }
-        if !self.out.may_reply() {
-            self.timer_in(Timer::Want, Duration::ZERO);
-        } else {
+        if self.out.may_reply() {
             self.say_want();
+        } else {
+            self.timer_in(Timer::Want, Duration::ZERO);
         }
     }
 
