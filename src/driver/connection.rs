@@ -193,7 +193,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
             }
         }
         self.news |= has_read;
-        if has_read || mem::take(&mut self.changed) {
+        if mem::take(&mut self.changed) || has_read {
             self.connection.check()?;
         }
         Ok(())

@@ -194,6 +194,8 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         it.generation = it.generation.wrapping_add(1);
         let stream = it.stream.take();
         self.vacant.push(slot);
+        // There may be a descriptor for who could not be accepted without.
+        self.accepts = true;
         stream.map(|stream| stream.connection)
     }
 
@@ -202,10 +204,15 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
             match self.network.accept() {
                 Ok((connection, from)) => self.add(Ok(connection), Phase::Accepted(from)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Without a descriptor none is accepted before the next comes.
+                // Without a descriptor nobody is accepted before the next comes, or one goes.
                 Err(_) => self.accepts = false,
             }
         }
+    }
+
+    /// The machine is done with a connection that has failed, before it was told.
+    fn forget_failure(&mut self, id: StreamId) {
+        self.failed.retain(|&(failed, _)| failed != id);
     }
 
     /// Takes in what the network says.
@@ -283,6 +290,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 
     fn close(&mut self, id: StreamId) {
+        self.forget_failure(id);
         match self.stream(id).map(Stream::close) {
             None => {}
             Some(true) => self.write(id, &mut |_| 0),
@@ -300,6 +308,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 
     fn abort(&mut self, id: StreamId) {
+        self.forget_failure(id);
         if self.stream(id).is_some()
             && let Some(connection) = self.vacate(id.slot)
         {
