@@ -1,16 +1,12 @@
 //! Waiting for many things at once.
-#![allow(
-    unsafe_code,
-    reason = "nix has no epoll_pwait2, and its epoll_wait counts in milliseconds"
-)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::ptr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 
 /// The most things that one wait reports; the others are reported by the next.
 const EVENTS: usize = 64;
@@ -29,14 +25,13 @@ pub enum Interest {
 }
 
 impl Interest {
-    fn event(self, key: u64) -> EpollEvent {
-        let flags = match self {
-            Self::Nothing => EpollFlags::empty(),
-            Self::Read => EpollFlags::EPOLLIN,
-            Self::Write => EpollFlags::EPOLLOUT,
-            Self::ReadWrite => EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT,
-        };
-        EpollEvent::new(flags, key)
+    fn flags(self) -> epoll::EventFlags {
+        match self {
+            Self::Nothing => epoll::EventFlags::empty(),
+            Self::Read => epoll::EventFlags::IN,
+            Self::Write => epoll::EventFlags::OUT,
+            Self::ReadWrite => epoll::EventFlags::IN | epoll::EventFlags::OUT,
+        }
     }
 }
 
@@ -53,14 +48,14 @@ pub struct Ready {
     pub hangup: bool,
 }
 
-impl From<&EpollEvent> for Ready {
-    fn from(event: &EpollEvent) -> Self {
-        let flags = event.events();
-        let hangup = flags.intersects(EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR);
+impl From<&epoll::Event> for Ready {
+    fn from(event: &epoll::Event) -> Self {
+        let (flags, data) = (event.flags, event.data);
+        let hangup = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
         Self {
-            key: event.data(),
-            readable: flags.contains(EpollFlags::EPOLLIN) || hangup,
-            writable: flags.contains(EpollFlags::EPOLLOUT),
+            key: data.u64(),
+            readable: flags.contains(epoll::EventFlags::IN) || hangup,
+            writable: flags.contains(epoll::EventFlags::OUT),
             hangup,
         }
     }
@@ -71,9 +66,8 @@ impl From<&EpollEvent> for Ready {
 /// Level-triggered: what was not read to the end is reported again. Waiting allocates nothing.
 #[derive(Debug)]
 pub struct Poller {
-    epoll: Epoll,
-    events: Box<[EpollEvent; EVENTS]>,
-    ready: usize,
+    epoll: OwnedFd,
+    ready: Vec<Ready>,
 }
 
 impl Poller {
@@ -83,9 +77,8 @@ impl Poller {
     /// The process has too many files open, or the kernel is older than 5.11.
     pub fn new() -> io::Result<Self> {
         let mut poller = Self {
-            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
-            events: Box::new([EpollEvent::empty(); EVENTS]),
-            ready: 0,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            ready: Vec::with_capacity(EVENTS),
         };
         // An old kernel is to be found out at the start, not in the loop.
         poller.wait(Some(Duration::ZERO))?;
@@ -98,7 +91,8 @@ impl Poller {
     /// # Errors
     /// `fd` was added before, or is nothing that can be waited for.
     pub fn add(&self, fd: impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
-        Ok(self.epoll.add(fd, interest.event(key))?)
+        let key = epoll::EventData::new_u64(key);
+        Ok(epoll::add(&self.epoll, fd, key, interest.flags())?)
     }
 
     /// Waits for something else on `fd`, or reports it with another key.
@@ -106,7 +100,8 @@ impl Poller {
     /// # Errors
     /// `fd` was not added.
     pub fn modify(&self, fd: impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
-        Ok(self.epoll.modify(fd, &mut interest.event(key))?)
+        let key = epoll::EventData::new_u64(key);
+        Ok(epoll::modify(&self.epoll, fd, key, interest.flags())?)
     }
 
     /// Waits for `fd` no more.
@@ -114,7 +109,7 @@ impl Poller {
     /// # Errors
     /// `fd` was not added.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
-        Ok(self.epoll.delete(fd)?)
+        Ok(epoll::delete(&self.epoll, fd)?)
     }
 
     /// Waits until something is [`ready`](Self::ready), but no longer than `timeout`; `None`: for
@@ -123,11 +118,16 @@ impl Poller {
     /// # Errors
     /// The kernel is older than 5.11.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.ready = 0;
-        match epoll_pwait2(&self.epoll, &mut self.events[..], timeout) {
-            Ok(ready) => self.ready = ready,
-            Err(Errno::EINTR) => {}
-            Err(Errno::ENOSYS) => {
+        self.ready.clear();
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
+        match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
+            Ok((events, _)) => self.ready.extend(events.iter().map(Ready::from)),
+            Err(Errno::INTR) => {}
+            Err(Errno::NOSYS) => {
                 return Err(io::Error::new(
                     io::ErrorKind::Unsupported,
                     "this kernel has no epoll_pwait2: Linux 5.11 or newer is needed",
@@ -140,51 +140,15 @@ impl Poller {
 
     /// What the last [`wait`](Self::wait) found ready.
     pub fn ready(&self) -> impl ExactSizeIterator<Item = Ready> {
-        self.events[..self.ready].iter().map(Ready::from)
+        self.ready.iter().copied()
     }
 }
 
 impl AsFd for Poller {
     /// Readable while anything is ready: one poller can wait for another.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.0.as_fd()
+        self.epoll.as_fd()
     }
-}
-
-/// The kernel's `struct __kernel_timespec`, 64 bits wide on every architecture.
-#[repr(C)]
-struct Timespec {
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-/// The system call itself: libraries of C older than the call have no function for it.
-fn epoll_pwait2(
-    epoll: &Epoll,
-    events: &mut [EpollEvent],
-    timeout: Option<Duration>,
-) -> nix::Result<usize> {
-    let timeout = timeout.map(|timeout| Timespec {
-        seconds: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        nanoseconds: i64::from(timeout.subsec_nanos()),
-    });
-    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: `events` is writable for its length, and `EpollEvent` is a transparent
-    // `epoll_event`; `timeout` is null or points to a live value of the kernel's layout; a null
-    // signal mask is not read.
-    let ready = unsafe {
-        libc::syscall(
-            libc::SYS_epoll_pwait2,
-            epoll.0.as_raw_fd(),
-            events.as_mut_ptr(),
-            events.len(),
-            timeout,
-            ptr::null::<libc::sigset_t>(),
-            0_usize,
-        )
-    };
-    // Never negative past the check.
-    Errno::result(ready).map(|ready| usize::try_from(ready).unwrap_or(0))
 }
 
 #[cfg(test)]
