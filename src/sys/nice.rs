@@ -1,9 +1,9 @@
 //! The thread's share of a busy machine.
 
-#![allow(unsafe_code, reason = "nix has no call for it")]
-
 use std::fs;
 use std::io;
+
+use rustix::process::{getpriority_process, setpriority_process};
 
 /// The nice value of what a busy machine must not keep waiting, where it may have one: an owner of the
 /// token that waits for the CPU for longer than it is trusted is replaced, and work under the token
@@ -28,7 +28,11 @@ pub fn of_session(nice: i32) -> io::Result<()> {
 /// # Errors
 /// The kernel refused it: a larger share takes `CAP_SYS_NICE` or a resource limit.
 pub fn at_most(nice: i32) -> io::Result<()> {
-    if current() <= nice { Ok(()) } else { set(nice) }
+    if current()? <= nice {
+        Ok(())
+    } else {
+        set(nice)
+    }
 }
 
 /// Gives the calling thread, and what it starts from now on, no more than the share of CPU time
@@ -37,21 +41,18 @@ pub fn at_most(nice: i32) -> io::Result<()> {
 /// # Errors
 /// The kernel refused it: a filter of system calls is in force.
 pub fn at_least(nice: i32) -> io::Result<()> {
-    if current() >= nice { Ok(()) } else { set(nice) }
+    if current()? >= nice {
+        Ok(())
+    } else {
+        set(nice)
+    }
 }
 
-/// What the calls take for the thread that makes them.
-const THIS_THREAD: libc::id_t = 0;
-
-fn current() -> i32 {
-    // SAFETY: the call takes no pointers. It cannot fail for the calling thread; -1 is a nice value.
-    unsafe { libc::getpriority(libc::PRIO_PROCESS, THIS_THREAD) }
+// The calls are named for a process, and mean the thread that makes them where none is given.
+fn current() -> io::Result<i32> {
+    Ok(getpriority_process(None)?)
 }
 
 fn set(nice: i32) -> io::Result<()> {
-    // SAFETY: the call takes no pointers.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, THIS_THREAD, nice) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(setpriority_process(None, nice)?)
 }
