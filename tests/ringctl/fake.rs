@@ -126,24 +126,27 @@ impl Client {
     }
 
     pub fn say(&mut self, reply: &Value) {
+        self.say_all(std::slice::from_ref(reply));
+    }
+
+    fn say_all(&mut self, replies: &[Value]) {
         // All at once: one that does not want to know what it is may be gone after a part.
-        let line = format!("{reply}\n");
-        let said = self.reader.get_mut().write_all(line.as_bytes());
+        let lines: String = replies.iter().map(|reply| format!("{reply}\n")).collect();
+        let said = self.reader.get_mut().write_all(lines.as_bytes());
         said.expect("it listens");
     }
 
     /// Grants the lock for `lease`; until when, on CLOCK_BOOTTIME.
     pub fn grant(&mut self, lease: Duration) -> Duration {
         let until = boot_time() + lease;
-        self.say(&json!({"granted": {
-            "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7},
-            "fencing": "1795-02:00:00:00:00:01-7",
-            "grade": "alone",
-            "data": "00ff",
-            "until_ns": nanos(until),
-            "position": 0,
-        }}));
+        self.say(&granted(until));
         until
+    }
+
+    /// Takes the lock away as soon as it is granted: the work must end within `left`.
+    pub fn grant_and_lose(&mut self, lease: Duration, left: Duration) {
+        let now = boot_time();
+        self.say_all(&[granted(now + lease), lost(now + left)]);
     }
 
     pub fn renew(&mut self, lease: Duration) {
@@ -154,11 +157,7 @@ impl Client {
     /// Takes the lock away; the work must end within `left`.
     pub fn lose(&mut self, left: Duration) -> Duration {
         let until = boot_time() + left;
-        self.say(&json!({"lost": {
-            "why": "stronger_token",
-            "text": "another node has a stronger token",
-            "until_ns": nanos(until),
-        }}));
+        self.say(&lost(until));
         until
     }
 
@@ -177,4 +176,23 @@ impl Client {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).expect("not that late")
+}
+
+fn granted(until: Duration) -> Value {
+    json!({"granted": {
+        "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7},
+        "fencing": "1795-02:00:00:00:00:01-7",
+        "grade": "alone",
+        "data": "00ff",
+        "until_ns": nanos(until),
+        "position": 0,
+    }})
+}
+
+fn lost(until: Duration) -> Value {
+    json!({"lost": {
+        "why": "stronger_token",
+        "text": "another node has a stronger token",
+        "until_ns": nanos(until),
+    }})
 }

@@ -103,8 +103,7 @@ fn nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended() {
 fn a_job_whose_lock_is_lost_before_it_begins_has_not_run() {
     let fake = Fake::new();
     let (mut run, mut client) = job(&fake, "echo runs");
-    client.grant(LONG);
-    client.lose(LONG);
+    client.grant_and_lose(LONG, LONG);
     assert_eq!(client.request(), json!({"request": "not_run"}));
     client.unlocked();
     assert_eq!(run.rest(), "");
@@ -271,8 +270,7 @@ fn a_lock_that_is_lost_at_once_starts_no_command() {
         let mut run = Running::shell(&fake, "echo runs; sleep 1000");
         let mut client = fake.client();
         client.request();
-        client.grant(lease);
-        client.lose(Duration::ZERO);
+        client.grant_and_lose(lease, Duration::ZERO);
         client.unlocked();
         assert_eq!(run.code(), Some(75));
     }
