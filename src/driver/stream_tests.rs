@@ -251,11 +251,14 @@ fn a_connection_that_is_opened_stands_or_fails_under_the_id_that_was_vacant() {
 #[test]
 fn of_one_that_failed_nothing_is_told_to_who_is_done_with_it() {
     let mut rig = Rig::new();
-    let ends: [fn(&mut Connections<Shared, u32>, StreamId); 2] = [Streams::abort, Streams::close];
-    for end in ends {
+    for is_reset in [true, false] {
         let id = rig.streams.vacant().expect("a slot");
         rig.streams.open(9);
-        end(&mut rig.streams, id);
+        if is_reset {
+            rig.streams.abort(id);
+        } else {
+            rig.streams.close(id);
+        }
         assert_eq!(rig.happens(), []);
     }
 }

@@ -131,7 +131,8 @@ impl Client {
 
     fn say_all(&mut self, replies: &[Value]) {
         // All at once: one that does not want to know what it is may be gone after a part.
-        let lines: String = replies.iter().map(|reply| format!("{reply}\n")).collect();
+        let lines: Vec<String> = replies.iter().map(Value::to_string).collect();
+        let lines = lines.join("\n") + "\n";
         let said = self.reader.get_mut().write_all(lines.as_bytes());
         said.expect("it listens");
     }
