@@ -1,5 +1,6 @@
 //! An HTTP service that compares.
 
+use ring_segment::PATIENCE;
 use std::fs;
 use std::process::{Child, Output, Stdio};
 use std::thread;
@@ -11,7 +12,6 @@ use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stal
 use crate::fencing::page::block;
 
 const PORT: &str = "8000";
-const PATIENCE: Duration = Duration::from_secs(20);
 const INSTALL: &str = "cannot start python3: install it, as by apt-get install python3";
 
 /// The service, on the first machine.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, Layout, Ring, Ringd, Segment, SharedRing, Test, Timing, binaries,
+    Binaries, Daemon, Layout, PATIENCE, Ring, Ringd, Segment, SharedRing, Test, Timing, binaries,
 };
 
 use holder::Holder;
@@ -18,8 +18,6 @@ pub use holder::work_if_asked;
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// `ringctl run` has lost the token.
 const LOST: i32 = 75;
 /// `ringctl run` shall end so if the token is not to be had.

@@ -8,14 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+pub use ring_segment::PATIENCE;
 use ring_segment::{Binaries, Daemon, FOR_GOOD, Node, Ringd, Timing, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub const BINARIES: Binaries = binaries!();
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Far longer than anything here takes.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A token that stays where it is, and takes its time until it does: an owner that a busy machine
 /// stalls keeps it, and a member that it stalls gets it.

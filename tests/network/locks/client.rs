@@ -1,18 +1,15 @@
 //! A client of the control socket, line by line (`docs/control.md`).
 
+use ring_segment::PATIENCE;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IoSlice, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde_json::{Value, json};
-
-/// Longer than any answer takes that is to come.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Client {
     reader: BufReader<UnixStream>,

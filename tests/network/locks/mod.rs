@@ -18,15 +18,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use ring_segment::{Binaries, Daemon, Layout, Ring, SharedRing, Test, Timing, binaries, tests};
+use ring_segment::{
+    Binaries, Daemon, Layout, PATIENCE, Ring, SharedRing, Test, Timing, binaries, tests,
+};
 use serde_json::{Value, json};
 
 pub(crate) use client::Client;
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The exit code of a `ringctl` that has lost the token.
 const LOST: i32 = 75;
 

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, tests};
 
 use super::pages::{HOOKS, block};
-use super::{BINARIES, SOON, check_apart, runs, with_reports};
+use super::{BINARIES, PATIENCE, check_apart, runs, with_reports};
 
 const POLL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
@@ -63,7 +63,7 @@ impl Pair {
 
     /// Waits until there has been one more run than `before` on a machine.
     fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
-        let deadline = Instant::now() + SOON;
+        let deadline = Instant::now() + PATIENCE;
         while self.count(at)? <= before {
             ensure!(Instant::now() < deadline, "it does not run on machine {at}");
             thread::sleep(POLL);
@@ -73,7 +73,7 @@ impl Pair {
 
     /// Where it runs.
     fn place(&self) -> Result<usize> {
-        let deadline = Instant::now() + SOON;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             for (at, machine) in self.machines.iter().enumerate() {
                 let status = machine.run(&["ringctl", "status", "--json"])?;
@@ -157,7 +157,7 @@ fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
     let machine = &pair.machines[here];
     machine.run(&["systemctl", "stop", RINGD])?;
     let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= TRIES);
-    machine.wait_for(UNIT, "NRestarts", SOON, tried)?;
+    machine.wait_for(UNIT, "NRestarts", PATIENCE, tried)?;
     let before = pair.count(here)?;
     machine.run(&["systemctl", "start", RINGD])?;
     let other = &pair.machines[1 - here];

@@ -7,13 +7,11 @@ mod readme;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Container, Daemon, Segment, Test, Timing, binaries};
+use ring_segment::{Binaries, Container, Daemon, PATIENCE, Segment, Test, Timing, binaries};
 
 const BINARIES: Binaries = binaries!();
 /// The unit's default.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// How long systemd may take for a job, with the second that units wait before a restart.
-const SOON: Duration = Duration::from_secs(30);
 
 pub fn tests() -> Vec<Test> {
     let mut tests = pages::tests();
@@ -45,7 +43,7 @@ impl Scene {
 
     /// Waits until the machine is a member of the ring.
     fn wait_for_ring(&self) -> Result<()> {
-        self.other.wait_for_status(SOON, |status| {
+        self.other.wait_for_status(PATIENCE, |status| {
             let members = status["members"].as_array().map_or(0, Vec::len);
             members == 2 && (status["state"] == "OWNER" || status["state"] == "WAITER")
         })?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 use super::pages::{HOOKS, ONCE, README, block};
-use super::{SOON, Scene};
+use super::{PATIENCE, Scene};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -120,15 +120,15 @@ fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
     // The token stays where it is until another wants it.
     scene.other.ringctl(&["run", "--", "true"])?;
     container.run(&["ringctl", "run", "--", "true"])?;
-    container.wait_for_line_from(from, SOON, |line| {
+    container.wait_for_line_from(from, PATIENCE, |line| {
         line.contains("this machine leads, under ")
     })?;
     let from = container.journal().len();
     scene.other.ringctl(&["run", "--", "true"])?;
-    container.wait_for_line_from(from, SOON, |line| {
+    container.wait_for_line_from(from, PATIENCE, |line| {
         line.contains("ring: OWNER -> WAITER, owner ") && line.contains(&other)
     })?;
-    container.wait_for_line_from(from, SOON, |line| {
+    container.wait_for_line_from(from, PATIENCE, |line| {
         line.contains("this machine no longer leads: token_handed_over")
     })?;
     container.run(&["systemctl", "stop", "by-hand"]).map(drop)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::Signal;
+use ring_segment::PATIENCE;
 use ring_segment::invariants::{
     check_all, check_fair_rotation, check_one_owner, owner_changes, tenures,
 };
@@ -16,8 +17,6 @@ use ring_segment::{
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a busy machine may come between a ring and its judgement.
 const WINDOWS: usize = 6;
 

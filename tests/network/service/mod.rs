@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Container, Daemon, SLACK, Segment, Test, Timing, binaries, tests};
+use ring_segment::{
+    Binaries, Container, Daemon, PATIENCE, SLACK, Segment, Test, Timing, binaries, tests,
+};
 use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
 const UNIT: &str = "ringd@eth0";
 /// The unit's default.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// How long systemd may take for a job, with the second that the unit waits before a restart.
-const SOON: Duration = Duration::from_secs(20);
 /// Which of the kernel's capabilities lets a process send raw frames.
 const CAP_NET_RAW: u64 = 1 << 13;
 
@@ -69,14 +69,15 @@ impl Scene {
                     .as_u64()
                     .is_some_and(|ns| ns < 1_000_000_000)
         };
-        self.other.wait_for_status(SOON, |status| {
+        self.other.wait_for_status(PATIENCE, |status| {
             let members = status["members"].as_array();
             members.is_some_and(|all| all.len() == 2 && all.iter().any(is_fresh))
                 && (status["state"] == "OWNER" || status["state"] == "WAITER")
         })?;
-        self.container.wait_for(UNIT, "StatusText", SOON, |text| {
-            text == "in a ring, 2 members known"
-        })?;
+        self.container
+            .wait_for(UNIT, "StatusText", PATIENCE, |text| {
+                text == "in a ring, 2 members known"
+            })?;
         Ok(())
     }
 
@@ -101,10 +102,10 @@ impl Scene {
     /// Waits until it runs again after its end, and takes part; `why` it was ended.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
-            .wait_for(UNIT, "NRestarts", SOON, |count| count == "1")?;
+            .wait_for(UNIT, "NRestarts", PATIENCE, |count| count == "1")?;
         self.container
-            .wait_for(UNIT, "ActiveState", SOON, |state| state == "active")?;
-        self.container.wait_for_line(SOON, |line| {
+            .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "active")?;
+        self.container.wait_for_line(PATIENCE, |line| {
             line.contains(&format!("Failed with result '{why}'"))
         })?;
         self.wait_for_ring()
@@ -215,7 +216,7 @@ fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
     for _ in 0..4 {
         fed = scene
             .container
-            .wait_for(UNIT, "WatchdogTimestampMonotonic", SOON, |at| {
+            .wait_for(UNIT, "WatchdogTimestampMonotonic", PATIENCE, |at| {
                 at != "0" && at != fed
             })?;
     }
@@ -234,7 +235,7 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     let other = "[Service]\nEnvironment=\"RINGD_OPTIONS=--ethertype 0x88b6\"\n";
     container.edit(&format!("{SECOND}.service"), other)?;
     container.run(&["systemctl", "start", SECOND])?;
-    container.wait_for(SECOND, "StatusText", SOON, |text| {
+    container.wait_for(SECOND, "StatusText", PATIENCE, |text| {
         text == "in a ring of its own"
     })?;
     for ring in ["eth0", "eth0:0x88b6"] {
@@ -252,7 +253,7 @@ fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
     ensure!(!started.status.success(), "it has started");
     scene
         .container
-        .wait_for(UNIT, "ActiveState", SOON, |state| state == "failed")?;
+        .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
     ensure!(scene.show("ExecMainStatus")? == "2" && scene.show("NRestarts")? == "0");
     scene
         .container
@@ -271,7 +272,7 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
     ensure!(!started.status.success(), "it has started");
     scene
         .container
-        .wait_for(UNIT, "ActiveState", SOON, |state| state == "failed")?;
+        .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
     ensure!(scene.show("ExecMainStatus")? == "9" && scene.show("NRestarts")? == "0");
     scene
         .container

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, SLACK, Segment, Test, Timing, binaries, is_claim, is_heartbeat, tests,
+    Binaries, Daemon, PATIENCE, SLACK, Segment, Test, Timing, binaries, is_claim, is_heartbeat,
+    tests,
 };
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
-const SOON: Duration = Duration::from_secs(10);
 /// The kernel's unit of processor time, as `/proc` has it.
 const TICK: Duration = Duration::from_millis(10);
 /// Heartbeats that a measurement takes.
@@ -35,7 +35,7 @@ fn timing() -> Timing {
 /// A client that may stay as long as it likes, since it watches.
 fn watcher(daemon: &Daemon) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(daemon.control()).context("nobody listens")?;
-    stream.set_read_timeout(Some(SOON))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     // One that there is no room for may have been told so, and left, by now.
     match stream.write_all(b"{\"request\":\"watch\"}\n") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
@@ -66,7 +66,7 @@ fn rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
     let (before, start) = (cpu(daemon)?, Instant::now());
     for _ in 0..HEARTBEATS {
         let mark = segment.capture().mark();
-        segment.capture().wait_from(mark, SOON, is_heartbeat)?;
+        segment.capture().wait_from(mark, PATIENCE, is_heartbeat)?;
     }
     let (took, passed) = (cpu(daemon)?.saturating_sub(before), start.elapsed());
     ensure!(took < passed / 4, "{took:?} of {passed:?}");
@@ -79,7 +79,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     let limited = start(0).through(["prlimit", "--nofile=96:96"]).spawn()?;
     let other = start(1).spawn()?;
     for daemon in [&limited, &other] {
-        daemon.wait_for_status(SOON, |status| {
+        daemon.wait_for_status(PATIENCE, |status| {
             status["members"]
                 .as_array()
                 .is_some_and(|all| all.len() == 2)
@@ -93,7 +93,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
 
     let flap = "link set eth0 down\nlink set eth0 up\n";
     segment.node(0).ns().ip(flap)?;
-    limited.wait_for_line(SOON, |line| line.contains("eth0 is up"))?;
+    limited.wait_for_line(PATIENCE, |line| line.contains("eth0 is up"))?;
     let mark = segment.capture().mark();
     let patience = timing().one_owner_bound() + SLACK;
     segment
@@ -106,7 +106,7 @@ fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let start = |at: usize| segment.node(at).ringd(BINARIES).timing(&timing());
     let (limited, other) = (start(0).spawn()?, start(1).spawn()?);
-    other.wait_for_status(SOON, |status| {
+    other.wait_for_status(PATIENCE, |status| {
         status["members"]
             .as_array()
             .is_some_and(|all| all.len() == 2)
@@ -130,7 +130,7 @@ fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
         .context("one is free")?;
     limit(free)?;
     let client = watcher(&limited)?;
-    limited.wait_for_line(SOON, |line| {
+    limited.wait_for_line(PATIENCE, |line| {
         line.contains("clients of the control socket have to wait")
     })?;
     rests(&limited, &segment)?;

@@ -5,14 +5,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::unistd::{getpid, getuid};
 use ring_segment::{
-    Binaries, Daemon, Layout, Ring, Segment, SharedRing, Test, Timing, binaries, tests,
+    Binaries, Daemon, Layout, PATIENCE, Ring, Segment, SharedRing, Test, Timing, binaries, tests,
 };
 use serde_json::{Value, json};
 
 use crate::locks::Client;
 
 const BINARIES: Binaries = binaries!();
-const SOON: Duration = Duration::from_secs(20);
 /// More than a daemon remembers.
 const MANY: u64 = 1100;
 
@@ -56,7 +55,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     );
     let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
     let before = turns(&daemon.status()?);
-    daemon.wait_for_status(SOON, |status| turns(status) > before + MANY)?;
+    daemon.wait_for_status(PATIENCE, |status| turns(status) > before + MANY)?;
 
     let logged = daemon.output();
     let turn = logged.iter().find(|line| is_turn(line));
@@ -87,7 +86,7 @@ fn an_idle_ring_of_four_has_no_news() -> Result<()> {
     let go_round = |rounds: u64| -> Result<()> {
         let before = turns(&ring.daemons[0].status()?);
         let all = |status: &Value| turns(status) > before + rounds;
-        ring.daemons[0].wait_for_status(SOON, all).map(drop)
+        ring.daemons[0].wait_for_status(PATIENCE, all).map(drop)
     };
     // Until each has had its quorum.
     go_round(2)?;
@@ -117,7 +116,7 @@ fn whose_lock_was_lost_is_logged_and_why() -> Result<()> {
     client.say(&json!({"request": "lock", "label": "backup", "max_hold_ms": 100}))?;
     client.hears("granted")?;
     client.hears("lost")?;
-    let line = daemon.wait_for_line(SOON, |line| line.contains("\"backup\""))?;
+    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("\"backup\""))?;
     let process = format!("process {}", getpid());
     for word in [&process, "has lost the token", "INFO"] {
         ensure!(line.contains(word), "no {word}: {line}");
@@ -139,7 +138,7 @@ fn a_pause_and_its_end_are_logged() -> Result<()> {
         // Whoever does it once more changes nothing.
         ensure!(daemon.ringctl(&[command])?.status.success(), "{command}");
     }
-    daemon.wait_for_line(SOON, |line| line.contains("resumed by process"))?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("resumed by process"))?;
     let output = daemon.output();
     let paused = output
         .iter()
@@ -156,7 +155,7 @@ fn the_journal_is_given_priorities() -> Result<()> {
         ringd.through(["sh", "-c", told, "sh"])
     })?;
     let daemon = &ring.daemons[0];
-    let line = daemon.wait_for_line(SOON, |line| line.contains("-> OWNER"))?;
+    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
     ensure!(line.starts_with("<6>GENERATING -> OWNER: "), "{line}");
     let output = daemon.output();
     let odd = output.iter().find(|line| !line.starts_with('<'));

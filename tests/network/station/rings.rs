@@ -5,12 +5,13 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use ring_segment::{Binaries, Daemon, Node, SLACK, Segment, Test, Timing, binaries, tests};
+use ring_segment::{
+    Binaries, Daemon, Node, PATIENCE, SLACK, Segment, Test, Timing, binaries, tests,
+};
 use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
-const SOON: Duration = Duration::from_secs(10);
 /// The usual EtherType, and another.
 const TYPES: [&str; 2] = ["0x88b5", "0x88b6"];
 /// What their rings are called.
@@ -63,7 +64,7 @@ fn two_rings_share_an_interface() -> Result<()> {
         })
         .collect::<Result<Vec<_>>>()?;
     for [_, other] in &daemons {
-        other.wait_for_status(SOON, |status| {
+        other.wait_for_status(PATIENCE, |status| {
             let members = status["members"].as_array();
             members.is_some_and(|all| all.len() == 2)
         })?;
@@ -104,11 +105,11 @@ fn a_second_daemon_of_a_ring_beside_others_is_refused() -> Result<()> {
     let running = TYPES.map(|ethertype| start(node, ethertype));
     for daemon in &running {
         let daemon = daemon.as_ref().map_err(|error| anyhow!("{error:#}"))?;
-        daemon.wait_for_line(SOON, |line| line.contains("-> OWNER"))?;
+        daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
     }
     for (ethertype, ring) in TYPES.into_iter().zip(NAMES) {
         let mut second = start(node, ethertype)?;
-        let ended = second.wait_exit(SOON)?;
+        let ended = second.wait_exit(PATIENCE)?;
         ensure!(ended.code() == Some(6), "it ended with {ended}");
         second.wait_for_line(SLACK, |line| line.contains(ring) && line.contains("in use"))?;
     }

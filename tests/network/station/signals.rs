@@ -10,14 +10,15 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::unistd::ttyname;
-use ring_segment::{Binaries, Daemon, FOR_GOOD, SLACK, Segment, Test, Timing, binaries, tests};
+use ring_segment::{
+    Binaries, Daemon, FOR_GOOD, PATIENCE, SLACK, Segment, Test, Timing, binaries, tests,
+};
 use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
 /// Two of them are longer than a daemon that is there stays unheard, be it stalled: then there is one
 /// election, and none after it.
 const HEARTBEAT: Duration = Duration::from_millis(300);
-const SOON: Duration = Duration::from_secs(10);
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -73,9 +74,9 @@ impl Pair {
         let timing = Timing::forbearing(HEARTBEAT).idle_hold(FOR_GOOD);
         let start = |at: usize| segment.node(at).ringd(BINARIES).timing(&timing);
         let owner = start(0).through(through).spawn()?;
-        owner.wait_for_status(SOON, |status| status["state"] == "OWNER")?;
+        owner.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
         let waiter = start(1).spawn()?;
-        waiter.wait_for_status(SOON, |status| status["state"] == "WAITER")?;
+        waiter.wait_for_status(PATIENCE, |status| status["state"] == "WAITER")?;
         Ok(Self {
             owner,
             waiter,
@@ -85,7 +86,7 @@ impl Pair {
 
     /// The owner has ended in an orderly way, and the other was given the token.
     fn has_handed_over(mut self) -> Result<()> {
-        let status = self.owner.wait_exit(SOON)?;
+        let status = self.owner.wait_exit(PATIENCE)?;
         ensure!(status.success(), "it ended with {status}");
         let heir = self
             .waiter
@@ -149,7 +150,7 @@ fn who_was_started_to_outlive_its_terminal_does() -> Result<()> {
 
 fn the_status_is_logged_on_demand() -> Result<()> {
     let pair = Pair::new(["setsid".to_owned()])?;
-    pair.owner.wait_for_status(SOON, |status| {
+    pair.owner.wait_for_status(PATIENCE, |status| {
         status["members"]
             .as_array()
             .is_some_and(|all| all.len() == 2)
@@ -172,7 +173,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
 fn what_nobody_waits_for_any_more_is_not_done() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(BINARIES).spawn()?;
-    daemon.wait_for_line(SOON, |line| line.contains("is up:"))?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
     daemon.signal(Signal::SIGSTOP)?;
     let mut pause = Command::new(BINARIES.ringctl);
     pause.arg("--socket").arg(daemon.control()).arg("pause");

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use pnet::datalink::{self, Channel, DataLinkSender};
 use ring_segment::Node;
+pub use ring_segment::PATIENCE;
 use ringd::driver::{Link, ReceiveBatch, TransmitBatch, frames};
 use ringd::sys::{Interest, Interface, PacketSocket, Poller, RingLock, clock};
 
@@ -19,8 +20,6 @@ pub const ETHERTYPE: u16 = 0x88b5;
 pub const OTHER: u16 = 0x88b6;
 /// The destination of frames for all.
 pub const ALL: [u8; 6] = [0xff; 6];
-/// How long something that must happen may take.
-pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where locks lie.
 pub const LOCKS: &str = "/run/ringd";

@@ -10,12 +10,10 @@ mod twins;
 use std::time::Duration;
 
 use anyhow::Result;
-use ring_segment::{Binaries, Daemon, Layout, Ring, Test, Timing, binaries};
+use ring_segment::{Binaries, Daemon, Layout, PATIENCE, Ring, Test, Timing, binaries};
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 pub fn tests() -> Vec<Test> {
     [

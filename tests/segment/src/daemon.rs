@@ -18,14 +18,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::exhibits;
+use crate::limit::PATIENCE;
 use crate::lines::Lines;
 use crate::node::Node;
 use crate::stalls;
 
 /// A look at a process's end or at its status costs little: often.
 const POLL: Duration = Duration::from_millis(5);
-/// How long a daemon may take to answer one look.
-const ANSWER: Duration = Duration::from_secs(10);
 
 /// The exit code of `ringctl status` if the node is in no ring.
 const NOT_IN_RING: i32 = 5;
@@ -388,7 +387,7 @@ impl Daemon {
     /// If there is another one, or none.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
         let mut stream = UnixStream::connect(self.control()).context("nobody listens")?;
-        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         writeln!(stream, "{request}").context("the request is not taken")?;
         let mut line = String::new();
         BufReader::new(stream)

@@ -77,6 +77,7 @@ pub use clock::{now, start as epoch};
 pub use container::Container;
 pub use daemon::{Binaries, Daemon, Ringd};
 pub use fastrand::Rng;
+pub use limit::PATIENCE;
 pub use netns::NetNs;
 pub use node::Node;
 pub use peer::Peer;
