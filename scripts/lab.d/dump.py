@@ -47,8 +47,7 @@ class Reader:
         return int.from_bytes(self.take(count), "big")
 
     def token(self):
-        progress = self.number(8)
-        return f"token {progress} of {mac(self.take(6))} #{self.number(4)}"
+        return f"token {self.number(8)}-{mac(self.take(6))}-{self.number(4)}"
 
     def digest(self):
         return f"ring {self.number(4)} members {self.take(8).hex()}"

@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::unistd::getppid;
 
 use super::Error;
-use super::keeper::{Bond, Keeper, Note, Order, Task, Want, knock};
+use super::keeper::{Binding, Keeper, Note, Order, Task, Want, find_keeper};
 use super::options::LockOptions;
 use super::pipe::while_read;
 use super::run::granted;
@@ -30,7 +30,7 @@ pub(super) fn lock(
         socket: socket.to_owned(),
         want: Want::Lock(options.request()),
         grace_ms: 0,
-        bond: Bond::Process {
+        binding: Binding::Process {
             pid: pid(options.pid),
             kill: options.kill,
         },
@@ -73,7 +73,7 @@ fn check(socket: &Path, pid: i32, output: &mut impl Write) -> Result<(), Error> 
 }
 
 fn keeper_of(socket: &Path, pid: i32) -> Result<super::lines::Lines, Error> {
-    let found = knock(pid, socket).map_err(Error::System)?;
+    let found = find_keeper(pid, socket).map_err(Error::System)?;
     found.ok_or(Error::NotHeld)
 }
 

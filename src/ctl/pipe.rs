@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-use super::keeper::{Fuse, Lease, OVERDUE, Why};
+use super::keeper::{KillTimer, Lease, OVERDUE, Why};
 use super::lines::Lines;
 use super::options::LockOptions;
 use super::prober::Prober;
@@ -51,7 +51,7 @@ pub(super) fn while_read(
         options,
         output,
         lease: None,
-        fuse: Fuse::new().map_err(io::Error::from)?,
+        kill_timer: KillTimer::new().map_err(io::Error::from)?,
     };
     loop {
         let warn_at = pipe.lease.map(|lease| lease.warn_at());
@@ -106,7 +106,7 @@ struct Pipe<'a, W> {
     output: &'a mut W,
     lease: Option<Lease>,
     /// Ends this process, and so the descriptor, with the lease if nothing else does.
-    fuse: Fuse,
+    kill_timer: KillTimer,
 }
 
 impl<W: Write> Pipe<'_, W> {
@@ -116,13 +116,13 @@ impl<W: Write> Pipe<'_, W> {
             (Reply::Granted(grant), None) => {
                 let lease = Lease::new(Instant::from_nanos(grant.until_ns), now);
                 self.lease = Some(lease);
-                self.fuse.burn_until(lease.until());
+                self.kill_timer.set(lease.until());
                 writeln!(self.output, "{}", grant.fencing)?;
                 self.output.flush()?;
             }
             (Reply::Renewed(renewal), Some(lease)) => {
                 lease.renew(Instant::from_nanos(renewal.until_ns), now);
-                self.fuse.burn_until(lease.until());
+                self.kill_timer.set(lease.until());
             }
             (Reply::Refused(refusal), _) => {
                 return Err(without_lock(Why::of(refusal), &self.options.acquire).into());

@@ -53,12 +53,7 @@ impl PartialOrd for FencingToken {
 
 impl fmt::Display for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Token {
-            progress,
-            author,
-            number,
-        } = self.0;
-        write!(f, "{progress}-{author}-{number}")
+        self.0.fmt(f)
     }
 }
 

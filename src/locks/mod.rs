@@ -6,8 +6,8 @@
 
 mod asking;
 mod client;
+mod confirmation;
 mod facts;
-mod seek;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +24,8 @@ use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason
 use asking::Asking;
 pub use client::Job;
 use client::{Holder, Waiter};
+use confirmation::Confirmation;
 pub use facts::Facts;
-use seek::Seek;
 
 /// A client, by a number that never comes again.
 pub type ClientId = u64;
@@ -104,7 +104,7 @@ pub struct Locks {
     served: Option<Token>,
     yielding: Option<Yielding>,
     /// What is waited for if the token is here, but not safe enough for anybody.
-    seek: Option<Seek>,
+    confirmation: Option<Confirmation>,
     /// What the members are asked about if they are asked about a job.
     asking: Option<Asking>,
     standing: Standing,
@@ -287,9 +287,13 @@ impl Locks {
     pub fn deadline(&self) -> Option<Instant> {
         let holder = self.holder.iter().filter_map(Holder::deadline);
         let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);
-        let seek = self.seek.iter().filter_map(Seek::deadline);
+        let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
         let asking = self.asking.iter().filter_map(Asking::deadline);
-        holder.chain(waiting).chain(seek).chain(asking).min()
+        holder
+            .chain(waiting)
+            .chain(confirmation)
+            .chain(asking)
+            .min()
     }
 
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
@@ -330,7 +334,7 @@ impl Locks {
             self.served = None;
         }
         if self.waiting.is_empty() || self.standing == Standing::Paused {
-            self.seek = None;
+            self.confirmation = None;
             return self.want_no_more();
         }
         let Some(token) = facts.token else {
@@ -347,9 +351,11 @@ impl Locks {
             .enumerate()
             .find_map(|(at, waiter)| Some((at, safe(waiter)?)))
         else {
-            return self.want().or_else(|| self.seek_grade(now, facts, token));
+            return self
+                .want()
+                .or_else(|| self.ask_for_grade(now, facts, token));
         };
-        self.seek = None;
+        self.confirmation = None;
         if let ControlFlow::Break(step) = self.prepare_job(at, now, facts, token, tell) {
             return step;
         }

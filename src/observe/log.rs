@@ -13,7 +13,7 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::text::{drop_reason, reason};
-use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenId, TokenWords, Wrong};
+use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenWords, Wrong};
 use super::{RateLimit, Routine};
 use crate::driver::Observe;
 
@@ -89,7 +89,7 @@ impl Log {
         let (key, text) = reason(why);
         let (from, to) = (from.name(), to.name());
         let (words, members) = (TokenWords(self.known), Members(self.members));
-        let token = self.known.map(TokenId).map(display);
+        let token = self.known.map(display);
         macro_rules! line {
             ($level:ident) => {
                 $level!(
@@ -121,7 +121,7 @@ impl Log {
             return;
         };
         let (event, words) = ("owner_changed", TokenWords(self.known));
-        let token = self.known.map(TokenId).map(display);
+        let token = self.known.map(display);
         match owner {
             Some(owner) if routine => {
                 debug!(event, %owner, token, "owner is {owner}; {words}{hidden}");
@@ -136,7 +136,7 @@ impl Log {
             return;
         };
         let (event, grade, words) = ("grade_changed", grade.name(), TokenWords(Some(token)));
-        let token = TokenId(token);
+        let token = display(token);
         if routine {
             debug!(event, grade, %token, "grade is {grade}; {words}{hidden}");
         } else {
@@ -157,7 +157,7 @@ impl Log {
             && let Some(hidden) = self.admit(now)
         {
             let (grade, words) = (Grade::Alone.name(), TokenWords(self.known));
-            let token = self.known.map(TokenId).map(display);
+            let token = self.known.map(display);
             info!(
                 event = "grade_changed",
                 grade,
@@ -180,8 +180,8 @@ impl Log {
         let Some(hidden) = self.admit_turn(now, routine) else {
             return;
         };
-        let token = self.known.map(TokenId);
-        let why = match minted.map(TokenId) {
+        let token = self.known;
+        let why = match minted {
             Some(minted) => format!(
                 "{to} did not take the token, failure {in_a_row} in a row; minted token {minted} in its place"
             ),

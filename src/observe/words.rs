@@ -8,27 +8,13 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
-/// A token's identity as `progress-author-number`, as fencing tokens are spelled.
-pub struct TokenId(pub Token);
-
-impl fmt::Display for TokenId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Token {
-            progress,
-            author,
-            number,
-        } = self.0;
-        write!(f, "{progress}-{author}-{number}")
-    }
-}
-
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct TokenWords(pub Option<Token>);
 
 impl fmt::Display for TokenWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(token) => write!(f, "token {}", TokenId(token)),
+            Some(token) => write!(f, "token {token}"),
             None => f.write_str("no token known"),
         }
     }
@@ -207,14 +193,12 @@ impl fmt::Display for Wrong {
             (Trouble::TokenAhead { token, by }, false) => write!(
                 f,
                 "the token is {} ahead of this machine's clock: that is wrong, or another \
-                 member's was; token {}",
-                Long(by),
-                TokenId(token)
+                 member's was; token {token}",
+                Long(by)
             ),
             (Trouble::TokenAhead { token, .. }, true) => write!(
                 f,
-                "the token is not ahead of this machine's clock any more; token {}",
-                TokenId(token)
+                "the token is not ahead of this machine's clock any more; token {token}"
             ),
             (Trouble::ClockAhead { by }, _) => write!(
                 f,

@@ -102,13 +102,13 @@ fn a_lock_is_given_back_by_unlock_once() {
     }
 }
 
-/// Somebody at the door of the keeper of this script's lock.
-fn visitor(fake: &Fake, script: &Script) -> UnixStream {
-    UnixStream::connect(door(fake, script).expect("it has one")).unwrap()
+/// Somebody connected to the keeper of this script's lock.
+fn connection(fake: &Fake, script: &Script) -> UnixStream {
+    UnixStream::connect(registration(fake, script).expect("it has one")).unwrap()
 }
 
 /// The socket of the keeper of this script's lock, if it has one.
-fn door(fake: &Fake, script: &Script) -> Option<PathBuf> {
+fn registration(fake: &Fake, script: &Script) -> Option<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let start = format!("keeper-{space}-{}-", script.pid());
     let beside = fs::read_dir(fake.path().parent().unwrap()).unwrap();
@@ -129,8 +129,8 @@ fn nobody_else_can_take_the_place_of_a_keeper() {
     let address = SocketAddr::from_abstract_name(name).unwrap();
     let _occupied = UnixListener::bind_addr(&address).unwrap();
     let _client = lock(&fake, &script, &[]);
-    let door = door(&fake, &script).expect("it has one");
-    let mode = fs::metadata(door).unwrap().permissions().mode();
+    let registration = registration(&fake, &script).expect("it has one");
+    let mode = fs::metadata(registration).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
@@ -139,7 +139,7 @@ fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothin
     let script = Script::start();
     let client = lock(&fake, &script, &[]);
     kill(client.pid(), Signal::SIGKILL).unwrap();
-    let left = door(&fake, &script).expect("it has one");
+    let left = registration(&fake, &script).expect("it has one");
     until("its keeper is gone", || UnixStream::connect(&left).is_err());
     let mut client = lock(&fake, &script, &[]);
     let mut unlock = start(&fake, &["unlock", "--pid", &script.pid()]);
@@ -156,12 +156,12 @@ fn visitors_who_say_nothing_do_not_hold_up_the_keeper() {
     let script = Script::start();
     let _client = lock(&fake, &script, &[]);
     // Together they would hold up whatever is done about one of them for a while.
-    let visitors: Vec<_> = (0..40).map(|_| visitor(&fake, &script)).collect();
+    let connections: Vec<_> = (0..40).map(|_| connection(&fake, &script)).collect();
     let asked = Instant::now();
     let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
     assert_eq!(check.line(), TOKEN);
     assert!(asked.elapsed() < Duration::from_secs(15), "it was held up");
-    drop(visitors);
+    drop(connections);
 }
 
 fn a_process_has_one_lock() {

@@ -120,7 +120,7 @@ fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
-    assert_eq!(client.request(), Value::Null, "its fuse ends the keeper");
+    assert_eq!(client.request(), Value::Null, "its timer ends the keeper");
     run.types(b"end\n");
     assert_eq!(run.line(), "over", "it goes on");
     let (status, said) = run.end();
@@ -206,7 +206,7 @@ fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     run.complains("sudo ringctl run -- CMD");
-    assert_eq!(client.request(), Value::Null, "its fuse ends the keeper");
+    assert_eq!(client.request(), Value::Null, "its timer ends the keeper");
     ring_segment::limit::until("a signal ends it", || {
         run.signal(Signal::SIGINT);
         run.has_ended()

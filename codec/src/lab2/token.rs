@@ -1,6 +1,7 @@
 //! The token's identity and order, and the digest of a member table.
 
 use core::cmp::Ordering;
+use core::fmt;
 
 use crate::MacAddr;
 
@@ -46,6 +47,18 @@ impl Token {
     #[must_use]
     pub fn same_chain(&self, other: &Self) -> bool {
         self.author == other.author && self.number == other.number
+    }
+}
+
+/// `progress-author-number`, as in `1795-02:00:00:00:00:01-7`: the one spelling of a token for people and programs.
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            progress,
+            author,
+            number,
+        } = self;
+        write!(f, "{progress}-{author}-{number}")
     }
 }
 

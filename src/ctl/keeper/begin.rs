@@ -11,9 +11,9 @@ use nix::unistd::{chdir, close, setsid};
 use ring_proto::time::Instant;
 
 use super::super::{Error, client, lines::Lines};
-use super::bond::Bound;
+use super::binding::BoundProcess;
 use super::work::Work;
-use super::{Bond, NAME, Note, Order, Task, Why};
+use super::{Binding, NAME, Note, Order, Task, Why};
 use crate::sys::nice;
 
 /// A daemon that was asked for the lock.
@@ -44,9 +44,9 @@ pub fn keep() -> io::Result<()> {
     let Some(Order::Begin(task)) = caller.wait() else {
         return Ok(());
     };
-    let bound = match task.bond {
-        Bond::Command => None,
-        Bond::Process { pid, kill } => match Bound::to(pid, kill, &task.socket) {
+    let bound = match task.binding {
+        Binding::Command => None,
+        Binding::Process { pid, kill } => match BoundProcess::to(pid, kill, &task.socket) {
             Ok(bound) => Some(bound),
             Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
         },

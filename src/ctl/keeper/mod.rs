@@ -20,17 +20,17 @@
 //!
 //! For `ringctl lock` there is no command. There the keeper is left alone after
 //! [`Order::StandAlone`], watches the process that the lock is bound to, and is found again
-//! through its door.
+//! through its registration.
 //!
 //! If `ringctl run` is gone, its end of their conversation is closed: the keeper does what it does at
 //! [`Order::Ended`]. If the keeper is gone, so is the lock: the kernel kills the command at once, and
 //! `ringctl` all that has come of it.
 //!
 //! What has become another user, by `sudo` as a rule, cannot be ended without a control group. The keeper
-//! says so and holds the lock until that is gone, or the lease is over: then its fuse ends it.
+//! says so and holds the lock until that is gone, or the lease is over: then its kill timer ends it.
 //!
 //! Where all of them are stopped, and perhaps the whole machine, the keeper cannot end the command in
-//! time. The kernel can: it kills the keeper at the end of the lease (`fuse`), and the command's
+//! time. The kernel can: it kills the keeper at the end of the lease (`kill_timer`), and the command's
 //! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
 //! woken up.
 //!
@@ -43,24 +43,24 @@
 
 mod backstop;
 mod begin;
-mod bond;
+mod binding;
 mod cgroup;
-mod door;
 mod ending;
-mod fuse;
+mod kill_timer;
 mod lease;
+mod registration;
 mod start;
 mod tree;
 mod words;
 mod work;
 
 pub use begin::keep;
-pub(super) use door::knock;
-pub(super) use fuse::Fuse;
+pub(super) use kill_timer::KillTimer;
 pub(super) use lease::{Lease, OVERDUE};
+pub(super) use registration::find_keeper;
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Killed, Survivor, Tree, out_of_reach};
-pub(super) use words::{Bond, Note, Order, Task, Want, Why};
+pub(super) use words::{Binding, Note, Order, Task, Want, Why};
 
 /// The name that a keeper goes by.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

@@ -16,7 +16,7 @@ pub(in crate::ctl) struct Task {
     /// The most time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
     /// Whom the lock is for.
-    pub bond: Bond,
+    pub binding: Binding,
 }
 
 /// What is asked of the daemon.
@@ -48,7 +48,7 @@ impl Want {
 
 /// What a lock is bound to: when that is gone, so is the lock.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::ctl) enum Bond {
+pub(in crate::ctl) enum Binding {
     /// A command of the one who has started the keeper, and that one itself.
     Command,
     /// A process that this program was not started to run.

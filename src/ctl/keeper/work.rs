@@ -11,11 +11,11 @@ use ring_proto::time::Instant;
 use super::super::{client, lines::Lines};
 use super::backstop::Backstop;
 use super::begin::Daemon;
-use super::bond::Bound;
+use super::binding::BoundProcess;
 use super::ending::Ending;
-use super::fuse::Fuse;
+use super::kill_timer::KillTimer;
 use super::lease::{Lease, OVERDUE};
-use super::{Bond, Note, Order, Task, Tree, Want, Why, out_of_reach};
+use super::{Binding, Note, Order, Task, Tree, Want, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 
@@ -23,8 +23,8 @@ use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 const DAEMON: u64 = 0;
 const CALLER: u64 = 1;
 const BOUND: u64 = 2;
-const DOOR: u64 = 3;
-const VISITOR: u64 = 4;
+const REGISTRATION: u64 = 3;
+const CONNECTION: u64 = 4;
 const ALARM: u64 = 5;
 
 /// How long the daemon may take to confirm that the lock is given back.
@@ -41,17 +41,17 @@ pub(super) struct Work {
     poller: Poller,
     alarm: Alarm,
     tree: Tree,
-    bound: Option<Bound>,
+    bound: Option<BoundProcess>,
     stands_alone: bool,
     /// Who has come to end the lock, and waits for that.
-    visitor: Option<Lines>,
+    connection: Option<Lines>,
     token: String,
     lease: Option<Lease>,
     /// By when the daemon has answered, if it is to answer by any time.
     answers_by: Option<Instant>,
     ending: Option<Ending>,
     /// Burns while there is work that must have ended, or been told to, with the lease.
-    fuse: Option<Fuse>,
+    kill_timer: Option<KillTimer>,
     /// Signals the work if this process is killed.
     backstop: Option<Backstop>,
     /// The command has ended by itself, while the lock was held.
@@ -79,7 +79,7 @@ impl Work {
         task: &Task,
         caller: Lines,
         daemon: Daemon,
-        bound: Option<Bound>,
+        bound: Option<BoundProcess>,
     ) -> io::Result<Self> {
         let Daemon {
             lines: daemon,
@@ -92,12 +92,12 @@ impl Work {
         poller.add(&alarm, ALARM, Interest::Read)?;
         if let Some(bound) = &bound {
             poller.add(bound, BOUND, Interest::Read)?;
-            poller.add(&bound.door, DOOR, Interest::Read)?;
+            poller.add(&bound.registration, REGISTRATION, Interest::Read)?;
         }
-        let (tree, fuse) = match task.bond {
-            Bond::Command => (Tree::new(), Some(Fuse::new()?)),
-            Bond::Process { kill: true, .. } => (Tree::default(), Some(Fuse::new()?)),
-            Bond::Process { kill: false, .. } => (Tree::default(), None),
+        let (tree, kill_timer) = match task.binding {
+            Binding::Command => (Tree::new(), Some(KillTimer::new()?)),
+            Binding::Process { kill: true, .. } => (Tree::default(), Some(KillTimer::new()?)),
+            Binding::Process { kill: false, .. } => (Tree::default(), None),
         };
         Ok(Self {
             grace: Duration::from_millis(task.grace_ms),
@@ -108,12 +108,12 @@ impl Work {
             tree,
             bound,
             stands_alone: false,
-            visitor: None,
+            connection: None,
             token: String::new(),
             lease: None,
             answers_by,
             ending: None,
-            fuse,
+            kill_timer,
             backstop: None,
             has_ended: false,
             is_outlived: false,
@@ -144,11 +144,11 @@ impl Work {
                     DAEMON => self.hear_daemon(),
                     CALLER => self.hear_caller()?,
                     BOUND => self.bound_has_gone()?,
-                    DOOR => {
+                    REGISTRATION => {
                         self.admit_visitor();
                         Next::GoOn
                     }
-                    VISITOR => {
+                    CONNECTION => {
                         self.hear_visitors();
                         Next::GoOn
                     }
@@ -193,7 +193,7 @@ impl Work {
         };
         let is_over = ending.go_on(&self.tree, &lease, self.grace, now);
         if is_over || ending.is_dead() {
-            self.fuse = None;
+            self.kill_timer = None;
         }
         let outlived_by = ending.outlived_by().filter(|_| !self.is_outlived);
         if let Some(survivor) = outlived_by {
@@ -323,7 +323,7 @@ impl Work {
 
     /// Has the process that the lock is bound to told, also if this one cannot.
     fn back_up_bound(&mut self) {
-        self.backstop = self.bound.as_ref().and_then(Bound::backstop);
+        self.backstop = self.bound.as_ref().and_then(BoundProcess::backstop);
         if let Some(backstop) = &self.backstop {
             backstop.hand_over(&mut self.daemon, None);
         }
@@ -354,22 +354,24 @@ impl Work {
 
     fn admit_visitor(&mut self) {
         if let Some(bound) = &mut self.bound {
-            bound.door.admit(&self.poller, VISITOR);
+            bound.registration.admit(&self.poller, CONNECTION);
         }
     }
 
     fn hear_visitors(&mut self) {
-        while let Some((order, mut visitor)) =
-            self.bound.as_mut().and_then(|bound| bound.door.hear())
+        while let Some((order, mut connection)) = self
+            .bound
+            .as_mut()
+            .and_then(|bound| bound.registration.hear())
         {
             let is_held = self.lease.is_some() && self.ending.is_none();
             match order {
                 Order::Check if is_held => {
                     // One who does not wait for the answer needs none.
-                    let _ = visitor.send(&Note::Held(self.token.clone()));
+                    let _ = connection.send(&Note::Held(self.token.clone()));
                 }
                 Order::Ended if is_held => {
-                    self.visitor = Some(visitor);
+                    self.connection = Some(connection);
                     self.end();
                 }
                 _ => {}
@@ -387,8 +389,8 @@ impl Work {
     /// Has the kernel end all at the end of the lease, if this process does not get to it. If that is
     /// past it is about to.
     fn light(&mut self, now: Instant) {
-        if let (Some(fuse), Some(lease)) = (&mut self.fuse, &self.lease) {
-            fuse.burn_until(lease.until().max(now + LAST_MOMENT));
+        if let (Some(kill_timer), Some(lease)) = (&mut self.kill_timer, &self.lease) {
+            kill_timer.set(lease.until().max(now + LAST_MOMENT));
         }
     }
 
@@ -429,8 +431,8 @@ impl Work {
             }
         }
         self.note(&Note::Released);
-        if let Some(mut visitor) = self.visitor {
-            let _ = visitor.send(&Note::Released);
+        if let Some(mut connection) = self.connection {
+            let _ = connection.send(&Note::Released);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::keeper::{Bond, Keeper, Note, Task, Want, Why};
+use super::keeper::{Binding, Keeper, Note, Task, Want, Why};
 use super::options::{Acquire, OnceOptions, RunOptions};
 use super::prober::Prober;
 use super::{Error, duration_ms, fence};
@@ -67,7 +67,7 @@ fn work(
         socket: socket.to_owned(),
         want,
         grace_ms: duration_ms(options.grace),
-        bond: Bond::Command,
+        binding: Binding::Command,
     };
     let mut keeper = Keeper::start(task).map_err(Error::System)?;
     let (grant, cgroup) = granted(&mut keeper, socket, &options.acquire)?;

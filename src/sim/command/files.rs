@@ -18,7 +18,7 @@ use ring_proto::lab2::Event;
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::sim::lab2::{Fault, Record, Schedule, Violation, line, show};
+use crate::sim::lab2::{Fault, Record, Schedule, Violation, line};
 
 /// The longest frame that is kept whole.
 const SNAP_LENGTH: u32 = 65_535;
@@ -226,7 +226,7 @@ impl Record for Files {
                 "from": from.name(),
                 "to": to.name(),
                 "reason": format!("{reason:?}"),
-                "token": token.as_ref().map(show),
+                "token": token.as_ref().map(ToString::to_string),
             }),
             event => json!({ "event": format!("{event:?}") }),
         };

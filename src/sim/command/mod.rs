@@ -13,12 +13,12 @@ pub use error::Error;
 pub use options::Options;
 use ring_proto::lab2::Lab2;
 
-use super::lab2::{Outcome, Rule, Schedule, Story, Subject, replay, shrink};
+use super::lab2::{Outcome, Rule, Schedule, Subject, Trace, replay, shrink};
 use files::Files;
 use options::What;
 
 /// So much of what led to a violation is printed.
-const STORY_LINES: usize = 60;
+const TRACE_LINES: usize = 60;
 
 /// Runs what the options ask for and prints what happened. `true`: nothing was broken.
 ///
@@ -72,7 +72,7 @@ fn one<M: Subject>(
     Ok(false)
 }
 
-/// Shrinks a failing schedule, prints it with the story of its end, and keeps it in a file.
+/// Shrinks a failing schedule, prints it with the trace of its end, and keeps it in a file.
 fn shorten<M: Subject>(
     schedule: &Schedule,
     rule: Rule,
@@ -95,9 +95,9 @@ fn shorten<M: Subject>(
 }
 
 fn tell_story<M: Subject>(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
-    let story = Story::of(STORY_LINES);
-    let _ = replay::<M>(schedule, Some(Box::new(story.clone())));
-    writeln!(out, "\nWhat led to it:\n\n{}", story.text())?;
+    let trace = Trace::of(TRACE_LINES);
+    let _ = replay::<M>(schedule, Some(Box::new(trace.clone())));
+    writeln!(out, "\nWhat led to it:\n\n{}", trace.text())?;
     Ok(())
 }
 

@@ -9,7 +9,6 @@ use ring_proto::lab2::Durable;
 use super::exempt::{Chain, Exemptions, chain};
 use super::once::Run;
 use super::outcome::{MAX_VIOLATIONS, Rule, Violation};
-use super::words::show;
 
 /// The most frames that one received frame is answered with.
 const MAX_REPLIES: u32 = 2;
@@ -80,7 +79,7 @@ impl Checks {
     ) {
         self.strongest = self.strongest.max(token.progress);
         if let Some(before) = before.filter(|before| !token.is_stronger_than(before)) {
-            let what = format!("{} after {}", show(token), show(before));
+            let what = format!("{token} after {before}");
             self.broken(at, Some(node), Rule::Growth, what);
         }
         let name = chain(token);
@@ -103,10 +102,10 @@ impl Checks {
         if self.exempt.identity(token) || !again && self.exempt.number(token) {
             self.exempted += 1;
         } else if let Some(other) = elsewhere {
-            let what = format!("{}, which n{other} holds too", show(token));
+            let what = format!("{token}, which n{other} holds too");
             self.broken(at, Some(node), Rule::EqualTokens, what);
         } else {
-            let what = format!("{}, but its chain had come to {most}", show(token));
+            let what = format!("{token}, but its chain had come to {most}");
             self.broken(at, Some(node), Rule::Identity, what);
         }
     }
@@ -120,7 +119,7 @@ impl Checks {
                 if self.exempt.identity(token) {
                     self.exempted += 1;
                 } else {
-                    let what = format!("{} from n{other}, then from n{node}", show(token));
+                    let what = format!("{token} from n{other}, then from n{node}");
                     self.broken(at, Some(node), Rule::Fencing, what);
                 }
             }
@@ -146,10 +145,12 @@ impl Checks {
             || self.exempt.number(&token);
         if !stored || !numbered {
             let what = format!(
-                "{} {}, but stored is {} and number {}",
+                "{} {token}, but stored is {} and number {}",
                 frame.message.kind(),
-                show(&token),
-                durable.known.as_ref().map_or("nothing".into(), show),
+                durable
+                    .known
+                    .as_ref()
+                    .map_or("nothing".into(), ToString::to_string),
                 durable.my_token_number
             );
             self.broken(at, Some(node), Rule::Stored, what);

@@ -10,7 +10,6 @@ use super::outcome::Rule;
 use super::plan::Action;
 use super::settings::FaultKind;
 use super::subject::Subject;
-use super::words::show;
 use super::world::World;
 
 /// Kinds of fault that void no lease.
@@ -60,7 +59,7 @@ impl<M: Subject> World<M> {
             (claim.until > node.clock.monotonic(now)).then_some((of, claim))
         });
         if let Some((other, claim)) = rival {
-            let (own, theirs) = (show(&token), show(&claim.token));
+            let (own, theirs) = (token, claim.token);
             let what = format!("with {own}, and n{other} with {theirs}");
             self.system.checks.broken(now, Some(at), Rule::Lease, what);
         }

@@ -11,7 +11,6 @@ use super::plan::Schedule;
 use super::settings::FaultKind;
 use super::subject::Subject;
 use super::unresponsive::LONG_WORK;
-use super::words::show;
 use super::world::World;
 
 /// After so many failed hand-overs in a row an OWNER tries only members that speak meanwhile.
@@ -204,7 +203,7 @@ impl<M: Subject> World<M> {
 
     fn all_owners(&self) -> String {
         let owner = |&at: &usize| {
-            let held = self.nodes[at].own.held.as_ref().map(show)?;
+            let held = self.nodes[at].own.held.as_ref().map(ToString::to_string)?;
             Some(format!("n{at} with {held}"))
         };
         let owners: Vec<_> = self.system.owners.iter().filter_map(owner).collect();

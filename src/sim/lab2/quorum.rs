@@ -9,7 +9,6 @@ use ring_codec::lab2::Token;
 use super::node::Claim;
 use super::outcome::Rule;
 use super::subject::Subject;
-use super::words::show;
 use super::world::World;
 
 impl<M: Subject> World<M> {
@@ -55,11 +54,7 @@ impl<M: Subject> World<M> {
             self.system.checks.exempted += 1;
             return;
         }
-        let what = format!(
-            "for {}, and n{other} for {}",
-            show(&token),
-            show(&claim.token)
-        );
+        let what = format!("for {token}, and n{other} for {}", claim.token);
         self.system.checks.broken(now, Some(at), Rule::Quorum, what);
     }
 }

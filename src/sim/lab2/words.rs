@@ -1,7 +1,7 @@
 //! Tokens and frames as people read them.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, Message, Token};
+use ring_codec::lab2::{Frame, Message};
 
 /// So many network cards a node may have in turn.
 pub(super) const CARDS: u8 = 8;
@@ -53,12 +53,6 @@ pub fn name(mac: MacAddr) -> String {
     }
 }
 
-/// `progress:author#number`.
-#[must_use]
-pub fn show(token: &Token) -> String {
-    format!("{}:{}#{}", token.progress, name(token.author), token.number)
-}
-
 /// A frame as a line of text.
 #[must_use]
 pub fn line(bytes: &[u8]) -> String {
@@ -73,9 +67,9 @@ pub fn line(bytes: &[u8]) -> String {
     let carries = match message {
         Message::TakeToken { token, .. }
         | Message::TokenIsHere { token, .. }
-        | Message::GeneratingToken { token } => format!("{} ", show(&token)),
+        | Message::GeneratingToken { token } => format!("{token} "),
         Message::TokenWasHereRecently { token, holder } => {
-            format!("{} at {} ", show(&token), name(holder))
+            format!("{token} at {} ", name(holder))
         }
         Message::RingMembers { members, .. } => format!("{} ", members.len()),
         Message::Stamps {

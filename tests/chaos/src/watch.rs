@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use ring_segment::{Capture, Rng, Segment, Timing, now};
 
 use crate::cast::{Cast, Part};
-use crate::film::{DELIVERED, Film, SENT};
 use crate::journal::{Journal, What};
+use crate::recording::{DELIVERED, Recording, SENT};
 use crate::stranger::Pool;
 
 /// How often recordings are written to their files.
@@ -22,8 +22,8 @@ const BEAT: Duration = Duration::from_millis(5);
 /// Recordings of what is sent and of what arrives.
 pub struct Recorder {
     arrivals: Vec<Capture>,
-    sent: Film,
-    delivered: Film,
+    sent: Recording,
+    delivered: Recording,
     mark: usize,
     strangers: Vec<usize>,
     lost: u32,
@@ -39,8 +39,8 @@ impl Recorder {
         let arrivals = places.map(|place| segment.node(place).arrivals());
         Ok(Self {
             arrivals: arrivals.collect::<Result<_>>()?,
-            sent: Film::create(&folder.join(SENT), cast)?,
-            delivered: Film::create(&folder.join(DELIVERED), cast)?,
+            sent: Recording::create(&folder.join(SENT), cast)?,
+            delivered: Recording::create(&folder.join(DELIVERED), cast)?,
             mark: 0,
             strangers: cast.places(Part::Stranger).collect(),
             lost: 0,

@@ -205,7 +205,7 @@ impl PartialEq for Ring {
 }
 
 impl fmt::Debug for Ring {
-    /// `n1 OWNER 3:n1#1, n2 WAITER, 2 frames under way`.
+    /// `n1 OWNER 3-n1-1, n2 WAITER, 2 frames under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.nodes.iter().enumerate() {
             let name = words::name(words::mac(at));

@@ -1,5 +1,5 @@
 //! Addresses, tokens and frames as short words: `n2` is the second node, a token is
-//! `progress:author#number`.
+//! `progress-author-number`, the author by its name.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message, Token};
@@ -30,11 +30,11 @@ pub fn name(mac: MacAddr) -> String {
     }
 }
 
-/// `progress:author#number`.
+/// `progress-author-number`, the author by its name.
 #[must_use]
 pub fn token(token: Token) -> String {
     let author = name(token.author);
-    format!("{}:{author}#{}", token.progress, token.number)
+    format!("{}-{author}-{}", token.progress, token.number)
 }
 
 /// A token that may be none.

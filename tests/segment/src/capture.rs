@@ -23,7 +23,7 @@ const FAVOURED: i32 = -11;
 
 /// The frames seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Film {
+pub(crate) struct Recording {
     frames: Mutex<Vec<Seen>>,
     /// Those that follow them. Long looks at the frames do not keep the thread from reading.
     /// Locked after them.
@@ -39,13 +39,13 @@ pub(crate) struct Film {
 /// is cut off.
 #[derive(Debug)]
 pub struct Capture {
-    film: Arc<Film>,
+    recording: Arc<Recording>,
     socket: Arc<RawSocket>,
     ethertype: u16,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
-impl Film {
+impl Recording {
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         // A test that failed while it held the lock has left whole frames behind.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -120,29 +120,29 @@ impl Capture {
 
     /// Starts to record what comes in from the ports of a hub.
     pub(crate) fn start(hub: &NetNs, ethertype: u16) -> Result<Self> {
-        let film = Arc::new(Film::default());
+        let recording = Arc::new(Recording::default());
         let socket = Arc::new(hub.run(|| RawSocket::on_all(Some(ethertype)))??);
         let lens = Arc::clone(&socket);
-        let (script, name) = (Arc::clone(&film), "capture".to_owned());
+        let (script, name) = (Arc::clone(&recording), "capture".to_owned());
         let thread = thread::Builder::new()
             .name(name)
             .spawn(move || script.run(&lens))
             .context("cannot start the capture's thread")?;
         Ok(Self {
-            film,
+            recording,
             socket,
             ethertype,
             thread: Some(thread),
         })
     }
 
-    pub(crate) fn film(&self) -> Arc<Film> {
-        Arc::clone(&self.film)
+    pub(crate) fn recording(&self) -> Arc<Recording> {
+        Arc::clone(&self.recording)
     }
 
     /// Attributes what comes in from an interface of the hub to a node.
     pub(crate) fn attribute(&self, interface: usize, port: usize) {
-        Film::lock(&self.film.ports).insert(interface, port);
+        Recording::lock(&self.recording.ports).insert(interface, port);
     }
 
     /// Records nothing more from a node (one that floods the segment with garbage).
@@ -150,7 +150,7 @@ impl Capture {
     /// # Errors
     /// If the kernel refuses.
     pub fn ignore(&self, port: usize) -> Result<()> {
-        let ports = Film::lock(&self.film.ports).clone();
+        let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces = ports.into_iter().filter(|(_, node)| *node == port);
         let ignored: Vec<usize> = interfaces.map(|(interface, _)| interface).collect();
         self.accept(Destinations::All, &ignored)
@@ -161,7 +161,7 @@ impl Capture {
     /// # Errors
     /// If the kernel refuses.
     pub fn stop(&self) -> Result<()> {
-        let ports = Film::lock(&self.film.ports).clone();
+        let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
         self.accept(Destinations::All, &interfaces)
     }
@@ -187,9 +187,9 @@ impl Capture {
         self.socket.accept(ethertype, destinations, ignored)
     }
 
-    /// The film, up to now.
+    /// The recording, up to now.
     fn develop(&self) -> MutexGuard<'_, Vec<Seen>> {
-        let developed = self.film.develop(&self.socket);
+        let developed = self.recording.develop(&self.socket);
         developed.expect("the kernel gives what the socket has")
     }
 
@@ -205,7 +205,7 @@ impl Capture {
     /// How many frames the recording lacks, since its socket had no room for them.
     #[must_use]
     pub fn lost(&self) -> u32 {
-        self.film.lost.load(Ordering::Relaxed)
+        self.recording.lost.load(Ordering::Relaxed)
     }
 
     /// Everything since the last call; it is kept no longer, and marks lose their meaning. For
@@ -279,7 +279,7 @@ impl Capture {
     ) -> Result<T> {
         let deadline = Instant::now() + timeout;
         loop {
-            let frames = self.film.develop(&self.socket)?;
+            let frames = self.recording.develop(&self.socket)?;
             if let Some(found) = wanted(&frames) {
                 return Ok(found);
             }
@@ -297,10 +297,10 @@ impl Capture {
                     tail.join("\n")
                 );
             }
-            let inbox = Film::lock(&self.film.inbox);
+            let inbox = Recording::lock(&self.recording.inbox);
             drop(frames);
             if inbox.is_empty() {
-                drop(self.film.grown.wait_timeout(inbox, left));
+                drop(self.recording.grown.wait_timeout(inbox, left));
             }
         }
     }
@@ -316,7 +316,7 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        self.film.over.store(true, Ordering::Relaxed);
+        self.recording.over.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("the capture ended early: {error:#}");
         }

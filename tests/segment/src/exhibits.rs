@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::capture::Film;
+use crate::capture::Recording;
 use crate::lines::Lines;
 use crate::pcap;
 
@@ -14,14 +14,14 @@ use crate::pcap;
 const LAST_LINES: usize = 25;
 
 enum Exhibit {
-    Capture(Arc<Film>),
+    Capture(Arc<Recording>),
     Log(String, Arc<Lines>),
 }
 
 static EXHIBITS: Mutex<Vec<Exhibit>> = Mutex::new(Vec::new());
 
-pub(crate) fn show_capture(film: Arc<Film>) {
-    lock().push(Exhibit::Capture(film));
+pub(crate) fn show_capture(recording: Arc<Recording>) {
+    lock().push(Exhibit::Capture(recording));
 }
 
 pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
@@ -39,7 +39,7 @@ pub(crate) fn describe(test: &str) -> String {
     for (index, exhibit) in lock().iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = match exhibit {
-            Exhibit::Capture(film) => writeln!(report, "\n{}", save(film, test, index)),
+            Exhibit::Capture(recording) => writeln!(report, "\n{}", save(recording, test, index)),
             Exhibit::Log(name, lines) => {
                 let all = lines.all();
                 let tail = &all[all.len().saturating_sub(LAST_LINES)..];
@@ -50,8 +50,8 @@ pub(crate) fn describe(test: &str) -> String {
     report
 }
 
-fn save(film: &Film, test: &str, index: usize) -> String {
-    let frames = film.frames();
+fn save(recording: &Recording, test: &str, index: usize) -> String {
+    let frames = recording.frames();
     let path = folder().join(format!("{}-{index}.pcap", test.replace("::", ".")));
     let written = fs::create_dir_all(folder()).map_err(Into::into);
     match written.and_then(|()| pcap::write(&path, &frames)) {

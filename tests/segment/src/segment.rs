@@ -108,7 +108,7 @@ impl Layout {
 
     fn plug_nodes(self, hub: NetNs, fabric: Fabric) -> Result<Segment> {
         let capture = Capture::start(&hub, self.ethertype)?;
-        exhibits::show_capture(capture.film());
+        exhibits::show_capture(capture.recording());
         let mut segment = Segment {
             hub,
             nodes: Vec::new(),
@@ -181,7 +181,7 @@ impl Segment {
 
     /// Lets the recording begin here, for the report of another test, and gives what it was.
     pub(crate) fn begin_anew(&self) -> Vec<Seen> {
-        exhibits::show_capture(self.capture.film());
+        exhibits::show_capture(self.capture.recording());
         self.capture.drain()
     }
 

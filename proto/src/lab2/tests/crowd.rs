@@ -16,7 +16,7 @@ use super::world::World;
 use crate::lab2::{Constants, State};
 
 const QUESTION: &str = "WHERE_IS_TOKEN to all";
-const CANDIDACY: &str = "GENERATING_TOKEN 11:n5#1 to all";
+const CANDIDACY: &str = "GENERATING_TOKEN 11-n5-1 to all";
 
 /// Tells a machine of `count` members before n3 in order.
 fn put_before(mut rig: Rig, count: u16) -> Rig {
@@ -56,7 +56,7 @@ fn looser_at(place: u16) -> (Rig, Duration) {
 
 #[test]
 fn a_question_is_answered_by_the_eight_that_follow_the_asker() {
-    let answer = ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n6"];
+    let answer = ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n6"];
     for (before, answers) in [(5, true), (6, false), (50, false)] {
         // After n6 come those before n3, n3 itself, then n5.
         let mut rig = put_before(Rig::waiter(), before);
@@ -76,7 +76,7 @@ fn a_question_is_answered_by_the_eight_that_follow_the_asker() {
 fn an_owner_answers_whoever_asks() {
     let mut rig = put_before(Rig::owner(), 50);
     let said = rig.hear_all(6, Message::WhereIsToken);
-    assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n6");
+    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n6");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn it_stands_against_a_weaker_candidate_in_its_turn_unless_it_is_beaten_by_then(
             continue;
         }
         // Beside the twenty before it there is n7 by now: the slots are as long.
-        let all = [CANDIDACY, "GENERATING_TOKEN 11:n5#1 to n7"];
+        let all = [CANDIDACY, "GENERATING_TOKEN 11-n5-1 to n7"];
         assert_eq!(said, all.map(|line| (ms(12), line.to_owned())));
         assert_eq!(rig.state(), State::Generating);
     }
@@ -193,7 +193,7 @@ fn fail_over(nodes: u8, dead: u8) -> usize {
     let before = world.broadcasts;
     world.run_until(limit + ms(1), |world| world.owners().count() > 0);
     world.run(ms(50));
-    assert_eq!(owners(&world).len(), 1, "{}", world.story());
+    assert_eq!(owners(&world).len(), 1, "{}", world.trace());
     world.broadcasts.iter().sum::<usize>() - before.iter().sum::<usize>()
 }
 

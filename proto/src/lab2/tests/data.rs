@@ -101,7 +101,7 @@ fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
     let mut rig = owner_with(1_000);
     let said = hear_from(&mut rig, 9, 576);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11:n3#1 to n9".to_owned()),
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to n9".to_owned()),
         "{said:?}"
     );
     assert!(rig.frames.iter().all(|bytes| bytes.len() <= 14 + 576));
@@ -112,7 +112,7 @@ fn an_owner_drops_data_that_a_newcomer_could_not_hear_of_before_it_answers() {
     assert!(rig.events.contains(&Event::Trouble { trouble, over }));
     assert!(rig.machine.troubles().eq([trouble]));
     let soon = rig.pass_time(Duration::ZERO);
-    assert_eq!(soon, ["TOKEN_IS_HERE 11:n3#1 to all"]);
+    assert_eq!(soon, ["TOKEN_IS_HERE 11-n3-1 to all"]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn an_owner_drops_its_data_when_its_own_mtu_shrinks_and_keeps_the_token() {
     assert_eq!(rig.state(), State::Owner);
     let said = rig.pass_time(ms(5));
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".to_owned()),
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
         "{said:?}"
     );
 }
@@ -194,7 +194,7 @@ fn the_table_is_shown_in_parts_that_the_smallest_member_can_hear() {
 fn only_what_is_broadcast_and_ping_have_a_profile() {
     let mut rig = Rig::owner();
     let said = rig.hear(7, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n7"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
     assert_eq!(decode(&rig.frames[0]).profile, None);
     rig.command(Command::SetData(b"x".to_vec()));
     assert_eq!(decode(&rig.frames[0]).profile, Some(profile(1_500)));

@@ -172,7 +172,7 @@ fn a_graceful_exit_leaves_no_gap() {
     world.run_until(ms(500), |world| world.nodes[1].may_use_token());
     world.command(1, Command::ShutDown);
     world.run_checking(ms(500), |world| {
-        assert!(world.owners().count() >= 1, "{}", world.story());
+        assert!(world.owners().count() >= 1, "{}", world.trace());
     });
     assert!(world.live().any(Lab2::is_finished));
 }
@@ -270,6 +270,6 @@ fn a_ring_whose_token_is_weaker_than_one_that_a_member_has_held_replaces_it_with
     assert_eq!(world.broadcasts_of(Kind::GeneratingToken), elections);
     let mut tokens = world.owners().filter_map(Node::token);
     let stronger = tokens.all(|token| token.is_stronger_than(&held_alone));
-    assert!(stronger, "{}", world.story());
-    assert!(world.owners().count() > 0, "{}", world.story());
+    assert!(stronger, "{}", world.trace());
+    assert!(world.owners().count() > 0, "{}", world.trace());
 }

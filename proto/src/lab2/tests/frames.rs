@@ -245,7 +245,7 @@ fn a_node_without_a_link_hears_nothing() {
         let reason = DropReason::NotListening;
         assert_eq!(rig.events, [Event::Dropped { reason }]);
     }
-    assert_eq!(rig.token(), "10:n3#1");
+    assert_eq!(rig.token(), "10-n3-1");
 }
 
 #[test]

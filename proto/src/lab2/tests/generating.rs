@@ -8,7 +8,7 @@ use super::rig::{
 };
 use crate::lab2::{Command, Event, Reason, State};
 
-/// Stronger and weaker than the candidate 11:n5#1.
+/// Stronger and weaker than the candidate 11-n5-1.
 const STRONGER: [(u64, u8); 2] = [(12, 7), (11, 3)];
 const WEAKER: [(u64, u8); 2] = [(10, 3), (11, 7)];
 
@@ -17,7 +17,7 @@ fn it_waits_looser_answer_timeout_and_is_elected() {
     let mut rig = Rig::candidate();
     assert_eq!(rig.pass_time(ANSWER_TIMEOUT - ms(1)), [""; 0]);
     assert_eq!(rig.state(), State::Generating);
-    assert_eq!(rig.pass_time(ms(1)), ["TOKEN_IS_HERE 11:n5#1 to all"]);
+    assert_eq!(rig.pass_time(ms(1)), ["TOKEN_IS_HERE 11-n5-1 to all"]);
     assert_eq!(rig.state(), State::Owner);
     assert!(rig.machine.may_use_token());
     assert_eq!(rig.machine.owner(), Some(mac(5)));
@@ -35,7 +35,7 @@ fn its_first_heartbeat_begins_the_period() {
     rig.command(Command::WantToken);
     rig.pass_time(ANSWER_TIMEOUT);
     let said = rig.timeline(HEARTBEAT);
-    assert_eq!(said, [(HEARTBEAT, "TOKEN_IS_HERE 11:n5#1 to all".into())]);
+    assert_eq!(said, [(HEARTBEAT, "TOKEN_IS_HERE 11-n5-1 to all".into())]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn its_candidates_number_is_the_next_of_its_own() {
     rig.pass_time(ANSWER_TIMEOUT);
     rig.hear(3, here(token(50)));
     let said = rig.pass_time(WAITER_TIMEOUT + ANSWER_TIMEOUT);
-    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 51:n5#2 to all");
+    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 51-n5-2 to all");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_weaker_generating_token_is_answered_with_its_own() {
         rig.pass_time(ms(40));
         let rival = token_of(progress, author, 1);
         let said = rig.hear_all(3, generating(rival));
-        assert_eq!(said, ["GENERATING_TOKEN 11:n5#1 to n3"]);
+        assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to n3"]);
         assert_eq!(rig.state(), State::Generating);
         let said = rig.timeline(ANSWER_TIMEOUT - ms(40));
         assert_eq!(said.len(), 1, "its own wait goes on: {said:?}");
@@ -101,10 +101,10 @@ fn token_is_here_makes_it_waiter() {
 fn a_stronger_take_token_makes_it_owner() {
     let mut rig = Rig::candidate();
     let said = rig.hear(3, take(token(11)));
-    assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n3");
+    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(rig.pass_time(ms(9)), [""; 0], "it no longer stands");
-    assert_eq!(rig.token(), "11:n3#1");
+    assert_eq!(rig.token(), "11-n3-1");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_elected_owner_passes_after_idle_hold() {
     let mut rig = Rig::candidate();
     rig.pass_time(ANSWER_TIMEOUT);
     let said = rig.timeline(ms(10));
-    assert_eq!(said, [(ms(10), "TAKE_TOKEN 12:n5#1 to n3".into())]);
+    assert_eq!(said, [(ms(10), "TAKE_TOKEN 12-n5-1 to n3".into())]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn promising_for(token: Token, beat: u32, lasts: Duration) -> Message<'stati
     }
 }
 
-/// An OWNER of 11:n3#1 with work for it, up for long enough to count, which has just asked all to
+/// An OWNER of 11-n3-1 with work for it, up for long enough to count, which has just asked all to
 /// confirm it; n3 and n7 are known.
 pub fn owner(constants: Constants) -> Rig {
     let (mut rig, _) = Rig::start(constants, BLANK);
@@ -59,7 +59,7 @@ pub fn owner(constants: Constants) -> Rig {
     rig.hear(3, take(token(11)));
     assert_eq!(
         rig.command(Command::Confirm),
-        ["TOKEN_IS_HERE 11:n3#1 to all"]
+        ["TOKEN_IS_HERE 11-n3-1 to all"]
     );
     assert_eq!(rig.state(), State::Owner);
     rig.events.clear();
@@ -85,7 +85,7 @@ pub fn promise(rig: &Rig) -> Option<Promise> {
         })
 }
 
-/// A WAITER of n3's 10:n3#1 that has been up for as long as a promise lasts.
+/// A WAITER of n3's 10-n3-1 that has been up for as long as a promise lasts.
 pub fn member() -> Rig {
     let mut rig = Rig::waiter_with(of_three());
     for _ in 0..4 {
@@ -131,7 +131,7 @@ fn every_answer_to_a_heartbeat_makes_the_quorum_last_longer() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
     let first = rig.machine.grade_until().expect("it has one");
-    assert_eq!(rig.pass_time(HEARTBEAT), ["TOKEN_IS_HERE 11:n3#1 to all"]);
+    assert_eq!(rig.pass_time(HEARTBEAT), ["TOKEN_IS_HERE 11-n3-1 to all"]);
     let said = rig.now.monotonic;
     rig.hear(3, promising(token(11), 1));
     assert_eq!(
@@ -173,7 +173,7 @@ fn a_node_that_was_started_not_long_ago_asks_for_no_promise() {
     rig.command(Command::WantToken);
     assert_eq!(rig.command(Command::Confirm), [""; 0]);
     let heartbeat = rig.pass_time(HEARTBEAT);
-    assert_eq!(heartbeat, ["TOKEN_IS_HERE 11:n3#1 to all"]);
+    assert_eq!(heartbeat, ["TOKEN_IS_HERE 11-n3-1 to all"]);
     let last = rig.frames.last().expect("it said something");
     let Message::TokenIsHere { beat, .. } = decode(last).message else {
         panic!("no heartbeat");
@@ -331,7 +331,7 @@ fn an_owner_that_hands_its_token_over_helps_its_successor_at_once() {
     let mut rig = owner(of_three());
     rig.hear(3, promising(token(11), beat(&rig)));
     rig.hear_all(7, Message::WantToken);
-    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
     rig.hear_all(7, beating(token(12), 0));
     assert_eq!(rig.state(), State::Waiter);
     assert!(promise(&rig).is_some());

@@ -122,7 +122,7 @@ fn a_deaf_member_does_not_want() {
 fn a_candidate_that_was_heard_by_nobody_stands_as_deaf() {
     let mut rig = Rig::waiter();
     let said = rig.pass_time(EARSHOT);
-    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 11:n5#1 to all");
+    assert_eq!(said.last().unwrap(), "GENERATING_TOKEN 11-n5-1 to all");
     assert!(is_said(&rig));
 }
 
@@ -161,12 +161,12 @@ fn a_deaf_member_is_offered_nothing_until_it_hears() {
     let mut rig = Rig::owner();
     says(&mut rig, 7, ping(NO_IP), true);
     assert_eq!(rig.presence_of(7), Presence::Alive);
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
 
     let mut rig = Rig::owner();
     says(&mut rig, 7, ping(NO_IP), true);
     says(&mut rig, 7, ping(NO_IP), false);
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 /// An OWNER whose members are heard, and ask for the token, and never take it: what it says in
@@ -297,7 +297,7 @@ fn a_frame_that_says_nothing_of_it_does_not_end_being_deaf() {
     let mut rig = Rig::owner();
     says(&mut rig, 7, ping(NO_IP), true);
     rig.hear_all(7, Message::Forget { members: &[] });
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
 
 #[test]

@@ -143,13 +143,13 @@ fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
 /// One token: all owners but the last of its chain have passed it on, and wait to hear of it.
 fn assert_one_owner(world: &World) {
     let users = world.owners().filter(|node| node.may_use_token()).count();
-    assert!(users <= 1, "{users} may use it:\n{}", world.story());
+    assert!(users <= 1, "{users} may use it:\n{}", world.trace());
     let mut held = world.owners().filter_map(Node::token);
     let Some(first) = held.next() else {
-        panic!("nobody has it:\n{}", world.story());
+        panic!("nobody has it:\n{}", world.trace());
     };
     let one_chain = held.all(|token| token.same_chain(&first));
-    assert!(one_chain, "several chains:\n{}", world.story());
+    assert!(one_chain, "several chains:\n{}", world.trace());
 }
 
 /// Invariants 2 and 5, after the faults.
@@ -165,7 +165,7 @@ fn assert_recovers(scenario: &Scenario) {
     let mut digests = world.live().map(Lab2::digest);
     let first = digests.next().expect("somebody lives");
     let equal = digests.all(|digest| digest == first);
-    assert!(equal, "tables differ:\n{}", world.story());
+    assert!(equal, "tables differ:\n{}", world.trace());
 }
 
 /// Invariant 4: the owner dies in an undisturbed ring.
@@ -191,7 +191,7 @@ fn assert_replaced(nodes: u8, seed: u64, idle_hold: Duration) {
         assert!(
             cost <= 3 * usize::from(nodes.min(10)),
             "{cost} {kind}:\n{}",
-            world.story()
+            world.trace()
         );
     }
 }
@@ -288,7 +288,7 @@ fn a_token_that_one_member_has_outgrown_is_replaced_before_it_gets_there() {
         assert_eq!(world.broadcasts_of(Kind::GeneratingToken), elections);
         let mut held = world.owners().filter_map(Node::token);
         let replaced = held.all(|token| token.is_stronger_than(&old) && !token.same_chain(&old));
-        assert!(replaced, "{}", world.story());
+        assert!(replaced, "{}", world.trace());
     }
     assert!(met > 0, "the seeds make no such ring");
 }

@@ -38,7 +38,7 @@ fn no_answer_in_looser_answer_timeout_makes_it_generating() {
     let mut rig = Rig::asking();
     assert_eq!(rig.pass_time(ANSWER_TIMEOUT - ms(1)), [""; 0]);
     assert_eq!(rig.state(), State::Looser);
-    assert_eq!(rig.pass_time(ms(1)), ["GENERATING_TOKEN 11:n5#1 to all"]);
+    assert_eq!(rig.pass_time(ms(1)), ["GENERATING_TOKEN 11-n5-1 to all"]);
     assert_eq!(rig.state(), State::Generating);
     assert!(rig.events.contains(&Event::StateChanged {
         from: State::Looser,
@@ -64,7 +64,7 @@ fn token_is_here_makes_it_waiter_with_full_patience() {
 fn take_token_stronger_than_known_makes_it_owner() {
     let mut rig = Rig::asking();
     let said = rig.hear(3, take(token(11)));
-    assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n3");
+    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
     assert_eq!(rig.state(), State::Owner);
     let said = rig.pass_time(ms(9));
     assert_eq!(said, [""; 0], "it no longer asks nor stands");
@@ -97,13 +97,13 @@ fn generating_token_weaker_than_its_own_candidate_makes_it_generating() {
         assert_eq!(
             said,
             [
-                "GENERATING_TOKEN 11:n5#1 to all",
-                "GENERATING_TOKEN 11:n5#1 to n7"
+                "GENERATING_TOKEN 11-n5-1 to all",
+                "GENERATING_TOKEN 11-n5-1 to n7"
             ]
         );
         assert_eq!(rig.state(), State::Generating);
         let said = rig.timeline(ANSWER_TIMEOUT);
-        let elected = (ANSWER_TIMEOUT, "TOKEN_IS_HERE 11:n5#1 to all".into());
+        let elected = (ANSWER_TIMEOUT, "TOKEN_IS_HERE 11-n5-1 to all".into());
         assert_eq!(said.last(), Some(&elected), "a full answer timeout");
     }
 }
@@ -144,7 +144,7 @@ fn a_sleeping_looser_stands_against_a_weaker_candidate() {
 fn a_candidate_does_not_strengthen_known() {
     let mut rig = Rig::asking();
     rig.hear_all(3, generating(token_of(99, 3, 1)));
-    assert_eq!(rig.token(), "10:n3#1");
+    assert_eq!(rig.token(), "10-n3-1");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_changed_address_is_a_new_member_and_a_looser() {
     assert_eq!(rig.state(), State::Looser);
     assert_eq!(rig.members(), [3, 5, 7, 8]);
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 12:n8#1 to all"]);
+    assert_eq!(said, ["GENERATING_TOKEN 12-n8-1 to all"]);
 }
 
 #[test]
@@ -216,5 +216,5 @@ fn a_looser_that_stands_for_election_asks_no_more_be_the_next_question_due_as_we
     );
     let (mut rig, _) = Rig::start(constants, BLANK);
     let said = rig.pass_time(LOOSER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 1:n5#1 to all"]);
+    assert_eq!(said, ["GENERATING_TOKEN 1-n5-1 to all"]);
 }

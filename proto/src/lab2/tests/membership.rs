@@ -158,7 +158,7 @@ fn a_ping_that_two_replies_left_no_room_for_is_owed_until_the_next_broadcast_wit
     rig.hear_all(9, generating(token(1)));
     assert_eq!(rig.hear_all(9, generating(token(1))).len(), 2, "no room");
     let said = rig.hear_all(9, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n9", "PING to n9"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n9", "PING to n9"]);
     assert_eq!(rig.hear_all(9, Message::WhereIsToken).len(), 1, "paid");
 }
 

@@ -33,7 +33,7 @@ fn name(text: &str) -> JobName {
     JobName::new(text).expect("a name")
 }
 
-/// A stamp of a run by n3 under 10:n3#1.
+/// A stamp of a run by n3 under 10-n3-1.
 fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
     Stamp {
         name: name(of),
@@ -105,7 +105,7 @@ fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
     said
 }
 
-/// An OWNER of 11:n3#1 with work for it, just asked for a job; n3 and n7 are known. And its question.
+/// An OWNER of 11-n3-1 with work for it, just asked for a job; n3 and n7 are known. And its question.
 fn asking(request: OnceRequest) -> (Rig, Question) {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);

@@ -10,7 +10,7 @@ use crate::lab2::{Command, Event, State, Trouble};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
-    // Against the known 10:n3#1: more progress, then the smaller author, then the smaller number.
+    // Against the known 10-n3-1: more progress, then the smaller author, then the smaller number.
     let stronger = [(11, 9, 9), (10, 2, 9), (10, 3, 0)];
     let not_stronger = [(9, 1, 0), (10, 4, 0), (10, 3, 2), (10, 3, 1)];
     for (progress, author, number) in stronger {
@@ -37,21 +37,21 @@ fn two_holders_of_equal_tokens_are_ordered_by_mac_the_smaller_winning() {
 #[test]
 fn every_hand_over_adds_1_to_progress_and_keeps_the_chain() {
     let mut rig = Rig::owner();
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
 fn a_candidate_has_the_known_progress_plus_1() {
     let mut rig = Rig::asking();
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 11:n5#1 to all"]);
+    assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
 }
 
 #[test]
 fn a_candidate_that_knows_nothing_has_a_progress_of_1() {
     let mut rig = Rig::looser();
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 1:n5#1 to all"]);
+    assert_eq!(said, ["GENERATING_TOKEN 1-n5-1 to all"]);
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn the_wall_clock_is_the_floor_of_a_generated_tokens_progress_but_not_of_the_can
     let mut rig = Rig::asking();
     rig.now.wall = 1_700_000_000_000_000_000;
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 11:n5#1 to all"]);
+    assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["TOKEN_IS_HERE 1700000000000000000:n5#1 to all"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 1700000000000000000-n5-1 to all"]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_clock_that_is_behind_does_not_lower_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = 3;
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n5#1 to all"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n5-1 to all"]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn no_clock_uses_up_more_than_half_of_all_progress() {
     let mut rig = Rig::candidate();
     rig.now.wall = u64::MAX;
     rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(rig.token(), "4611686018427387904:n5#1");
+    assert_eq!(rig.token(), "4611686018427387904-n5-1");
 }
 
 const DAY: u64 = 24 * 60 * 60 * 1_000_000_000;
@@ -203,15 +203,15 @@ fn a_clock_that_is_set_ends_it_without_a_new_token() {
 fn a_holder_whose_hand_over_failed_mints_a_chain_of_its_own_with_progress_plus_2() {
     let mut rig = Rig::giver();
     let said = rig.pass_time(3 * TAKE_TIMEOUT);
-    assert_eq!(said[2..], ["TAKE_TOKEN 14:n5#1 to n3"]);
-    assert_eq!(rig.token(), "13:n5#1", "11 + 2");
+    assert_eq!(said[2..], ["TAKE_TOKEN 14-n5-1 to n3"]);
+    assert_eq!(rig.token(), "13-n5-1", "11 + 2");
 }
 
 #[test]
 fn every_minted_chain_has_the_next_number() {
     let mut rig = Rig::giver();
     rig.pass_time(6 * TAKE_TIMEOUT);
-    assert_eq!(rig.token(), "15:n5#2");
+    assert_eq!(rig.token(), "15-n5-2");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_chain_is_offered_to_one_successor_only() {
     for n in 10..20 {
         rig.hear(n, was_here(token(1), 3));
     }
-    let mut offers: Vec<String> = vec!["12:n3#1 to n7".into()];
+    let mut offers: Vec<String> = vec!["12-n3-1 to n7".into()];
     for _ in 0..20 {
         for line in rig.pass_time(ms(100)) {
             if let Some(offer) = line.strip_prefix("TAKE_TOKEN ") {
@@ -235,7 +235,7 @@ fn a_chain_is_offered_to_one_successor_only() {
     offers.dedup();
     let chain_of = |offer: &String| {
         let (token, to) = offer.split_once(" to ").expect("an offer");
-        let (_, chain) = token.split_once(':').expect("a token");
+        let (_, chain) = token.split_once('-').expect("a token");
         (chain.to_owned(), to.to_owned())
     };
     let mut chains: Vec<_> = offers.iter().map(chain_of).collect();
@@ -258,7 +258,7 @@ fn the_token_number_and_the_highest_progress_survive_a_restart() {
 
     let (mut rig, _) = Rig::start(constants(), rig.durable);
     let said = rig.pass_time(ANSWER_TIMEOUT);
-    assert_eq!(said, ["GENERATING_TOKEN 15:n5#2 to all"]);
+    assert_eq!(said, ["GENERATING_TOKEN 15-n5-2 to all"]);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn at_the_largest_progress_the_owner_keeps_the_token_and_says_so() {
     assert!(rig.machine.may_use_token());
     let said = rig.pass_time(ms(500));
     assert!(said.iter().all(|line| line.starts_with("TOKEN_IS_HERE")));
-    assert_eq!(rig.token(), format!("{LARGEST}:n3#1"));
+    assert_eq!(rig.token(), format!("{LARGEST}-n3-1"));
 }
 
 #[test]
@@ -329,10 +329,10 @@ fn progress_saturates_when_a_token_is_minted_or_stood_for() {
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST - 1)));
     rig.pass_time(IDLE_HOLD + 3 * TAKE_TIMEOUT);
-    assert_eq!(rig.token(), format!("{LARGEST}:n5#1"));
+    assert_eq!(rig.token(), format!("{LARGEST}-n5-1"));
 
     let mut rig = Rig::asking();
     rig.hear(3, was_here(token(LARGEST), 3));
     let said = rig.pass_time(ms(300));
-    assert_eq!(said[1], format!("GENERATING_TOKEN {LARGEST}:n5#1 to all"));
+    assert_eq!(said[1], format!("GENERATING_TOKEN {LARGEST}-n5-1 to all"));
 }

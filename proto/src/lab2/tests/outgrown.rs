@@ -8,16 +8,16 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Durable, Event, Reason, State};
 
-/// Of another chain than 10:n3#1, and weaker.
+/// Of another chain than 10-n3-1, and weaker.
 const WEAKER: ring_codec::lab2::Token = token_of(9, 7, 1);
-const OBJECTION: &str = "TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n7";
+const OBJECTION: &str = "TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n7";
 
 /// For how long a known token has been silent when it is taken for lost.
 fn silence() -> std::time::Duration {
     HEARTBEAT + 2 * TAKE_TIMEOUT
 }
 
-/// A WAITER that knows 10:n3#1, and has followed n7's weaker token for a while.
+/// A WAITER that knows 10-n3-1, and has followed n7's weaker token for a while.
 fn waiter() -> Rig {
     let mut rig = Rig::waiter();
     rig.hear(7, ping(super::rig::ip(7)));
@@ -30,7 +30,7 @@ fn a_waiter_tells_the_holder_of_a_weaker_token_of_another_chain_of_the_one_it_kn
     let mut rig = waiter();
     assert_eq!(rig.hear_all(7, here(WEAKER)), [OBJECTION]);
     assert_eq!(rig.state(), State::Waiter);
-    assert_eq!(rig.token(), "10:n3#1");
+    assert_eq!(rig.token(), "10-n3-1");
     assert_eq!(rig.machine.heard_about_token(), Some(rig.now.monotonic));
 }
 
@@ -68,7 +68,7 @@ fn word_of_a_stronger_token_gives_its_holder_time_to_be_heard() {
     let said = rig.hear_all(7, here(WEAKER));
     assert_eq!(
         said,
-        ["TOKEN_WAS_HERE_RECENTLY 12:n3#1 at n3 to n7"],
+        ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n3 to n7"],
         "no news"
     );
 }
@@ -102,7 +102,7 @@ fn an_owner_that_is_told_of_a_stronger_token_of_another_chain_outdoes_both() {
             rig.command(Command::WantToken);
         }
         let said = rig.hear(7, was_here(token_of(40, 7, 1), 9));
-        assert_eq!(said, ["TOKEN_IS_HERE 42:n5#1 to all"]);
+        assert_eq!(said, ["TOKEN_IS_HERE 42-n5-1 to all"]);
         assert!(rig.machine.may_use_token());
         assert_eq!(rig.machine.owner(), Some(mac(5)));
         let minted = Some(token_of(42, 5, 1));
@@ -127,7 +127,7 @@ fn it_goes_on_as_the_owner_that_it_was() {
     rig.pass_time(ms(4));
     rig.hear(7, was_here(token_of(40, 7, 1), 9));
     let said = rig.timeline(ms(6));
-    assert_eq!(said, [(ms(6), "TAKE_TOKEN 43:n5#1 to n7".into())]);
+    assert_eq!(said, [(ms(6), "TAKE_TOKEN 43-n5-1 to n7".into())]);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_token_that_is_not_stronger_or_of_its_own_chain_is_no_reason_to() {
     for told in [token_of(11, 7, 1), token_of(9, 1, 1), token(11), token(12)] {
         let mut rig = Rig::owner();
         assert_eq!(rig.hear(7, was_here(told, 9)), [""; 0]);
-        assert_eq!(rig.token(), "11:n3#1");
+        assert_eq!(rig.token(), "11-n3-1");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_progress_that_cannot_be_outdone_is_let_be() {
     let forged = token_of(MAX_PROGRESS - 1, 7, 1);
     let mut rig = Rig::owner();
     let said = rig.hear(7, was_here(forged, 7));
-    assert_eq!(said, [format!("TOKEN_IS_HERE {MAX_PROGRESS}:n5#1 to all")]);
+    assert_eq!(said, [format!("TOKEN_IS_HERE {MAX_PROGRESS}-n5-1 to all")]);
     let forged = token_of(MAX_PROGRESS, 1, 1);
     for _ in 0..3 {
         assert_eq!(rig.hear(7, was_here(forged, 7)), [""; 0]);
@@ -176,7 +176,7 @@ fn a_giver_that_gives_way_does_not_object() {
     rig.hear(3, take(token(11)));
     let said = rig.pass_time(ms(250));
     assert!(
-        said.contains(&"TAKE_TOKEN 12:n3#1 to n3".into()),
+        said.contains(&"TAKE_TOKEN 12-n3-1 to n3".into()),
         "{said:?}"
     );
     let between = token_of(11, 2, 1);

@@ -10,7 +10,7 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Event, Reason, State};
 
-/// An OWNER of 11:n3#1 that has work for it.
+/// An OWNER of 11-n3-1 that has work for it.
 fn working() -> Rig {
     let mut rig = Rig::owner();
     assert_eq!(rig.command(Command::WantToken), [""; 0]);
@@ -27,7 +27,7 @@ fn no_idle_hold() -> Constants {
 #[test]
 fn token_is_here_is_broadcast_every_heart_beat_period() {
     let mut rig = working();
-    let heartbeat = || "TOKEN_IS_HERE 11:n3#1 to all".to_owned();
+    let heartbeat = || "TOKEN_IS_HERE 11-n3-1 to all".to_owned();
     let said = rig.timeline(ms(450));
     let expected: Vec<_> = (1..=4).map(|n| (ms(100 * n), heartbeat())).collect();
     assert_eq!(said, expected);
@@ -38,7 +38,7 @@ fn token_is_here_is_broadcast_at_once_whenever_the_data_changes() {
     let mut rig = working();
     rig.pass_time(ms(30));
     let said = rig.command(Command::SetData(b"news".into()));
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to all"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to all"]);
     let message = decode(&rig.frames[0]).message;
     assert!(matches!(
         message,
@@ -67,7 +67,7 @@ fn data_that_is_too_long_or_changed_by_anybody_but_a_free_owner_is_refused() {
 fn an_owner_by_take_token_acknowledges_to_the_previous_holder_by_unicast() {
     let mut rig = Rig::waiter();
     let said = rig.hear(3, take(token(11)));
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n3"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn it_broadcasts_as_well_if_no_broadcast_heartbeat_was_heard_within_the_last_per
     assert_eq!(
         rig.hear(3, take(token(11))),
         [
-            "TOKEN_IS_HERE 11:n3#1 to n3",
-            "TOKEN_IS_HERE 11:n3#1 to all"
+            "TOKEN_IS_HERE 11-n3-1 to n3",
+            "TOKEN_IS_HERE 11-n3-1 to all"
         ]
     );
 }
@@ -102,7 +102,7 @@ fn it_does_not_broadcast_if_it_has_sent_a_broadcast_heartbeat_within_the_last_pe
     rig.hear(7, here(token(20)));
     assert_eq!(rig.state(), State::Waiter);
     let said = rig.hear(7, take(token(21)));
-    assert_eq!(said, ["TOKEN_IS_HERE 21:n3#1 to n7"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 21-n3-1 to n7"]);
 }
 
 #[test]
@@ -112,27 +112,27 @@ fn the_heartbeats_of_a_new_owner_follow_the_last_one_that_was_heard() {
     rig.command(Command::WantToken);
     rig.hear(3, take(token(11)));
     let said = rig.timeline(ms(70));
-    assert_eq!(said, [(ms(60), "TOKEN_IS_HERE 11:n3#1 to all".into())]);
+    assert_eq!(said, [(ms(60), "TOKEN_IS_HERE 11-n3-1 to all".into())]);
 }
 
 #[test]
 fn an_acknowledgement_waits_for_a_quick_hand_over_but_less_than_a_quarter_of_take_timeout() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     let said = rig.hear(3, take(token(11)));
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3"]);
     let said = rig.timeline(TAKE_TIMEOUT / 4);
-    assert_eq!(said, [(ms(1), "TOKEN_IS_HERE 11:n3#1 to n3".into())]);
+    assert_eq!(said, [(ms(1), "TOKEN_IS_HERE 11-n3-1 to n3".into())]);
 }
 
 #[test]
 fn an_acknowledgement_after_the_token_went_on_tells_what_is_known_of_it() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.hear(7, Message::WantToken);
-    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
     rig.hear(7, here(token(12)));
     assert_eq!(rig.state(), State::Waiter);
     let said = rig.pass_time(TAKE_TIMEOUT / 4);
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12:n3#1 at n7 to n3"]);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn an_acknowledgement_is_moot_once_the_token_has_come_round_again() {
     let mut rig = Rig::waiter_with(no_idle_hold());
     rig.hear(3, take(token(11)));
     let said = rig.hear(3, take(token(13)));
-    assert_eq!(said, ["TAKE_TOKEN 14:n3#1 to n3"]);
+    assert_eq!(said, ["TAKE_TOKEN 14-n3-1 to n3"]);
     let said = rig.timeline(TAKE_TIMEOUT / 4);
     assert_eq!(
         said,
-        [(ms(1), "TOKEN_IS_HERE 13:n3#1 to n3".into())],
+        [(ms(1), "TOKEN_IS_HERE 13-n3-1 to n3".into())],
         "one acknowledgement, of the second taking"
     );
 }
@@ -155,7 +155,7 @@ fn an_acknowledgement_is_moot_after_a_broadcast_of_its_own() {
     rig.sleep_through(HEARTBEAT);
     assert_eq!(
         rig.hear(3, take(token(11))),
-        ["TOKEN_IS_HERE 11:n3#1 to all", "TAKE_TOKEN 12:n3#1 to n3"]
+        ["TOKEN_IS_HERE 11-n3-1 to all", "TAKE_TOKEN 12-n3-1 to n3"]
     );
     assert_eq!(rig.pass_time(TAKE_TIMEOUT / 2), [""; 0]);
 }
@@ -165,7 +165,7 @@ fn an_owner_with_work_acknowledges_at_once_whatever_the_idle_hold() {
     for mut rig in [Rig::waiter_with(no_idle_hold()), Rig::waiter()] {
         rig.command(Command::WantToken);
         let said = rig.hear(3, take(token(11)));
-        assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n3"], "before the work");
+        assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"], "before the work");
     }
 }
 
@@ -173,7 +173,7 @@ fn an_owner_with_work_acknowledges_at_once_whatever_the_idle_hold() {
 fn a_duplicate_of_the_take_token_that_was_accepted_is_answered_with_token_is_here() {
     let mut rig = Rig::owner();
     let said = rig.hear(3, take(token(11)));
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n3"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
     assert_eq!(rig.state(), State::Owner);
 }
 
@@ -189,7 +189,7 @@ fn a_stronger_token_elsewhere_destroys_the_own_one() {
         assert!(said.contains(&"PING to n7".into()), "{said:?}");
         assert_eq!(rig.state(), State::Waiter);
         assert!(!rig.machine.may_use_token());
-        assert_eq!(rig.token(), "12:n7#1");
+        assert_eq!(rig.token(), "12-n7-1");
         assert!(rig.events.contains(&Event::StateChanged {
             from: State::Owner,
             to: State::Waiter,
@@ -207,8 +207,8 @@ fn a_weaker_token_elsewhere_is_answered_to_its_holder_and_to_all() {
         assert_eq!(
             said,
             [
-                "TOKEN_IS_HERE 11:n3#1 to n7",
-                "TOKEN_IS_HERE 11:n3#1 to all"
+                "TOKEN_IS_HERE 11-n3-1 to n7",
+                "TOKEN_IS_HERE 11-n3-1 to all"
             ]
         );
         assert_eq!(rig.state(), State::Owner);
@@ -253,7 +253,7 @@ fn a_heartbeat_that_its_own_token_has_overtaken_is_not_answered() {
 fn where_is_token_is_answered_with_token_is_here_to_the_sender() {
     let mut rig = Rig::owner();
     let said = rig.hear_all(7, Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n7"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn generating_token_is_answered_with_token_is_here_to_the_sender_and_to_all() {
         assert_eq!(
             said,
             [
-                "TOKEN_IS_HERE 11:n3#1 to n7",
-                "TOKEN_IS_HERE 11:n3#1 to all"
+                "TOKEN_IS_HERE 11-n3-1 to n7",
+                "TOKEN_IS_HERE 11-n3-1 to all"
             ]
         );
         assert_eq!(rig.state(), State::Owner);
@@ -276,9 +276,9 @@ fn generating_token_is_answered_with_token_is_here_to_the_sender_and_to_all() {
 fn take_token_stronger_than_the_own_one_is_taken_instead() {
     let mut rig = working();
     let said = rig.hear(7, take(token_of(20, 7, 4)));
-    assert_eq!(said, ["TOKEN_IS_HERE 20:n7#4 to n7"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 20-n7-4 to n7"]);
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "20:n7#4");
+    assert_eq!(rig.token(), "20-n7-4");
 }
 
 #[test]
@@ -286,8 +286,8 @@ fn take_token_not_stronger_than_the_own_one_is_answered_with_token_is_here() {
     for offer in [token(10), token_of(11, 4, 1)] {
         let mut rig = Rig::owner();
         let said = rig.hear(7, take(offer));
-        assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n7"]);
-        assert_eq!(rig.token(), "11:n3#1");
+        assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n7"]);
+        assert_eq!(rig.token(), "11-n3-1");
     }
 }
 
@@ -296,7 +296,7 @@ fn token_was_here_recently_of_its_own_chain_says_nothing_to_an_owner_that_is_not
     let mut rig = working();
     assert_eq!(rig.hear(7, super::rig::was_here(token(20), 7)), [""; 0]);
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "11:n3#1");
+    assert_eq!(rig.token(), "11-n3-1");
 }
 
 #[test]

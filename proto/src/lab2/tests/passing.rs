@@ -8,7 +8,7 @@ use super::rig::{
 };
 use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 
-const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
 const WANT: &str = "WANT_TOKEN to all";
 
 #[test]
@@ -23,7 +23,7 @@ fn with_an_idle_hold_for_ever_the_token_stays_until_it_is_wanted() {
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(
         rig.hear_all(3, Message::WantToken),
-        ["TAKE_TOKEN 12:n3#1 to n3"]
+        ["TAKE_TOKEN 12-n3-1 to n3"]
     );
 }
 
@@ -70,13 +70,13 @@ fn work_that_is_done_twice_does_not_make_the_token_rest_anew() {
 fn it_goes_to_the_next_member_in_sorted_order_and_round_from_the_last_to_the_first() {
     let mut rig = Rig::owner();
     rig.hear(6, ping(NO_IP));
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n6"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n6"]);
 
     let mut rig = Rig::waiter();
     rig.hear(2, ping(NO_IP));
     rig.hear(4, take(token(11)));
     let said = rig.pass_time(IDLE_HOLD);
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n2"], "n5 is the last one");
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n2"], "n5 is the last one");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn take_token_is_repeated_take_attempts_times_take_timeout_apart() {
 fn after_the_last_attempt_it_mints_penalises_and_tries_the_next() {
     let mut rig = Rig::giver();
     rig.pass_time(3 * TAKE_TIMEOUT - ms(1));
-    assert_eq!(rig.pass_time(ms(1)), ["TAKE_TOKEN 14:n5#1 to n3"]);
+    assert_eq!(rig.pass_time(ms(1)), ["TAKE_TOKEN 14-n5-1 to n3"]);
     assert!(rig.events.contains(&Event::HandOverFailed {
         to: mac(7),
         in_a_row: 1,
@@ -107,7 +107,7 @@ fn with_no_eligible_member_left_it_mints_stays_owner_and_broadcasts() {
     let mut rig = Rig::giver();
     let said = rig.timeline(6 * TAKE_TIMEOUT);
     let last = said.last().expect("a broadcast");
-    let broadcast = (6 * TAKE_TIMEOUT, "TOKEN_IS_HERE 15:n5#2 to all".into());
+    let broadcast = (6 * TAKE_TIMEOUT, "TOKEN_IS_HERE 15-n5-2 to all".into());
     assert_eq!(*last, broadcast);
     assert_eq!(rig.state(), State::Owner);
     assert!(rig.machine.may_use_token());
@@ -145,7 +145,7 @@ fn the_heartbeats_of_a_giver_are_of_the_token_that_it_holds() {
     assert_eq!(rig.command(Command::WorkDone), [OFFER]);
     let said = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".into()),
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
         "{said:?}"
     );
 }
@@ -160,7 +160,7 @@ fn a_giver_keeps_its_heartbeat_until_its_first_offer_has_had_the_time_to_be_take
     let said = rig.timeline(TAKE_TIMEOUT - ms(1));
     assert_eq!(said, [], "it would be outdated");
     let said = rig.timeline(ms(1));
-    let heartbeat = (ms(1), "TOKEN_IS_HERE 11:n3#1 to all".into());
+    let heartbeat = (ms(1), "TOKEN_IS_HERE 11-n3-1 to all".into());
     assert!(said.contains(&heartbeat), "{said:?}");
 }
 
@@ -188,9 +188,9 @@ fn the_hand_over_is_complete_with_token_was_here_recently_at_least_as_strong() {
 fn the_hand_over_is_complete_with_take_token_stronger_than_the_offer_which_is_taken() {
     let mut rig = Rig::giver();
     let said = rig.hear(7, take(token(13)));
-    assert_eq!(said, ["TOKEN_IS_HERE 13:n3#1 to n7"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 13-n3-1 to n7"]);
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "13:n3#1");
+    assert_eq!(rig.token(), "13-n3-1");
     let handed_over =
         |event: &Event| matches!(event, Event::HandedOver { to, .. } if *to == mac(7));
     assert!(rig.events.iter().any(handed_over));
@@ -226,7 +226,7 @@ fn weaker_tokens_do_not_complete_the_hand_over() {
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(
         rig.hear(7, take(token(11))),
-        ["TOKEN_IS_HERE 11:n3#1 to n7"]
+        ["TOKEN_IS_HERE 11-n3-1 to n7"]
     );
     assert_eq!(rig.hear(7, here(token(10))).len(), 2);
     assert_eq!(rig.state(), State::Owner);
@@ -245,13 +245,13 @@ fn a_claim_between_the_held_and_the_offered_token_destroys_the_held_one() {
 fn a_giver_goes_on_answering_for_the_token_that_it_holds() {
     let mut rig = Rig::giver();
     let said = rig.hear_all(9, Message::WhereIsToken);
-    assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n9");
+    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n9");
     let said = rig.hear_all(9, super::rig::generating(token(5)));
     assert_eq!(
         said,
         [
-            "TOKEN_IS_HERE 11:n3#1 to n9",
-            "TOKEN_IS_HERE 11:n3#1 to all"
+            "TOKEN_IS_HERE 11-n3-1 to n9",
+            "TOKEN_IS_HERE 11-n3-1 to all"
         ]
     );
 }
@@ -268,11 +268,11 @@ fn a_waiter_after_a_hand_over_has_its_full_patience() {
 fn a_lone_owner_neither_mints_nor_offers() {
     let mut rig = Rig::looser();
     rig.pass_time(ms(200));
-    assert_eq!(rig.token(), "1:n5#1");
+    assert_eq!(rig.token(), "1-n5-1");
     let said = rig.pass_time(ms(1_000));
     assert!(
         said.iter()
-            .all(|line| line == "TOKEN_IS_HERE 1:n5#1 to all"),
+            .all(|line| line == "TOKEN_IS_HERE 1-n5-1 to all"),
         "{said:?}"
     );
     assert_eq!(said.len(), 10);
@@ -284,7 +284,7 @@ fn a_lone_owner_passes_once_somebody_is_there() {
     rig.pass_time(ms(250));
     rig.hear(7, ping(NO_IP));
     let said = rig.pass_time(IDLE_HOLD);
-    assert_eq!(said, ["TAKE_TOKEN 2:n5#1 to n7"]);
+    assert_eq!(said, ["TAKE_TOKEN 2-n5-1 to n7"]);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn an_owner_that_gets_work_while_it_passes_keeps_what_it_mints() {
             .iter()
             .all(|line| line.starts_with("TOKEN_IS_HERE"))
     );
-    assert_eq!(rig.token(), "13:n5#1");
+    assert_eq!(rig.token(), "13-n5-1");
     assert!(rig.machine.may_use_token());
 }
 
@@ -321,7 +321,7 @@ fn a_heartbeat_that_is_due_with_the_hand_over_is_the_successors() {
     assert_eq!(rig.pass_time(HEARTBEAT), [OFFER]);
     let said = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".to_owned()),
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".to_owned()),
         "nobody took it: {said:?}"
     );
 }
@@ -372,7 +372,7 @@ fn the_token_goes_on_with_the_heartbeat_that_is_due_about_then() {
         let mut rig = Rig::waiter_with(Constants::default());
         rig.sleep_through(ms(heard));
         let said = rig.hear(3, take(token(11)));
-        assert_eq!(said[0], "TOKEN_IS_HERE 11:n3#1 to n3");
+        assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to n3");
         let offers = rig.timeline(HEARTBEAT);
         let offer = offers
             .iter()
@@ -400,9 +400,9 @@ fn a_token_that_comes_to_rest_brings_a_heartbeat_that_would_be_due_meanwhile() {
 fn a_giver_refuses_a_token_that_is_weaker_than_the_one_it_has_offered() {
     let mut rig = Rig::giver();
     let said = rig.hear(3, take(token_of(12, 7, 1)));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12:n3#1 at n7 to n3"]);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
     assert_eq!(rig.state(), State::Owner);
-    assert_eq!(rig.token(), "11:n3#1");
+    assert_eq!(rig.token(), "11-n3-1");
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn it_yields_to_the_member_that_is_named_and_to_nobody_else() {
         assert_eq!(rig.command(Command::Yield(Some(nobody))), [""; 0]);
     }
     let said = rig.command(Command::Yield(Some(mac(3))));
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n3", WANT]);
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n3", WANT]);
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::Yield(None)), [""; 0]);
     }

@@ -10,7 +10,7 @@ use super::rig::{
 use crate::LinkState;
 use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 
-const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
 const PING: &str = "PING to all";
 const WANT: &str = "WANT_TOKEN to all";
 const PAUSE: Command = Command::Pause(true);
@@ -89,7 +89,7 @@ fn it_takes_no_token_and_says_why() {
         assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
         assert_eq!(pings(&rig), [true]);
         assert_eq!(rig.state(), state);
-        assert_eq!(rig.token(), "10:n3#1", "what it does not take it forgets");
+        assert_eq!(rig.token(), "10-n3-1", "what it does not take it forgets");
     }
 }
 
@@ -97,7 +97,7 @@ fn it_takes_no_token_and_says_why() {
 fn what_is_weaker_it_answers_as_ever() {
     let mut rig = paused_waiter();
     let said = rig.hear(9, take(token(9)));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n9"]);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n9"]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn an_owner_that_nobody_relieves_keeps_the_token_unused_and_tries_again() {
     rig.hear_all(3, ping(NO_IP));
     assert_eq!(
         offers(&rig.pass_time(IDLE_HOLD)),
-        ["TAKE_TOKEN 12:n3#1 to n3"]
+        ["TAKE_TOKEN 12-n3-1 to n3"]
     );
 }
 
@@ -226,14 +226,14 @@ fn an_owner_that_nobody_relieves_tries_again_every_heartbeat_whatever_the_idle_h
 #[test]
 fn others_offer_it_nothing_until_it_says_otherwise() {
     let mut rig = owner_beside_a_paused_member();
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
     let mut rig = owner_beside_a_paused_member();
     rig.hear_all(7, ping(NO_IP));
     assert_eq!(rig.pass_time(IDLE_HOLD), [OFFER]);
     // What else it says tells nothing.
     let mut rig = owner_beside_a_paused_member();
     rig.hear(7, was_here(token(1), 3));
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n3"]);
 }
 
 #[test]
@@ -244,17 +244,17 @@ fn an_owner_beside_none_but_paused_members_passes_once_one_may_own_again() {
     rig.hear_all(3, ping(NO_IP));
     assert_eq!(
         offers(&rig.pass_time(IDLE_HOLD)),
-        ["TAKE_TOKEN 12:n3#1 to n3"]
+        ["TAKE_TOKEN 12-n3-1 to n3"]
     );
 }
 
 #[test]
 fn a_giver_that_is_told_so_tries_the_next_at_once() {
     let mut rig = Rig::giver();
-    assert_eq!(rig.hear(7, paused_ping()), ["TAKE_TOKEN 14:n5#1 to n3"]);
+    assert_eq!(rig.hear(7, paused_ping()), ["TAKE_TOKEN 14-n5-1 to n3"]);
     let failed = |event: &Event| matches!(event, Event::HandOverFailed { to, .. } if *to == mac(7));
     assert_eq!(rig.events.iter().filter(|event| failed(event)).count(), 1);
-    assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14:n5#1 to n3"]);
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14-n5-1 to n3"]);
 }
 
 #[test]

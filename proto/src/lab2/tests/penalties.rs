@@ -125,7 +125,7 @@ fn an_owner_whose_others_are_all_passed_over_keeps_the_token_and_mints_nothing()
     assert_eq!(said.len(), 4, "{said:?}");
     assert!(
         said.iter()
-            .all(|line| line == "TOKEN_IS_HERE 11:n3#1 to all")
+            .all(|line| line == "TOKEN_IS_HERE 11-n3-1 to all")
     );
 }
 

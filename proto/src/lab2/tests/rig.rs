@@ -51,7 +51,7 @@ impl Rig {
         (rig, said)
     }
 
-    /// A WAITER that has heard of 10:n3#1 at n3 just now; n3 is known.
+    /// A WAITER that has heard of 10-n3-1 at n3 just now; n3 is known.
     pub fn waiter() -> Self {
         Self::waiter_with(constants())
     }
@@ -65,7 +65,7 @@ impl Rig {
         rig
     }
 
-    /// An OWNER that has taken 11:n3#1 from n3 just now; n3 and n7 are known.
+    /// An OWNER that has taken 11-n3-1 from n3 just now; n3 and n7 are known.
     pub fn owner() -> Self {
         Self::owner_with(constants())
     }
@@ -79,15 +79,15 @@ impl Rig {
         rig
     }
 
-    /// An OWNER of 11:n3#1 that has offered 12:n3#1 to n7 just now; n3 and n7 are known.
+    /// An OWNER of 11-n3-1 that has offered 12-n3-1 to n7 just now; n3 and n7 are known.
     pub fn giver() -> Self {
         let mut rig = Self::owner();
-        assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n7"]);
+        assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
         rig.forget();
         rig
     }
 
-    /// A LOOSER that knows 10:n3#1 and has asked again just now; n3 is known.
+    /// A LOOSER that knows 10-n3-1 and has asked again just now; n3 is known.
     pub fn asking() -> Self {
         let mut rig = Self::looser();
         rig.hear(3, was_here(token(10), 3));
@@ -96,11 +96,11 @@ impl Rig {
         rig
     }
 
-    /// A candidate with 11:n5#1 that has said so just now; n3 is known.
+    /// A candidate with 11-n5-1 that has said so just now; n3 is known.
     pub fn candidate() -> Self {
         let mut rig = Self::asking();
         let said = rig.pass_time(ANSWER_TIMEOUT);
-        assert_eq!(said, ["GENERATING_TOKEN 11:n5#1 to all"]);
+        assert_eq!(said, ["GENERATING_TOKEN 11-n5-1 to all"]);
         rig.forget();
         rig
     }

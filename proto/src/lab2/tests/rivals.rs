@@ -4,7 +4,7 @@ use ring_codec::lab2::Message;
 
 use super::rig::{HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
-/// What an OWNER of 2000:n3#1 offers next, after it has heard of another token.
+/// What an OWNER of 2000-n3-1 offers next, after it has heard of another token.
 fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
     let mut rig = Rig::owner();
     rig.hear(7, take(token(2000)));
@@ -17,22 +17,22 @@ fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
 
 #[test]
 fn it_gets_ahead_of_a_rival_that_is_close_behind() {
-    assert_eq!(offer_after_hearing(1999, 7), ["TAKE_TOKEN 3024:n3#1 to n7"]);
+    assert_eq!(offer_after_hearing(1999, 7), ["TAKE_TOKEN 3024-n3-1 to n7"]);
 }
 
 #[test]
 fn it_leaves_that_to_the_rival_if_its_name_is_the_smaller() {
-    assert_eq!(offer_after_hearing(1999, 2), ["TAKE_TOKEN 2001:n3#1 to n7"]);
+    assert_eq!(offer_after_hearing(1999, 2), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 #[test]
 fn it_needs_no_lead_over_a_token_that_is_far_behind() {
-    assert_eq!(offer_after_hearing(900, 7), ["TAKE_TOKEN 2001:n3#1 to n7"]);
+    assert_eq!(offer_after_hearing(900, 7), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 #[test]
 fn the_past_of_its_own_chain_is_no_rival() {
-    assert_eq!(offer_after_hearing(1999, 3), ["TAKE_TOKEN 2001:n3#1 to n7"]);
+    assert_eq!(offer_after_hearing(1999, 3), ["TAKE_TOKEN 2001-n3-1 to n7"]);
 }
 
 /// Two tokens cross: it has passed one on and is offered the other.
@@ -40,10 +40,10 @@ fn the_past_of_its_own_chain_is_no_rival() {
 fn one_that_crosses_another_gets_ahead_of_it() {
     let mut rig = Rig::owner();
     rig.hear(7, take(token_of(2000, 7, 1)));
-    assert!(rig.pass_time(IDLE_HOLD)[0].starts_with("TAKE_TOKEN 2001:n7#1"));
+    assert!(rig.pass_time(IDLE_HOLD)[0].starts_with("TAKE_TOKEN 2001-n7-1"));
     rig.hear(3, take(token_of(2001, 3, 1)));
     let said = rig.pass_time(IDLE_HOLD);
-    assert!(said[0].starts_with("TAKE_TOKEN 3025:n3#1"), "{said:?}");
+    assert!(said[0].starts_with("TAKE_TOKEN 3025-n3-1"), "{said:?}");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn an_offer_ahead_that_could_not_be_sent_is_made_again_as_it_was() {
     rig.pass_time(IDLE_HOLD);
     rig.refuse = |_| false;
     let said = rig.pass_time(ms(5));
-    assert_eq!(said, ["TAKE_TOKEN 1035:n3#1 to n7"]);
+    assert_eq!(said, ["TAKE_TOKEN 1035-n3-1 to n7"]);
 }
 
 #[test]
@@ -65,14 +65,14 @@ fn what_was_heard_of_a_rival_long_ago_gives_no_lead() {
     rig.pass_time(4 * HEARTBEAT);
     rig.hear_all(7, Message::WantToken);
     let said = rig.command(crate::lab2::Command::WorkDone);
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
 fn what_is_minted_after_a_lead_is_stronger_than_what_was_offered() {
     let mut rig = Rig::owner();
     rig.hear_all(7, here(token_of(10, 7, 1)));
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 1035:n3#1 to n7"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 1035-n3-1 to n7"]);
     rig.pass_time(ms(15));
-    assert_eq!(rig.token(), "1036:n5#1");
+    assert_eq!(rig.token(), "1036-n5-1");
 }

@@ -9,7 +9,7 @@ use super::rig::{
 use crate::lab2::{Command, Constants, DropReason, Event, State};
 use crate::{LinkState, Machine};
 
-const OFFER: &str = "TAKE_TOKEN 12:n3#1 to n7";
+const OFFER: &str = "TAKE_TOKEN 12-n3-1 to n7";
 const LEAVING: &str = "LEAVING to all";
 
 fn leaving_owner() -> Rig {
@@ -46,7 +46,7 @@ fn a_giver_waits_for_the_hand_over_that_is_under_way() {
 fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
     let mut rig = leaving_owner();
     let said = rig.pass_time(3 * TAKE_TIMEOUT);
-    assert_eq!(said, [OFFER, OFFER, "TAKE_TOKEN 14:n5#1 to n3"]);
+    assert_eq!(said, [OFFER, OFFER, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.hear(3, here(token_of(14, 5, 1))), [LEAVING]);
 }
 
@@ -124,7 +124,7 @@ fn its_heartbeats_go_on_until_the_token_is_handed_over() {
     rig.command(Command::ShutDown);
     let said = rig.pass_time(TAKE_TIMEOUT);
     assert!(
-        said.contains(&"TOKEN_IS_HERE 11:n3#1 to all".into()),
+        said.contains(&"TOKEN_IS_HERE 11-n3-1 to all".into()),
         "{said:?}"
     );
 }
@@ -182,7 +182,7 @@ fn a_member_that_leaves_is_passed_over_from_then_on_and_eligible_when_it_is_hear
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::Leaving);
     assert_eq!(rig.penalty_of(7), 1 << 10);
-    assert_eq!(rig.pass_time(ms(10)), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(rig.pass_time(ms(10)), ["TAKE_TOKEN 12-n3-1 to n3"]);
 
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::Leaving);

@@ -63,13 +63,13 @@ fn a_member_that_tables_tell_of_is_offered_the_token_once_it_has_spoken() {
     let mut rig = Rig::owner();
     tell_of(&mut rig, 6);
     assert_eq!(rig.presence_of(6), Presence::Silent);
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n7"]);
 
     let mut rig = Rig::owner();
     tell_of(&mut rig, 6);
     rig.hear(6, ping(NO_IP));
     assert_eq!(rig.presence_of(6), Presence::Alive);
-    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12:n3#1 to n6"]);
+    assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 12-n3-1 to n6"]);
 }
 
 #[test]
@@ -80,19 +80,19 @@ fn who_is_silent_for_long_is_not_offered_the_token_until_it_is_heard() {
     hold(&mut rig, ms(400));
     assert_eq!(rig.presence_of(7), Presence::Silent);
     rig.hear_all(3, Message::WantToken);
-    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n3"]);
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n3"]);
     rig.hear(3, here(token(12)));
     rig.hear(3, take(token(13)));
     assert_eq!(
         offers(&rig.pass_time(HEARTBEAT))[0],
-        "TAKE_TOKEN 14:n3#1 to n3"
+        "TAKE_TOKEN 14-n3-1 to n3"
     );
 
     let mut rig = Rig::owner();
     hold(&mut rig, SILENCE + ms(200));
     let said = rig.hear_all(7, Message::WantToken);
     assert_eq!(said, [""; 0], "there is work");
-    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn in_a_full_table_a_live_author_takes_the_place_of_the_one_silent_longest() {
     tell_of(&mut rig, 9);
     assert_eq!(rig.members(), [3, 5, 7, 8, 9]);
     let said = rig.hear_all(4, Message::WantToken);
-    assert_eq!(said[0], "TAKE_TOKEN 12:n3#1 to n4", "{said:?}");
+    assert_eq!(said[0], "TAKE_TOKEN 12-n3-1 to n4", "{said:?}");
     assert_eq!(rig.members(), [3, 4, 5, 7, 9]);
     rig.hear(4, here(token(12)));
     assert_eq!(rig.state(), State::Waiter);

@@ -26,7 +26,7 @@ fn a_token_whose_taking_cannot_be_stored_stays_with_its_giver() {
     assert_eq!(rig.hear(3, take(token(11))), [""; 0], "no acknowledgement");
     assert_eq!(rig.state(), State::Looser);
     assert!(!rig.machine.may_use_token());
-    assert_eq!(rig.token(), "10:n3#1", "what was stored last");
+    assert_eq!(rig.token(), "10-n3-1", "what was stored last");
     assert_eq!(says_that_it_owns_nothing(&mut rig), Some(true));
     // The giver repeats itself, and is told at once.
     assert_eq!(rig.hear(3, take(token(11))), ["PING to n3"]);
@@ -46,7 +46,7 @@ fn an_owner_that_cannot_store_its_offer_makes_none_and_loses_the_token() {
             ..
         }
     )));
-    assert_eq!(rig.token(), "11:n3#1");
+    assert_eq!(rig.token(), "11-n3-1");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_waiter_that_cannot_store_what_it_hears_tells_nobody_of_it() {
     assert_eq!(said, ["PING to n3"]);
     rig.hear(4, ping(ip(4)));
     let said = rig.hear_all(4, ring_codec::lab2::Message::WhereIsToken);
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10:n3#1 at n3 to n4"]);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 10-n3-1 at n3 to n4"]);
 }
 
 #[test]

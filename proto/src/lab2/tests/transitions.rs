@@ -16,56 +16,56 @@ type Start = (&'static str, fn() -> Rig);
 type Heard = (&'static str, fn(&mut Rig) -> Vec<String>);
 
 const STATES: [Start; 8] = [
-    ("OWNER of 11:n3#1", Rig::owner),
-    ("OWNER of 11:n3#1, has offered 12:n3#1 to n7", Rig::giver),
+    ("OWNER of 11-n3-1", Rig::owner),
+    ("OWNER of 11-n3-1, has offered 12-n3-1 to n7", Rig::giver),
     ("the same, shutting down", || {
         let mut rig = Rig::giver();
         rig.command(Command::ShutDown);
         rig
     }),
-    ("OWNER of 11:n3#1, has work for it", || {
+    ("OWNER of 11-n3-1, has work for it", || {
         let mut rig = Rig::owner();
         rig.command(Command::WantToken);
         rig
     }),
-    ("WAITER, knows 10:n3#1 at n3", Rig::waiter),
-    ("LOOSER, knows 10:n3#1, has just asked", Rig::asking),
-    ("LOOSER, knows 10:n3#1, asleep", || {
+    ("WAITER, knows 10-n3-1 at n3", Rig::waiter),
+    ("LOOSER, knows 10-n3-1, has just asked", Rig::asking),
+    ("LOOSER, knows 10-n3-1, asleep", || {
         let mut rig = Rig::asking();
         rig.hear(3, was_here(token(10), 3));
         rig
     }),
-    ("GENERATING with 11:n5#1, knows 10:n3#1", Rig::candidate),
+    ("GENERATING with 11-n5-1, knows 10-n3-1", Rig::candidate),
 ];
 
 /// All from n3, which every state knows.
 const MESSAGES: [Heard; 21] = [
-    ("TAKE_TOKEN 9:n3#1", |rig| rig.hear(3, take(token(9)))),
-    ("TAKE_TOKEN 11:n3#1", |rig| rig.hear(3, take(token(11)))),
-    ("TAKE_TOKEN 12:n3#1", |rig| rig.hear(3, take(token(12)))),
-    ("TAKE_TOKEN 12:n9#1", |rig| {
+    ("TAKE_TOKEN 9-n3-1", |rig| rig.hear(3, take(token(9)))),
+    ("TAKE_TOKEN 11-n3-1", |rig| rig.hear(3, take(token(11)))),
+    ("TAKE_TOKEN 12-n3-1", |rig| rig.hear(3, take(token(12)))),
+    ("TAKE_TOKEN 12-n9-1", |rig| {
         rig.hear(3, take(token_of(12, 9, 1)))
     }),
-    ("TAKE_TOKEN 20:n3#1", |rig| rig.hear(3, take(token(20)))),
-    ("TOKEN_IS_HERE 9:n3#1", |rig| {
+    ("TAKE_TOKEN 20-n3-1", |rig| rig.hear(3, take(token(20)))),
+    ("TOKEN_IS_HERE 9-n3-1", |rig| {
         rig.hear_all(3, here(token(9)))
     }),
-    ("TOKEN_IS_HERE 11:n3#1", |rig| {
+    ("TOKEN_IS_HERE 11-n3-1", |rig| {
         rig.hear_all(3, here(token(11)))
     }),
-    ("TOKEN_IS_HERE 11:n9#1", |rig| {
+    ("TOKEN_IS_HERE 11-n9-1", |rig| {
         rig.hear_all(3, here(token_of(11, 9, 1)))
     }),
-    ("TOKEN_IS_HERE 12:n3#1", |rig| {
+    ("TOKEN_IS_HERE 12-n3-1", |rig| {
         rig.hear_all(3, here(token(12)))
     }),
-    ("TOKEN_IS_HERE 20:n9#1", |rig| {
+    ("TOKEN_IS_HERE 20-n9-1", |rig| {
         rig.hear_all(3, here(token_of(20, 9, 1)))
     }),
-    ("TOKEN_WAS_HERE 9:n3#1", |rig| {
+    ("TOKEN_WAS_HERE 9-n3-1", |rig| {
         rig.hear(3, was_here(token(9), 9))
     }),
-    ("TOKEN_WAS_HERE 12:n3#1", |rig| {
+    ("TOKEN_WAS_HERE 12-n3-1", |rig| {
         rig.hear(3, was_here(token(12), 9))
     }),
     ("PING, equal tables", |rig| rig.hear(3, ping(NO_IP))),
@@ -76,10 +76,10 @@ const MESSAGES: [Heard; 21] = [
     ("WHERE_IS_TOKEN", |rig| {
         rig.hear_all(3, Message::WhereIsToken)
     }),
-    ("GENERATING 9:n3#1", |rig| {
+    ("GENERATING 9-n3-1", |rig| {
         rig.hear_all(3, generating(token(9)))
     }),
-    ("GENERATING 12:n3#1", |rig| {
+    ("GENERATING 12-n3-1", |rig| {
         rig.hear_all(3, generating(token(12)))
     }),
     ("RING_MEMBERS, equal", |rig| members(rig, SAME)),

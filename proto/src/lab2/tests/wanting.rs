@@ -76,7 +76,7 @@ fn an_owner_without_work_passes_at_once_to_the_member_that_wants_the_token() {
     let said = rig.hear_all(3, Message::WantToken);
     assert_eq!(
         said,
-        ["TAKE_TOKEN 12:n3#1 to n3"],
+        ["TAKE_TOKEN 12-n3-1 to n3"],
         "not to n7, the next one"
     );
 }
@@ -88,18 +88,18 @@ fn an_owner_whose_work_is_done_passes_to_the_next_wanting_member_in_ring_order()
     for n in [2, 9, 8] {
         rig.hear_all(n, Message::WantToken);
     }
-    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n8"]);
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n8"]);
     rig.hear(8, here(token(12)));
     // It has had the token; n9 and n2 still want it.
     let said = rig.hear(7, take(token(20)));
     assert!(
-        said.contains(&"TAKE_TOKEN 21:n3#1 to n9".into()),
+        said.contains(&"TAKE_TOKEN 21-n3-1 to n9".into()),
         "{said:?}"
     );
     rig.hear(9, here(token(21)));
     let said = rig.hear(9, take(token(30)));
     assert!(
-        said.contains(&"TAKE_TOKEN 31:n3#1 to n2".into()),
+        said.contains(&"TAKE_TOKEN 31-n3-1 to n2".into()),
         "{said:?}"
     );
 }
@@ -110,7 +110,7 @@ fn every_node_remembers_who_wants_the_token_until_its_own_turn_comes() {
         rig.hear_all(7, Message::WantToken);
         let said = rig.hear(3, take(token(50)));
         assert!(
-            said.contains(&"TAKE_TOKEN 51:n3#1 to n7".into()),
+            said.contains(&"TAKE_TOKEN 51-n3-1 to n7".into()),
             "{said:?}"
         );
     }
@@ -134,7 +134,7 @@ fn what_a_member_asks_for_after_it_was_offered_the_token_is_its_next_turn() {
     rig.hear(7, was_here(token(13), 3));
     let said = rig.hear(3, take(token(14)));
     assert!(
-        said.contains(&"TAKE_TOKEN 15:n3#1 to n7".into()),
+        said.contains(&"TAKE_TOKEN 15-n3-1 to n7".into()),
         "{said:?}"
     );
 }
@@ -179,10 +179,10 @@ fn after_a_failed_hand_over_the_next_that_wants_the_token_has_it_whatever_work_t
     for n in [7, 3] {
         rig.hear_all(n, Message::WantToken);
     }
-    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
     let said = rig.pass_time(3 * TAKE_TIMEOUT);
-    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14:n5#1 to n3", "{said:?}");
+    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{said:?}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn want_token_alone_does_not_make_eligible_who_has_just_not_taken_the_token() {
     assert_eq!(rig.hear_all(7, Message::WantToken), [""; 0]);
     rig.hear(7, ping(NO_IP));
     let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, ["TAKE_TOKEN 14:n5#1 to n7"]);
+    assert_eq!(said, ["TAKE_TOKEN 14-n5-1 to n7"]);
 }
 
 #[test]
@@ -232,12 +232,12 @@ fn who_has_asked_again_since_it_failed_has_its_turn_in_the_next_tenure() {
         rig.hear_all(n, Message::WantToken);
     }
     let said = rig.pass_time(3 * TAKE_TIMEOUT);
-    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14:n5#1 to n3", "{said:?}");
+    assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{said:?}");
     rig.hear_all(7, Message::WantToken);
     rig.hear(3, here(token_of(14, 5, 1)));
     let said = rig.hear(3, take(token_of(15, 5, 1)));
     assert!(
-        said.contains(&"TAKE_TOKEN 16:n5#1 to n7".into()),
+        said.contains(&"TAKE_TOKEN 16-n5-1 to n7".into()),
         "{said:?}"
     );
 }
@@ -247,7 +247,7 @@ fn want_token_from_one_that_was_passed_over_makes_it_eligible_at_once() {
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::Leaving);
     let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(said, ["TAKE_TOKEN 12-n3-1 to n7"]);
 }
 
 #[test]
@@ -273,8 +273,8 @@ fn an_owner_with_work_that_takes_a_stronger_token_has_it_and_does_not_ask_for_it
     assert_eq!(
         rig.hear(7, take(token(20))),
         [
-            "TOKEN_IS_HERE 20:n3#1 to n7",
-            "TOKEN_IS_HERE 20:n3#1 to all"
+            "TOKEN_IS_HERE 20-n3-1 to n7",
+            "TOKEN_IS_HERE 20-n3-1 to all"
         ]
     );
 }
@@ -287,10 +287,10 @@ fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
     };
     let mut rig = Rig::waiter_with(constants);
     rig.hear(7, ping(NO_IP));
-    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12:n3#1 to n7"]);
+    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
     let said = rig.pass_time(ms(1));
-    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12:n3#1 at n7 to n3"]);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn an_owner_that_has_not_acknowledged_yet_does_so_before_its_work() {
     let mut rig = Rig::waiter_with(constants);
     assert_eq!(rig.hear(3, take(token(11))), [""; 0]);
     let said = rig.command(Command::WantToken);
-    assert_eq!(said, ["TOKEN_IS_HERE 11:n3#1 to n3"]);
+    assert_eq!(said, ["TOKEN_IS_HERE 11-n3-1 to n3"]);
 }
 
 #[test]
@@ -319,6 +319,6 @@ fn a_new_member_that_wants_the_token_gets_it_from_a_lone_owner_at_once() {
     let mut rig = Rig::looser();
     rig.pass_time(ms(250));
     let said = rig.hear_all(7, Message::WantToken);
-    assert_eq!(said, ["TAKE_TOKEN 2:n5#1 to n7", "PING to n7"]);
+    assert_eq!(said, ["TAKE_TOKEN 2-n5-1 to n7", "PING to n7"]);
     rig.hear(7, ping(NO_IP));
 }

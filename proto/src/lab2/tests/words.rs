@@ -1,6 +1,6 @@
 //! The tests' short words for addresses, tokens and messages, and frames as lines of text.
 //!
-//! A token is written `progress:author#number`, a frame as `KIND what-it-carries to whom`.
+//! A token is written `progress-author-number`, a frame as `KIND what-it-carries to whom`.
 
 use std::time::Duration;
 
@@ -193,9 +193,9 @@ pub fn name(mac: MacAddr) -> String {
     }
 }
 
-/// `progress:author#number`.
+/// `progress-author-number`.
 pub fn show(token: Token) -> String {
-    format!("{}:{}#{}", token.progress, name(token.author), token.number)
+    format!("{}-{}-{}", token.progress, name(token.author), token.number)
 }
 
 /// A frame as a line of text.

@@ -141,7 +141,7 @@ impl World {
         let mut events = 0;
         while let Some(next) = self.next_event().filter(|&at| at <= end) {
             events += 1;
-            assert!(events < 1_000_000, "no end to it:\n{}", self.story());
+            assert!(events < 1_000_000, "no end to it:\n{}", self.trace());
             self.move_to(next);
             match self.flights.peek() {
                 Some(Reverse(flight)) if flight.0 <= next => self.deliver(),
@@ -161,7 +161,7 @@ impl World {
         let start = self.now.monotonic;
         while !so(self) {
             let passed = self.now.monotonic.since(start);
-            assert!(passed <= limit, "not within {limit:?}:\n{}", self.story());
+            assert!(passed <= limit, "not within {limit:?}:\n{}", self.trace());
             let next = self.next_event().expect("somebody has a deadline");
             self.run(next.since(self.now.monotonic));
         }
@@ -178,7 +178,7 @@ impl World {
     }
 
     /// The end of what happened.
-    pub fn story(&self) -> String {
+    pub fn trace(&self) -> String {
         let tell = |(at, node, note): &(Instant, u8, Note)| {
             let what = match note {
                 Note::Hears(bytes) => format!("hears {}", line(bytes)),
@@ -234,7 +234,7 @@ impl World {
         // A lease that is found to be over makes a node ask and say what it wants: no answers.
         let expired = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired);
         let most = if events.iter().any(expired) { 4 } else { 2 };
-        assert!(answers <= most, "{answers} answers:\n{}", self.story());
+        assert!(answers <= most, "{answers} answers:\n{}", self.trace());
     }
 
     fn note(&mut self, at: usize, note: Note) {
@@ -349,7 +349,7 @@ impl World {
             "n{}: {} goes back:\n{}",
             at + 1,
             show(token),
-            self.story()
+            self.trace()
         );
         let new = self.tenures.insert(token.priority());
         assert!(
@@ -357,11 +357,11 @@ impl World {
             "n{}: {} once more:\n{}",
             at + 1,
             show(token),
-            self.story()
+            self.trace()
         );
         // Invariant 1.
         let equals = self.owners().filter(|other| other.token() == Some(token));
-        assert_eq!(equals.count(), 1, "equal tokens:\n{}", self.story());
+        assert_eq!(equals.count(), 1, "equal tokens:\n{}", self.trace());
         self.nodes[at].held = Some(token);
         self.nodes[at].tenures += 1;
     }

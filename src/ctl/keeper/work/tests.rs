@@ -9,7 +9,7 @@ use ring_proto::time::Instant;
 
 use super::{Daemon, Lease, Lines, Next, Work};
 use crate::control::{LockRequest, Renewal, Reply, to_line};
-use crate::ctl::keeper::{Bond, Task, Want};
+use crate::ctl::keeper::{Binding, Task, Want};
 use crate::sys::clock;
 
 fn later(ms: u64) -> Instant {
@@ -24,7 +24,7 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
         socket: PathBuf::new(),
         want: Want::Lock(LockRequest::default()),
         grace_ms: 0,
-        bond: Bond::Process {
+        binding: Binding::Process {
             pid: 0,
             kill: false,
         },

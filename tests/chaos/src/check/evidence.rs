@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cast::{Cast, Part};
-use crate::film::{self, DELIVERED, SENT};
 use crate::journal::{self, Entry, What};
+use crate::recording::{self, DELIVERED, SENT};
 use crate::stage::log_of;
 
 /// A time from and to.
@@ -211,12 +211,12 @@ impl Evidence {
     pub fn read(folder: &Path) -> Result<Self> {
         let entries = journal::read(folder)?;
         let mut this = Self::of_journal(&entries).context("the journal has no beginning")?;
-        let sent = film::read(&folder.join(SENT), this.start)?;
+        let sent = recording::read(&folder.join(SENT), this.start)?;
         let strangers: Vec<usize> = this.cast.places(Part::Stranger).collect();
         (this.garbage, this.sent) = sent
             .into_iter()
             .partition(|seen| strangers.contains(&seen.port));
-        this.delivered = film::read(&folder.join(DELIVERED), this.start)?;
+        this.delivered = recording::read(&folder.join(DELIVERED), this.start)?;
         for place in this.cast.ring() {
             this.logs[place] = read_log(&log_of(folder, place), this.start)?;
         }

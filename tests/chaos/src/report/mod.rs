@@ -3,8 +3,8 @@
 mod histogram;
 mod lanes;
 mod page;
-mod strip;
 mod tables;
+mod timeline;
 
 use std::fs;
 use std::path::{Path, PathBuf};

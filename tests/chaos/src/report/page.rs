@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::histogram::Histogram;
 use super::lanes::{Hop, Lane, Mood, hops, lanes};
-use super::strip::{Strip, colour, kinds};
+use super::timeline::{Timeline, colour, kinds};
 use crate::cast::Part;
 use crate::check::{Cycle, Evidence, GRAIN, Rule, Sample, Span, Verdict};
 
@@ -93,8 +93,8 @@ impl Scene<'_> {
         }
     }
 
-    fn strip(&self, span: Span, overview: bool) -> Markup {
-        Strip {
+    fn timeline(&self, span: Span, overview: bool) -> Markup {
+        Timeline {
             span,
             evidence: self.evidence,
             lanes: &self.lanes,
@@ -124,7 +124,7 @@ impl Scene<'_> {
             }
             (legend())
             @for from in rows {
-                (self.strip(Span { from, to: from + length }, true))
+                (self.timeline(Span { from, to: from + length }, true))
             }
             p {
                 "Cycles: "
@@ -247,14 +247,14 @@ impl Scene<'_> {
                     @if cycle.starved { ", its calm starved of CPU" }
                     @if found > 0 { b { ", " (found) " findings" } }
                 }
-                (self.strip(whole, false))
+                (self.timeline(whole, false))
                 @if let Some(calm) = cycle.calm {
                     h3 { "Close-up: the faults end" }
-                    (self.strip(around(calm), false))
+                    (self.timeline(around(calm), false))
                 }
                 @for crash in &cycle.crashes {
                     h3 { "Close-up: " (self.evidence.cast.name(crash.station)) " is killed as OWNER" }
-                    (self.strip(around(crash.span.from), false))
+                    (self.timeline(around(crash.span.from), false))
                 }
             }
         }

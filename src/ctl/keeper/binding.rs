@@ -10,31 +10,31 @@ use nix::unistd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::backstop::Backstop;
-use super::door::Door;
+use super::registration::Registration;
 use crate::sys::Tied;
 
-/// A process that this program was not started to run, and the door for those who ask about it.
-pub(super) struct Bound {
+/// A process that this program was not started to run, and the registration for those who ask about it.
+pub(super) struct BoundProcess {
     pid: i32,
     process: OwnedFd,
     kill: bool,
-    pub(super) door: Door,
+    pub(super) registration: Registration,
 }
 
-impl Bound {
+impl BoundProcess {
     /// Binds to a process; why not, as a sentence.
     pub(super) fn to(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
         let gone = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
         let named = Pid::from_raw(pid).ok_or_else(|| format!("there is no process {pid}"))?;
         let process = pidfd_open(named, PidfdFlags::empty()).map_err(|error| gone(error.into()))?;
-        let door = Door::open(pid, daemon).map_err(gone)?;
-        let door =
-            door.ok_or_else(|| format!("process {pid} has a lock already, or waits for it"))?;
+        let registration = Registration::open(pid, daemon).map_err(gone)?;
+        let registration = registration
+            .ok_or_else(|| format!("process {pid} has a lock already, or waits for it"))?;
         Ok(Self {
             pid,
             process,
             kill,
-            door,
+            registration,
         })
     }
 
@@ -65,7 +65,7 @@ impl Bound {
     }
 }
 
-impl AsFd for Bound {
+impl AsFd for BoundProcess {
     /// Readable when the process has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.process.as_fd()

@@ -11,7 +11,7 @@ const PATIENCE: u32 = 8;
 
 /// The members are asked to confirm the tenure.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seek {
+pub(super) struct Confirmation {
     token: Token,
     /// Until when it is kept from others.
     until: Instant,
@@ -19,7 +19,7 @@ pub(super) struct Seek {
     ask: Option<Instant>,
 }
 
-impl Seek {
+impl Confirmation {
     /// When something is to be done.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.ask
@@ -29,28 +29,30 @@ impl Seek {
 impl Locks {
     /// Has the members asked to confirm the tenure, for a while more often than they are anyway. Then
     /// others who want the token have their turn.
-    pub(super) fn seek_grade(
+    pub(super) fn ask_for_grade(
         &mut self,
         now: Instant,
         facts: &Facts,
         token: Token,
     ) -> Option<Command> {
-        let known = self.seek.filter(|seek| seek.token == token);
-        let mut seek = known.unwrap_or(Seek {
+        let known = self
+            .confirmation
+            .filter(|confirmation| confirmation.token == token);
+        let mut confirmation = known.unwrap_or(Confirmation {
             token,
             until: now + facts.take_timeout * PATIENCE,
             ask: Some(now),
         });
-        if now >= seek.until {
-            seek.ask = None;
-            self.seek = Some(seek);
+        if now >= confirmation.until {
+            confirmation.ask = None;
+            self.confirmation = Some(confirmation);
             return facts.others_want.then(|| self.want_no_more()).flatten();
         }
-        let due = seek.ask.is_some_and(|at| at <= now);
+        let due = confirmation.ask.is_some_and(|at| at <= now);
         if due {
-            seek.ask = Some(now + facts.take_timeout);
+            confirmation.ask = Some(now + facts.take_timeout);
         }
-        self.seek = Some(seek);
+        self.confirmation = Some(confirmation);
         due.then_some(Command::Confirm)
     }
 }

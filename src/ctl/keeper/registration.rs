@@ -24,18 +24,18 @@ use super::Order;
 use crate::control::CONTROL_DIR;
 use crate::sys::{FileLock, FileLockError, Interest, Poller, runtime};
 
-/// The most visitors that have not said yet what they want. One more, and the first has to go.
-const VISITORS: usize = 16;
+/// The most connections that have not said yet what they want. One more, and the first has to go.
+const MAX_CONNECTIONS: usize = 16;
 
-/// A keeper's door. Nobody waits at it for a visitor to speak.
-pub(super) struct Door {
+/// A keeper's registration. Nobody waits at it for a connection to speak.
+pub(super) struct Registration {
     listener: UnixListener,
     path: PathBuf,
-    visitors: VecDeque<Lines>,
+    connections: VecDeque<Lines>,
     _lock: FileLock,
 }
 
-impl Door {
+impl Registration {
     /// Opens it; `None`: another keeper has it.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Door {
         Ok(Some(Self {
             listener,
             path,
-            visitors: VecDeque::new(),
+            connections: VecDeque::new(),
             _lock: lock,
         }))
     }
@@ -70,24 +70,29 @@ impl Door {
         if !is_trusted(&stream) || poller.add(&stream, key, Interest::Read).is_err() {
             return;
         }
-        if self.visitors.len() == VISITORS {
-            self.visitors.pop_front();
+        if self.connections.len() == MAX_CONNECTIONS {
+            self.connections.pop_front();
         }
-        self.visitors.push_back(Lines::new(stream));
+        self.connections.push_back(Lines::new(stream));
     }
 
-    /// What a visitor wants who has said it, and who that is.
+    /// What a connection wants who has said it, and who that is.
     pub(super) fn hear(&mut self) -> Option<(Order, Lines)> {
         let mut at = 0;
-        while let Some(visitor) = self.visitors.get_mut(at) {
-            if is_readable(visitor) {
-                visitor.fill();
+        while let Some(connection) = self.connections.get_mut(at) {
+            if is_readable(connection) {
+                connection.fill();
             }
-            let order = visitor.next();
-            let has_ended = visitor.has_ended();
+            let order = connection.next();
+            let has_ended = connection.has_ended();
             match order {
-                Some(order) => return self.visitors.remove(at).map(|visitor| (order, visitor)),
-                None if has_ended => drop(self.visitors.remove(at)),
+                Some(order) => {
+                    return self
+                        .connections
+                        .remove(at)
+                        .map(|connection| (order, connection));
+                }
+                None if has_ended => drop(self.connections.remove(at)),
                 None => at += 1,
             }
         }
@@ -95,19 +100,19 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for Registration {
     fn drop(&mut self) {
         // One that stays is replaced by the next keeper for that process.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-fn is_readable(visitor: &Lines) -> bool {
-    let mut readable = [PollFd::new(visitor.as_fd(), PollFlags::POLLIN)];
+fn is_readable(connection: &Lines) -> bool {
+    let mut readable = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
     poll(&mut readable, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
-impl AsFd for Door {
+impl AsFd for Registration {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
@@ -117,7 +122,7 @@ impl AsFd for Door {
 ///
 /// # Errors
 /// The system refuses.
-pub(in crate::ctl) fn knock(pid: i32, daemon: &Path) -> io::Result<Option<Lines>> {
+pub(in crate::ctl) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Lines>> {
     match UnixStream::connect(path(pid, daemon)?) {
         Ok(stream) => Ok(is_trusted(&stream).then(|| Lines::new(stream))),
         Err(error)

@@ -26,11 +26,11 @@ pub const DELIVERED: &str = "delivered.pcapng";
 const NANOSECONDS: u8 = 9;
 
 /// A file that frames are added to.
-pub struct Film {
+pub struct Recording {
     writer: PcapNgWriter<BufWriter<File>>,
 }
 
-impl Film {
+impl Recording {
     /// Makes the file, with an interface for each of the cast.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ fn explain(error: PcapError) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Film, read};
+    use super::{Recording, read};
     use crate::cast::Cast;
     use anyhow::Result;
     use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, epoch, frame};
@@ -122,8 +122,8 @@ mod tests {
             MacAddr::new(2, 0, 0, 0, 0, 1),
             MacAddr::new(2, 0, 0, 0, 0, 2),
         ];
-        let path = std::env::temp_dir().join(format!("film-{}.pcapng", std::process::id()));
-        let mut film = Film::create(&path, &Cast::new(&macs, 1, 1))?;
+        let path = std::env::temp_dir().join(format!("recording-{}.pcapng", std::process::id()));
+        let mut recording = Recording::create(&path, &Cast::new(&macs, 1, 1))?;
         let bytes = |from: usize| {
             let payload = Message::WhereIsToken.payload(macs[from]);
             frame(MacAddr::broadcast(), macs[from], ETHERTYPE, &payload)
@@ -132,7 +132,7 @@ mod tests {
             .into_iter()
             .filter_map(|(ns, from)| Seen::read(Duration::from_nanos(ns), from, bytes(from)))
             .collect();
-        film.add(&sent)?;
+        recording.add(&sent)?;
         let back = read(&path, epoch());
         std::fs::remove_file(&path)?;
         assert_eq!(back?, sent);

@@ -12,9 +12,9 @@ use ring_proto::time::Instant;
 
 /// A timer of the kernel that kills this process, unless it is dropped before.
 #[derive(Debug)]
-pub(in crate::ctl) struct Fuse(Timer);
+pub(in crate::ctl) struct KillTimer(Timer);
 
-impl Fuse {
+impl KillTimer {
     /// One that is not lit.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Fuse {
     }
 
     /// Kills this process at `at`, instead of when it was said before.
-    pub(in crate::ctl) fn burn_until(&mut self, at: Instant) {
+    pub(in crate::ctl) fn set(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
         // The kernel refuses times only that are none.
         let _ = self.0.set(

@@ -11,11 +11,11 @@ use ring_proto::lab2::Event;
 use super::outcome::Violation;
 use super::plan::Fault;
 use super::record::Record;
-use super::words::{line, show};
+use super::words::line;
 
 /// Keeps the last lines of a run up to its first violation. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Story {
+pub struct Trace {
     most: usize,
     told: Rc<RefCell<Told>>,
 }
@@ -26,8 +26,8 @@ struct Told {
     over: bool,
 }
 
-impl Story {
-    /// A story of so many lines.
+impl Trace {
+    /// A trace of so many lines.
     #[must_use]
     pub fn of(lines: usize) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Story {
     }
 }
 
-impl Record for Story {
+impl Record for Trace {
     fn sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
         self.tell(at, from, format_args!("says  {}", line(frame)));
     }
@@ -81,7 +81,9 @@ impl Record for Story {
                 token,
             } => {
                 let (from, to) = (from.name(), to.name());
-                let token = token.as_ref().map_or("no token".into(), show);
+                let token = token
+                    .as_ref()
+                    .map_or("no token".into(), ToString::to_string);
                 self.tell(
                     at,
                     node,

@@ -23,8 +23,8 @@ const AXIS: f64 = 18.0;
 /// More hops than this a pixel are a bar of their number.
 const DENSEST: f64 = 0.12;
 
-/// What a strip shows.
-pub struct Strip<'a> {
+/// What a timeline shows.
+pub struct Timeline<'a> {
     /// The time.
     pub span: Span,
     /// What the run left.
@@ -39,7 +39,7 @@ pub struct Strip<'a> {
     pub overview: bool,
 }
 
-impl Strip<'_> {
+impl Timeline<'_> {
     /// The picture.
     #[must_use]
     pub fn draw(&self) -> Markup {
