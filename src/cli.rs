@@ -2,13 +2,14 @@
 
 use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
 
-use crate::{daemon, sim};
+use crate::sim;
+use crate::system::lab2;
 
 /// What `ringd` is asked to do.
 #[derive(Debug)]
 pub enum Task {
-    /// To run the daemon.
-    Daemon(daemon::Options),
+    /// To run a node of a ring.
+    Daemon(lab2::Options),
     /// To simulate rings.
     Sim(sim::command::Options),
 }
@@ -17,7 +18,7 @@ pub enum Task {
 /// behind `--`.
 #[must_use]
 pub fn command() -> Command {
-    daemon::Options::command()
+    lab2::Options::command()
         .subcommand(sim::command::Options::command())
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
@@ -35,7 +36,7 @@ impl Task {
     fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
         match matches.subcommand() {
             Some((_, given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
-            None => daemon::Options::from_arg_matches(matches).map(Self::Daemon),
+            None => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
         }
     }
 }

@@ -5,10 +5,11 @@
 pub mod cli;
 pub mod control;
 pub mod ctl;
-pub mod daemon;
 pub mod driver;
 pub mod fencing;
+pub mod host;
 pub mod locks;
 pub mod observe;
 pub mod sim;
 pub mod sys;
+pub mod system;

@@ -7,14 +7,15 @@ use std::process::ExitCode;
 
 use ringd::cli::Task;
 use ringd::observe::goes_to_journal;
-use ringd::{daemon, sim};
+use ringd::sim;
+use ringd::system::lab2;
 
 /// Something that must hold was broken in a simulation.
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
     let (code, error) = match Task::parse() {
-        Task::Daemon(options) => match daemon::run(&options) {
+        Task::Daemon(options) => match lab2::run(&options) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => (error.exit_code(), error.to_string()),
         },

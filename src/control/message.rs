@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Status, TokenStatus};
+use super::{NodeStatus, Status, TokenStatus};
 
 /// The version of the protocol that this module describes.
 pub const PROTOCOL: u32 = 1;
@@ -179,7 +179,7 @@ pub enum Reply {
     /// To [`Request::Version`].
     Version(Version),
     /// To [`Request::Status`].
-    Status(Box<Status>),
+    Status(NodeStatus),
     /// To [`Request::Lock`]: here it is.
     Granted(Grant),
     /// To [`Request::Lock`]: not to be had.

@@ -8,6 +8,7 @@ pub(crate) mod hex;
 mod message;
 mod name;
 mod status;
+mod summary;
 mod text;
 
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
@@ -21,6 +22,7 @@ pub use status::{
     ClientStatus, ConstantsStatus, Counters, HandOverLatency, LockTotals, MemberStatus, RunStatus,
     Status, TokenStatus,
 };
+pub use summary::{NodeStatus, Summary};
 pub use text::harmless;
 
 /// Where `ringd` makes its control socket if it is not told otherwise, by the [`RingName`].

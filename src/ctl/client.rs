@@ -1,6 +1,6 @@
 //! Asking a daemon.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -11,11 +11,11 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, set
 use nix::sys::time::{TimeVal, TimeValLike};
 use ring_proto::time::Instant;
 
+use super::connection::{Connection, Heard};
 use super::lines::Lines;
-use super::prober::Prober;
 use super::{Error, peer};
 use crate::control::{LockRequest, Reply, Request, to_line};
-use crate::daemon::spoken;
+use crate::host::spoken;
 use crate::sys::clock;
 
 /// How long the daemon may take for each step. One that waits for the token is granted the time of the
@@ -31,13 +31,29 @@ pub(super) const HUNG_UP: &str =
 /// # Errors
 /// The daemon is not reached, does not answer in time, or not so that it is understood.
 pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
-    let stream = connected(path)?;
-    let bytes =
-        exchange(stream, request, &mut Prober::new(path)).map_err(|reason| Error::Exchange {
-            path: path.to_owned(),
-            reason,
-        })?;
-    serde_json::from_slice(&bytes).map_err(|reason| Error::Reply {
+    let failed = |reason| Error::Exchange {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut daemon = Connection::open(path)?;
+    let sent = daemon.say(request);
+    let line = match daemon.hear(|| Some(answers_soon())).map_err(failed)? {
+        Heard::Line(line) => line,
+        Heard::Late => {
+            let text = format!(
+                "nothing came for {}: it is stopped, or hangs{}",
+                spoken(PATIENCE),
+                may_take_effect(request)
+            );
+            return Err(failed(io::Error::new(ErrorKind::TimedOut, text)));
+        }
+        Heard::End => {
+            sent.map_err(failed)?;
+            let text = "it has closed the connection";
+            return Err(failed(io::Error::new(ErrorKind::UnexpectedEof, text)));
+        }
+    };
+    serde_json::from_slice(&line).map_err(|reason| Error::Reply {
         path: path.to_owned(),
         reason,
     })
@@ -53,14 +69,6 @@ pub(super) fn done(path: &Path, request: &Request) -> Result<(), Error> {
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
     }
-}
-
-/// A connection on which answers may take as long as they like.
-///
-/// # Errors
-/// The daemon is not reached.
-pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
-    Ok(Lines::new(endless_stream(path)?))
 }
 
 /// By when the daemon has answered a request for the token, be it that it is not to be had; `None`: it
@@ -105,12 +113,15 @@ pub(super) fn answers_after(wait: Duration) -> Instant {
     clock::now().monotonic + wait + PATIENCE
 }
 
-/// The same without its framing.
-pub(super) fn endless_stream(path: &Path) -> Result<UnixStream, Error> {
+/// A conversation in which answers may take as long as they like.
+///
+/// # Errors
+/// The daemon is not reached.
+pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
     let stream = connected(path)?;
     let unlimited = stream.set_read_timeout(None);
     unlimited.map_err(unreachable(path))?;
-    Ok(stream)
+    Ok(Lines::with_daemon(stream))
 }
 
 /// Connects, if it is a daemon who listens and no other user.
@@ -155,37 +166,4 @@ pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
     let line = to_line(&Request::Version).map_err(io::Error::other)?;
     stream.write_all(&line)?;
     Ok(stream)
-}
-
-/// The reply's line, without its end.
-fn exchange(mut stream: UnixStream, request: &Request, prober: &mut Prober) -> io::Result<Vec<u8>> {
-    let line = to_line(request).map_err(io::Error::other)?;
-    // A daemon that has no room for one more client says so and hangs up without reading.
-    let sent = stream.write_all(&line);
-    let mut reply = Vec::new();
-    let mut part = [0; 16 << 10];
-    while reply.last() != Some(&b'\n') {
-        if !prober.wait(&stream, Some(answers_soon()))? {
-            let text = format!(
-                "nothing came for {}: it is stopped, or hangs{}",
-                spoken(PATIENCE),
-                may_take_effect(request)
-            );
-            return Err(io::Error::new(ErrorKind::TimedOut, text));
-        }
-        match stream.read(&mut part) {
-            Ok(0) => break,
-            Ok(len) => reply.extend_from_slice(&part[..len]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    if reply.pop() == Some(b'\n') {
-        return Ok(reply);
-    }
-    sent?;
-    Err(io::Error::new(
-        ErrorKind::UnexpectedEof,
-        "it has closed the connection",
-    ))
 }

@@ -3,11 +3,8 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use ring_proto::time::Instant;
-
-use super::lines::Lines;
+use super::connection::Connection;
 use super::options::{Acquire, DataCommand};
-use super::prober::Prober;
 use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
@@ -74,47 +71,20 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     }
     let lock = acquire.request("data set");
     let by = client::answers_by(&lock);
-    let mut daemon = client::endless(socket)?;
-    let prober = &mut Prober::explaining(socket);
-    match exchange(&mut daemon, &Request::Lock(lock), by, prober)? {
+    let mut daemon = Connection::for_the_token(socket)?;
+    match daemon.ask(&Request::Lock(lock), by)? {
         Reply::Granted(_) => {}
         Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
     let set = Request::DataSet { hex, token };
-    let soon = || Some(client::answers_soon());
-    let prober = &mut Prober::new(socket);
-    let is_set = match exchange(&mut daemon, &set, soon(), prober)? {
+    let is_set = match daemon.ask(&set, Some(client::answers_soon()))? {
         Reply::Done {} => Ok(()),
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
     };
     // What the next one does must not find the lock still held.
-    let is_free = exchange(&mut daemon, &Request::Unlock, soon(), prober);
+    let is_free = daemon.ask(&Request::Unlock, Some(client::answers_soon()));
     is_set.and(is_free.map(drop))
-}
-
-/// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
-/// answer.
-pub(super) fn exchange(
-    daemon: &mut Lines,
-    request: &Request,
-    by: Option<Instant>,
-    prober: &mut Prober,
-) -> Result<Reply, Error> {
-    // A daemon that has no room for one more client says so and hangs up without reading.
-    let _ = daemon.send(request);
-    loop {
-        match daemon.next() {
-            Some(Reply::Renewed(_)) => {}
-            Some(Reply::Lost(loss)) => return Err(Error::Lost(loss.text)),
-            Some(reply) => return Ok(reply),
-            None if daemon.has_ended() => {
-                return Err(Error::Gone(client::HUNG_UP.to_owned()));
-            }
-            None if prober.wait(&*daemon, by).map_err(Error::System)? => daemon.fill(),
-            None => return Err(Error::Gone(client::silent_to(request))),
-        }
-    }
 }

@@ -10,28 +10,46 @@ use ring_proto::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::control::{LineBuffer, to_line};
+use crate::control::to_line;
 use crate::sys::{ancillary, clock};
 
-/// The longest line. What a keeper and who has started it say to each other may name files, whose
+/// The longest line, in bytes. What a keeper and who has started it say to each other may name files, whose
 /// names are longer than any request of a daemon may be.
 const LONGEST: usize = 64 << 10;
+/// The longest of a daemon: far more than the status of the largest ring, or than a system's data.
+const LONGEST_OF_DAEMON: usize = 64 << 20;
+/// As many bytes are read at a time.
+const PART: usize = 16 << 10;
 
 /// A stream of lines, both ways. Lines that are not understood are passed over: a later version
 /// may say more.
 pub(super) struct Lines {
     stream: UnixStream,
-    buffer: LineBuffer<LONGEST>,
+    /// What has come and was not taken. It grows with that.
+    bytes: Vec<u8>,
+    /// How much of it has no end of a line.
+    searched: usize,
+    longest: usize,
     ended: bool,
 }
 
 impl Lines {
     /// The conversation over `stream`, which blocks.
-    pub(super) fn new(stream: UnixStream) -> Self {
+    pub(super) const fn new(stream: UnixStream) -> Self {
         Self {
             stream,
-            buffer: LineBuffer::new(),
+            bytes: Vec::new(),
+            searched: 0,
+            longest: LONGEST,
             ended: false,
+        }
+    }
+
+    /// The same with a daemon.
+    pub(super) fn with_daemon(stream: UnixStream) -> Self {
+        Self {
+            longest: LONGEST_OF_DAEMON,
+            ..Self::new(stream)
         }
     }
 
@@ -60,9 +78,10 @@ impl Lines {
 
     /// Takes in what there is, or waits for something. An error is an end.
     pub(super) fn fill(&mut self) {
-        match self.stream.read(self.buffer.space()) {
+        let mut part = [0; PART];
+        match self.stream.read(&mut part) {
             Ok(0) => self.ended = true,
-            Ok(len) => self.buffer.fill(len),
+            Ok(len) => self.bytes.extend_from_slice(&part[..len]),
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted) => {}
             Err(_) => self.ended = true,
         }
@@ -89,16 +108,25 @@ impl Lines {
         Ok(true)
     }
 
+    /// The next line of those taken in, without its end.
+    pub(super) fn next_line(&mut self) -> Option<Vec<u8>> {
+        let rest = &self.bytes[self.searched..];
+        let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
+            self.searched = self.bytes.len();
+            self.ended |= self.searched > self.longest;
+            return None;
+        };
+        let mut line: Vec<u8> = self.bytes.drain(..=self.searched + end).collect();
+        self.searched = 0;
+        line.pop();
+        Some(line)
+    }
+
     /// The next message of those taken in.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
-        while let Some(line) = self.buffer.next_line() {
-            match line {
-                Ok(message) => return Some(message),
-                Err(crate::control::FramingError::TooLong) => {
-                    self.ended = true;
-                    return None;
-                }
-                Err(crate::control::FramingError::Json(_)) => {}
+        while let Some(line) = self.next_line() {
+            if let Ok(message) = serde_json::from_slice(&line) {
+                return Some(message);
             }
         }
         None

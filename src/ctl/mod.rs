@@ -1,6 +1,7 @@
 //! `ringctl`: finds the daemon, asks it, and shows the answer.
 
 mod client;
+mod connection;
 mod data;
 mod discover;
 mod error;
@@ -32,7 +33,7 @@ pub use options::{
     RunOptions, Target,
 };
 
-use crate::control::{CONTROL_DIR, Reply, Request, Status};
+use crate::control::{CONTROL_DIR, NodeStatus, Reply, Request, Status, harmless};
 
 /// The exit code of a status that says that the node is in no ring.
 const NOT_IN_RING: u8 = 5;
@@ -45,11 +46,15 @@ const NOT_IN_RING: u8 = 5;
 pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
     match &options.command {
         Command::Status { json } => {
-            let status = status(&socket(options)?)?;
+            let status = node_status(&socket(options)?)?;
             if !options.quiet {
                 show(&status, *json, output).context("cannot write the answer")?;
             }
-            return Ok(if status.is_in_ring() { 0 } else { NOT_IN_RING });
+            let is_well = match &status {
+                NodeStatus::Lab2(status) => status.is_in_ring(),
+                NodeStatus::Other(summary) => summary.healthy,
+            };
+            return Ok(if is_well { 0 } else { NOT_IN_RING });
         }
         Command::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
         Command::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),
@@ -74,11 +79,24 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
     Ok(0)
 }
 
+/// That of a node of a Lab2 ring.
 fn status(socket: &Path) -> Result<Status, Error> {
+    match node_status(socket)? {
+        NodeStatus::Lab2(status) => Ok(*status),
+        NodeStatus::Other(summary) => Err(Error::Refused(format!(
+            "a node of {} is in no ring",
+            harmless(&summary.system)
+        ))),
+    }
+}
+
+fn node_status(socket: &Path) -> Result<NodeStatus, Error> {
     match client::ask(socket, &Request::Status)? {
         Reply::Status(mut status) => {
-            names::Names::read().give_to(&mut status);
-            Ok(*status)
+            if let NodeStatus::Lab2(status) = &mut status {
+                names::Names::read().give_to(status);
+            }
+            Ok(status)
         }
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
@@ -93,12 +111,15 @@ fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
     client::done(socket, &Request::Yield { to })
 }
 
-fn show(status: &Status, json: bool, output: &mut impl Write) -> io::Result<()> {
+fn show(status: &NodeStatus, json: bool, output: &mut impl Write) -> io::Result<()> {
     if json {
         serde_json::to_writer_pretty(&mut *output, status)?;
         writeln!(output)?;
     } else {
-        render::status(status, output)?;
+        match status {
+            NodeStatus::Lab2(status) => render::status(status, output)?,
+            NodeStatus::Other(summary) => render::summary(summary, output)?,
+        }
     }
     output.flush()
 }

@@ -12,8 +12,8 @@ use ring_proto::lab2::JobName;
 use super::values::{event, exit_code, label, period, process, seconds, shortened};
 use super::{duration_ms, fence};
 use crate::control::{Grade, LockRequest, RingName};
-use crate::daemon::parse_duration;
 use crate::fencing::FencingToken;
+use crate::host::parse_duration;
 
 /// How many characters of a wrong value are shown.
 const SHOWN: usize = 40;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
+use super::connection::Connection;
 use super::options::PauseOptions;
-use super::prober::Prober;
-use super::{Error, client, data, duration_ms};
+use super::{Error, client, duration_ms};
 use crate::control::{PauseRequest, Reply, Request};
 use crate::sys::clock;
 
@@ -25,8 +25,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         Some(wait) => wait.unwrap_or(Duration::MAX),
     };
     let end = clock::now().monotonic + wait;
-    let mut daemon = client::endless(socket)?;
-    let mut prober = Prober::new(socket);
+    let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {
         let wait = until.since(clock::now().monotonic);
         let request = Request::Pause(PauseRequest {
@@ -35,7 +34,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
             wait_ms: Some(duration_ms(wait)),
         });
         let by = client::answers_after(wait);
-        match data::exchange(&mut daemon, &request, Some(by), &mut prober)? {
+        match daemon.ask(&request, Some(by))? {
             Reply::Done {} => Ok(None),
             Reply::Pending(pending) => Ok(Some(pending.text)),
             Reply::Error(why) => Err(Error::Refused(why)),

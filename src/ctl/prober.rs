@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring_proto::time::Instant;
 
 use super::client;
-use crate::control::{Reply, Request, Status, harmless};
+use crate::control::{NodeStatus, Reply, Request, Status, harmless};
 use crate::sys::clock;
 
 /// How long it may be silent before it is asked whether it is there.
@@ -96,7 +96,9 @@ impl<'a> Prober<'a> {
             return;
         }
         self.explains_at = None;
-        if let Ok(Reply::Status(status)) = client::ask(self.socket, &Request::Status) {
+        if let Ok(Reply::Status(NodeStatus::Lab2(status))) =
+            client::ask(self.socket, &Request::Status)
+        {
             let why = obstacle(&status);
             // Where nobody can be told it waits all the same.
             let _ = writeln!(io::stderr(), "ringctl: waiting for the token: {why}");

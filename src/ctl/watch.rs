@@ -1,19 +1,16 @@
 //! `ringctl watch` and `ringctl wait`: what happens, as it happens.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
+use super::connection::{Connection, Heard};
 use super::options::Target;
-use super::prober::Prober;
 use super::{Error, client};
-use crate::control::{
-    EventMessage, Reply, Request, Snapshot, Status, TokenStatus, harmless, to_line,
-};
-use crate::daemon::spoken;
+use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus, harmless};
+use crate::host::spoken;
 use crate::sys::clock;
 
 /// Prints what happens, turns of the token included or not, until the daemon ends.
@@ -38,7 +35,10 @@ pub(super) fn watch(
         };
         next = Some(number + 1);
         match reply {
-            _ if json => output.write_all(&line)?,
+            _ if json => {
+                output.write_all(&line)?;
+                output.write_all(b"\n")?;
+            }
             Reply::Snapshot(snapshot) => show_snapshot(&snapshot, output)?,
             Reply::Event(event) => show_event(&event, output)?,
             _ => {}
@@ -98,50 +98,26 @@ enum Next {
 }
 
 /// What a daemon tells.
-struct News<'a> {
-    stream: UnixStream,
-    /// What has come and is not taken yet.
-    bytes: Vec<u8>,
-    prober: Prober<'a>,
-}
+struct News<'a>(Connection<'a>);
 
 impl<'a> News<'a> {
     fn from(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
-        let fail = |reason| Error::Exchange {
-            path: socket.to_owned(),
-            reason,
-        };
-        let mut stream = client::endless_stream(socket)?;
-        let line = to_line(&Request::Watch { from, turns }).map_err(io::Error::other);
-        // A daemon that has no room for one more client says so and hangs up without reading.
-        let _ = stream.write_all(&line.map_err(fail)?);
-        Ok(Self {
-            stream,
-            bytes: Vec::new(),
-            prober: Prober::new(socket),
-        })
+        let mut daemon = Connection::open(socket)?;
+        // What it says if it has no room for one more client is heard all the same.
+        let _ = daemon.say(&Request::Watch { from, turns });
+        Ok(Self(daemon))
     }
 
     /// The next that is understood, if it comes until the deadline.
     fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Error> {
-        let mut part = [0; 16 << 10];
         loop {
-            if let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.bytes.drain(..=end).collect();
-                if let Ok(reply) = serde_json::from_slice(&line) {
-                    return Ok(Next::Reply(line, reply));
-                }
-                continue;
-            }
-            let comes = self.prober.wait(&self.stream, deadline);
-            if !comes.map_err(Error::System)? {
-                return Ok(Next::Late);
-            }
-            match self.stream.read(&mut part) {
-                Ok(0) => return Ok(Next::End),
-                Ok(len) => self.bytes.extend_from_slice(&part[..len]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Ok(Next::End),
+            let line = match self.0.hear(|| deadline).map_err(Error::System)? {
+                Heard::Line(line) => line,
+                Heard::Late => return Ok(Next::Late),
+                Heard::End => return Ok(Next::End),
+            };
+            if let Ok(reply) = serde_json::from_slice(&line) {
+                return Ok(Next::Reply(line, reply));
             }
         }
     }

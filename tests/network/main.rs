@@ -9,6 +9,7 @@ mod fencing;
 mod grades;
 mod hooks;
 mod locks;
+mod note;
 mod peer;
 mod recipes;
 mod ring;
@@ -22,7 +23,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Tests start this program again as a process that they want something of.
     ring_chaos::burn::burn_if_asked();
-    let asked = grades::work_if_asked().or_else(sys::act_as_a_child);
+    let asked = grades::work_if_asked()
+        .or_else(sys::act_as_a_child)
+        .or_else(note::run_if_asked);
     if let Some(code) = asked {
         return code;
     }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         grades::tests(),
         fencing::tests(),
         locks::tests(),
+        note::tests(),
         hooks::tests(),
         peer::tests(),
         recipes::tests(),

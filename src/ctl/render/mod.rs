@@ -1,5 +1,6 @@
 //! A status as people want to read it.
 
+mod summary;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -12,6 +13,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use crate::control::{
     ConstantsStatus, Counters, Grade, HandOverLatency, LockTotals, MemberStatus, Status, harmless,
 };
+pub use summary::summary;
 
 /// The most members that are listed; a larger ring is for programs (`--json`).
 const LISTED: usize = 100;

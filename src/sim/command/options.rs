@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::daemon::parse_duration;
+use crate::host::parse_duration;
 use crate::sim::lab2::{FaultKind, Faults, Settings};
 
 /// The most nodes that a world has room for.

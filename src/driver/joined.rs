@@ -1,0 +1,30 @@
+//! Datagrams and connections as one link.
+
+use std::io;
+
+use ring_proto::time::Now;
+
+use super::{Link, ReceiveBatch, Refused, Streams, TransmitBatch};
+
+/// A link of datagrams that has connections beside it.
+#[derive(Debug)]
+pub struct Joined<D, S> {
+    /// Carries the datagrams.
+    pub datagrams: D,
+    /// Carries the connections.
+    pub streams: S,
+}
+
+impl<P, D: Link<P>, S: Streams<P>> Link<P> for Joined<D, S> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()> {
+        self.datagrams.receive(now, batch)
+    }
+
+    fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused> {
+        self.datagrams.send(batch)
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
+        Some(&mut self.streams)
+    }
+}

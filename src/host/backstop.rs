@@ -1,0 +1,199 @@
+//! What ends the work of a holder that goes without giving the lock back.
+
+use std::mem;
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use tracing::warn;
+
+use super::ClientId;
+use crate::sys::{Hierarchy, KeptLine, KillFile};
+
+/// The most life lines that are kept for holders that are gone.
+const MOST_LINES: usize = 8;
+
+/// What one holder has handed over.
+#[derive(Debug, Default)]
+struct Backstop {
+    line: Option<KeptLine>,
+    kill: Option<KillFile>,
+}
+
+/// What holders have handed over, to be used if they go without a word: their process was killed,
+/// and whatever else would have ended their work may be dead as well.
+#[derive(Debug)]
+pub struct Backstops {
+    hierarchy: Option<Hierarchy>,
+    of_holders: Vec<(ClientId, Backstop)>,
+    /// Lines of holders that are gone. The kernel closes what a process had one after the other, so the
+    /// other end of the line may be closed a little later than the connection.
+    lines: Vec<KeptLine>,
+}
+
+impl Default for Backstops {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Backstops {
+    /// Nobody has handed anything over.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            hierarchy: Hierarchy::find(),
+            of_holders: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Takes what a holder hands over, in place of what it has handed over before. What is not taken stays.
+    ///
+    /// # Errors
+    /// Why one of the descriptors is not taken, as a sentence; the other one is.
+    pub fn set(
+        &mut self,
+        client: ClientId,
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> Result<(), &'static str> {
+        if descriptors.is_empty() {
+            return Err("no descriptor came with this request");
+        }
+        let mut backstop = Backstop::default();
+        let mut taken = Ok(());
+        for descriptor in mem::take(descriptors) {
+            match KeptLine::new(descriptor) {
+                Ok(line) => backstop.line = Some(line),
+                Err(other) => match self.kill_file(other) {
+                    Ok(kill) => backstop.kill = Some(kill),
+                    Err((why, other)) => {
+                        taken = Err(why);
+                        descriptors.push(other);
+                    }
+                },
+            }
+        }
+        self.cancel(client);
+        self.of_holders.push((client, backstop));
+        taken
+    }
+
+    fn kill_file(&self, descriptor: OwnedFd) -> Result<KillFile, (&'static str, OwnedFd)> {
+        let Some(hierarchy) = self.hierarchy else {
+            return Err(("ringd sees no control groups (version 2)", descriptor));
+        };
+        let found = hierarchy.kill_file(descriptor);
+        found.map_err(|other| {
+            let why = "a descriptor is neither a Unix socket nor a cgroup.kill";
+            (why, other)
+        })
+    }
+
+    /// The holder has given the lock back: nothing of its work is left.
+    pub fn cancel(&mut self, client: ClientId) {
+        self.of_holders.retain(|(holder, _)| *holder != client);
+    }
+
+    /// Ends the work of a client that is gone.
+    pub fn end(&mut self, client: ClientId) {
+        self.end_unless(|holder| holder != client);
+    }
+
+    /// Ends the work of all that do not hold the lock any more, and have not said that it has ended.
+    pub fn end_unless(&mut self, holds: impl Fn(ClientId) -> bool) {
+        if self.of_holders.iter().all(|(holder, _)| holds(*holder)) {
+            return;
+        }
+        self.lines.retain(|line| !line.is_over());
+        for (_, backstop) in self
+            .of_holders
+            .extract_if(.., |(holder, _)| !holds(*holder))
+        {
+            if let Some(kill) = backstop.kill {
+                end_group(&kill);
+            }
+            self.lines.extend(backstop.line);
+        }
+        let surplus = self.lines.len().saturating_sub(MOST_LINES);
+        self.lines.drain(..surplus);
+    }
+}
+
+fn end_group(kill: &KillFile) {
+    let Err(error) = kill.kill() else { return };
+    // A group that is gone has no processes.
+    if error.raw_os_error() != Some(Errno::ENODEV as i32) {
+        warn!(
+            event = "holder_not_ended",
+            "a holder has gone without giving the lock back, and ringd cannot end what it ran: {error}"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Child, Command};
+
+    use nix::sys::signal::Signal;
+    use nix::unistd::Pid;
+
+    use super::Backstops;
+    use crate::sys::{Lifeline, Tied};
+
+    fn sleeper() -> Child {
+        Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .expect("a sleeper")
+    }
+
+    /// A line to a process, as the daemon is handed it, and its other end.
+    fn line_to(process: &Child) -> (OwnedFd, OwnedFd) {
+        let (line, end) = Lifeline::new().expect("a line");
+        let pid = Pid::from_raw(process.id().cast_signed());
+        line.tie(Tied::Process(pid), Signal::SIGTERM).expect("tied");
+        let handed_over = line.as_fd().try_clone_to_owned().expect("a copy");
+        (handed_over, end)
+    }
+
+    fn signal_that_ended(mut process: Child) -> Option<i32> {
+        process.wait().expect("it is our child").signal()
+    }
+
+    #[test]
+    fn a_life_line_is_kept_until_its_other_end_is_closed() {
+        let process = sleeper();
+        let (line, end) = line_to(&process);
+        let mut backstops = Backstops::new();
+        assert_eq!(backstops.set(1, &mut vec![line]), Ok(()));
+        backstops.end_unless(|_| true);
+        backstops.end(1);
+        drop(end);
+        assert_eq!(signal_that_ended(process), Some(Signal::SIGTERM as i32));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_holder_that_has_given_the_lock_back() {
+        let mut process = sleeper();
+        let (line, end) = line_to(&process);
+        let mut backstops = Backstops::new();
+        assert_eq!(backstops.set(1, &mut vec![line]), Ok(()));
+        backstops.cancel(1);
+        drop(end);
+        process.kill().expect("it is our child");
+        assert_eq!(signal_that_ended(process), Some(Signal::SIGKILL as i32));
+    }
+
+    #[test]
+    fn what_ends_nothing_is_not_taken() {
+        let mut backstops = Backstops::new();
+        assert!(backstops.set(1, &mut Vec::new()).is_err());
+        let file = File::open("/dev/null").expect("it is there");
+        let mut descriptors = vec![file.into()];
+        assert!(backstops.set(1, &mut descriptors).is_err());
+        assert_eq!(descriptors.len(), 1, "who has it closes it");
+    }
+}

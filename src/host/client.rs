@@ -1,0 +1,221 @@
+//! One client of the control socket.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::Duration;
+
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{UnixCredentials, getsockopt};
+use ring_proto::time::Instant;
+
+use super::{Client as Peer, ClientId};
+use crate::control::{FramingError, LineBuffer, Request};
+use crate::sys::{Interest, ancillary, handed};
+
+/// How long a client may take to send its request, and to take its reply.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The most bytes that wait for a client to read them, beyond one reply.
+const MAX_UNREAD: usize = 64 << 10;
+
+/// What becomes of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// It is waited for.
+    Wait(Interest),
+    /// It is gone, or has to go.
+    Close,
+}
+
+/// A client. The memory that it takes is bounded: a request's buffer, a reply, and a share in what
+/// it is told unasked.
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    credentials: Option<UnixCredentials>,
+    input: LineBuffer,
+    /// What has come with the request that is not whole yet.
+    descriptors: Vec<OwnedFd>,
+    /// Descriptors that come are taken: it may have use for some.
+    accepts: bool,
+    /// Lines that are not written yet.
+    output: VecDeque<Rc<[u8]>>,
+    /// How much of the first one is written.
+    written: usize,
+    /// Bytes in `output`.
+    unread: usize,
+    /// It is to go once it has all this.
+    last: bool,
+    /// It may say nothing for as long as it likes: it holds or awaits a lock, or watches.
+    lasting: bool,
+    deadline: Instant,
+}
+
+impl Client {
+    /// A client that has just come.
+    ///
+    /// # Errors
+    /// The stream cannot be made non-blocking.
+    pub fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let credentials = getsockopt(&stream, PeerCredentials).ok();
+        Ok(Self {
+            stream,
+            credentials,
+            input: LineBuffer::new(),
+            descriptors: Vec::new(),
+            accepts: false,
+            output: VecDeque::new(),
+            written: 0,
+            unread: 0,
+            last: false,
+            lasting: false,
+            deadline: now + PATIENCE,
+        })
+    }
+
+    /// The stream, to wait for.
+    pub const fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// Its process and that one's user, as far as the kernel tells.
+    pub fn peer(&self, id: ClientId) -> Peer {
+        Peer {
+            id,
+            pid: self.credentials.map(|it| it.pid()),
+            uid: self.credentials.map(|it| it.uid()),
+        }
+    }
+
+    /// When its patience is at an end; `None`: it has as much as it likes.
+    pub fn deadline(&self) -> Option<Instant> {
+        (!self.lasting || !self.output.is_empty()).then_some(self.deadline)
+    }
+
+    /// Whether it may be silent.
+    pub fn set_lasting(&mut self, lasting: bool, now: Instant) {
+        self.accepts &= lasting;
+        if self.lasting && !lasting {
+            self.deadline = now + PATIENCE;
+        }
+        self.lasting = lasting;
+    }
+
+    /// Takes descriptors that come from now on, until it is not to be silent any more.
+    pub const fn accept_descriptors(&mut self) {
+        self.accepts = true;
+    }
+
+    /// Does what can be done without waiting: one read and one request at most, and what can be
+    /// written. `answer` gives the reply to a request and the descriptors that came with it, from which
+    /// it takes what it keeps, unless that comes later. Of a client that has `hung_up` only those requests
+    /// are answered that do not need it.
+    pub fn serve(
+        &mut self,
+        now: Instant,
+        hung_up: bool,
+        answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
+    ) -> Next {
+        let step = self.step(now, hung_up, answer);
+        self.after(step)
+    }
+
+    /// Tells it something unasked. Who reads nothing has to go.
+    pub fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
+        if self.unread > MAX_UNREAD {
+            return Next::Close;
+        }
+        self.queue(now, line);
+        let written = self.write(now);
+        self.after(written)
+    }
+
+    fn after(&self, step: io::Result<Next>) -> Next {
+        match step {
+            Ok(next) => next,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.waiting(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.waiting(),
+            Err(_) => Next::Close,
+        }
+    }
+
+    fn step(
+        &mut self,
+        now: Instant,
+        hung_up: bool,
+        answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
+    ) -> io::Result<Next> {
+        if self.output.is_empty() {
+            if !self.input.has_line() {
+                let space = self.input.space();
+                let len = if self.accepts && handed::has_room() {
+                    ancillary::receive(&self.stream, space, &mut self.descriptors)?
+                } else {
+                    (&self.stream).read(space)?
+                };
+                if len == 0 {
+                    return Ok(Next::Close);
+                }
+                self.input.fill(len);
+            }
+            if let Some(request) = self.input.next_line() {
+                self.last = matches!(request, Err(FramingError::TooLong));
+                let is_wanted = !hung_up || !request.as_ref().is_ok_and(Request::needs_its_client);
+                let line = is_wanted
+                    .then(|| answer(request, &mut self.descriptors))
+                    .flatten();
+                handed::close(mem::take(&mut self.descriptors));
+                if let Some(line) = line {
+                    self.queue(now, line);
+                }
+                self.deadline = now + PATIENCE;
+            }
+        }
+        self.write(now)
+    }
+
+    fn queue(&mut self, now: Instant, line: Rc<[u8]>) {
+        if self.output.is_empty() {
+            self.deadline = now + PATIENCE;
+        }
+        self.unread += line.len();
+        self.output.push_back(line);
+    }
+
+    fn write(&mut self, now: Instant) -> io::Result<Next> {
+        while let Some(line) = self.output.front() {
+            self.written += self.stream.write(&line[self.written..])?;
+            if self.written == line.len() {
+                self.unread -= line.len();
+                self.written = 0;
+                self.output.pop_front();
+                self.deadline = now + PATIENCE;
+            }
+        }
+        Ok(if self.last {
+            Next::Close
+        } else {
+            self.waiting()
+        })
+    }
+
+    /// What it is to be waited for with.
+    fn waiting(&self) -> Next {
+        // A request that has come already is answered as soon as the client takes replies.
+        if !self.output.is_empty() || self.input.has_line() {
+            Next::Wait(Interest::Write)
+        } else {
+            Next::Wait(Interest::Read)
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        handed::close(mem::take(&mut self.descriptors));
+    }
+}

@@ -1,0 +1,285 @@
+//! The control socket's file: made, and removed again.
+//!
+//! Its directory may be another user's, who can change what lies there at any moment. So the directory is
+//! opened once, nothing is done to what a path may lead to by now, and what another user has put there is
+//! left alone.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, listen, socket,
+};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use super::Error;
+use crate::sys::{owned, runtime};
+
+/// A listening socket whose file goes when this does.
+#[derive(Debug)]
+pub struct Endpoint {
+    listener: UnixListener,
+    place: Place,
+    /// Device and inode of the file, to remove no other.
+    file: (u64, u64),
+}
+
+impl Endpoint {
+    /// Listens at `path`, for the owner and the group; makes its directory if it is missing.
+    ///
+    /// # Errors
+    /// The path cannot be used, or somebody listens there.
+    pub fn bind(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Control {
+            path: path.to_owned(),
+            source,
+        };
+        let place = Place::open(path).map_err(failed)?;
+        if let Some(found) = place.look().map_err(failed)? {
+            clear(&place, path, &found)?;
+        }
+        let listener = bind_for_group(path).map_err(failed)?;
+        let found = place.look().map_err(failed)?;
+        let found = found.ok_or_else(|| failed(moved()))?;
+        Ok(Self {
+            listener,
+            place,
+            file: identity(&found),
+        })
+    }
+
+    /// The socket.
+    pub const fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let found = self.place.look();
+        if matches!(found, Ok(Some(found)) if identity(&found) == self.file) {
+            // A file that stays is found to be stale by whoever wants its place.
+            let _ = self.place.remove();
+        }
+    }
+}
+
+/// A name in a directory that stays the same one whatever becomes of its path.
+#[derive(Debug)]
+struct Place {
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl Place {
+    /// Opens the directory of a path; makes it if it is missing.
+    fn open(path: &Path) -> io::Result<Self> {
+        let directory = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        runtime::make_directory(directory, 0o755)?;
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(Self {
+            directory: open(directory, flags, Mode::empty())?,
+            name: path.file_name().map(OsStr::to_owned).unwrap_or_default(),
+        })
+    }
+
+    /// What is there; `None`: nothing.
+    fn look(&self) -> io::Result<Option<FileStat>> {
+        let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
+        match fstatat(&self.directory, self.name.as_os_str(), flags) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        let name = self.name.as_os_str();
+        Ok(unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir)?)
+    }
+}
+
+fn identity(found: &FileStat) -> (u64, u64) {
+    (found.st_dev, found.st_ino)
+}
+
+fn moved() -> io::Error {
+    io::Error::new(ErrorKind::NotFound, "its directory is being changed")
+}
+
+/// A listener whose file has the mode that it is to have from its first moment: one that got it by its
+/// path could be another file by then.
+fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let listener = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    // The file gets the mode of the socket that is bound, less the mask.
+    fchmod(&listener, Mode::from_bits_truncate(0o660))?;
+    let address = UnixAddr::new(path)?;
+    runtime::with_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
+    listen(&listener, Backlog::MAXCONN)?;
+    Ok(listener.into())
+}
+
+/// Removes what an earlier process of this user has left at `path`, if it is a socket without a listener.
+fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
+    let failed = |source| Error::Control {
+        path: path.to_owned(),
+        source,
+    };
+    let kind = SFlag::from_bits_truncate(found.st_mode & SFlag::S_IFMT.bits());
+    if kind != SFlag::S_IFSOCK {
+        return Err(failed(io::Error::new(
+            ErrorKind::AlreadyExists,
+            "there is a file that is not a socket",
+        )));
+    }
+    if is_listened_at(path).map_err(failed)? {
+        return Err(Error::ControlInUse {
+            path: path.to_owned(),
+        });
+    }
+    owned::check_owner(found.st_uid).map_err(failed)?;
+    place.remove().map_err(failed)
+}
+
+/// Whether somebody listens. A listener that is too busy to accept is one too, so this must not
+/// wait for it.
+fn is_listened_at(path: &Path) -> io::Result<bool> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let probe = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    match connect(probe.as_raw_fd(), &UnixAddr::new(path)?) {
+        Err(Errno::ECONNREFUSED) => Ok(false),
+        Ok(()) | Err(Errno::EAGAIN) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Endpoint;
+    use crate::host::Error;
+    use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+    use rustix::process::geteuid;
+    use std::fs;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::path::Path;
+
+    /// A socket that has never listened: one that had would go on to, for a moment, in a process that
+    /// another test starts just now and that has a copy of it.
+    fn leave_stale(path: &Path) {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let stale = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
+        bind(stale.as_raw_fd(), &UnixAddr::new(path).unwrap()).unwrap();
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_socket_is_for_owner_and_group_and_goes_with_its_owner() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/eth0.sock");
+        let endpoint = Endpoint::bind(&path).unwrap();
+        assert_eq!(mode(&path), 0o660);
+        assert_eq!(mode(path.parent().unwrap()), 0o755);
+        drop(endpoint);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_mode_is_never_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let watch = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+        let changes = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_ATTRIB;
+        watch.add_watch(directory.path(), changes).unwrap();
+        let _endpoint = Endpoint::bind(&directory.path().join("eth0.sock")).unwrap();
+        let seen = watch.read_events().unwrap();
+        let seen: Vec<_> = seen.iter().map(|event| event.mask).collect();
+        assert_eq!(seen, [AddWatchFlags::IN_CREATE]);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, target) = (
+            directory.path().join("eth0.sock"),
+            directory.path().join("other"),
+        );
+        symlink(&target, &path).unwrap();
+        for _ in 0..2 {
+            let error = Endpoint::bind(&path).unwrap_err();
+            assert_eq!(error.exit_code(), 8, "{error}");
+            assert!(path.is_symlink());
+            if !target.exists() {
+                leave_stale(&target);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stale_socket_of_another_user_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        leave_stale(&path);
+        if !geteuid().is_root() {
+            eprintln!("not tested: only root can give a file away");
+            return;
+        }
+        chown(&path, Some(65534), None).unwrap();
+        let error = Endpoint::bind(&path).unwrap_err();
+        assert!(error.to_string().contains("user 65534"), "{error}");
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        leave_stale(&path);
+        assert!(path.exists());
+        Endpoint::bind(&path).unwrap();
+    }
+
+    #[test]
+    fn a_socket_in_use_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        let _first = Endpoint::bind(&path).unwrap();
+        let error = Endpoint::bind(&path).unwrap_err();
+        assert!(matches!(error, Error::ControlInUse { .. }), "{error}");
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        fs::write(&path, "precious").unwrap();
+        let error = Endpoint::bind(&path).unwrap_err();
+        assert_eq!(error.exit_code(), 8);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_socket_that_replaced_it_is_not_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("eth0.sock");
+        let first = Endpoint::bind(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _second = Endpoint::bind(&path).unwrap();
+        drop(first);
+        assert!(path.exists());
+    }
+}

@@ -1,0 +1,206 @@
+//! Programs that are run at every change (`docs/hooks.md`), by a worker.
+
+mod change;
+mod directory;
+mod output;
+mod process;
+mod queue;
+mod runner;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ring_proto::time::{Instant, Now};
+
+use super::worker::Worker;
+pub use change::{Change, Changes};
+pub use queue::{Queue, WAITING};
+use runner::Runner;
+
+/// How long it may be put off to look at what is new while there is no hook.
+const LATER: Duration = Duration::from_secs(1);
+/// So much that is new is looked at in any case: not much more is remembered.
+const UNSEEN: u64 = 256;
+/// As many changes as hooks are told one by one; more become one.
+const ONE_BY_ONE: u64 = 64;
+
+/// What is run, and how.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What every hook has in its environment.
+    pub environment: Vec<(&'static str, String)>,
+    /// A line for the shell.
+    pub command: Option<String>,
+    /// A directory of programs.
+    pub directory: PathBuf,
+    /// How long one may run.
+    pub timeout: Duration,
+    /// What is said once, when the first one is run: it will be run all the time, and why.
+    pub restless: Option<String>,
+}
+
+/// The hooks, as the loop sees them.
+#[derive(Debug)]
+pub struct Hooks<C: Change> {
+    worker: Worker<Queue<C>>,
+    /// The number of the event that is looked at next.
+    next: u64,
+    /// When what was put off is looked at.
+    put_off: Option<Instant>,
+}
+
+impl<C: Change> Hooks<C> {
+    /// Starts the thread, and has it tell that the daemon has started.
+    ///
+    /// # Errors
+    /// The process has too many files open, or threads.
+    pub fn start(
+        settings: Settings,
+        now: Now,
+        history: &impl Changes<Change = C>,
+    ) -> io::Result<Self> {
+        let worker = Worker::start("hooks", move |mailbox, poller| {
+            Runner::new(settings, mailbox, poller).run();
+        })?;
+        let mut hooks = Self {
+            worker,
+            next: history.latest() + 1,
+            put_off: None,
+        };
+        hooks.worker.hold(history.started(now));
+        hooks.worker.post(now.monotonic);
+        Ok(hooks)
+    }
+
+    /// Has all that is new told. Never waits. While there is no hook it is put off: in a fast ring there is a
+    /// change at each hop.
+    pub fn tell(&mut self, now: Instant, history: &impl Changes<Change = C>) {
+        let unseen = history.latest() + 1 - self.next;
+        let is_due = self.deadline().is_some_and(|at| at <= now);
+        if (1..UNSEEN).contains(&unseen) && !is_due && self.worker.rests() {
+            self.put_off.get_or_insert(now + LATER);
+            return;
+        }
+        self.put_off = None;
+        self.look_at(history);
+        self.worker.post(now);
+    }
+
+    fn look_at(&mut self, history: &impl Changes<Change = C>) {
+        let latest = history.latest();
+        if latest + 1 - self.next > ONE_BY_ONE {
+            self.hold(history.change_since(self.next));
+            self.next = latest + 1;
+        }
+        while self.next <= latest {
+            self.hold(history.change(self.next));
+            self.next += 1;
+        }
+    }
+
+    fn hold(&mut self, change: Option<C>) {
+        if let Some(change) = change {
+            self.worker.hold(change);
+        }
+    }
+
+    /// When [`tell`](Self::tell) is to be called at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.put_off, self.worker.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Has it told that the daemon ends, with all that was not told yet, and waits for that, but
+    /// not for long; not at all once `is_over` says so.
+    pub fn finish(
+        &mut self,
+        now: Now,
+        history: &impl Changes<Change = C>,
+        is_over: impl FnMut() -> bool,
+    ) {
+        self.look_at(history);
+        self.worker.hold(history.stopped(now));
+        self.worker.finish(is_over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use ring_proto::time::{Instant, Now};
+
+    use super::{Change, Changes, Hooks, LATER};
+    use crate::host::worker::Worker;
+
+    /// A change that says nothing.
+    #[derive(Debug, Clone, Copy)]
+    struct Nothing;
+
+    impl Change for Nothing {
+        fn number(&self) -> u64 {
+            0
+        }
+
+        fn after(self, _: Self) -> Self {
+            self
+        }
+
+        fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+            []
+        }
+    }
+
+    /// So many events, none of which hooks are told of.
+    struct Unheard(u64);
+
+    impl Changes for Unheard {
+        type Change = Nothing;
+
+        fn latest(&self) -> u64 {
+            self.0
+        }
+
+        fn change(&self, _: u64) -> Option<Nothing> {
+            None
+        }
+
+        fn change_since(&self, _: u64) -> Option<Nothing> {
+            None
+        }
+
+        fn started(&self, _: Now) -> Nothing {
+            Nothing
+        }
+
+        fn stopped(&self, _: Now) -> Nothing {
+            Nothing
+        }
+    }
+
+    #[test]
+    fn what_hooks_are_not_told_of_is_looked_at_once_while_there_is_none() {
+        let now = Instant::from_nanos(1);
+        let worker = Worker::start("rests", |mailbox, mut poller| {
+            mailbox.rest(&mut poller, Duration::from_secs(3600));
+        });
+        let mut hooks = Hooks {
+            worker: worker.expect("there are threads"),
+            next: 1,
+            put_off: None,
+        };
+        while !hooks.worker.rests() {
+            thread::yield_now();
+        }
+        hooks.tell(now, &Unheard(1));
+        let put_off = hooks.deadline();
+        hooks.tell(now + LATER, &Unheard(1));
+        assert_eq!([put_off, hooks.deadline()], [Some(now + LATER), None]);
+        hooks.worker.finish(|| true);
+    }
+}

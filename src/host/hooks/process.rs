@@ -1,0 +1,242 @@
+//! One hook while it runs: what it says, and its end, by itself or not.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, pidfd_open};
+
+use super::output::{Lines, Stream};
+use crate::host::worker::Bell;
+use crate::sys::{Interest, Poller, child, group};
+
+/// How long after SIGTERM it is killed.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long after SIGKILL it may still be on its way out. One that hangs in the kernel stays.
+const LAST_BREATH: Duration = Duration::from_secs(1);
+/// How often is looked whether what it has left behind is gone.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How much a hook's badness exceeds the daemon's, in thousandths of the memory there is.
+const SOONER: i32 = 500;
+
+const BELL: u64 = 0;
+const EXIT: u64 = 1;
+const OUTLETS: u64 = 2;
+
+/// How a hook has ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// By itself, and with all that it has started but for what has left its process group.
+    Exit(ExitStatus),
+    /// By itself; the rest of its process group had to be ended.
+    LeftBehind(ExitStatus),
+    /// It was ended, since its time was over.
+    Late,
+    /// It was killed, and is still there.
+    Stuck,
+}
+
+/// Runs a hook until `until`, or earlier if the bell says so. What it says goes to `say`.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn run(
+    command: &mut Command,
+    until: Instant,
+    bell: &Bell,
+    say: &mut dyn FnMut(&str),
+) -> io::Result<End> {
+    let process = Process::start(command, bell)?;
+    Ok(process.run(until, bell, say))
+}
+
+/// What was done to end it.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Nothing,
+    /// SIGTERM was sent then.
+    Told(Instant),
+    /// SIGKILL was sent then.
+    Killed(Instant),
+}
+
+/// One of its output streams.
+#[derive(Debug)]
+struct Outlet {
+    pipe: fs::File,
+    lines: Lines,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    group: Pid,
+    /// Readable when it has ended: kept open for the poller.
+    _exit: OwnedFd,
+    poller: Poller,
+    outlets: Vec<Option<Outlet>>,
+}
+
+impl Process {
+    fn start(command: &mut Command, bell: &Bell) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        poller.add(bell, BELL, Interest::Read)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            // The service manager is not to take its word for the daemon's.
+            .env_remove("NOTIFY_SOCKET");
+        child::detach(command);
+        let mut hook = command.spawn()?;
+        spare_the_daemon(hook.id());
+        let pid = i32::try_from(hook.id()).map_err(io::Error::other)?;
+        let watched = watch(&mut hook, &poller);
+        let (exit, outlets) = watched.inspect_err(|_| {
+            // It is not to run where nobody looks after it.
+            let _ = hook.kill();
+            let _ = hook.wait();
+        })?;
+        Ok(Self {
+            child: hook,
+            group: Pid::from_raw(pid),
+            _exit: exit,
+            poller,
+            outlets,
+        })
+    }
+
+    fn run(mut self, until: Instant, bell: &Bell, say: &mut dyn FnMut(&str)) -> End {
+        let mut stage = Stage::Nothing;
+        let ended = loop {
+            let now = Instant::now();
+            let limit = match stage {
+                Stage::Nothing => bell.limit(until, now),
+                Stage::Told(_) if bell.closes_now() => now,
+                Stage::Told(at) => at + GRACE,
+                Stage::Killed(at) => at + LAST_BREATH,
+            };
+            if now < limit {
+                if self.wait(limit - now, bell, say) {
+                    break self.child.wait().ok();
+                }
+                continue;
+            }
+            stage = match stage {
+                Stage::Nothing => {
+                    signal(self.group, &[Signal::SIGTERM, Signal::SIGCONT]);
+                    Stage::Told(now)
+                }
+                Stage::Told(_) => {
+                    signal(self.group, &[Signal::SIGKILL]);
+                    Stage::Killed(now)
+                }
+                Stage::Killed(_) => return End::Stuck,
+            };
+        };
+        for outlet in self.outlets.iter_mut().flatten() {
+            // What has left its group may keep the stream open: what is there now is all.
+            outlet.lines.read(&mut outlet.pipe, say);
+            outlet.lines.flush(say);
+        }
+        let left = end_group(self.group, bell);
+        match (stage, ended) {
+            (Stage::Nothing, Some(status)) if left => End::LeftBehind(status),
+            (Stage::Nothing, Some(status)) => End::Exit(status),
+            _ => End::Late,
+        }
+    }
+
+    /// Waits for something to happen, but no longer than `timeout`. True: it has ended.
+    fn wait(&mut self, timeout: Duration, bell: &Bell, say: &mut dyn FnMut(&str)) -> bool {
+        // What fails here fails nowhere on a healthy system, and is then no more than a wake-up.
+        let _ = self.poller.wait(Some(timeout));
+        let mut ended = false;
+        for ready in self.poller.ready() {
+            match ready.key {
+                BELL => bell.silence(),
+                EXIT => ended = true,
+                key => {
+                    let at = usize::try_from(key - OUTLETS).unwrap_or(usize::MAX);
+                    let Some(slot) = self.outlets.get_mut(at) else {
+                        continue;
+                    };
+                    let over = slot.as_mut().is_none_or(|outlet| {
+                        outlet.lines.read(&mut outlet.pipe, say) == Stream::Ended
+                    });
+                    if over {
+                        // Closed, and so waited for no more.
+                        *slot = None;
+                    }
+                }
+            }
+        }
+        ended
+    }
+}
+
+/// What of a hook is waited for.
+fn watch(child: &mut Child, poller: &Poller) -> io::Result<(OwnedFd, Vec<Option<Outlet>>)> {
+    let exit = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
+    poller.add(&exit, EXIT, Interest::Read)?;
+    let streams = [
+        child.stdout.take().map(OwnedFd::from),
+        child.stderr.take().map(OwnedFd::from),
+    ];
+    let mut outlets = Vec::new();
+    for (key, pipe) in (OUTLETS..).zip(streams.into_iter().flatten()) {
+        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        poller.add(&pipe, key, Interest::Read)?;
+        outlets.push(Some(Outlet {
+            pipe: pipe.into(),
+            lines: Lines::default(),
+        }));
+    }
+    Ok((exit, outlets))
+}
+
+/// Where memory is short the kernel is to take it from a hook rather than from the daemon.
+fn spare_the_daemon(hook: u32) {
+    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
+    let own: i32 = own.trim().parse().unwrap_or_default();
+    let more = (own + SOONER).min(1000).to_string();
+    // It needs no right, and one that has ended needs no memory.
+    let _ = fs::write(format!("/proc/{hook}/oom_score_adj"), more);
+}
+
+fn signal(group: Pid, signals: &[Signal]) {
+    for &signal in signals {
+        // One that is gone needs no signal.
+        let _ = killpg(group, signal);
+    }
+}
+
+/// Ends what a hook that has ended has left in its group. False: there was nothing.
+fn end_group(group: Pid, bell: &Bell) -> bool {
+    if group::is_empty(group) {
+        return false;
+    }
+    signal(group, &[Signal::SIGTERM, Signal::SIGCONT]);
+    let told = Instant::now();
+    while told.elapsed() < GRACE && !bell.closes_now() {
+        if group::is_empty(group) {
+            return true;
+        }
+        thread::sleep(LOOK);
+    }
+    signal(group, &[Signal::SIGKILL]);
+    let killed = Instant::now();
+    while killed.elapsed() < LAST_BREATH && !group::is_empty(group) {
+        thread::sleep(LOOK);
+    }
+    true
+}

@@ -1,0 +1,51 @@
+//! Changes that wait to be told, never more than a few.
+
+use std::collections::VecDeque;
+
+use super::Change;
+use crate::host::worker::Inbox;
+
+/// The most that wait. Hooks that cannot keep up are better told how things are than how they
+/// were.
+pub const WAITING: usize = 16;
+
+/// Changes in the order in which they happened.
+#[derive(Debug)]
+pub struct Queue<C>(VecDeque<C>);
+
+impl<C> Default for Queue<C> {
+    fn default() -> Self {
+        Self(VecDeque::with_capacity(WAITING))
+    }
+}
+
+impl<C: Change> Inbox for Queue<C> {
+    type Item = C;
+
+    /// Where there is no room all that wait become one.
+    fn push(&mut self, change: C) {
+        if self.0.len() == WAITING {
+            self.close();
+        }
+        self.0.push_back(change);
+    }
+
+    fn pop(&mut self) -> Option<C> {
+        self.0.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Makes one of all.
+    fn close(&mut self) {
+        let all = self.0.drain(..);
+        let one = all.reduce(|earlier, later| later.after(earlier));
+        self.0.extend(one);
+    }
+}

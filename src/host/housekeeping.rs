@@ -1,0 +1,129 @@
+//! What is looked after about once a second, and only when the loop is awake anyway.
+
+use std::time::Duration;
+
+use ring_proto::time::Instant;
+use tracing::{debug, warn};
+
+use super::spoken;
+use crate::observe::RateLimit;
+
+/// How often it is looked whether there is something to say.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Says what went wrong with the process, and not too often.
+#[derive(Debug)]
+pub struct Housekeeping {
+    last: Instant,
+    lost_lines: usize,
+    late: RateLimit,
+    slightly_late: RateLimit,
+    late_times: u64,
+}
+
+impl Housekeeping {
+    /// Nothing to complain about yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            last: Instant::from_nanos(0),
+            lost_lines: 0,
+            late: RateLimit::new(1, PERIOD),
+            slightly_late: RateLimit::new(1, PERIOD),
+            late_times: 0,
+        }
+    }
+
+    /// The loop woke up `late` after the time that it was to wake up at. Past `limit` peers act as
+    /// if this process were dead; what is far below harms nobody.
+    pub fn late(&mut self, now: Instant, late: Duration, limit: Duration) {
+        self.late_times += 1;
+        let is_harmless = late < limit / 4;
+        let rate = if is_harmless {
+            &mut self.slightly_late
+        } else {
+            &mut self.late
+        };
+        if !rate.allow(now) {
+            return;
+        }
+        let (late_ns, times) = (ring_proto::time::nanos(late), self.late_times);
+        let text = lateness(late, times, limit);
+        if is_harmless {
+            debug!(event = "late_wake_up", late_ns, times, "{text}");
+        } else {
+            warn!(event = "late_wake_up", late_ns, times, "{text}");
+        }
+    }
+
+    /// Whether it is time to look around.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = now.since(self.last) >= PERIOD;
+        if is_due {
+            self.last = now;
+        }
+        is_due
+    }
+
+    /// Says if lines were lost, of which there are so many since the start.
+    pub fn look_at_log(&mut self, lost: usize) {
+        let count = lost.saturating_sub(self.lost_lines);
+        self.lost_lines = lost;
+        if count > 0 {
+            warn!(
+                event = "log_lines_lost",
+                count, "{count} log lines lost: standard output is too slow"
+            );
+        }
+    }
+}
+
+fn lateness(late: Duration, times: u64, limit: Duration) -> String {
+    let (time, shown) = (ordinal(times), spoken(late));
+    if late < limit {
+        let below = spoken(limit);
+        format!("woke {shown} late ({time} time); harmless below {below}")
+    } else {
+        let limit = spoken(limit);
+        format!("woke {shown} late ({time} time); from {limit} on others take this node for dead")
+    }
+}
+
+/// `1st`, `2nd`, `11th`.
+fn ordinal(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, tens) if tens != 11 => "st",
+        (2, tens) if tens != 12 => "nd",
+        (3, tens) if tens != 13 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lateness, ordinal};
+    use std::time::Duration;
+
+    #[test]
+    fn lateness_is_measured_by_what_harms() {
+        let limit = Duration::from_millis(400);
+        assert_eq!(
+            lateness(Duration::from_micros(5_500), 2, limit),
+            "woke 5.5 ms late (2nd time); harmless below 400 ms"
+        );
+        assert_eq!(
+            lateness(Duration::from_millis(450), 3, limit),
+            "woke 450 ms late (3rd time); from 400 ms on others take this node for dead"
+        );
+    }
+
+    #[test]
+    fn times_are_counted_as_people_count() {
+        let told = [1, 2, 3, 4, 11, 12, 13, 21, 112].map(ordinal);
+        let expected = [
+            "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th",
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,256 @@
+//! One record of a file, kept in two slots that are written in turn, one `pwrite` each: whenever the process
+//! dies the other slot holds the record before.
+//!
+//! Each record proves itself:
+//!
+//! ```text
+//!  0      magic and format   six bytes, and two digits; a greater number is a newer version's
+//!  8      sequence           u64, big-endian; the larger of two valid records is the newer
+//! 16      the body
+//! LEN - 8 XXH3-64 of all before it, big-endian
+//! ```
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Where a record's body begins.
+pub const BODY: usize = 16;
+/// The bytes of its sum.
+const SUM: usize = 8;
+
+/// Both slots of a record of `LEN` bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair<const LEN: usize> {
+    /// What a record begins with; its last two digits are its format.
+    magic: [u8; 8],
+    /// Where the slots begin.
+    slots: [u64; 2],
+    /// That of the record that was read or written last.
+    sequence: u64,
+}
+
+/// What both slots hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<T> {
+    /// The newest record, if there is one, and how many slots hold something that is none.
+    Known {
+        /// What the record says.
+        newest: Option<T>,
+        /// Slots with something that is no record.
+        damaged: usize,
+    },
+    /// A record of this format, which only newer versions know.
+    Newer(u8),
+}
+
+/// What one slot holds.
+enum Slot<T> {
+    Blank,
+    Damaged,
+    Newer(u8),
+    Valid(u64, T),
+}
+
+impl<const LEN: usize> Pair<LEN> {
+    /// Reads what the slots hold. `read` makes of a record's bytes what they say; `None`: they say nothing that
+    /// can be.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open<T>(
+        file: &File,
+        magic: [u8; 8],
+        slots: [u64; 2],
+        read: impl Fn(&[u8; LEN]) -> Option<T>,
+    ) -> io::Result<(Self, Found<T>)> {
+        let mut pair = Self {
+            magic,
+            slots,
+            sequence: 0,
+        };
+        let (mut newest, mut damaged) = (None, 0);
+        for at in slots {
+            match pair.look(file, at, &read)? {
+                Slot::Blank => {}
+                Slot::Damaged => damaged += 1,
+                Slot::Newer(format) => return Ok((pair, Found::Newer(format))),
+                Slot::Valid(sequence, record) => {
+                    if newest.is_none() || pair.sequence <= sequence {
+                        pair.sequence = sequence;
+                        newest = Some(record);
+                    }
+                }
+            }
+        }
+        Ok((pair, Found::Known { newest, damaged }))
+    }
+
+    fn look<T>(
+        &self,
+        file: &File,
+        at: u64,
+        read: impl Fn(&[u8; LEN]) -> Option<T>,
+    ) -> io::Result<Slot<T>> {
+        // Past the end of the file, be that within a record, there is nothing: zeros, as in its gaps.
+        let mut bytes = [0; LEN];
+        match file.read_exact_at(&mut bytes, at) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(error),
+        }
+        let known = format(&self.magic, self.magic);
+        Ok(match (format(&bytes, self.magic), known) {
+            (Some(found), Some(known)) if found == known && is_summed(&bytes) => {
+                match read(&bytes) {
+                    Some(record) => Slot::Valid(u64_at(&bytes, 8), record),
+                    None => Slot::Damaged,
+                }
+            }
+            // How it is summed is not known.
+            (Some(found), Some(known)) if found > known => Slot::Newer(found),
+            _ if bytes == [0; LEN] => Slot::Blank,
+            _ => Slot::Damaged,
+        })
+    }
+
+    /// Writes a record with this body over the older one of the two.
+    ///
+    /// # Errors
+    /// The file cannot be written; the newest record is still the one before.
+    pub fn write(&mut self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
+        let next = self.sequence.wrapping_add(1);
+        self.put(file, &mut bytes, next)?;
+        self.sequence = next;
+        Ok(())
+    }
+
+    /// Writes the newest record once more, where it is.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn rewrite(&self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
+        self.put(file, &mut bytes, self.sequence)
+    }
+
+    fn put(&self, file: &File, bytes: &mut [u8; LEN], sequence: u64) -> io::Result<()> {
+        bytes[..8].copy_from_slice(&self.magic);
+        bytes[8..BODY].copy_from_slice(&sequence.to_be_bytes());
+        let sum = xxh3_64(&bytes[..LEN - SUM]);
+        bytes[LEN - SUM..].copy_from_slice(&sum.to_be_bytes());
+        file.write_all_at(bytes, self.slots[usize::from(sequence % 2 == 1)])
+    }
+}
+
+/// The format of a record that begins as `magic` does but for its last two digits.
+fn format(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
+    let digits = bytes.strip_prefix(&magic[..6])?.get(..2)?;
+    let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
+    u8::try_from(tens? * 10 + ones?).ok()
+}
+
+fn is_summed<const LEN: usize>(bytes: &[u8; LEN]) -> bool {
+    u64_at(bytes, LEN - SUM) == xxh3_64(&bytes[..LEN - SUM])
+}
+
+/// The big-endian number at an offset.
+#[must_use]
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(array_at(bytes, at))
+}
+
+/// The bytes at an offset.
+#[must_use]
+pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::{BODY, Found, Pair, array_at};
+
+    const LEN: usize = 32;
+    const MAGIC: [u8; 8] = *b"RINGXX03";
+    const SLOTS: [u64; 2] = [0, 512];
+
+    fn body(bytes: &[u8; LEN]) -> Option<u8> {
+        (bytes[BODY] < 100).then_some(bytes[BODY])
+    }
+
+    fn record(of: u8) -> [u8; LEN] {
+        let mut bytes = [0; LEN];
+        bytes[BODY] = of;
+        bytes
+    }
+
+    fn open(file: &std::fs::File) -> (Pair<LEN>, Found<u8>) {
+        Pair::open(file, MAGIC, SLOTS, body).expect("the file can be read")
+    }
+
+    const fn known(newest: Option<u8>, damaged: usize) -> Found<u8> {
+        Found::Known { newest, damaged }
+    }
+
+    #[test]
+    fn the_newest_is_found_and_any_changed_byte_of_it_leaves_the_one_before() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(open(&file).1, known(None, 0));
+        for last in 1..=4 {
+            let (mut pair, _) = open(&file);
+            pair.write(&file, record(last)).unwrap();
+            let before = (last > 1).then_some(last - 1);
+            let at = SLOTS[usize::from(last) % 2];
+            for byte in 0..LEN as u64 {
+                let mut old = [0];
+                file.read_exact_at(&mut old, at + byte).unwrap();
+                file.write_all_at(&[old[0] ^ 0x10], at + byte).unwrap();
+                assert_eq!(open(&file).1, known(before, 1), "byte {byte}");
+                file.write_all_at(&old, at + byte).unwrap();
+            }
+            assert_eq!(open(&file).1, known(Some(last), 0));
+        }
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_is_damaged_however_well_it_is_summed() {
+        let file = tempfile::tempfile().unwrap();
+        open(&file).0.write(&file, record(100)).unwrap();
+        assert_eq!(open(&file).1, known(None, 1));
+    }
+
+    #[test]
+    fn a_newer_format_is_known_as_such_in_either_slot_and_an_older_one_is_damage() {
+        for slot in SLOTS {
+            for (digits, format) in [(*b"04", 4), (*b"10", 10), (*b"99", 99)] {
+                let file = tempfile::tempfile().unwrap();
+                open(&file).0.write(&file, record(1)).unwrap();
+                let newer: [u8; 8] = array_at(&[&b"RINGXX"[..], &digits].concat(), 0);
+                file.write_all_at(&newer, slot).unwrap();
+                assert_eq!(open(&file).1, Found::Newer(format));
+            }
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(b"RINGXX02", slot).unwrap();
+            assert_eq!(open(&file).1, known(None, 1));
+        }
+    }
+
+    #[test]
+    fn one_slot_is_written_at_a_time() {
+        let file = tempfile::tempfile().unwrap();
+        let (mut pair, _) = open(&file);
+        pair.write(&file, record(1)).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), SLOTS[1] + LEN as u64);
+        let mut other = [0; LEN];
+        file.read_exact_at(&mut other, SLOTS[0]).unwrap();
+        assert_eq!(other, [0; LEN]);
+        pair.rewrite(&file, record(2)).unwrap();
+        file.read_exact_at(&mut other, SLOTS[0]).unwrap();
+        assert_eq!((other, open(&file).1), ([0; LEN], known(Some(2), 0)));
+    }
+}

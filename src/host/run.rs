@@ -1,0 +1,394 @@
+//! The daemon's one loop, in one thread.
+//!
+//! Each turn waits until something is there or the machine's time has come, then does a bounded
+//! amount of everything in order of urgency: messages, time-outs, the network, signals, answers of the
+//! worker, and last the control socket.
+
+use std::path::Path;
+
+use ring_proto::Machine;
+use ring_proto::time::{Instant, Now};
+use tracing::{debug, info};
+
+use super::descriptors::Room;
+use super::housekeeping::Housekeeping;
+use super::jobs::Jobs;
+use super::notify::Notifier;
+use super::server::Server;
+use super::signals::{Signals, Wish};
+use super::system::{Answer, Patience, ShutDown, System};
+use super::waiting::{CONTROL, JOBS, SIGNALS, Waiting};
+use super::{Error, LogFormat};
+use crate::driver::{Driver, Link};
+use crate::observe::LogOutput;
+use crate::sys::{clock, nice};
+
+/// The most steps of the network that one turn takes.
+const STEPS: usize = 2;
+/// The most commands that clients give the machine in one turn.
+const COMMANDS: usize = 8;
+/// How much later than asked the kernel may wake the loop, in nanoseconds; its default is long
+/// beside a hop.
+const TIMER_SLACK: u32 = 1_000;
+
+/// A process that can run a system: its control socket, its signals, its log.
+#[derive(Debug)]
+pub struct Host {
+    waiting: Waiting,
+    signals: Signals,
+    server: Server,
+    /// When it was started.
+    started: Now,
+    room: Room,
+    /// It has more than its share of the CPU.
+    favoured: bool,
+    log: LogOutput,
+}
+
+impl Host {
+    /// Makes the control socket, catches signals and starts the log.
+    ///
+    /// # Errors
+    /// The socket cannot be made, or a system call failed that does not fail on a healthy system.
+    pub fn start(control: &Path, log_format: LogFormat, verbose: bool) -> Result<Self, Error> {
+        let room = Room::make();
+        let server = Server::listen(control, room.clients())?;
+        let signals = Signals::new().map_err(Error::system("catch signals"))?;
+        let waiting = Waiting::new()?;
+        waiting.add(&signals, SIGNALS)?;
+        waiting.add(server.poller(), CONTROL)?;
+        clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
+        let started = clock::now();
+        let log = LogOutput::start(log_format == LogFormat::Json, verbose);
+        let log = log
+            .map_err(std::io::Error::other)
+            .map_err(Error::system("start the log"))?;
+        // After the log's thread has started, which can wait.
+        let favoured = nice::at_most(nice::URGENT).is_ok();
+        Ok(Self {
+            waiting,
+            signals,
+            server,
+            started,
+            room,
+            favoured,
+            log,
+        })
+    }
+
+    /// When it was started.
+    #[must_use]
+    pub const fn started(&self) -> Now {
+        self.started
+    }
+
+    /// Runs a node until it was asked to shut down and has done so.
+    ///
+    /// # Errors
+    /// A system call failed that does not fail on a healthy system, or a second signal came before the
+    /// shutdown was complete.
+    pub fn run<S: System>(self, driver: Driver<S::Machine>, mut system: S) -> Result<(), Error> {
+        self.say();
+        system.register(&self.waiting)?;
+        let jobs = system.task().map(Jobs::start).transpose();
+        let jobs = jobs.map_err(Error::system("start the thread that does jobs"))?;
+        if let Some(jobs) = &jobs {
+            self.waiting.add(jobs, JOBS)?;
+        }
+        let mut running = Running {
+            driver,
+            jobs,
+            waiting: self.waiting,
+            signals: self.signals,
+            server: self.server,
+            server_awaited: true,
+            notifier: Notifier::new(),
+            housekeeping: Housekeeping::new(),
+            leaving: Leaving::No,
+            system,
+            log: self.log,
+        };
+        running.run()
+    }
+
+    fn say(&self) {
+        self.room.say();
+        if !self.favoured {
+            debug!(
+                event = "not_favoured",
+                "no right to run at nice {} (CAP_SYS_NICE): a busy machine may cost this node the token",
+                nice::URGENT
+            );
+        }
+    }
+}
+
+/// How far a shutdown has come.
+#[derive(Debug)]
+enum Leaving<C> {
+    No,
+    /// A client of this machine is to end its work first.
+    WhenReleased,
+    /// It is complete at this time at the latest, be it done or not; then this is the machine's last
+    /// command.
+    Now(Instant, Option<C>),
+}
+
+/// All that runs. Dropped in this order: the system has the lock that keeps others off, and the last
+/// log lines come out last.
+struct Running<S: System> {
+    driver: Driver<S::Machine>,
+    jobs: Option<Jobs<S::Task>>,
+    waiting: Waiting,
+    signals: Signals,
+    server: Server,
+    /// Whether the server is waited for.
+    server_awaited: bool,
+    notifier: Notifier<S::Condition>,
+    housekeeping: Housekeeping,
+    leaving: Leaving<<S::Machine as Machine>::Command>,
+    system: S,
+    log: LogOutput,
+}
+
+impl<S: System> Running<S> {
+    fn run(&mut self) -> Result<(), Error> {
+        self.notifier.ready();
+        // What clients have asked of an earlier run counts before the first message.
+        self.heed_clients(clock::now());
+        self.look_at_network(clock::now())?;
+        let result = loop {
+            if S::is_finished(self.driver.machine()) {
+                break Ok(());
+            }
+            if let Some((now, last_word)) = self.gives_up() {
+                self.driver
+                    .command(now, last_word, &mut self.system.environment());
+                break Ok(());
+            }
+            if let Err(error) = self.turn() {
+                break Err(error);
+            }
+        };
+        self.notifier.stopping("telling hooks of the end");
+        if let Some(jobs) = &mut self.jobs {
+            jobs.end();
+        }
+        let mut in_haste = matches!(result, Err(Error::Interrupted));
+        let signals = &mut self.signals;
+        self.system.finish(clock::now(), &mut || {
+            let mut wishes = signals.drain(clock::now().monotonic);
+            in_haste |= wishes.any(|wish| wish == Wish::ExitNow);
+            in_haste
+        });
+        info!(event = "stopped", "stopped");
+        result
+    }
+
+    /// The time, if there is none left for a shutdown, and the machine's last command.
+    fn gives_up(&mut self) -> Option<(Now, <S::Machine as Machine>::Command)> {
+        let Leaving::Now(at, last_word) = &mut self.leaving else {
+            return None;
+        };
+        let now = clock::now();
+        let is_over = now.monotonic >= *at;
+        last_word.take_if(|_| is_over).map(|word| (now, word))
+    }
+
+    fn turn(&mut self) -> Result<(), Error> {
+        let deadline = self.deadline();
+        let ready = self.waiting.wait(deadline)?;
+        // Reading the clocks costs a hundredth of a hop: once a turn is enough.
+        let now = clock::now();
+        self.notice_lateness(now.monotonic);
+        self.drive(now, ready.link);
+        if ready.network {
+            self.system.network_readable()?;
+        }
+        let now = self.look_at_network(now)?;
+        if ready.signals {
+            self.heed_signals(now)?;
+        }
+        self.pass_on_jobs(now, ready.jobs);
+        self.serve_clients(now, ready.control)?;
+        self.heed_clients(now);
+        self.system.after_turn(now, self.driver.machine());
+        self.keep_house(now);
+        Ok(())
+    }
+
+    /// When something is due at the latest.
+    fn deadline(&mut self) -> Option<Instant> {
+        let link = self.system.environment().link;
+        if link
+            .and_then(Link::streams)
+            .is_some_and(|streams| streams.is_due())
+        {
+            return Some(Instant::default());
+        }
+        let give_up = match self.leaving {
+            Leaving::Now(at, _) => Some(at),
+            Leaving::No | Leaving::WhenReleased => None,
+        };
+        let deadlines = [
+            self.driver.deadline(),
+            self.jobs.as_ref().and_then(Jobs::deadline),
+            self.server.deadline(),
+            self.system.deadline(),
+            self.notifier.deadline(),
+            give_up,
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// So late that a peer may have given this node up is worth saying.
+    fn notice_lateness(&mut self, now: Instant) {
+        let Some(due) = self.driver.deadline() else {
+            return;
+        };
+        let late = now.since(due);
+        let Patience { noticed, harmful } = S::patience(self.driver.machine());
+        if late > noticed {
+            self.system.count_late_wake_up();
+            self.housekeeping.late(now, late, harmful);
+        }
+    }
+
+    fn drive(&mut self, now: Now, arrived: bool) {
+        let environment = &mut self.system.environment();
+        let driven = self.driver.turn(now, arrived, clock::now, environment);
+        if let Err(error) = driven {
+            let net = self.system.link_failed(now.monotonic, &error);
+            self.driver
+                .link_changed(now, net, &mut self.system.environment());
+        }
+    }
+
+    /// Does what there is to do about the network; the time after it.
+    fn look_at_network(&mut self, mut now: Now) -> Result<Now, Error> {
+        for _ in 0..STEPS {
+            let looked = self.system.poll_network(now.monotonic, &self.waiting);
+            let Some(net) = looked? else { break };
+            // Opening a socket took a while, in which nobody could have answered.
+            now = clock::now();
+            self.driver
+                .link_changed(now, net, &mut self.system.environment());
+        }
+        Ok(now)
+    }
+
+    fn heed_signals(&mut self, now: Now) -> Result<(), Error> {
+        for wish in self.signals.drain(now.monotonic) {
+            match wish {
+                Wish::ExitNow => return Err(Error::Interrupted),
+                Wish::ShutDown => {
+                    let next = self.system.leave();
+                    self.notifier.stopping(next);
+                    self.leaving = Leaving::WhenReleased;
+                }
+                Wish::Report => self.system.report(now, self.driver.machine()),
+                Wish::Nothing(signal) => info!(
+                    event = "signal_ignored",
+                    signal = signal.as_str(),
+                    "{signal} ignored: SIGTERM ends ringd, SIGUSR1 logs its status"
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the machine what its jobs have come to, and the worker what is wanted now.
+    fn pass_on_jobs(&mut self, now: Now, ready: bool) {
+        let Some(jobs) = &mut self.jobs else { return };
+        if ready {
+            jobs.heard();
+            // One for each job: how many there are is the machine's to bound.
+            while let Some(answer) = jobs.answer() {
+                self.driver
+                    .command(now, answer, &mut self.system.environment());
+            }
+        }
+        while let Some(job) = self.driver.next_job() {
+            jobs.give(job);
+        }
+        jobs.post(now.monotonic);
+    }
+
+    fn serve_clients(&mut self, now: Now, ready: bool) -> Result<(), Error> {
+        let Self {
+            driver,
+            system,
+            server,
+            ..
+        } = self;
+        let clock = || clock::now().monotonic;
+        server.serve(
+            now.monotonic,
+            ready,
+            clock,
+            |peer, request, descriptors| match system.answer(
+                now,
+                peer,
+                request,
+                descriptors,
+                driver.machine(),
+            ) {
+                Answer::Reply(reply) => Some(reply),
+                Answer::Later => None,
+                Answer::Command(command, reply) => {
+                    driver.command(now, command, &mut system.environment());
+                    Some(reply)
+                }
+            },
+        );
+        let awaited = self.server.resume().is_none();
+        if awaited != self.server_awaited {
+            self.server_awaited = awaited;
+            if awaited {
+                self.waiting.add(self.server.poller(), CONTROL)?;
+            } else {
+                self.waiting.remove(self.server.poller())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what clients want of the machine, and tells them what became of it.
+    fn heed_clients(&mut self, now: Now) {
+        let Self {
+            driver,
+            system,
+            server,
+            ..
+        } = self;
+        for _ in 0..COMMANDS {
+            let Some(command) = system.poll_clients(now, server, driver.machine()) else {
+                break;
+            };
+            driver.command(now, command, &mut system.environment());
+        }
+        if matches!(self.leaving, Leaving::WhenReleased) && !self.system.is_busy() {
+            let ShutDown {
+                command,
+                patience,
+                last_word,
+            } = S::shut_down(self.driver.machine());
+            self.leaving = Leaving::Now(now.monotonic + patience, Some(last_word));
+            let environment = &mut self.system.environment();
+            self.driver.command(now, command, environment);
+        }
+    }
+
+    fn keep_house(&mut self, now: Now) {
+        if self.housekeeping.is_due(now.monotonic) {
+            self.housekeeping.look_at_log(self.log.lost_lines());
+            self.system.every_second(now);
+        }
+        let now = now.monotonic;
+        self.notifier.feed(now);
+        if matches!(self.leaving, Leaving::No) {
+            let (system, machine) = (&self.system, self.driver.machine());
+            self.notifier.update(now, || system.condition(machine));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A share of the loop's time, for work that is not the ring's.
+
+use std::time::Duration;
+
+use ring_proto::time::Instant;
+
+/// How much of that work may be done at once, if there was none for a while.
+const AT_ONCE: Duration = Duration::from_millis(1);
+/// One part of the time in so many is for that work.
+const ONE_IN: u32 = 10;
+/// Work that is done so soon is for nothing: it delays a frame by no more than another frame would. A
+/// program that takes and releases the token again and again asks for no more at a time.
+const FREE: Duration = Duration::from_micros(30);
+/// What is done at once takes less: a process that seems to have worked longer was stopped, or its
+/// machine was, and for that nobody is to wait ten times as long.
+const LONGEST: Duration = Duration::from_millis(20);
+
+/// Work in short bursts is done at once, and so is each piece that takes no time to speak of; what goes on
+/// gets a tenth of the time.
+#[derive(Debug, Default)]
+pub struct Share {
+    /// When the work so far is a tenth of the time.
+    even: Instant,
+    resume: Option<Instant>,
+}
+
+impl Share {
+    /// Work was done from `start` to `end`.
+    pub fn charge(&mut self, start: Instant, end: Instant) {
+        let took = end.since(start).min(LONGEST);
+        if took <= FREE {
+            return;
+        }
+        self.even = self.even.max(start) + took * ONE_IN;
+        let resume = self.even.before(AT_ONCE * ONE_IN);
+        self.resume = (resume > end).then_some(resume);
+    }
+
+    /// When work may be done again; `None`: at any time.
+    #[must_use]
+    pub const fn resume(&self) -> Option<Instant> {
+        self.resume
+    }
+
+    /// Whether work may be done at `now`.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        if self.resume.is_some_and(|resume| now < resume) {
+            return false;
+        }
+        self.resume = None;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::time::Instant;
+
+    use super::Share;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_short_burst_is_free() {
+        let at = Instant::from_nanos;
+        let mut share = Share::default();
+        share.charge(at(100 * MS), at(100 * MS + MS / 2));
+        assert_eq!(share.resume(), None);
+        assert!(share.is_due(at(100 * MS + MS / 2)));
+    }
+
+    #[test]
+    fn what_goes_on_gets_a_tenth_of_the_time() {
+        let at = Instant::from_nanos;
+        let mut share = Share::default();
+        share.charge(at(100 * MS), at(102 * MS));
+        assert_eq!(share.resume(), Some(at(110 * MS)));
+        assert!(!share.is_due(at(110 * MS - 1)) && share.is_due(at(110 * MS)));
+        assert_eq!(share.resume(), None, "it is made up for");
+        let (mut now, mut used) = (110 * MS, 0);
+        while now < 10_000 * MS {
+            share.charge(at(now), at(now + MS));
+            used += MS;
+            now = share
+                .resume()
+                .map_or(now + MS, Instant::as_nanos)
+                .max(now + MS);
+        }
+        assert!((900 * MS..1_100 * MS).contains(&used), "{used}");
+    }
+
+    #[test]
+    fn work_that_takes_no_time_to_speak_of_goes_on_for_ever() {
+        let at = Instant::from_nanos;
+        let mut share = Share::default();
+        for now in (100 * MS..200 * MS).step_by(40_000) {
+            share.charge(at(now), at(now + 30_000));
+            assert_eq!(share.resume(), None);
+        }
+        let now = 200 * MS;
+        share.charge(at(now), at(now + 2 * MS));
+        let resume = share.resume();
+        share.charge(at(now + 3 * MS), at(now + 3 * MS + 30_000));
+        assert_eq!(share.resume(), resume, "what is due stays due");
+    }
+
+    #[test]
+    fn a_machine_that_slept_meanwhile_is_not_paid_for() {
+        let at = Instant::from_nanos;
+        let mut share = Share::default();
+        share.charge(at(100 * MS), at(3_600_000 * MS));
+        assert_eq!(share.resume(), None);
+        share.charge(at(3_600_000 * MS), at(3_600_050 * MS));
+        let pause = share
+            .resume()
+            .map(|resume| resume.since(at(3_600_050 * MS)));
+        assert!(
+            pause.is_some_and(|pause| pause.as_millis() <= 200),
+            "{pause:?}"
+        );
+    }
+}

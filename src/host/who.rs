@@ -1,0 +1,56 @@
+//! Who a client of the control socket is, for people.
+
+use std::fmt;
+use std::fs;
+
+use super::Client;
+
+/// `process 4711 of alice`.
+#[derive(Debug)]
+pub struct Who(pub Client);
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.pid {
+            Some(pid) => write!(f, "process {pid}")?,
+            None => f.write_str("an unknown process")?,
+        }
+        match self.0.uid {
+            Some(uid) => match name(uid) {
+                Some(name) => write!(f, " of {name}"),
+                None => write!(f, " of user {uid}"),
+            },
+            None => Ok(()),
+        }
+    }
+}
+
+/// A user's name, if /etc/passwd has it. Other sources of names may take seconds to answer, and the
+/// loop that asks holds the token.
+fn name(uid: u32) -> Option<String> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    find(&users, uid).map(str::to_owned)
+}
+
+fn find(users: &str, uid: u32) -> Option<&str> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let number = fields.nth(1)?.parse().ok();
+        (number == Some(uid)).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn users_are_found_by_number() {
+        let users =
+            "root:x:0:0:root:/root:/bin/bash\n\n+::::::\nalice:x:1000:100::/home/alice:/bin/sh\n";
+        assert_eq!(find(users, 0), Some("root"));
+        assert_eq!(find(users, 1000), Some("alice"));
+        assert_eq!(find(users, 100), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! What hooks are told.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+
+use ring_proto::lab2::{Grade, Reason, State};
+
+use crate::fencing::FencingToken;
+use crate::host::hooks;
+use crate::observe::text;
+
+/// What [`Change::event`] is called.
+pub mod event {
+    /// The daemon has started.
+    pub const STARTED: &str = "started";
+    /// The state has changed.
+    pub const STATE: &str = "state_changed";
+    /// The token held here is safer than before, or less safe.
+    pub const GRADE: &str = "grade_changed";
+    /// A member that was heard has not been for long.
+    pub const SILENT: &str = "member_silent";
+    /// A member that was silent is heard again.
+    pub const ALIVE: &str = "member_alive";
+    /// The daemon ends.
+    pub const STOPPED: &str = "stopped";
+}
+
+/// A change, and how things were after it. Small: each turn of the token is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The event's number.
+    pub number: u64,
+    /// When it was: milliseconds since 1970.
+    pub time_ms: u64,
+    /// One of [`event`]'s names.
+    pub event: &'static str,
+    /// The state before; `None`: the daemon did not run.
+    pub from: Option<State>,
+    /// The state since; `None`: the daemon does not run.
+    pub state: Option<State>,
+    /// Why the state changed.
+    pub reason: Option<Reason>,
+    /// The token held, or else the strongest known.
+    pub token: Option<Token>,
+    /// Who holds it as far as is known.
+    pub owner: Option<MacAddr>,
+    /// How safe a lock is.
+    pub grade: Grade,
+    /// The member that has fallen silent, or is heard again, and how many others besides.
+    pub member: Option<(MacAddr, usize)>,
+    /// How many earlier changes are told with this one.
+    pub merged: u64,
+}
+
+impl hooks::Change for Change {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn after(self, earlier: Self) -> Self {
+        let says_more = [event::STATE, event::STARTED, event::STOPPED].contains(&self.event);
+        let (event, reason, member) = if says_more {
+            (self.event, self.reason, self.member)
+        } else {
+            (earlier.event, earlier.reason, earlier.member)
+        };
+        Self {
+            event,
+            reason,
+            member,
+            from: earlier.from,
+            merged: earlier.merged + self.merged + 1,
+            ..self
+        }
+    }
+
+    fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+        let text = |text: Option<String>| text.unwrap_or_default();
+        let state = |state: Option<State>| state.map_or("none", State::name).to_owned();
+        let reason = self.reason.map_or("", |reason| text::reason(reason).0);
+        let token = self.token.map(FencingToken::from);
+        let (member, others) = self.member.unzip();
+        let progress = self.token.map(|token| token.progress.to_string());
+        [
+            ("RINGD_EVENT", self.event.to_owned()),
+            ("RINGD_EVENT_NUMBER", self.number.to_string()),
+            ("RINGD_TIME_MS", self.time_ms.to_string()),
+            ("RINGD_OLD_STATE", state(self.from)),
+            ("RINGD_STATE", state(self.state)),
+            ("RINGD_REASON", reason.to_owned()),
+            ("RINGD_TOKEN", text(token.map(|token| token.to_string()))),
+            ("RINGD_PROGRESS", text(progress)),
+            ("RINGD_OWNER", text(self.owner.map(|it| it.to_string()))),
+            ("RINGD_GRADE", self.grade.name().to_owned()),
+            ("RINGD_MEMBER", text(member.map(|mac| mac.to_string()))),
+            ("RINGD_OTHERS", text(others.map(|count| count.to_string()))),
+            ("RINGD_MERGED", self.merged.to_string()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::lab2::{Grade, Reason, State};
+
+    use super::{Change, event};
+    use crate::host::hooks::{Queue, WAITING};
+    use crate::host::worker::Inbox as _;
+
+    const STATES: [State; 3] = [State::Looser, State::Waiter, State::Owner];
+
+    /// The change of a number, from one of the states to the next.
+    fn change(number: u64) -> Change {
+        let state = |number| Some(STATES[usize::try_from(number % 3).unwrap()]);
+        Change {
+            number,
+            time_ms: 1000 + number,
+            event: event::STATE,
+            from: state(number),
+            state: state(number + 1),
+            reason: None,
+            token: None,
+            owner: None,
+            grade: Grade::Alone,
+            member: None,
+            merged: 0,
+        }
+    }
+
+    fn drained(queue: &mut Queue<Change>) -> Vec<Change> {
+        std::iter::from_fn(|| queue.pop()).collect()
+    }
+
+    #[test]
+    fn what_has_room_comes_out_as_it_went_in() {
+        let mut queue = Queue::default();
+        let changes: Vec<_> = (0..WAITING as u64).map(change).collect();
+        for &change in &changes {
+            queue.push(change);
+        }
+        assert_eq!(drained(&mut queue), changes);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_has_no_room_is_told_as_one_from_the_oldest_state_to_the_newest() {
+        let mut queue = Queue::default();
+        let last = 1000;
+        for number in 0..=last {
+            queue.push(change(number));
+        }
+        let told = drained(&mut queue);
+        assert!(told.len() <= WAITING);
+        assert_eq!(told[0].from, change(0).from);
+        for pair in told.windows(2) {
+            assert_eq!(pair[1].from, pair[0].state);
+            assert!(pair[1].number > pair[0].number);
+        }
+        assert_eq!(told.last(), Some(&change(last)));
+        let all: u64 = told.iter().map(|told| told.merged + 1).sum();
+        assert_eq!(all, last + 1, "each is told, or counted");
+    }
+
+    #[test]
+    fn what_was_merged_before_counts_on_either_side() {
+        let mut queue = Queue::default();
+        for number in [0, 4] {
+            let merged = number + 2;
+            queue.push(Change {
+                merged,
+                ..change(number)
+            });
+        }
+        queue.close();
+        let told = drained(&mut queue);
+        assert_eq!(told[0].merged, 2 + 6 + 1);
+    }
+
+    #[test]
+    fn a_change_of_grade_does_not_hide_a_change_of_state() {
+        let mut queue = Queue::default();
+        let reason = Some(Reason::Elected);
+        queue.push(Change {
+            reason,
+            ..change(0)
+        });
+        let graded = Change {
+            event: event::GRADE,
+            from: Some(State::Waiter),
+            state: Some(State::Waiter),
+            grade: Grade::Quorum,
+            ..change(1)
+        };
+        queue.push(graded);
+        queue.close();
+        let expected = Change {
+            event: event::STATE,
+            from: Some(State::Looser),
+            reason,
+            merged: 1,
+            ..graded
+        };
+        assert_eq!(drained(&mut queue), [expected]);
+    }
+}

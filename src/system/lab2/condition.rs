@@ -1,0 +1,47 @@
+//! How a node is, in a few words for the service manager.
+
+use std::fmt;
+
+use ring_proto::lab2::{Lab2, State};
+
+/// No more than changes with a real change, so that the rotation of the token tells nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// The interface is not to be used.
+    NoLink,
+    /// In a ring.
+    Member {
+        /// How many members it knows, itself included.
+        members: usize,
+    },
+    /// LOOSER.
+    Looking,
+    /// GENERATING.
+    Electing,
+}
+
+impl Condition {
+    /// That of a machine.
+    pub fn of(machine: &Lab2, link_up: bool) -> Self {
+        match machine.state() {
+            _ if !link_up => Self::NoLink,
+            State::Owner | State::Waiter => Self::Member {
+                members: machine.members().len(),
+            },
+            State::Looser => Self::Looking,
+            State::Generating => Self::Electing,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLink => f.write_str("waiting for the interface"),
+            Self::Member { members: 1 } => f.write_str("in a ring of its own"),
+            Self::Member { members } => write!(f, "in a ring, {members} members known"),
+            Self::Looking => f.write_str("looking for a token"),
+            Self::Electing => f.write_str("electing an owner"),
+        }
+    }
+}

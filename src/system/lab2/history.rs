@@ -1,0 +1,540 @@
+//! The latest events, numbered, for those who watch.
+
+use std::rc::Rc;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use ring_proto::lab2::{Event, Grade, Reason, State};
+use ring_proto::time::Now;
+
+use super::change::{Change, event};
+use super::status::token_status;
+use crate::control::EventMessage;
+use crate::driver::Observe;
+use crate::host::Recent;
+use crate::host::hooks::{Change as _, Changes};
+use crate::observe::{Differs, Routine, Wrong, text};
+
+/// What happened.
+#[derive(Debug, Clone)]
+enum What {
+    State {
+        from: State,
+        reason: Reason,
+    },
+    Owner,
+    Grade,
+    Member {
+        event: &'static str,
+        mac: MacAddr,
+    },
+    /// The same has happened to others, which are not named.
+    Members {
+        event: &'static str,
+        mac: MacAddr,
+        others: usize,
+    },
+    HandOverFailed {
+        to: MacAddr,
+    },
+    Trouble {
+        event: &'static str,
+        member: Option<MacAddr>,
+        text: Rc<str>,
+    },
+    Lock {
+        event: &'static str,
+        label: Rc<str>,
+        why: Option<&'static str>,
+    },
+}
+
+impl What {
+    /// Whether hooks are told of it.
+    const fn is_told(&self) -> bool {
+        matches!(
+            self,
+            Self::State { .. } | Self::Grade | Self::Members { .. }
+        )
+    }
+}
+
+/// What happened, when, and how things were then.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    time_ms: u64,
+    what: What,
+    state: State,
+    token: Option<Token>,
+    owner: Option<MacAddr>,
+    grade: Grade,
+}
+
+/// Remembers events, and how things are since the latest.
+#[derive(Debug)]
+pub struct History {
+    recent: Recent<Entry>,
+    routine: Routine,
+    state: State,
+    token: Option<Token>,
+    owner: Option<MacAddr>,
+    grade: Grade,
+    /// Why this node was OWNER no longer when that happened last.
+    last_loss: Option<Reason>,
+}
+
+impl History {
+    /// Nothing has happened yet.
+    pub fn new(now: Now) -> Self {
+        Self {
+            recent: Recent::new(now),
+            routine: Routine::new(),
+            state: State::Looser,
+            token: None,
+            owner: None,
+            grade: Grade::Alone,
+            last_loss: None,
+        }
+    }
+
+    /// The events, by number.
+    pub const fn recent(&self) -> &Recent<Entry> {
+        &self.recent
+    }
+
+    /// Why this node was OWNER no longer when that happened last.
+    pub const fn last_loss(&self) -> Option<Reason> {
+        self.last_loss
+    }
+
+    /// How things are, as a change that changes nothing.
+    fn standing(&self, now: Now) -> Change {
+        Change {
+            number: self.recent.latest(),
+            time_ms: now.wall / 1_000_000,
+            event: event::STATE,
+            from: Some(self.state),
+            state: Some(self.state),
+            reason: None,
+            token: self.token,
+            owner: self.owner,
+            grade: self.grade,
+            member: None,
+            merged: 0,
+        }
+    }
+
+    /// Something happened to a local lock.
+    pub fn lock(&mut self, now: Now, event: &'static str, label: &str, why: Option<&'static str>) {
+        let label = label.into();
+        self.remember(now, What::Lock { event, label, why }, false);
+    }
+
+    /// Something is wrong with this machine, or is not any more.
+    pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
+        let what = What::Trouble {
+            event,
+            member: None,
+            text: text.into(),
+        };
+        self.remember(now, what, false);
+    }
+
+    fn remember(&mut self, now: Now, what: What, routine: bool) {
+        let entry = Entry {
+            time_ms: now.wall / 1_000_000,
+            what,
+            state: self.state,
+            token: self.token,
+            owner: self.owner,
+            grade: self.grade,
+        };
+        self.recent.remember(entry, routine);
+    }
+}
+
+impl Changes for History {
+    type Change = Change;
+
+    fn latest(&self) -> u64 {
+        self.recent.latest()
+    }
+
+    fn change(&self, number: u64) -> Option<Change> {
+        let entry = self.recent.get(number)?;
+        let now = entry.state;
+        let (event, from, reason, member) = match entry.what {
+            What::State { from, reason } => (event::STATE, from, Some(reason), None),
+            What::Grade => (event::GRADE, now, None, None),
+            What::Members { event, mac, others } => (event, now, None, Some((mac, others))),
+            _ => return None,
+        };
+        // A change of state is told before the change of owner that comes with it.
+        let after = self.recent.get(number + 1);
+        let settled = after.filter(|after| matches!(after.what, What::Owner));
+        Some(Change {
+            number,
+            time_ms: entry.time_ms,
+            event,
+            from: Some(from),
+            state: Some(entry.state),
+            reason,
+            token: entry.token,
+            owner: settled.unwrap_or(entry).owner,
+            grade: entry.grade,
+            member,
+            merged: 0,
+        })
+    }
+
+    /// The first, the last and the last change of state are enough.
+    fn change_since(&self, number: u64) -> Option<Change> {
+        let what = |number: u64| Some(&self.recent.get(number)?.what);
+        let mut told = (number..=self.latest()).filter(|&it| what(it).is_some_and(What::is_told));
+        let first = told.next()?;
+        let (mut state, mut last, mut merged) = (first, first, 0);
+        for number in told {
+            (last, merged) = (number, merged + 1);
+            if let Some(What::State { .. }) = what(number) {
+                state = number;
+            }
+        }
+        let state = (state != first).then_some(state);
+        let last = (last != state.unwrap_or(first)).then_some(last);
+        let numbers = [Some(first), state, last].into_iter().flatten();
+        let changes = numbers.filter_map(|number| self.change(number));
+        let one = changes.reduce(|earlier, later| later.after(earlier))?;
+        Some(Change { merged, ..one })
+    }
+
+    fn started(&self, now: Now) -> Change {
+        Change {
+            event: event::STARTED,
+            from: None,
+            ..self.standing(now)
+        }
+    }
+
+    fn stopped(&self, now: Now) -> Change {
+        Change {
+            number: self.latest() + 1,
+            event: event::STOPPED,
+            state: None,
+            ..self.standing(now)
+        }
+    }
+}
+
+impl Observe<Event> for History {
+    fn observe(&mut self, now: Now, event: &Event) {
+        let routine = self.routine.includes(now.monotonic, event);
+        let what = match *event {
+            Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            } => {
+                (self.state, self.token) = (to, token.or(self.token));
+                self.grade = Grade::Alone;
+                if from == State::Owner && to != State::Owner {
+                    self.last_loss = Some(reason);
+                }
+                What::State { from, reason }
+            }
+            Event::OwnerChanged { owner, token } => {
+                (self.owner, self.token) = (owner, token.or(self.token));
+                What::Owner
+            }
+            Event::GradeChanged { grade, .. } => {
+                self.grade = grade;
+                What::Grade
+            }
+            Event::HandOverFailed { to, minted, .. } => {
+                self.grade = minted.map_or(self.grade, |_| Grade::Alone);
+                self.token = minted.or(self.token);
+                What::HandOverFailed { to }
+            }
+            Event::MemberAdded { mac, .. } => What::Member {
+                event: "member_added",
+                mac,
+            },
+            Event::MemberMoved { mac, .. } => What::Member {
+                event: "member_moved",
+                mac,
+            },
+            Event::MemberLeft { mac } => What::Member {
+                event: "member_left",
+                mac,
+            },
+            Event::MemberSilent { mac, others, .. } => What::Members {
+                event: event::SILENT,
+                mac,
+                others,
+            },
+            Event::MemberAlive { mac, others } => What::Members {
+                event: event::ALIVE,
+                mac,
+                others,
+            },
+            Event::HearingChanged { deaf, .. } => What::Trouble {
+                event: if deaf { "deaf" } else { "hears" },
+                member: None,
+                text: "hearing".into(),
+            },
+            Event::FitnessChanged { unfit } => What::Trouble {
+                event: if unfit { "unfit" } else { "fit" },
+                member: None,
+                text: "hand_over".into(),
+            },
+            Event::Trouble { trouble, over } => What::Trouble {
+                event: Wrong { trouble, over }.event(),
+                member: Wrong { trouble, over }.member(),
+                text: Wrong { trouble, over }.to_string().into(),
+            },
+            Event::StorageChanged { failed } => What::Trouble {
+                event: if failed {
+                    "state_not_stored"
+                } else {
+                    "state_stored"
+                },
+                member: None,
+                text: "state_file".into(),
+            },
+            Event::MemberDiffers { mac, difference } => What::Trouble {
+                event: "member_differs",
+                member: Some(mac),
+                text: Differs(difference).to_string().into(),
+            },
+            Event::MemberAgrees { mac } => What::Member {
+                event: "member_agrees",
+                mac,
+            },
+            Event::MemberForgotten { mac, .. } => What::Member {
+                event: "member_forgotten",
+                mac,
+            },
+            _ => return,
+        };
+        self.remember(now, what, routine);
+    }
+}
+
+impl Entry {
+    /// The event as watchers are told of it.
+    pub fn message(&self, number: u64) -> EventMessage {
+        let mut message = EventMessage {
+            number,
+            time_ms: self.time_ms,
+            event: String::new(),
+            from: None,
+            state: self.state.name().to_owned(),
+            reason: None,
+            token: self.token.map(token_status),
+            owner: self.owner.map(|owner| owner.to_string()),
+            grade: self.grade.name().to_owned(),
+            member: None,
+            others: 0,
+            label: None,
+        };
+        let event = match &self.what {
+            What::State { from, reason } => {
+                message.from = Some(from.name().to_owned());
+                message.reason = Some(text::reason(*reason).0.to_owned());
+                "state_changed"
+            }
+            What::Owner => "owner_changed",
+            What::Grade => "grade_changed",
+            What::Member { event, mac } => {
+                message.member = Some(mac.to_string());
+                event
+            }
+            What::Members { event, mac, others } => {
+                message.member = Some(mac.to_string());
+                message.others = *others;
+                event
+            }
+            What::HandOverFailed { to } => {
+                message.member = Some(to.to_string());
+                "hand_over_failed"
+            }
+            What::Trouble {
+                event,
+                member,
+                text,
+            } => {
+                message.member = member.map(|member| member.to_string());
+                message.reason = Some(text.as_ref().to_owned());
+                event
+            }
+            What::Lock { event, label, why } => {
+                message.label = Some(label.as_ref().to_owned());
+                message.reason = why.map(str::to_owned);
+                event
+            }
+        };
+        event.clone_into(&mut message.event);
+        message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::lab2::{Event, Grade, Reason, State};
+    use ring_proto::time::{Instant, Now};
+
+    use super::History;
+    use crate::driver::Observe;
+    use crate::host::REMEMBERED;
+    use crate::host::hooks::{Change as _, Changes};
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::Token;
+    use std::iter;
+    use std::time::Duration;
+
+    fn started_at(seconds: u64) -> (History, Now) {
+        let now = Now {
+            monotonic: Instant::from_nanos(1),
+            wall: seconds * 1_000_000_000,
+        };
+        (History::new(now), now)
+    }
+
+    fn turn(history: &mut History, now: Now) {
+        let (from, to) = (State::Waiter, State::Owner);
+        let (reason, token) = (Reason::TokenTaken, None);
+        let event = Event::StateChanged {
+            from,
+            to,
+            reason,
+            token,
+        };
+        history.observe(now, &event);
+    }
+
+    /// The numbers of all events from one on.
+    fn numbers(history: &History, from: u64, turns: bool) -> Vec<u64> {
+        let next = |from| history.recent().next(from, turns).map(|(number, _)| number);
+        iter::successors(next(from), |number| next(number + 1)).collect()
+    }
+
+    #[test]
+    fn a_number_of_an_earlier_life_is_none_of_this_one() {
+        let (mut earlier, then) = started_at(1_700_000_000);
+        let (mut this, now) = started_at(1_700_000_001);
+        for _ in 0..100 {
+            earlier.lock(then, "lock_granted", "backup", None);
+            this.lock(now, "lock_granted", "backup", None);
+        }
+        let next = earlier.latest() + 1;
+        for turns in [true, false] {
+            assert!(earlier.recent().has(next, turns) && !this.recent().has(next, turns));
+            assert!(
+                this.recent().has(this.latest() - 99, turns)
+                    && !this.recent().has(this.latest() - 100, turns)
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_loss_of_the_token_is_remembered_with_its_reason() {
+        let (mut history, now) = started_at(1);
+        let (owner, looser, waiter) = (State::Owner, State::Looser, State::Waiter);
+        for (from, to, reason, expected) in [
+            (waiter, owner, Reason::TokenTaken, None),
+            (owner, owner, Reason::StrongerToken, None),
+            (owner, looser, Reason::NotStored, Some(Reason::NotStored)),
+            (looser, waiter, Reason::TokenHeard, Some(Reason::NotStored)),
+        ] {
+            let token = None;
+            let event = Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            };
+            history.observe(now, &event);
+            assert_eq!(history.last_loss(), expected);
+        }
+    }
+
+    #[test]
+    fn hooks_are_told_of_a_member_that_falls_silent() {
+        let (mut history, now) = started_at(1);
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        let (quiet, others) = (Duration::from_secs(13), 7);
+        history.observe(now, &Event::MemberSilent { mac, quiet, others });
+        let change = history.change(history.latest()).expect("it is a change");
+        assert_eq!(change.event, "member_silent");
+        assert_eq!(change.member, Some((mac, others)));
+        let told: Vec<_> = change.environment().into_iter().collect();
+        assert!(told.contains(&("RINGD_MEMBER", mac.to_string())));
+        assert!(told.contains(&("RINGD_OTHERS", "7".to_owned())));
+    }
+
+    #[test]
+    fn turns_displace_turns_and_nothing_else() {
+        let (mut history, now) = started_at(1);
+        let first = history.latest() + 1;
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        history.observe(now, &Event::MemberLeft { mac });
+        for _ in 0..3 * REMEMBERED {
+            turn(&mut history, now);
+        }
+        history.lock(now, "lock_lost", "backup", Some("yield"));
+        assert!(history.recent().has(first, false) && !history.recent().has(first, true));
+        assert_eq!(numbers(&history, first, false), [first, history.latest()]);
+        let oldest = history.latest() - REMEMBERED as u64 + 1;
+        assert!(history.recent().has(oldest, true));
+        assert_eq!(numbers(&history, oldest, true).len(), REMEMBERED);
+        for _ in 0..REMEMBERED {
+            history.lock(now, "lock_granted", "backup", None);
+        }
+        assert!(
+            !history.recent().has(first, false)
+                && history
+                    .recent()
+                    .has(first + 3 * REMEMBERED as u64 + 2, false)
+        );
+    }
+
+    #[test]
+    fn many_changes_are_one_as_if_they_were_merged_one_by_one() {
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        let token = Token {
+            progress: 1,
+            author: mac,
+            number: 1,
+        };
+        // Each number in base four is a history.
+        for script in 1..4_u32.pow(6) {
+            let (mut history, now) = started_at(1);
+            let first = history.latest() + 1;
+            let kinds = iter::successors(Some(script), |left| Some(left / 4));
+            for kind in kinds.take_while(|&left| left > 0).map(|left| left % 4) {
+                match kind {
+                    0 => turn(&mut history, now),
+                    1 => history.observe(
+                        now,
+                        &Event::GradeChanged {
+                            grade: Grade::View,
+                            token,
+                        },
+                    ),
+                    2 => history.observe(
+                        now,
+                        &Event::MemberSilent {
+                            mac,
+                            quiet: Duration::ZERO,
+                            others: 3,
+                        },
+                    ),
+                    _ => history.lock(now, "lock_granted", "backup", None),
+                }
+            }
+            let all = (first..=history.latest()).filter_map(|number| history.change(number));
+            let merged = all.reduce(|earlier, later| later.after(earlier));
+            assert_eq!(history.change_since(first), merged, "{script}");
+        }
+    }
+}

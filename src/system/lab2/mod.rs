@@ -1,0 +1,22 @@
+//! A node of a Lab2 ring: one token on an Ethernet segment.
+
+mod attachment;
+mod change;
+mod condition;
+mod history;
+mod housekeeping;
+mod lock_totals;
+mod node;
+mod options;
+mod pausing;
+mod report;
+mod service;
+mod start;
+mod state_file;
+mod status;
+mod stored_pause;
+mod surroundings;
+mod verdict;
+
+pub use options::Options;
+pub use start::run;

@@ -1,0 +1,403 @@
+//! The command line of `ringd`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser;
+use ring_proto::lab2::{Constants, FOREVER};
+
+use crate::control::{CONTROL_DIR, RingName, parse_ethertype};
+use crate::host::{LogFormat, parse_duration};
+
+const EXAMPLES: &str = "\
+Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
+given the same constants. The last of an option given twice counts.
+
+Examples:
+  sudo ringd eth0                        join or start the ring on eth0
+  sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
+  sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
+  sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'
+                                         write to the system's log who leads
+  ringctl status                         ask the running daemon how the ring is
+  ringd sim                              simulate rings, and what goes wrong in them
+  sudo ringd -- sim                      join the ring on an interface called sim
+
+Signals:
+  SIGTERM, SIGINT  hand the token over, then exit; a second one does not wait for that
+  SIGHUP, SIGQUIT  the same on a terminal (it was closed, Ctrl-\\); ignored without one
+  SIGUSR1          log the status
+
+What a hook has in its environment; what is not known is empty:
+  RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive or stopped
+  RINGD_EVENT_NUMBER  of the event, as in ringctl watch
+  RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none
+  RINGD_STATE         the state since
+  RINGD_REASON        why it changed, as in ringctl watch
+  RINGD_TOKEN         the token held, or else the newest known: progress-author-number
+  RINGD_PROGRESS      its first part
+  RINGD_OWNER         the MAC address of its holder, as far as is known
+  RINGD_GRADE         how safe a lock is now
+  RINGD_MEMBER        the member that is silent, or is heard again
+  RINGD_OTHERS        how many other members besides
+  RINGD_MERGED        how many earlier changes are merged into this one, since hooks were too slow
+  RINGD_INTERFACE     the interface
+  RINGD_RING          the ring, as ringctl -i takes it: the interface, or IFACE:TYPE
+  RINGD_TIME_MS       when it was: milliseconds since 1970
+
+Where it may, ringd runs at nice -10, so that a busy machine does not cost it the token.
+
+Exit codes:
+  0  shut down cleanly
+  1  unexpected error, or a second signal
+  2  wrong usage, or constants that cannot work together
+  3  no such interface
+  4  not an Ethernet interface
+  5  no permission for packet sockets (CAP_NET_RAW)
+  6  another ringd runs on the interface
+  7  the state directory or file cannot be used
+  8  the control socket cannot be made
+  9  the state file, or one beside it, is a newer ringd's, or no file of this user's own";
+
+/// Keep exactly one token alive among the machines of a LAN segment.
+///
+/// ringd joins the ring on an Ethernet interface, or starts one, and logs what changes: owners
+/// elected and lost, members, grades, locks lost. Under systemd the lines have priorities.
+/// No servers and no configuration: members find one another by broadcast, in frames of their
+/// own EtherType.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "ringd",
+    version,
+    args_override_self = true,
+    after_long_help = EXAMPLES,
+    after_help = "--help says more."
+)]
+pub struct Options {
+    /// The interface whose segment holds the ring: Ethernet, veth, bridge, VLAN or macvlan.
+    #[arg(value_name = "IFACE")]
+    pub interface: String,
+
+    /// HEART_BEAT_PERIOD: how often the owner announces itself.
+    #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub heartbeat: Duration,
+
+    /// How many heartbeats an owner may miss before it counts as lost.
+    ///
+    /// Then members search for the token, and elect a new owner if nobody has it.
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    pub waiter_intervals: u32,
+
+    /// How many heartbeats to wait for the answer to a broadcast question.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub answer_intervals: u32,
+
+    /// How long to wait for the acknowledgement of one offer of the token
+    /// [default: a twentieth of the heartbeat]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub take_timeout: Option<Duration>,
+
+    /// How often to offer the token to a member before passing it over.
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    pub take_attempts: u32,
+
+    /// How long an owner without work keeps the token; 0ms rotates at full speed, forever keeps a
+    /// leader until it stops, dies or another member wants the token [default: as long as the heartbeat]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
+    pub idle_hold: Option<Duration>,
+
+    /// The EtherType of the ring's frames, hexadecimal with 0x or decimal.
+    ///
+    /// Rings with different EtherTypes share a segment, and an interface, without noticing each other:
+    /// run a ringd for each, and ask the second by ringctl -i eth0:0x88b6.
+    #[arg(long, value_name = "TYPE", default_value = "0x88b5", value_parser = parse_ethertype)]
+    pub ethertype: u16,
+
+    /// Maximum members remembered.
+    #[arg(long, value_name = "COUNT", default_value_t = 4096)]
+    pub max_members: usize,
+
+    /// How long a member that is silent stays in the table, or never: it is remembered for good.
+    ///
+    /// The ring then forgets it, unless somebody hears it. Until it speaks again it does not count as one of
+    /// those that are known. ringctl forget does the same at once.
+    #[arg(long, value_name = "DURATION", default_value = "24h", allow_hyphen_values = true, value_parser = parse_forget_after)]
+    pub forget_after: ForgetAfter,
+
+    /// How many members the ring has, for the grade quorum: more than half of them.
+    ///
+    /// All members must be told the same. If this one has heard more since it was started, those count.
+    /// Without it all members that it has heard of since then do: halves of a segment that was cut before
+    /// they ever met, or of which one was started anew since, each have a quorum then.
+    #[arg(long, value_name = "COUNT")]
+    pub expect: Option<usize>,
+
+    /// The directory of IFACE.state, which holds what must survive a restart. With another --ethertype
+    /// than the usual it is IFACE:TYPE.state, as in eth0:0x88b6.state.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
+    pub state_dir: PathBuf,
+
+    /// The control socket for ringctl [default: /run/ringd/IFACE.sock, or IFACE:TYPE.sock]
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+
+    /// A shell command to run at every change of state or grade.
+    ///
+    /// Hooks run one at a time and in order, this one before those of --hooks-dir, and the daemon
+    /// does not wait for them. RINGD_STATE and more in their environment say what has changed.
+    #[arg(long, value_name = "CMD")]
+    pub on_change: Option<String>,
+
+    /// A directory of programs to run at every change of state or grade, in order of their names.
+    ///
+    /// It is read at each change. Skipped are names that begin with a dot, what editors and
+    /// package managers leave behind (~, .bak, .dpkg-old, …), and what is not executable.
+    #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
+    pub hooks_dir: PathBuf,
+
+    /// How long a hook may run before it is ended.
+    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
+    pub hook_timeout: Duration,
+
+    /// The format of log lines.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    /// Log every turn of the token too, and why received frames are dropped.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl Options {
+    /// The protocol's constants as given, and derived from the heartbeat where not given.
+    #[must_use]
+    pub fn constants(&self) -> Constants {
+        let derived = Constants::for_heartbeat(self.heartbeat);
+        Constants {
+            heartbeat: self.heartbeat,
+            waiter_intervals: self.waiter_intervals,
+            answer_intervals: self.answer_intervals,
+            take_timeout: self.take_timeout.unwrap_or(derived.take_timeout),
+            take_attempts: self.take_attempts,
+            idle_hold: self.idle_hold.unwrap_or(derived.idle_hold),
+            ethertype: self.ethertype,
+            max_members: self.max_members,
+            expect: self.expect,
+            forget: self.forget_after.0,
+        }
+    }
+
+    /// The control socket's path.
+    #[must_use]
+    pub fn control_path(&self) -> PathBuf {
+        match &self.control {
+            Some(path) => path.clone(),
+            None => self.ring().socket(Path::new(CONTROL_DIR)),
+        }
+    }
+
+    /// The ring's name on this machine.
+    #[must_use]
+    pub fn ring(&self) -> RingName {
+        RingName::new(&self.interface, self.ethertype)
+    }
+}
+
+/// How long a silent member is remembered; `None`: for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForgetAfter(pub Option<Duration>);
+
+fn parse_forget_after(text: &str) -> Result<ForgetAfter, String> {
+    if text == "never" {
+        return Ok(ForgetAfter(None));
+    }
+    parse_duration(text).map_or_else(
+        |why| Err(format!("{why}; or never")),
+        |after| Ok(ForgetAfter(Some(after))),
+    )
+}
+
+/// The longest time limit: past it there is none.
+const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn parse_idle_hold(text: &str) -> Result<Duration, String> {
+    match text {
+        "forever" => Ok(FOREVER),
+        text => parse_duration(text).map_err(|why| format!("{why}; or forever")),
+    }
+}
+
+fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err("too short: give a second or so".to_owned()),
+        timeout if timeout > MAX_HOOK_TIMEOUT => Err("too long: give at most 24h".to_owned()),
+        timeout => Ok(timeout),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::lab2::{Constants, FOREVER};
+
+    use super::Options;
+    use crate::host::LogFormat;
+    use clap::{CommandFactory, Parser};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::try_parse_from(["ringd"].iter().chain(arguments))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn an_interface_alone_gets_the_defaults() {
+        let options = parse(&["eth0"]).unwrap();
+        assert_eq!(options.interface, "eth0");
+        assert_eq!(options.constants(), Constants::default());
+        assert_eq!(options.state_dir, Path::new("/var/lib/ringd"));
+        assert_eq!(options.control_path(), Path::new("/run/ringd/eth0.sock"));
+        let other = parse(&["eth0", "--ethertype", "0x88b6"]).unwrap();
+        let socket = Path::new("/run/ringd/eth0:0x88b6.sock");
+        assert_eq!(other.control_path(), socket);
+        assert_eq!(options.on_change, None);
+        assert_eq!(options.hooks_dir, Path::new("/etc/ringd/hooks.d"));
+        assert_eq!(options.hook_timeout, Duration::from_secs(10));
+        assert_eq!(options.log_format, LogFormat::Text);
+        assert!(!options.verbose);
+    }
+
+    #[test]
+    fn take_timeout_and_idle_hold_follow_the_heartbeat() {
+        let constants = parse(&["eth0", "--heartbeat", "1ms"]).unwrap().constants();
+        assert_eq!(constants.take_timeout, Duration::from_micros(50));
+        assert_eq!(constants.idle_hold, Duration::from_millis(1));
+        assert_eq!(constants.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_given_is_taken() {
+        let arguments = [
+            "br0",
+            "--heartbeat",
+            "20ms",
+            "--waiter-intervals",
+            "6",
+            "--answer-intervals",
+            "2",
+            "--take-timeout",
+            "3ms",
+            "--take-attempts",
+            "5",
+            "--idle-hold",
+            "0ms",
+            "--ethertype",
+            "0x88B6",
+            "--max-members",
+            "16",
+            "--expect",
+            "5",
+            "--forget-after",
+            "never",
+            "--state-dir",
+            "/s",
+            "--control",
+            "/c.sock",
+            "--on-change",
+            "logger \"$RINGD_STATE\"",
+            "--hooks-dir",
+            "/h",
+            "--hook-timeout",
+            "3s",
+            "--log-format",
+            "json",
+            "-v",
+        ];
+        let options = parse(&arguments).unwrap();
+        let expected = Constants {
+            heartbeat: Duration::from_millis(20),
+            waiter_intervals: 6,
+            answer_intervals: 2,
+            take_timeout: Duration::from_millis(3),
+            take_attempts: 5,
+            idle_hold: Duration::ZERO,
+            ethertype: 0x88b6,
+            max_members: 16,
+            expect: Some(5),
+            forget: None,
+        };
+        assert_eq!(options.constants(), expected);
+        assert_eq!(options.constants().check(), Ok(()));
+        assert_eq!(options.state_dir, Path::new("/s"));
+        assert_eq!(options.control_path(), Path::new("/c.sock"));
+        assert_eq!(
+            options.on_change.as_deref(),
+            Some("logger \"$RINGD_STATE\"")
+        );
+        assert_eq!(options.hooks_dir, Path::new("/h"));
+        assert_eq!(options.hook_timeout, Duration::from_secs(3));
+        assert_eq!(options.log_format, LogFormat::Json);
+        assert!(options.verbose);
+    }
+
+    #[test]
+    fn the_last_of_an_option_given_twice_counts() {
+        let options = parse(&["eth0", "--expect", "3", "-v", "--expect=4", "-v"]).unwrap();
+        assert_eq!(options.expect, Some(4));
+        assert!(options.verbose);
+    }
+
+    #[test]
+    fn an_owner_may_keep_the_token_for_ever_but_nothing_else_lasts_so_long() {
+        let constants = parse(&["eth0", "--idle-hold", "forever"])
+            .unwrap()
+            .constants();
+        assert_eq!((constants.idle_hold, constants.check()), (FOREVER, Ok(())));
+        let error = parse(&["eth0", "--idle-hold", "always"]).unwrap_err();
+        assert!(error.contains("or forever"), "{error}");
+        assert!(parse(&["eth0", "--heartbeat", "forever"]).is_err());
+        let constants = parse(&["eth0", "--idle-hold", "25h"]).unwrap().constants();
+        assert!(constants.check().is_err());
+    }
+
+    #[test]
+    fn a_time_limit_for_hooks_is_some_time_and_not_for_ever() {
+        for text in ["0s", "25h", "10"] {
+            assert!(parse(&["eth0", "--hook-timeout", text]).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ethertypes_are_hexadecimal_or_decimal() {
+        let decimal = parse(&["eth0", "--ethertype", "34997"]).unwrap();
+        assert_eq!(decimal.ethertype, 0x88b5);
+        for text in ["88b5", "0x188b5", "", "0x", "-1"] {
+            let error = parse(&["eth0", &format!("--ethertype={text}")]).unwrap_err();
+            assert!(error.contains("not an EtherType"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_default_and_exit_code() {
+        let mut wide = Options::command().term_width(200);
+        let help = wide.render_long_help().to_string();
+        for word in [
+            "100ms",
+            "a twentieth of the heartbeat",
+            "as long as the heartbeat",
+            "0x88b5",
+            "4096",
+            "/var/lib/ringd",
+            "/run/ringd/IFACE.sock",
+            "CAP_NET_RAW",
+            "  9  ",
+        ] {
+            assert!(help.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Who waits until this node owns nothing because it is paused.
+
+use ring_proto::time::Instant;
+
+use crate::control::{Pending, PendingReason, Reply};
+use crate::host::ClientId;
+
+/// How far a pause has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The node owns nothing.
+    Complete,
+    /// It still does.
+    Pending(PendingReason),
+    /// There is no pause any more: why.
+    Over(&'static str),
+}
+
+/// Those who wait, and until when.
+#[derive(Debug, Default)]
+pub struct Pausing {
+    waiting: Vec<(ClientId, Instant)>,
+}
+
+impl Pausing {
+    /// A client is to be told when the pause is complete, or then how far it has come.
+    pub fn wait(&mut self, client: ClientId, until: Instant) {
+        self.waiting.push((client, until));
+    }
+
+    /// Whether a client waits.
+    pub fn concerns(&self, client: ClientId) -> bool {
+        self.waiting.iter().any(|&(waiting, _)| waiting == client)
+    }
+
+    /// A client is gone.
+    pub fn forget(&mut self, client: ClientId) {
+        self.waiting.retain(|&(waiting, _)| waiting != client);
+    }
+
+    /// When the first one is to be told something.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.waiting.iter().map(|&(_, until)| until).min()
+    }
+
+    /// Tells those for whom there is something to be told; they wait no longer.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        progress: impl FnOnce() -> Progress,
+        mut tell: impl FnMut(ClientId, &Reply),
+    ) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let progress = progress();
+        self.waiting.retain(|&(client, until)| {
+            let reply = match progress {
+                Progress::Complete => Reply::Done {},
+                Progress::Over(why) => Reply::Error(why.to_owned()),
+                Progress::Pending(_) if until > now => return true,
+                Progress::Pending(why) => Reply::Pending(Pending {
+                    why,
+                    text: why.text().to_owned(),
+                }),
+            };
+            tell(client, &reply);
+            false
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::time::Instant;
+
+    use super::{Pausing, Progress};
+    use crate::control::{Pending, PendingReason, Reply};
+
+    fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
+        let mut told = Vec::new();
+        let now = Instant::from_nanos(now);
+        pausing.settle(
+            now,
+            || progress,
+            |client, reply| told.push((client, reply.clone())),
+        );
+        told
+    }
+
+    #[test]
+    fn who_waits_is_told_of_the_end_or_what_it_has_waited_for() {
+        let mut pausing = Pausing::default();
+        for client in 1..=4 {
+            pausing.wait(client, Instant::from_nanos(10 * client));
+        }
+        pausing.forget(3);
+        assert!(pausing.concerns(4) && !pausing.concerns(3));
+        let pending = Progress::Pending(PendingReason::Holder);
+        assert_eq!(told(&mut pausing, 9, pending), []);
+        assert_eq!(pausing.deadline(), Some(Instant::from_nanos(10)));
+        let reply = Reply::Pending(Pending {
+            why: PendingReason::Holder,
+            text: PendingReason::Holder.text().to_owned(),
+        });
+        assert_eq!(told(&mut pausing, 10, pending), [(1, reply)]);
+        assert_eq!(
+            told(&mut pausing, 11, Progress::Complete),
+            [(2, Reply::Done {}), (4, Reply::Done {})]
+        );
+        assert_eq!(pausing.deadline(), None);
+    }
+
+    #[test]
+    fn who_waits_for_a_pause_that_ends_is_told_so() {
+        let mut pausing = Pausing::default();
+        pausing.wait(1, Instant::from_nanos(10));
+        let why = Reply::Error("it was ended".to_owned());
+        assert_eq!(
+            told(&mut pausing, 1, Progress::Over("it was ended")),
+            [(1, why)]
+        );
+    }
+}

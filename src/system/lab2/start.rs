@@ -1,0 +1,140 @@
+//! How a node is started.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use ring_proto::lab2::{ConstantError, Constants, Lab2};
+use tracing::{info, warn};
+
+use super::Options;
+use super::attachment::Attachment;
+use super::history::History;
+use super::node::Node;
+use super::service::Service;
+use super::state_file::{Found, StateFile};
+use super::stored_pause::StoredPause;
+use super::surroundings::{Audience, Surroundings};
+use crate::control::CONTROL_DIR;
+use crate::driver::Driver;
+use crate::host::hooks::{self, Hooks};
+use crate::host::{Error, Host, Pace, spoken};
+use crate::observe::{Log, Observers, Tally};
+use crate::sys::{RingLock, clock};
+
+/// An owner without work that holds the token for less has hooks run all the time.
+const CALM: Duration = Duration::from_secs(1);
+
+/// Runs a daemon until it was asked to shut down and has done so.
+///
+/// # Errors
+/// It could not start, or a system call failed that does not fail on a healthy system.
+pub fn run(options: &Options) -> Result<(), Error> {
+    let constants = options.constants();
+    constants.check().map_err(|error| unusable(&error))?;
+    let attachment = Attachment::open(&options.interface, constants.ethertype)?;
+    let ring = options.ring();
+    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string())?;
+    attachment.check_alone(&ring)?;
+    let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
+    let host = Host::start(&options.control_path(), options.log_format, options.verbose)?;
+    let tally = Tally::new().map_err(io::Error::other);
+    let audience = Audience {
+        observers: Observers {
+            tally: tally.map_err(Error::system("make the counters"))?,
+            log: Log::new(options.verbose),
+        },
+        history: History::new(host.started()),
+    };
+    say_start(options, &constants, &attachment, &store, found);
+    let hooks = Hooks::start(
+        hook_settings(options, constants.idle_hold),
+        clock::now(),
+        &audience.history,
+    );
+    let hooks = hooks.map_err(Error::system("start the thread that runs hooks"))?;
+    let machine = Lab2::new(constants, found.durable()).with_stamps(store.take_stamps());
+    let mut service = Service::new(&options.interface, StoredPause::beside(store.path()));
+    if service.go_on_pausing()? {
+        info!(
+            event = "paused",
+            "paused, as before the start (ringctl pause --persist), until ringctl resume"
+        );
+    }
+    let around = Surroundings {
+        started: host.started(),
+        attachment,
+        store,
+        audience,
+        pace: Pace::default(),
+    };
+    let node = Node::new(around, service, hooks, lock);
+    host.run(Driver::new(machine), node)
+}
+
+fn unusable(error: &ConstantError) -> Error {
+    let remedy = match error {
+        ConstantError::HandOverOutlastsWaiters { .. } => {
+            "give fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
+             --waiter-intervals"
+        }
+        ConstantError::AnswerIntervals { .. } => {
+            "give fewer --answer-intervals or more --waiter-intervals"
+        }
+        _ => "ringd --help has the defaults",
+    };
+    Error::Usage(format!("{error}; {remedy}"))
+}
+
+fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
+    let restless = (idle_hold < CALM).then(|| {
+        format!(
+            "hooks run at every turn of the token, which an idle owner passes on after {}: for a \
+             leader that stays give all members --idle-hold forever",
+            spoken(idle_hold)
+        )
+    });
+    hooks::Settings {
+        environment: vec![
+            ("RINGD_INTERFACE", options.interface.clone()),
+            ("RINGD_RING", options.ring().to_string()),
+        ],
+        command: options.on_change.clone(),
+        directory: options.hooks_dir.clone(),
+        timeout: options.hook_timeout,
+        restless,
+    }
+}
+
+fn say_start(
+    options: &Options,
+    constants: &Constants,
+    attachment: &Attachment,
+    store: &StateFile,
+    found: Found,
+) {
+    let (interface, version) = (&options.interface, env!("CARGO_PKG_VERSION"));
+    let mac = attachment.interface().mac;
+    let (heartbeat, ethertype) = (constants.heartbeat, constants.ethertype);
+    info!(
+        event = "started", version, interface, %mac,
+        "ringd {version} on {interface}: MAC {mac}, heartbeat {heartbeat:?}, \
+         EtherType {ethertype:#06x}"
+    );
+    if found == Found::Corrupt {
+        warn!(
+            event = "state_corrupt",
+            "{} was unreadable: starting without it; tokens keep growing by the clock",
+            store.path().display()
+        );
+    }
+    if let Some((path, count)) = store.damaged_jobs() {
+        warn!(
+            event = "jobs_corrupt",
+            count,
+            "{count} records of {} were unreadable: starting without them; a job of theirs may run \
+             again in its period, unless another member knows of its run",
+            path.display()
+        );
+    }
+}

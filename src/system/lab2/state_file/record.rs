@@ -1,0 +1,116 @@
+//! What the state file's record says: 64 bytes, kept twice ([`Pair`](crate::host::Pair)).
+//!
+//! ```text
+//! 16  my_token_number    u32
+//! 20  known present      u32   0 or 1
+//! 24  known.progress     u64
+//! 32  known.author       6 bytes
+//! 38  zero               2 bytes
+//! 40  known.number       u32
+//! 44  zero               12 bytes
+//! ```
+//! All integers are big-endian.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{MAX_PROGRESS, Token};
+use ring_proto::lab2::Durable;
+
+use crate::host::{array_at, u64_at};
+
+/// Bytes of a record.
+pub const LEN: usize = 64;
+
+/// What a record begins with; its last two digits are its format.
+pub const MAGIC: [u8; 8] = *b"RINGST01";
+
+/// A record's bytes, but for what proves it.
+pub fn encode(durable: &Durable) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[16..20].copy_from_slice(&durable.my_token_number.to_be_bytes());
+    if let Some(token) = durable.known {
+        bytes[23] = 1;
+        bytes[24..32].copy_from_slice(&token.progress.to_be_bytes());
+        bytes[32..38].copy_from_slice(&token.author.0);
+        bytes[40..44].copy_from_slice(&token.number.to_be_bytes());
+    }
+    bytes
+}
+
+/// What a record's bytes say; `None`: nothing that this version writes.
+pub fn decode(bytes: &[u8; LEN]) -> Option<Durable> {
+    let known = match u32_at(bytes, 20) {
+        0 => None,
+        1 => Some(token(bytes)?),
+        _ => return None,
+    };
+    Some(Durable {
+        my_token_number: u32_at(bytes, 16),
+        known,
+        stamp: None,
+    })
+}
+
+fn token(bytes: &[u8; LEN]) -> Option<Token> {
+    let token = Token {
+        progress: u64_at(bytes, 24),
+        author: MacAddr(array_at(bytes, 32)),
+        number: u32_at(bytes, 40),
+    };
+    // Its author may be any address, as in the frame that it came with: a record that was refused
+    // would take the numbers back.
+    (token.progress <= MAX_PROGRESS).then_some(token)
+}
+
+fn u32_at(bytes: &[u8; LEN], at: usize) -> u32 {
+    u32::from_be_bytes(array_at(bytes, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::lab2::Durable;
+
+    use super::{decode, encode};
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::{MAX_PROGRESS, Token};
+
+    fn durable() -> Durable {
+        let known = Some(Token {
+            progress: 0x0102_0304_0506_0708,
+            author: MacAddr([2, 0, 0, 0, 0, 1]),
+            number: 3,
+        });
+        Durable {
+            my_token_number: u32::MAX,
+            known,
+            stamp: None,
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_back() {
+        let without = Durable {
+            known: None,
+            ..durable()
+        };
+        for durable in [durable(), without] {
+            assert_eq!(decode(&encode(&durable)), Some(durable));
+        }
+    }
+
+    #[test]
+    fn a_token_that_cannot_exist_is_refused() {
+        let mut impossible = durable();
+        let known = impossible.known.as_mut().unwrap();
+        known.progress = MAX_PROGRESS + 1;
+        assert_eq!(decode(&encode(&impossible)), None);
+    }
+
+    #[test]
+    fn a_token_by_whatever_author_a_frame_can_name_is_read_back() {
+        for author in [MacAddr::default(), MacAddr::BROADCAST] {
+            let mut forged = durable();
+            forged.known.as_mut().unwrap().author = author;
+            assert_eq!(decode(&encode(&forged)), Some(forged));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+use ring_proto::lab2::Durable;
+
+use super::record::{self, LEN};
+use super::{Found, SLOTS, StateFile};
+use crate::control::RingName;
+use crate::driver::Store;
+use crate::host::Error;
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::Path;
+
+fn durable(number: u32) -> Durable {
+    Durable {
+        my_token_number: number,
+        known: Some(Token {
+            progress: 1000 + u64::from(number),
+            author: MacAddr([2, 0, 0, 0, 0, 1]),
+            number,
+        }),
+        stamp: None,
+    }
+}
+
+fn ring(interface: &str) -> RingName {
+    RingName::parse(interface).expect("a name")
+}
+
+fn open(directory: &Path) -> (StateFile, Found) {
+    StateFile::open(directory, &ring("eth0")).unwrap()
+}
+
+/// Overwrites the bytes at `offset`, as a write that was cut short would leave them.
+fn damage(directory: &Path, offset: u64) {
+    let file = OpenOptions::new()
+        .write(true)
+        .open(directory.join("eth0.state"))
+        .unwrap();
+    file.write_all_at(&[0xaa; 20], offset).unwrap();
+}
+
+#[test]
+fn what_was_stored_last_is_found_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut state, found) = open(directory.path());
+    assert_eq!(found, Found::Nothing);
+    for number in 1..=5 {
+        state.store(&durable(number));
+    }
+    drop(state);
+    assert_eq!(open(directory.path()).1, Found::Stored(durable(5)));
+}
+
+#[test]
+fn a_file_from_before_the_first_token_is_not_corrupt() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let nothing = Durable {
+        my_token_number: 0,
+        known: None,
+        stamp: None,
+    };
+    assert_eq!(open(directory.path()).1, Found::Stored(nothing));
+}
+
+#[test]
+fn a_torn_slot_leaves_the_one_before() {
+    for stored in 2..=5_u32 {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut state, _) = open(directory.path());
+        for number in 1..=stored {
+            state.store(&durable(number));
+        }
+        drop(state);
+        damage(directory.path(), SLOTS[stored as usize % 2] + 10);
+        let (mut state, found) = open(directory.path());
+        assert_eq!(found, Found::Stored(durable(stored - 1)));
+        state.store(&durable(stored + 1));
+        drop(state);
+        assert_eq!(open(directory.path()).1, Found::Stored(durable(stored + 1)));
+    }
+}
+
+#[test]
+fn a_corrupt_file_is_said_and_started_afresh() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("eth0.state");
+    for contents in [vec![b'x'], vec![0; 600], vec![0xff; 100_000]] {
+        fs::write(&path, contents).unwrap();
+        let (mut state, found) = open(directory.path());
+        assert_eq!(found, Found::Corrupt);
+        state.store(&durable(7));
+        drop(state);
+        assert_eq!(open(directory.path()).1, Found::Stored(durable(7)));
+    }
+}
+
+#[test]
+fn a_record_is_one_write_to_one_slot() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut state, _) = open(directory.path());
+    state.store(&durable(1));
+    let before = fs::read(state.path()).unwrap();
+    state.store(&durable(2));
+    let after = fs::read(state.path()).unwrap();
+    let [written, kept] = SLOTS.map(|slot| usize::try_from(slot).unwrap());
+    assert_eq!(before[kept..kept + LEN], after[kept..kept + LEN]);
+    let bytes = after[written..written + LEN].try_into().unwrap();
+    assert_eq!(record::decode(bytes), Some(durable(2)));
+}
+
+#[test]
+fn a_second_daemon_does_not_get_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_first, _) = open(directory.path());
+    let second = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    assert!(matches!(second, Error::StateLocked { .. }), "{second}");
+    StateFile::open(directory.path(), &ring("eth1")).unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    open(&directory.path().join("a/b"));
+}
+
+#[test]
+fn a_directory_that_is_none_is_an_error_that_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = StateFile::open(&file, &ring("eth0")).unwrap_err();
+    assert!(error.to_string().contains(&file.display().to_string()));
+    assert_eq!(error.exit_code(), 7);
+}
+
+#[test]
+fn a_newer_file_is_refused_and_left_alone() {
+    for slot in SLOTS.map(|slot| usize::try_from(slot).unwrap()) {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut state, _) = open(directory.path());
+        state.store(&durable(1));
+        let path = state.path().to_owned();
+        drop(state);
+        let mut newer = fs::read(&path).unwrap();
+        newer[slot..slot + 8].copy_from_slice(b"RINGST02");
+        fs::write(&path, &newer).unwrap();
+        let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+        assert!(
+            matches!(error, Error::StateNewer { format: 2, .. }),
+            "{error}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), newer);
+    }
+}
+
+#[test]
+fn a_newer_file_of_jobs_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let jobs = directory.path().join("eth0.jobs");
+    let mut newer = b"RINGJB02".to_vec();
+    newer.resize(128, 7);
+    fs::write(&jobs, &newer).unwrap();
+    let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    assert!(
+        matches!(&error, Error::StateNewer { path, format: 2 } if *path == jobs),
+        "{error}"
+    );
+    assert_eq!(fs::read(&jobs).unwrap(), newer);
+}
+
+#[test]
+fn damaged_records_of_jobs_are_counted_and_are_no_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let jobs = directory.path().join("eth0.jobs");
+    assert_eq!(open(directory.path()).0.damaged_jobs(), None);
+    fs::write(&jobs, [7; 256]).unwrap();
+    assert_eq!(open(directory.path()).0.damaged_jobs(), Some((jobs, 2)));
+}
+
+#[test]
+fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, target) = (
+        directory.path().join("eth0.state"),
+        directory.path().join("other"),
+    );
+    fs::write(&target, "precious").unwrap();
+    symlink(&target, &path).unwrap();
+    let error = StateFile::open(directory.path(), &ring("eth0")).unwrap_err();
+    assert_eq!(error.exit_code(), 9);
+    assert!(error.to_string().contains("symbolic link"), "{error}");
+    assert_eq!(fs::read(&target).unwrap(), b"precious");
+}
+
+#[test]
+fn failing_writes_are_counted_and_are_no_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut state, _) = open(directory.path());
+    state.store(&durable(1));
+    assert!(state.take_failures().is_none());
+    let readable = fs::File::open(state.path()).unwrap();
+    *state.file = readable;
+    state.store(&durable(2));
+    state.store(&durable(3));
+    assert_eq!(state.take_failures().unwrap().count, 2);
+    assert!(state.take_failures().is_none());
+}

@@ -1,0 +1,240 @@
+//! What clients are told of a lock that they do not get or no longer have, as sentences.
+
+use std::time::Duration;
+
+use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
+
+use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
+use crate::host::spoken;
+
+/// What is known when a sentence is made.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    pub machine: &'a Lab2,
+    /// The daemon's interface.
+    pub interface: &'a str,
+    /// Who holds the token on this machine, or else waits for it first.
+    pub first: Option<ClientStatus>,
+}
+
+impl Scene<'_> {
+    /// Why a request is refused.
+    pub fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
+        let waited = match request.wait_ms {
+            Some(0) => "not waited for".to_owned(),
+            Some(ms) => format!("timed out after {}", spoken(Duration::from_millis(ms))),
+            None => "refused".to_owned(),
+        };
+        match why {
+            RefusalReason::Timeout | RefusalReason::Busy => format!("{waited}: {}", self.holder()),
+            RefusalReason::Grade => format!("{waited}: {}", self.too_few(request)),
+            RefusalReason::Paused => {
+                format!("{waited}: this node is paused; ringctl resume ends that")
+            }
+            RefusalReason::Crowded => {
+                format!("too many clients of this machine wait already; ask again later ({waited})")
+            }
+            RefusalReason::Nested => {
+                "this runs under the token already ($RINGD_LOCK or $RINGD_TOKEN), and would \
+                 wait for its own end"
+                    .to_owned()
+            }
+            RefusalReason::Ran => "the job has run in this period".to_owned(),
+            RefusalReason::Names => no_names(self.machine.runs()),
+            RefusalReason::Mtu => format!(
+                "the MTU of {} is too small to tell the members of a job: it needs 116 bytes",
+                self.interface
+            ),
+            RefusalReason::Leaving => "ringd is shutting down".to_owned(),
+        }
+    }
+
+    /// Why a lock is lost.
+    pub fn loss(&self, why: LossReason, request: &LockRequest) -> String {
+        match why {
+            LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
+            LossReason::MaxHold => {
+                let most = Duration::from_millis(request.max_hold_ms.unwrap_or_default());
+                format!("--max-hold ({}) reached", spoken(most))
+            }
+            LossReason::Shutdown => "ringd is shutting down".to_owned(),
+            LossReason::StrongerToken => "another node has a stronger token".to_owned(),
+            LossReason::Lease => {
+                let lease = self.machine.shortest_patience();
+                format!(
+                    "its lease ended: no heartbeat was sent for {}",
+                    spoken(lease)
+                )
+            }
+            LossReason::NotStored => {
+                "ringd cannot write its state file, and this node owns nothing until it can"
+                    .to_owned()
+            }
+            LossReason::NobodyTakes => {
+                "no other member takes the token from this node, which has let go of it".to_owned()
+            }
+            LossReason::Grade => self.too_few(request),
+            LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
+            LossReason::Gone => "it was killed, or ended, before it had given it back".to_owned(),
+            LossReason::Link => format!("{} has lost its link", self.interface),
+        }
+    }
+
+    /// Who has the token.
+    fn holder(&self) -> String {
+        if !self.machine.is_link_up() {
+            return format!("{} has no link", self.interface);
+        }
+        if !self.machine.is_stored() {
+            return "ringd cannot write its state file, and this node owns nothing until it can"
+                .to_owned();
+        }
+        match (self.machine.owner(), &self.first) {
+            (Some(owner), Some(client)) if client.holds && self.machine.is_own(owner) => {
+                format!(
+                    "held by {owner} ({}), this machine",
+                    name(&client.label, client.pid)
+                )
+            }
+            (Some(owner), _) if !self.machine.is_own(owner) => format!("held by {owner}"),
+            (_, Some(client)) => {
+                let does = if client.holds { "holds" } else { "waits for" };
+                format!(
+                    "{} on this machine {does} it",
+                    name(&client.label, client.pid)
+                )
+            }
+            (Some(_), None) => "this node may not grant it yet".to_owned(),
+            (None, None) => "no owner is known".to_owned(),
+        }
+    }
+
+    /// Who has not confirmed a tenure.
+    fn too_few(&self, request: &LockRequest) -> String {
+        match request.require {
+            Some(Grade::Quorum) => no_quorum(self.machine.votes()),
+            _ => "no view: not all members that were heard lately have confirmed".to_owned(),
+        }
+    }
+}
+
+/// What a client is called, for a terminal: it has chosen its label itself.
+fn name(label: &str, pid: Option<i32>) -> String {
+    match (label, pid) {
+        ("", Some(pid)) => format!("process {pid}"),
+        ("", None) => "an unknown process".to_owned(),
+        (label, _) => harmless(label),
+    }
+}
+
+/// That no name is free, and how one becomes so: a job whose period is over gives way.
+fn no_names(runs: impl Iterator<Item = RunView>) -> String {
+    let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
+    let first = runs.min_by_key(left).map(|run| {
+        let left = Duration::from_secs(left(&run).as_secs() + 1);
+        let name = run.stamp.name;
+        format!("; that of {name} ends first, in {}", spoken(left))
+    });
+    format!(
+        "the ring remembers {MAX_STAMPS} jobs, and the period of none of them is over{}. To end the \
+         period of one that is no longer needed: ringctl once NAME --every 1ms -- true",
+        first.unwrap_or_default()
+    )
+}
+
+fn no_quorum(votes: Votes) -> String {
+    let Votes {
+        confirmed,
+        ring,
+        quorum,
+    } = votes;
+    if ring == 1 {
+        // One that knows nobody else has no quorum, unless it was told that there is nobody.
+        return "no quorum: no other member is known; ringd --expect says how many there are"
+            .to_owned();
+    }
+    format!("no quorum: {confirmed} of {ring} confirmed, {quorum} needed")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::RunOutcome;
+    use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
+
+    use super::{Scene, name, no_names, no_quorum};
+    use crate::control::{LockRequest, LossReason};
+
+    #[test]
+    fn a_loss_is_explained_by_what_has_caused_it() {
+        let constants = Constants {
+            heartbeat: Duration::from_millis(50),
+            ..Constants::default()
+        };
+        let durable = Durable {
+            my_token_number: 0,
+            known: None,
+            stamp: None,
+        };
+        let machine = Lab2::new(constants, durable);
+        let scene = Scene {
+            machine: &machine,
+            interface: "eth0",
+            first: None,
+        };
+        for (why, part) in [
+            (LossReason::Lease, "no heartbeat was sent for 200 ms"),
+            (LossReason::NotStored, "cannot write its state file"),
+            (LossReason::NobodyTakes, "no other member takes the token"),
+            (LossReason::Link, "eth0 has lost its link"),
+        ] {
+            let text = scene.loss(why, &LockRequest::default());
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
+        assert_eq!(name("Bob's \u{1b}[2J\n", Some(7)), r"Bob's \u{1b}[2J\n");
+        assert_eq!(name("", Some(7)), "process 7");
+    }
+
+    #[test]
+    fn who_finds_no_name_free_is_told_what_frees_one() {
+        let run = |name, hours, age| RunView {
+            stamp: Stamp {
+                name: JobName::new(name).expect("a name"),
+                progress: 1,
+                run: 0,
+                runner: MacAddr([2, 0, 0, 0, 0, 9]),
+                outcome: RunOutcome::Done,
+                period: Duration::from_secs(3600) * hours,
+            },
+            age: Duration::from_secs(age),
+            before: None,
+        };
+        let runs = [run("long", 20, 71_000), run("soon", 1, 3595)];
+        let said = no_names(runs.into_iter());
+        assert!(said.contains("that of soon ends first, in 6 s."), "{said}");
+        assert!(
+            said.ends_with("ringctl once NAME --every 1ms -- true"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_quorum_that_is_missed_is_counted() {
+        let votes = |confirmed, ring, quorum| Votes {
+            confirmed,
+            ring,
+            quorum,
+        };
+        assert_eq!(
+            no_quorum(votes(2, 4, 3)),
+            "no quorum: 2 of 4 confirmed, 3 needed"
+        );
+        assert!(no_quorum(votes(1, 1, 1)).contains("--expect"));
+    }
+}

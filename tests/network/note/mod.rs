@@ -1,0 +1,201 @@
+//! A second system, run by the daemon's host: datagrams, connections, a job, a durable record, and commands
+//! from `ringctl`.
+
+mod node;
+mod process;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_note::Version;
+use ring_note::wire::{self, Announcement, Header, MAX_NOTE};
+use ring_segment::{Layout, PATIENCE, Segment, Test, limit, tests};
+
+use node::{PORT, TRANSFER};
+pub use process::run_if_asked;
+use process::{Node, start};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_note_reaches_every_node_and_survives_their_death,
+        a_mebibyte_is_fetched_and_read_over_the_control_socket,
+        peers_that_dribble_or_never_read_or_say_nothing_keep_nobody_from_it,
+        a_forged_note_is_verified_and_not_shown,
+        a_node_ends_when_it_is_told_to,
+    ]
+}
+
+fn segment(nodes: usize) -> Result<Segment> {
+    Layout::new(nodes).addresses().bridge()
+}
+
+/// A node on each of a segment's machines.
+fn all(segment: &Segment) -> Result<Vec<Node>> {
+    segment.nodes().iter().map(start).collect()
+}
+
+fn address(segment: &Segment, index: usize) -> Result<SocketAddr> {
+    let ip = segment.node(index).ip().context("it has an ip")?;
+    Ok(SocketAddr::from((ip, PORT)))
+}
+
+/// A connection from one machine to the node on another.
+fn connect(segment: &Segment, from: usize, to: usize) -> Result<TcpStream> {
+    let to = address(segment, to)?;
+    let stream = segment.node(from).ns().run(|| TcpStream::connect(to))??;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+fn a_note_reaches_every_node_and_survives_their_death() -> Result<()> {
+    let segment = segment(3)?;
+    let mut nodes = all(&segment)?;
+    nodes[0].write("the first")?;
+    for node in &nodes {
+        node.wait_for("the first")?;
+    }
+    for node in &mut nodes {
+        node.kill()?;
+    }
+    nodes[2].start()?;
+    nodes[2].wait_for("the first")?;
+    // A version counts on from what was stored.
+    nodes[2].write("the second")?;
+    nodes[0].start()?;
+    nodes[0].wait_for("the second")?;
+    let status = nodes[0].ringctl(&["status"])?;
+    let text = String::from_utf8_lossy(&status.stdout);
+    ensure!(status.status.success(), "{status:?}");
+    ensure!(text.contains("shows version 2-3"), "{text}");
+    let refused = nodes[0].ringctl(&["yield"])?;
+    let why = String::from_utf8_lossy(&refused.stderr);
+    ensure!(why.contains("a note has no such thing"), "{why}");
+    Ok(())
+}
+
+fn a_mebibyte_is_fetched_and_read_over_the_control_socket() -> Result<()> {
+    let segment = segment(2)?;
+    let mut nodes = all(&segment)?;
+    let much: Vec<u8> = (0..=250).cycle().take(MAX_NOTE).collect();
+    nodes[0].kill()?;
+    fs::write(nodes[0].first(), &much)?;
+    nodes[0].start()?;
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let read = nodes[1].ringctl(&["data", "get", "--raw"])?;
+        ensure!(read.status.success(), "{read:?}");
+        if read.stdout == much {
+            break;
+        }
+        ensure!(read.stdout.is_empty(), "a part of it is shown");
+        ensure!(Instant::now() < give_up, "it does not come");
+    }
+    Ok(())
+}
+
+fn peers_that_dribble_or_never_read_or_say_nothing_keep_nobody_from_it() -> Result<()> {
+    let segment = segment(3)?;
+    let mut author = start(segment.node(0))?;
+    author.kill()?;
+    fs::write(author.first(), vec![7; MAX_NOTE])?;
+    author.start()?;
+    author.wait_for_shown(MAX_NOTE)?;
+    // More than are served, and than there are slots.
+    let connect = || connect(&segment, 1, 0);
+    let silent: Vec<TcpStream> = (0..300).map(|_| connect()).collect::<Result<_>>()?;
+    let reader = start(segment.node(2))?;
+    reader.wait_for_shown(MAX_NOTE)?;
+    for mut stream in silent {
+        let end = stream.read(&mut [0; 64]);
+        ensure!(
+            !matches!(end, Ok(1..)),
+            "somebody who said nothing was answered"
+        );
+    }
+    // One that asks and reads nothing, and one that asks a byte at a time.
+    let mut asks = connect()?;
+    let request = wire::request(Version::default());
+    asks.write_all(&request)?;
+    let mut dribbles = connect()?;
+    dribbles.set_nodelay(true)?;
+    for byte in request {
+        dribbles.write_all(&[byte])?;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut note = Vec::new();
+    dribbles.read_to_end(&mut note)?;
+    ensure!(
+        note.len() == wire::HEADER + MAX_NOTE,
+        "{} bytes",
+        note.len()
+    );
+    let by = Instant::now() + PATIENCE;
+    author.wait_for_fact("Transfers", "0")?;
+    ensure!(Instant::now() < by, "it waits for who reads nothing");
+    // It was cut off: what is left is no whole note.
+    let mut rest = Vec::new();
+    let end = asks.read_to_end(&mut rest);
+    ensure!(end.is_err(), "{} bytes and an end", rest.len());
+    Ok(())
+}
+
+fn a_forged_note_is_verified_and_not_shown() -> Result<()> {
+    let segment = segment(2)?;
+    let victim = start(segment.node(0))?;
+    let from = address(&segment, 1)?;
+    let ns = segment.node(1).ns();
+    let listener = ns.run(|| TcpListener::bind(from))??;
+    let socket = ns.run(|| UdpSocket::bind((from.ip(), 0)))??;
+    let version = Version {
+        number: 7,
+        author: 2,
+    };
+    let announcement = Announcement {
+        version,
+        port: PORT,
+    };
+    listener.set_nonblocking(true)?;
+    let give_up = Instant::now() + PATIENCE;
+    // Announced again until somebody asks: the node may not listen yet.
+    let mut stream = loop {
+        socket.send_to(&announcement.encode(), address(&segment, 0)?)?;
+        if limit::is_readable(listener.as_fd(), Instant::now() + Duration::from_millis(50)) {
+            break listener.accept()?.0;
+        }
+        ensure!(Instant::now() < give_up, "nobody asks for it");
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut request = [0; wire::REQUEST];
+    stream.read_exact(&mut request)?;
+    ensure!(wire::requested(&request) == Some(version), "{request:?}");
+    let header = Header {
+        version,
+        sum: 0,
+        len: 4,
+    };
+    stream.write_all(&header.encode())?;
+    stream.write_all(b"evil")?;
+    drop(stream);
+    victim.wait_for_counter("fetch_corrupt")?;
+    ensure!(victim.note()?.is_empty(), "it is shown");
+    Ok(())
+}
+
+fn a_node_ends_when_it_is_told_to() -> Result<()> {
+    let segment = segment(1)?;
+    let mut node = start(segment.node(0))?;
+    let socket = node.control();
+    ensure!(socket.exists(), "it has no control socket");
+    node.signal(Signal::SIGTERM)?;
+    let end = node.wait_exit()?;
+    ensure!(end.success(), "it ended with {end}");
+    ensure!(!socket.exists(), "it has left its control socket behind");
+    ensure!(Duration::ZERO < TRANSFER, "a transfer takes some time");
+    Ok(())
+}

@@ -1,0 +1,347 @@
+//! A node of the shared note, run by the daemon's host.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ring_note::{Command, Event, Job, Net, Note, Notes, Options, Version, wire};
+use ring_proto::Stored;
+use ring_proto::time::{Instant, Now, nanos};
+use ringd::control::{NodeStatus, Reply, Request, Summary, TokenData};
+use ringd::driver::{
+    Connections, Driver, Environment, Joined, Observe, ReceiveBatch, Store, TransmitBatch,
+};
+use ringd::host::worker::Bell;
+use ringd::host::{
+    Answer, Client, Error, Host, LINK, LogFormat, Patience, Server, ShutDown, System, Task, Waiting,
+};
+use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
+
+/// Where nodes announce and serve the note.
+pub const PORT: u16 = 57_900;
+/// Upper bound for one transfer.
+pub const TRANSFER: Duration = Duration::from_secs(2);
+
+const PERIOD: Duration = Duration::from_millis(50);
+const SERVED: usize = 16;
+const CONNECTIONS: u16 = 32;
+/// Datagrams received or sent at a time.
+const BATCH: usize = 16;
+
+/// What a process is told to be, by its environment.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its address; the last byte is its number.
+    pub address: Ipv4Addr,
+    /// The directory of its socket and its note.
+    pub folder: PathBuf,
+}
+
+impl Setting {
+    /// The control socket.
+    pub fn control(&self) -> PathBuf {
+        self.folder.join("note.sock")
+    }
+
+    /// Where the note is stored.
+    fn note(&self) -> PathBuf {
+        self.folder.join("note")
+    }
+
+    /// A note to write at the start, if there is one.
+    pub fn first(&self) -> PathBuf {
+        self.folder.join("first")
+    }
+
+    /// Runs the node until it is shut down.
+    pub fn run(&self) -> Result<()> {
+        let interface = Interface::find("eth0")?.context("no interface")?;
+        let host = Host::start(&self.control(), LogFormat::Text, false)?;
+        let datagrams = UdpLink::bind(
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)),
+            &UdpOptions {
+                interface: Some((interface.name.clone(), interface.index)),
+                shared: false,
+            },
+        )?;
+        let network = TcpNetwork::listen(
+            SocketAddr::from((self.address, PORT)),
+            TcpOptions {
+                interface: Some(interface.name),
+                resets: true,
+            },
+        )?;
+        let disk = Disk(self.note());
+        let options = Options {
+            id: self.address.octets()[3].into(),
+            port: PORT,
+            period: PERIOD,
+            transfer: TRANSFER,
+            served: SERVED,
+        };
+        let machine = Notes::new(options, disk.load()?);
+        let node = NoteNode {
+            started: host.started().monotonic,
+            place: self.address.to_string(),
+            link: Joined {
+                datagrams,
+                streams: Connections::new(network, CONNECTIONS),
+            },
+            disk,
+            counters: Counters::default(),
+            first: fs::read(self.first()).ok(),
+            is_up: false,
+        };
+        let received = ReceiveBatch::of(BATCH, wire::ANNOUNCEMENT + 1);
+        let transmit = TransmitBatch::of(BATCH, wire::ANNOUNCEMENT);
+        host.run(Driver::with_batches(machine, received, transmit), node)?;
+        Ok(())
+    }
+}
+
+/// Stores the note in a file, whole or not at all.
+#[derive(Debug)]
+struct Disk(PathBuf);
+
+impl Disk {
+    fn load(&self) -> Result<Note> {
+        let Ok(bytes) = fs::read(&self.0) else {
+            return Ok(Note::default());
+        };
+        let header = bytes.first_chunk().and_then(wire::Header::decode);
+        let header = header.context("the stored note is none")?;
+        Ok(Note {
+            version: header.version,
+            sum: header.sum,
+            bytes: bytes[wire::HEADER..].into(),
+        })
+    }
+
+    fn save(&self, note: &Note) -> io::Result<()> {
+        let header = wire::Header {
+            version: note.version,
+            sum: note.sum,
+            len: note.bytes.len(),
+        };
+        let new = self.0.with_extension("new");
+        fs::write(&new, [&header.encode()[..], &note.bytes].concat())?;
+        fs::rename(&new, &self.0)
+    }
+}
+
+impl Store<Note> for Disk {
+    fn store(&mut self, note: &Note) -> Stored {
+        match self.save(note) {
+            Ok(()) => Stored::Done,
+            Err(_) => Stored::Failed,
+        }
+    }
+}
+
+/// Counts events by their names.
+#[derive(Debug, Default)]
+struct Counters(BTreeMap<String, u64>);
+
+impl Observe<Event> for Counters {
+    fn observe(&mut self, _: Now, event: &Event) {
+        *self.0.entry(event.name().to_owned()).or_default() += 1;
+    }
+}
+
+/// Verifies checksums.
+#[derive(Debug)]
+struct Verifier;
+
+impl Task for Verifier {
+    type Job = Job;
+    type Answer = Command;
+
+    fn carry_out(&mut self, job: Job, _: &Bell) -> Command {
+        job.run()
+    }
+}
+
+/// For the service manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shows(Version);
+
+impl fmt::Display for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shows version {}", self.0)
+    }
+}
+
+#[derive(Debug)]
+struct NoteNode {
+    started: Instant,
+    place: String,
+    link: Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>,
+    disk: Disk,
+    counters: Counters,
+    /// To be written at the start.
+    first: Option<Vec<u8>>,
+    /// The machine was told of the network.
+    is_up: bool,
+}
+
+impl NoteNode {
+    fn summary(&self, now: Instant, machine: &Notes) -> Summary {
+        let note = machine.note();
+        Summary {
+            system: "note".to_owned(),
+            place: self.place.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            up_ns: nanos(now.since(self.started)),
+            standing: Shows(note.version).to_string(),
+            healthy: machine.is_up(),
+            facts: vec![
+                ("Length".to_owned(), note.bytes.len().to_string()),
+                ("Transfers".to_owned(), machine.transfers().to_string()),
+            ],
+            counters: self.counters.0.clone(),
+        }
+    }
+}
+
+impl System for NoteNode {
+    type Machine = Notes;
+    type Link = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
+    type Store = Disk;
+    type Observer = Counters;
+    type Task = Verifier;
+    type Condition = Shows;
+
+    fn environment(&mut self) -> Environment<'_, Self::Link, Disk, Counters> {
+        Environment {
+            link: Some(&mut self.link),
+            store: &mut self.disk,
+            observer: &mut self.counters,
+        }
+    }
+
+    fn task(&mut self) -> Option<Verifier> {
+        Some(Verifier)
+    }
+
+    fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
+        waiting.add(&self.link.datagrams, LINK)?;
+        waiting.add(self.link.streams.network(), LINK)
+    }
+
+    fn network_readable(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn poll_network(&mut self, _: Instant, _: &Waiting) -> Result<Option<Net>, Error> {
+        let all = SocketAddr::from((Ipv4Addr::BROADCAST, PORT));
+        let is_known = std::mem::replace(&mut self.is_up, true);
+        Ok((!is_known).then_some(Net::Up(all)))
+    }
+
+    fn link_failed(&mut self, _: Instant, _: &io::Error) -> Net {
+        Net::Down
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn answer(
+        &mut self,
+        now: Now,
+        _: Client,
+        request: Request,
+        _: &mut Vec<OwnedFd>,
+        machine: &Notes,
+    ) -> Answer<Command> {
+        match request {
+            Request::Status => {
+                let summary = self.summary(now.monotonic, machine);
+                Answer::Reply(Reply::Status(NodeStatus::Other(Box::new(summary))))
+            }
+            Request::DataGet => Answer::Reply(Reply::Data(TokenData {
+                hex: digits(&machine.note().bytes),
+                token: None,
+            })),
+            Request::DataSet { hex, .. } => match bytes(&hex) {
+                Some(bytes) => Answer::Command(Command::Write(bytes), Reply::Done {}),
+                None => Answer::Reply(Reply::Error("these are no hexadecimal digits".to_owned())),
+            },
+            _ => Answer::Reply(Reply::Error("a note has no such thing".to_owned())),
+        }
+    }
+
+    fn poll_clients(&mut self, _: Now, _: &mut Server, _: &Notes) -> Option<Command> {
+        self.first.take().map(Command::Write)
+    }
+
+    fn after_turn(&mut self, _: Now, _: &Notes) {}
+
+    fn every_second(&mut self, _: Now) {}
+
+    fn count_late_wake_up(&mut self) {}
+
+    fn patience(_: &Notes) -> Patience {
+        Patience {
+            noticed: PERIOD,
+            harmful: TRANSFER,
+        }
+    }
+
+    fn condition(&self, machine: &Notes) -> Shows {
+        Shows(machine.note().version)
+    }
+
+    fn report(&mut self, _: Now, _: &Notes) {}
+
+    fn leave(&mut self) -> &'static str {
+        "ending"
+    }
+
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    fn shut_down(_: &Notes) -> ShutDown<Command> {
+        ShutDown {
+            command: Command::ShutDown,
+            patience: TRANSFER,
+            last_word: Command::ShutDown,
+        }
+    }
+
+    fn is_finished(machine: &Notes) -> bool {
+        machine.is_finished()
+    }
+
+    fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {}
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut all, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(all, "{byte:02x}");
+        all
+    })
+}
+
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
+}
+
+/// The setting that stands in a folder's name and an address.
+pub fn setting(address: &str, folder: &Path) -> Result<Setting> {
+    Ok(Setting {
+        address: address.parse()?,
+        folder: folder.to_owned(),
+    })
+}
