@@ -1,7 +1,7 @@
 //! Looking a network interface up.
 #![allow(
     unsafe_code,
-    reason = "the MTU and the hardware type are asked for with ioctls"
+    reason = "the MTU is asked for with an ioctl: no library tells it"
 )]
 
 use std::io;
@@ -9,7 +9,9 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 
-use pnet::datalink::{self, NetworkInterface};
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::{LinkAddr, SockaddrStorage};
 use ring_codec::MacAddr;
 use ring_proto::LinkState;
 
@@ -41,14 +43,30 @@ impl Interface {
     /// # Errors
     /// The kernel's list of interfaces cannot be read.
     pub fn find(name: &str) -> io::Result<Option<Self>> {
-        let Some(found) = all()?.into_iter().find(|found| found.name == name) else {
+        let known: Vec<_> = getifaddrs()?
+            .filter(|known| known.interface_name == name)
+            .collect();
+        let Some((link, flags)) = known.iter().find_map(link) else {
             return Ok(None);
         };
-        match Self::look_up(found) {
-            Ok(interface) => Ok(Some(interface)),
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let mtu = match mtu(name) {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
+            mtu => mtu?,
+        };
+        // RUNNING alone is late to see that the carrier is gone; LOWER_UP alone is early to see it
+        // back, while frames are still thrown away.
+        let carrier = InterfaceFlags::IFF_RUNNING | InterfaceFlags::IFF_LOWER_UP;
+        let addresses = known.iter().filter_map(|known| known.address.as_ref());
+        Ok(Some(Self {
+            name: name.to_owned(),
+            index: u32::try_from(link.ifindex()).unwrap_or_default(),
+            mac: MacAddr(link.addr().unwrap_or_default()),
+            ip: preferred(addresses.filter_map(internet)),
+            up: flags.contains(InterfaceFlags::IFF_UP),
+            carrier: flags.contains(carrier),
+            mtu,
+            ethernet: link.hatype() == libc::ARPHRD_ETHER,
+        }))
     }
 
     /// The names of all interfaces in this network namespace.
@@ -56,7 +74,8 @@ impl Interface {
     /// # Errors
     /// The kernel's list of interfaces cannot be read.
     pub fn names() -> io::Result<Vec<String>> {
-        Ok(all()?.into_iter().map(|found| found.name).collect())
+        let interfaces = getifaddrs()?.filter(|known| link(known).is_some());
+        Ok(interfaces.map(|known| known.interface_name).collect())
     }
 
     /// The interface as the machines see it: down unless frames can be sent.
@@ -72,39 +91,16 @@ impl Interface {
             LinkState::Down
         }
     }
-
-    fn look_up(found: NetworkInterface) -> io::Result<Self> {
-        // The queries need a socket of this network namespace, of whatever family.
-        let socket = UnixDatagram::unbound()?;
-        let mtu = mtu(&socket, &found.name)?;
-        let ethernet = hardware_type(&socket, &found.name)? == libc::ARPHRD_ETHER;
-        let mac = mac_address::mac_address_by_name(&found.name).map_err(io::Error::other)?;
-        // RUNNING alone is late to see that the carrier is gone; LOWER_UP alone is early to see it
-        // back, while frames are still thrown away.
-        let carrier = libc::IFF_RUNNING | libc::IFF_LOWER_UP;
-        let has = |flags: libc::c_int| found.flags & flags.cast_unsigned() == flags.cast_unsigned();
-        Ok(Self {
-            index: found.index,
-            mac: MacAddr(mac.map_or([0; 6], mac_address::MacAddress::bytes)),
-            ip: preferred(found.ips.iter().map(pnet::ipnetwork::IpNetwork::ip)),
-            up: has(libc::IFF_UP),
-            carrier: has(carrier),
-            mtu,
-            ethernet,
-            name: found.name,
-        })
-    }
 }
 
-fn all() -> io::Result<Vec<NetworkInterface>> {
-    let all = datalink::interfaces();
-    if all.is_empty() {
-        // Every namespace has a loopback interface: none means that the kernel was not asked.
-        return Err(io::Error::other(
-            "the kernel's list of network interfaces cannot be read",
-        ));
-    }
-    Ok(all)
+/// What is known of an interface itself, if this is no address on it.
+fn link(known: &InterfaceAddress) -> Option<(&LinkAddr, InterfaceFlags)> {
+    Some((known.address.as_ref()?.as_link_addr()?, known.flags))
+}
+
+fn internet(address: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
+    v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
 }
 
 /// The address that the protocols carry: see [`Interface::ip`].
@@ -121,39 +117,35 @@ fn preferred(ips: impl Iterator<Item = IpAddr>) -> [u8; 16] {
     })
 }
 
-nix::ioctl_read_bad!(ioctl_mtu, libc::SIOCGIFMTU, libc::ifreq);
-nix::ioctl_read_bad!(ioctl_hardware_address, libc::SIOCGIFHWADDR, libc::ifreq);
+nix::ioctl_read_bad!(ioctl_mtu, libc::SIOCGIFMTU, MtuRequest);
 
-fn mtu(socket: &UnixDatagram, name: &str) -> io::Result<usize> {
-    let mut request = request(name)?;
-    // SAFETY: the descriptor is open and `request` is a whole `ifreq` with a terminated name.
+/// An `ifreq`, of whose union the MTU alone is named.
+#[repr(C)]
+struct MtuRequest {
+    name: [u8; libc::IFNAMSIZ],
+    mtu: libc::c_int,
+    _rest: [u8; REST],
+}
+
+const REST: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_int>();
+
+fn mtu(name: &str) -> io::Result<usize> {
+    let mut request = MtuRequest {
+        name: [0; libc::IFNAMSIZ],
+        mtu: 0,
+        _rest: [0; REST],
+    };
+    // No name is longer, and the last byte stays zero and ends it.
+    let room = &mut request.name[..libc::IFNAMSIZ - 1];
+    for (to, from) in room.iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    // The query needs a socket of this network namespace, of whatever family.
+    let socket = UnixDatagram::unbound()?;
+    // SAFETY: the descriptor is open, and `request` is as long as an `ifreq` and has a terminated name; what
+    // the kernel writes into it is integers.
     unsafe { ioctl_mtu(socket.as_raw_fd(), &raw mut request) }?;
-    // SAFETY: a successful SIOCGIFMTU has written this member.
-    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    Ok(usize::try_from(mtu).unwrap_or(0))
-}
-
-fn hardware_type(socket: &UnixDatagram, name: &str) -> io::Result<u16> {
-    let mut request = request(name)?;
-    // SAFETY: the descriptor is open and `request` is a whole `ifreq` with a terminated name.
-    unsafe { ioctl_hardware_address(socket.as_raw_fd(), &raw mut request) }?;
-    // SAFETY: a successful SIOCGIFHWADDR has written this member; its family is the ARPHRD type.
-    Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
-}
-
-/// An interface request about `name`.
-fn request(name: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: `ifreq` is integers and a union of plain data: all zeroes is a value of it.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero and ends the name.
-    let room = request.ifr_name.len() - 1;
-    if name.len() > room {
-        return Err(io::Error::from_raw_os_error(libc::ENODEV));
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = libc::c_char::from_ne_bytes([from]);
-    }
-    Ok(request)
+    Ok(usize::try_from(request.mtu).unwrap_or(0))
 }
 
 #[cfg(test)]
