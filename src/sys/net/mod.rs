@@ -4,6 +4,7 @@ pub mod ancillary;
 mod arrival;
 mod filter;
 mod interface;
+mod internet;
 mod messages;
 mod packet;
 mod ring;
