@@ -19,7 +19,7 @@ pub use net::{
     UdpLink, UdpOptions, ancillary, user_of_rival,
 };
 pub use process::{
-    Hierarchy, IgnoredSignals, KeptLine, KillFile, Lifeline, Tied, broken_pipe, child, descriptors,
-    group, inherited, nice,
+    Hierarchy, IgnoredSignals, KeptLine, KillFile, Killed, Lifeline, Survivor, Tied, Tree,
+    broken_pipe, child, descriptors, group, inherited, nice,
 };
 pub use wait::{Alarm, Interest, Poller, Ready};

@@ -44,7 +44,6 @@
 mod backstop;
 mod begin;
 mod bond;
-mod cgroup;
 mod door;
 mod ending;
 mod fuse;

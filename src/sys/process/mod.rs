@@ -9,7 +9,9 @@ mod ignored;
 pub mod inherited;
 mod lifeline;
 pub mod nice;
+mod tree;
 
 pub use cgroup::{Hierarchy, KillFile};
 pub use ignored::IgnoredSignals;
 pub use lifeline::{KeptLine, Lifeline, Tied};
+pub use tree::{Killed, Survivor, Tree};
