@@ -1,46 +1,25 @@
-//! What the daemon asks of the kernel: raw packets, interfaces, waiting, time, a share of the CPU, and
+//! What the daemon asks of the kernel: links and connections, waiting, time, a share of the CPU, and
 //! power over the processes that it starts, and files that are its own.
 //!
 //! The only room with `unsafe` in it, and each file that needs it says so at its head: everywhere
 //! else in the crate it is denied. Nothing here knows a word of any protocol.
 
-mod alarm;
-pub mod ancillary;
-mod arrival;
-pub mod broken_pipe;
-mod cgroup;
-pub mod child;
 pub mod clock;
-pub mod descriptors;
-mod filter;
-pub mod group;
 pub mod handed;
-mod ignored;
-pub mod inherited;
-mod interface;
-mod lifeline;
 mod lock;
-mod messages;
-pub mod nice;
+mod net;
 pub mod owned;
-mod packet;
-mod poller;
-mod ring;
-mod rival;
+mod process;
 pub mod runtime;
-mod tcp;
-mod udp;
-mod watch;
+mod wait;
 
-pub use alarm::Alarm;
-pub use cgroup::{Hierarchy, KillFile};
-pub use ignored::IgnoredSignals;
-pub use interface::Interface;
-pub use lifeline::{KeptLine, Lifeline, Tied};
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
-pub use packet::{OpenError, PacketSocket};
-pub use poller::{Interest, Poller, Ready};
-pub use rival::user_of_rival;
-pub use tcp::{TcpConnection, TcpNetwork, TcpOptions};
-pub use udp::{UdpLink, UdpOptions};
-pub use watch::InterfaceWatch;
+pub use net::{
+    Interface, InterfaceWatch, OpenError, PacketSocket, TcpConnection, TcpNetwork, TcpOptions,
+    UdpLink, UdpOptions, ancillary, user_of_rival,
+};
+pub use process::{
+    Hierarchy, IgnoredSignals, KeptLine, KillFile, Killed, Lifeline, Survivor, Tied, Tree,
+    broken_pipe, child, descriptors, group, inherited, nice,
+};
+pub use wait::{Alarm, Interest, Poller, Ready};

@@ -44,7 +44,6 @@
 mod backstop;
 mod begin;
 mod binding;
-mod cgroup;
 mod ending;
 mod kill_timer;
 mod lease;

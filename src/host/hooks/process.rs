@@ -9,13 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::output::{Lines, Stream};
 use crate::host::worker::Bell;
-use crate::sys::{Interest, Poller, child, group};
+use crate::sys::{Interest, Poller, Tree, child};
 
 /// How long after SIGTERM it is killed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -78,7 +77,7 @@ struct Outlet {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    group: Pid,
+    tree: Tree,
     /// Readable when it has ended: kept open for the poller.
     _exit: OwnedFd,
     poller: Poller,
@@ -108,7 +107,7 @@ impl Process {
         })?;
         Ok(Self {
             child: hook,
-            group: Pid::from_raw(pid),
+            tree: Tree::of(Pid::from_raw(pid), None),
             _exit: exit,
             poller,
             outlets,
@@ -133,11 +132,12 @@ impl Process {
             }
             stage = match stage {
                 Stage::Nothing => {
-                    signal(self.group, &[Signal::SIGTERM, Signal::SIGCONT]);
+                    self.tree.terminate();
                     Stage::Told(now)
                 }
                 Stage::Told(_) => {
-                    signal(self.group, &[Signal::SIGKILL]);
+                    // What may not be killed is stuck as well.
+                    let _ = self.tree.kill();
                     Stage::Killed(now)
                 }
                 Stage::Killed(_) => return End::Stuck,
@@ -148,7 +148,7 @@ impl Process {
             outlet.lines.read(&mut outlet.pipe, say);
             outlet.lines.flush(say);
         }
-        let left = end_group(self.group, bell);
+        let left = end_rest(&self.tree, bell);
         match (stage, ended) {
             (Stage::Nothing, Some(status)) if left => End::LeftBehind(status),
             (Stage::Nothing, Some(status)) => End::Exit(status),
@@ -213,29 +213,23 @@ fn spare_the_daemon(hook: u32) {
     let _ = fs::write(format!("/proc/{hook}/oom_score_adj"), more);
 }
 
-fn signal(group: Pid, signals: &[Signal]) {
-    for &signal in signals {
-        // One that is gone needs no signal.
-        let _ = killpg(group, signal);
-    }
-}
-
 /// Ends what a hook that has ended has left in its group. False: there was nothing.
-fn end_group(group: Pid, bell: &Bell) -> bool {
-    if group::is_empty(group) {
+fn end_rest(tree: &Tree, bell: &Bell) -> bool {
+    if tree.is_empty() {
         return false;
     }
-    signal(group, &[Signal::SIGTERM, Signal::SIGCONT]);
+    tree.terminate();
     let told = Instant::now();
     while told.elapsed() < GRACE && !bell.closes_now() {
-        if group::is_empty(group) {
+        if tree.is_empty() {
             return true;
         }
         thread::sleep(LOOK);
     }
-    signal(group, &[Signal::SIGKILL]);
+    // What may not be killed stays.
+    let _ = tree.kill();
     let killed = Instant::now();
-    while killed.elapsed() < LAST_BREATH && !group::is_empty(group) {
+    while killed.elapsed() < LAST_BREATH && !tree.is_empty() {
         thread::sleep(LOOK);
     }
     true

@@ -31,7 +31,7 @@ pub struct Alarm {
 const FOLLOWED: u32 = 8;
 
 impl Alarm {
-    /// An alarm that is not set, on the clock of [`clock::now`](super::clock::now).
+    /// An alarm that is not set, on the clock of [`clock::now`](crate::sys::clock::now).
     ///
     /// # Errors
     /// The process has too many files open.

@@ -4,9 +4,10 @@
 //! without a ring gives only at the price of stamping every packet of the host.
 #![allow(
     unsafe_code,
-    reason = "the ring is memory shared with the kernel, and nix knows no packet ring"
+    reason = "the ring is memory shared with the kernel, and no library maps a packet ring"
 )]
 
+use std::mem::offset_of;
 use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
@@ -26,7 +27,11 @@ const SLOTS: u32 = 1024;
 /// Bytes that the kernel allocates in one piece: a multiple of every architecture's page.
 const BLOCK: u32 = 65536;
 /// Bytes of the whole ring.
-const LEN: NonZeroUsize = NonZeroUsize::new(SLOT as usize * SLOTS as usize).unwrap();
+const LEN: NonZeroUsize = NonZeroUsize::new(size_of::<Slots>()).unwrap();
+
+/// A slot, in words that the kernel may write meanwhile.
+type Slot = [AtomicU32; SLOT as usize / size_of::<AtomicU32>()];
+type Slots = [Slot; SLOTS as usize];
 
 /// Options of packet sockets that nix does not know.
 mod options {
@@ -46,7 +51,7 @@ mod options {
 /// A socket's ring of received frames.
 #[derive(Debug)]
 pub(super) struct ReceiveRing {
-    memory: NonNull<u8>,
+    slots: NonNull<Slots>,
     /// The slot that the kernel fills next, or has filled first.
     next: usize,
 }
@@ -69,7 +74,7 @@ impl ReceiveRing {
         // SAFETY: a new mapping, at an address of the kernel's choosing.
         let memory = unsafe { mmap(None, LEN, protection, MapFlags::MAP_SHARED, socket, 0) }?;
         Ok(Self {
-            memory: memory.cast(),
+            slots: memory.cast(),
             next: 0,
         })
     }
@@ -77,37 +82,44 @@ impl ReceiveRing {
     /// Takes the oldest frame: its length in bytes in `buffer`, where longer ones are cut, and the
     /// time since 1970 at which it came. `None`: there is none.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<(usize, Duration)> {
-        // SAFETY: `next` is below `SLOTS`, so the slot lies within the mapping.
-        let slot = unsafe { self.memory.add(self.next * SLOT as usize) };
-        // SAFETY: a slot starts with its status, and is aligned for it. While the slot may be the
-        // kernel's, it is accessed through this alone.
-        let status = unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) };
+        // SAFETY: the mapping is as long and as aligned as that, and there until this value goes. While
+        // the kernel may write to it, it is accessed as atomics alone.
+        let slot = &unsafe { self.slots.as_ref() }[self.next];
+        let word = |at: usize| &slot[at / size_of::<AtomicU32>()];
+        let status = word(offset_of!(tpacket2_hdr, tp_status));
         // Acquire: what the kernel wrote before it gave the slot away is seen from here on.
         if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: a slot that is this process's starts with a header, and is aligned for it; the
-        // kernel leaves it alone until the status is set back.
-        let header = unsafe { slot.cast::<tpacket2_hdr>().read() };
-        let start = usize::from(header.tp_mac).min(SLOT as usize);
-        let len = (header.tp_snaplen as usize)
+        let read = |at| word(at).load(Ordering::Relaxed);
+        let [start, _] = halves(read(offset_of!(tpacket2_hdr, tp_mac)));
+        let start = usize::from(start).min(SLOT as usize);
+        let len = (read(offset_of!(tpacket2_hdr, tp_snaplen)) as usize)
             .min(SLOT as usize - start)
             .min(buffer.len());
-        // SAFETY: `start + len` is within the slot, which is this process's, and `len` within the
-        // buffer, which is not shared with anybody.
-        unsafe { ptr::copy_nonoverlapping(slot.add(start).as_ptr(), buffer.as_mut_ptr(), len) };
+        let frame = slot.as_ptr().cast::<u8>();
+        // SAFETY: `start + len` is within the slot, which is this process's until its status is set
+        // back, and `len` within the buffer, which is not shared with anybody.
+        unsafe { ptr::copy_nonoverlapping(frame.add(start), buffer.as_mut_ptr(), len) };
+        let seconds = read(offset_of!(tpacket2_hdr, tp_sec));
+        let since = Duration::new(seconds.into(), read(offset_of!(tpacket2_hdr, tp_nsec)));
         // Release: the slot was read before it goes back.
         status.store(TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS as usize;
-        let since = Duration::new(header.tp_sec.into(), header.tp_nsec);
         Some((len, since))
     }
+}
+
+/// The two numbers that lie one behind the other where one word does.
+fn halves(word: u32) -> [u16; 2] {
+    let [a, b, c, d] = word.to_ne_bytes();
+    [[a, b], [c, d]].map(u16::from_ne_bytes)
 }
 
 impl Drop for ReceiveRing {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's, and nothing points into it any more. It cannot
         // fail for a whole mapping.
-        let _ = unsafe { munmap(self.memory.cast(), LEN.get()) };
+        let _ = unsafe { munmap(self.slots.cast(), LEN.get()) };
     }
 }

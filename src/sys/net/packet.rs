@@ -1,20 +1,20 @@
 //! Raw Ethernet frames.
 #![allow(
     unsafe_code,
-    reason = "nix has neither the options of packet sockets nor a way to make their addresses"
+    reason = "no library makes an address of packet sockets in safe code"
 )]
 
 use std::io;
-use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, bind, getsockopt, send,
-    setsockopt, socket,
+    AddressFamily, LinkAddr, SockFlag, SockType, SockaddrLike, bind, getsockopt, setsockopt,
+    socket,
     sockopt::{Priority, SocketError},
 };
 use ring_proto::time::Now;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 use thiserror::Error;
 
 use super::arrival::Arrivals;
@@ -108,11 +108,13 @@ impl PacketSocket {
                 arrivals,
                 drops: 0,
             }),
-            Err(Errno::EPERM | Errno::EACCES) => Err(OpenError::Permission { interface: name() }),
-            Err(Errno::ENODEV | Errno::ENXIO) => Err(OpenError::Gone { interface: name() }),
-            Err(error) => Err(OpenError::Io {
-                interface: name(),
-                source: error.into(),
+            Err(source) => Err(match source.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => OpenError::Permission { interface: name() },
+                Some(libc::ENODEV | libc::ENXIO) => OpenError::Gone { interface: name() },
+                _ => OpenError::Io {
+                    interface: name(),
+                    source,
+                },
             }),
         }
     }
@@ -132,7 +134,7 @@ impl PacketSocket {
 
 /// Every option is set before the socket is bound: it receives nothing until then, so no frame
 /// slips in that the filter would have kept out.
-fn bound(index: u32, ethertype: u16) -> nix::Result<(OwnedFd, ReceiveRing)> {
+fn bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
     let socket = socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -152,13 +154,19 @@ fn bound(index: u32, ethertype: u16) -> nix::Result<(OwnedFd, ReceiveRing)> {
 
 /// The address of frames of `ethertype` on the interface numbered `index`.
 fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
-    // SAFETY: `sockaddr_ll` is integers: all zeroes is a value of it.
-    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
-    address.sll_family = u16::try_from(libc::AF_PACKET).map_err(|_| Errno::EAFNOSUPPORT)?;
-    address.sll_protocol = ethertype.to_be();
-    address.sll_ifindex = i32::try_from(index).map_err(|_| Errno::ENODEV)?;
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
+        sll_protocol: ethertype.to_be(),
+        // There is no interface of a negative number.
+        sll_ifindex: index.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
     // SAFETY: a `sockaddr_ll` is readable in full, whatever its family says.
-    unsafe { LinkAddr::from_raw((&raw const address).cast(), None) }.ok_or(Errno::EAFNOSUPPORT)
+    let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
+    address.ok_or(nix::errno::Errno::EAFNOSUPPORT)
 }
 
 impl AsFd for PacketSocket {
@@ -192,13 +200,11 @@ impl Link for PacketSocket {
         let mut frames = batch.iter();
         let sent = match (frames.next(), frames.next()) {
             (None, _) => return Ok(0),
-            (Some((frame, ())), None) => {
-                send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT).map(|_| 1)
-            }
+            (Some((frame, ())), None) => send(&self.socket, frame, SendFlags::DONTWAIT).map(|_| 1),
             (Some(_), Some(_)) => messages::send(self.socket.as_fd(), batch),
         };
         sent.map_err(|error| match error {
-            Errno::EMSGSIZE => Refused::TooLong,
+            Errno::MSGSIZE => Refused::TooLong,
             other => Refused::Other(other.into()),
         })
     }

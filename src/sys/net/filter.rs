@@ -1,19 +1,14 @@
 //! What the kernel lets through to a packet socket, so that nothing else wakes the process.
-#![allow(unsafe_code, reason = "nix has no way to attach a classic BPF program")]
 
-use std::os::fd::{AsFd, AsRawFd};
-use std::ptr;
+use std::io;
+use std::os::fd::AsFd;
 
-use libc::sock_filter;
-use nix::errno::Errno;
+use socket2::{SockFilter, SockRef};
 
 // Instructions of classic BPF; the conditions are over the accumulator.
 const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-
-/// The program's length.
-const LEN: usize = 7;
 
 /// Accepts a frame if all of this holds:
 ///
@@ -26,7 +21,7 @@ const LEN: usize = 7;
 ///
 /// The EtherType is not looked at: the socket is bound to one, so that frames of others do not
 /// even come as far as this.
-fn program(index: u32) -> [sock_filter; LEN] {
+fn program(index: u32) -> [SockFilter; 7] {
     let host = u32::from(libc::PACKET_HOST);
     let broadcast = u32::from(libc::PACKET_BROADCAST);
     [
@@ -45,41 +40,18 @@ fn ancillary(field: libc::c_int) -> u32 {
     (libc::SKF_AD_OFF + field).cast_unsigned()
 }
 
-fn statement(code: u32, k: u32) -> sock_filter {
+fn statement(code: u32, k: u32) -> SockFilter {
     jump(code, k, 0, 0)
 }
 
 /// An instruction; a jump skips `jt` instructions if its condition holds, else `jf`.
-fn jump(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+fn jump(code: u32, k: u32, jt: u8, jf: u8) -> SockFilter {
     // All codes are below 256.
     let code = u16::try_from(code).unwrap_or(u16::MAX);
-    sock_filter { code, jt, jf, k }
+    SockFilter::new(code, jt, jf, k)
 }
 
 /// Attaches the program to `socket`.
-pub(super) fn attach(socket: &impl AsFd, index: u32) -> nix::Result<()> {
-    let mut program = program(index);
-    let header = libc::sock_fprog {
-        // Seven.
-        len: u16::try_from(program.len()).unwrap_or(u16::MAX),
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: `header` is a live `sock_fprog` of the size given, and points to `len` instructions;
-    // the kernel copies both before it returns.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            ptr::from_ref(&header).cast(),
-            socklen::<libc::sock_fprog>(),
-        )
-    };
-    Errno::result(done).map(drop)
-}
-
-/// The size of `T` as the socket calls want it.
-fn socklen<T>() -> libc::socklen_t {
-    // No structure of the kernel's is that large.
-    libc::socklen_t::try_from(size_of::<T>()).unwrap_or(libc::socklen_t::MAX)
+pub(super) fn attach(socket: &impl AsFd, index: u32) -> io::Result<()> {
+    SockRef::from(socket).attach_filter(&program(index))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
 
-use super::clock;
+use crate::sys::clock;
 
 /// What is known of a socket's queue.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Protocol, Socket, Type};
 
+use super::internet;
 use crate::driver::{Changed, Connection, Network};
 
 /// Peers that wait to be accepted: more than any machine has slots for.
@@ -69,7 +70,7 @@ impl TcpNetwork {
     /// # Errors
     /// The system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        internet(&self.listener.local_addr()?)
+        internet::address(&self.listener.local_addr()?)
     }
 }
 
@@ -81,11 +82,8 @@ impl AsFd for TcpNetwork {
 }
 
 fn socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
-    let kind = Type::STREAM.nonblocking();
-    let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
-    if let Some(interface) = &options.interface {
-        socket.bind_device(Some(interface.as_bytes()))?;
-    }
+    let interface = options.interface.as_deref();
+    let socket = internet::socket(address, Type::STREAM, Protocol::TCP, interface)?;
     prepare(&socket, options)?;
     Ok(socket)
 }
@@ -97,11 +95,6 @@ fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
         socket.set_linger(Some(Duration::ZERO))?;
     }
     Ok(())
-}
-
-fn internet(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
-    let internet = address.as_socket();
-    internet.ok_or_else(|| io::Error::other("the address is none of the internet"))
 }
 
 impl Network<SocketAddr> for TcpNetwork {
@@ -119,7 +112,7 @@ impl Network<SocketAddr> for TcpNetwork {
         let (socket, from) = self.listener.accept()?;
         socket.set_nonblocking(true)?;
         prepare(&socket, &self.options)?;
-        Ok((TcpConnection(socket), internet(&from)?))
+        Ok((TcpConnection(socket), internet::address(&from)?))
     }
 
     fn watch(&mut self, connection: &TcpConnection, key: u64) -> io::Result<()> {

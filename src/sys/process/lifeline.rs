@@ -2,7 +2,7 @@
 //! other has tied to the line. Nobody has to run for that: all of them may be stopped.
 #![allow(
     unsafe_code,
-    reason = "no library has the calls by which a descriptor is tied to a process or its group"
+    reason = "no library has the call by which a descriptor is tied to a process or its group"
 )]
 
 use std::io::{self, Read};
@@ -58,15 +58,14 @@ impl Lifeline {
     /// # Errors
     /// The other end is closed already, nobody is there, or the kernel refused it.
     pub fn tie(&self, whom: Tied, signal: Signal) -> io::Result<()> {
-        let fd = self.0.as_raw_fd();
         let owner = match whom {
             Tied::Process(pid) => pid.as_raw(),
             Tied::Group(leader) => -leader.as_raw(),
         };
-        // SAFETY: both calls take integers, of a descriptor that is open.
-        Errno::result(unsafe { libc::fcntl(fd, libc::F_SETOWN, owner) })?;
-        // SAFETY: as above.
-        Errno::result(unsafe { libc::fcntl(fd, F_SETSIG, signal as libc::c_int) })?;
+        for (setting, value) in [(libc::F_SETOWN, owner), (F_SETSIG, signal as libc::c_int)] {
+            // SAFETY: both settings take an integer, and the descriptor is open.
+            Errno::result(unsafe { libc::fcntl(self.0.as_raw_fd(), setting, value) })?;
+        }
         fcntl(
             &self.0,
             FcntlArg::F_SETFL(OFlag::O_ASYNC | OFlag::O_NONBLOCK),

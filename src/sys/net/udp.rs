@@ -1,6 +1,6 @@
 //! Datagrams over UDP, as a link of the driver.
 
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -12,9 +12,10 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 use ring_proto::time::Now;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Protocol, Socket, Type};
 
 use super::arrival::Arrivals;
+use super::internet;
 use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 /// Datagrams to and from one address.
@@ -41,16 +42,14 @@ impl UdpLink {
     /// # Errors
     /// The address is not this machine's, or in use; the interface is gone; too many files are open.
     pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
-        let kind = Type::DGRAM.nonblocking();
-        let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
-        if let Some((name, number)) = &options.interface {
-            socket.bind_device(Some(name.as_bytes()))?;
-            if address.is_ipv6() {
-                socket.set_multicast_if_v6(*number)?;
-            }
-        }
+        let interface = options.interface.as_ref();
+        let name = interface.map(|(name, _)| name.as_str());
+        let socket = internet::socket(address, Type::DGRAM, Protocol::UDP, name)?;
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
+            if let Some((_, number)) = interface {
+                socket.set_multicast_if_v6(*number)?;
+            }
         } else {
             socket.set_broadcast(true)?;
         }
@@ -69,8 +68,7 @@ impl UdpLink {
     /// # Errors
     /// The system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        let address = self.socket.local_addr()?.as_socket();
-        address.ok_or_else(|| ErrorKind::Unsupported.into())
+        internet::address(&self.socket.local_addr()?)
     }
 
     /// The next datagram: its length, or that of as much as there is room for, who sent it, and when it came,
@@ -87,7 +85,7 @@ impl UdpLink {
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            let Some(from) = message.address.as_ref().and_then(internet) else {
+            let Some(from) = message.address.as_ref().and_then(sender) else {
                 continue;
             };
             let came = message.cmsgs()?.find_map(|part| match part {
@@ -99,7 +97,7 @@ impl UdpLink {
     }
 }
 
-fn internet(address: &SockaddrStorage) -> Option<SocketAddr> {
+fn sender(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in();
     let v6 = address.as_sockaddr_in6();
     v4.map(|&v4| SocketAddrV4::from(v4).into())

@@ -8,13 +8,13 @@
 )]
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
+use nix::sys::signal::SigSet;
 
 static WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
@@ -25,14 +25,16 @@ static WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: it is asked for only, and `action` is writable.
-    let looked = unsafe { libc::sigaction(libc::SIGPIPE, ptr::null(), action.as_mut_ptr()) };
-    if looked == 0 {
-        // SAFETY: the call has filled it.
-        let action = unsafe { action.assume_init() };
-        WAS_IGNORED.store(action.sa_sigaction == libc::SIG_IGN, Ordering::Relaxed);
-    }
+    let mut action = libc::sigaction {
+        sa_sigaction: libc::SIG_DFL,
+        sa_mask: *SigSet::empty().as_ref(),
+        sa_flags: 0,
+        sa_restorer: None,
+    };
+    // SAFETY: the call only asks, and `action` is writable.
+    let looked = unsafe { libc::sigaction(libc::SIGPIPE, ptr::null(), &raw mut action) };
+    let was_ignored = looked == 0 && action.sa_sigaction == libc::SIG_IGN;
+    WAS_IGNORED.store(was_ignored, Ordering::Relaxed);
 }
 
 /// Has the process that `command` starts, or becomes, ignore SIGPIPE if this one was started so.

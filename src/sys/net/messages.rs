@@ -1,0 +1,27 @@
+//! Several frames sent in one system call, without an allocation.
+
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+
+use rustix::io;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
+
+use crate::driver::TransmitBatch;
+use crate::driver::frames::TRANSMIT_BATCH;
+
+/// Sends the messages in order and returns how many were accepted: at least one.
+pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch) -> io::Result<usize> {
+    let mut parts = [IoSlice::new(&[]); TRANSMIT_BATCH];
+    let mut count = 0;
+    for ((frame, ()), part) in batch.iter().zip(&mut parts) {
+        *part = IoSlice::new(frame);
+        count += 1;
+    }
+    let mut parts = parts.chunks(1);
+    // Nothing goes with a frame, and yet each header borrows a place for it.
+    let mut nothing: [_; TRANSMIT_BATCH] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+    let mut headers = nothing
+        .each_mut()
+        .map(|nothing| MMsgHdr::new(parts.next().unwrap_or_default(), nothing));
+    sendmmsg(socket, &mut headers[..count], SendFlags::DONTWAIT)
+}
