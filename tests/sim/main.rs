@@ -3,6 +3,7 @@
 
 mod command;
 mod faults;
+mod note;
 mod schedules;
 mod troubles;
 mod world;

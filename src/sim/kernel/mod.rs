@@ -12,5 +12,8 @@ pub mod queue;
 pub mod rng;
 pub mod schedule;
 pub mod shrink;
+pub mod stranger;
+pub mod streams;
 pub mod system;
+mod transport;
 pub mod world;

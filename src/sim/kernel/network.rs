@@ -97,7 +97,7 @@ impl<S: System> World<S> {
     }
 
     /// Puts a message on its way to everybody that it is for.
-    pub(in crate::sim) fn carry(
+    pub fn carry(
         &mut self,
         from: Option<usize>,
         bytes: Bytes,
@@ -189,7 +189,13 @@ impl<S: System> World<S> {
             return self.met_trouble(Trouble::Unicast);
         }
         if from != Some(to) && (self.network.clear || self.passes(from, to, &bytes, due)) {
-            self.queue.push(due, Event::One { to: id(to), bytes });
+            let from = from.map_or(u32::MAX, id);
+            let one = Event::One {
+                from,
+                to: id(to),
+                bytes,
+            };
+            self.queue.push(due, one);
         }
     }
 
@@ -212,20 +218,26 @@ impl<S: System> World<S> {
         }
         if self.rng.chance(weather.corrupt) {
             self.met_trouble(Trouble::Corrupt);
-            self.corrupt(to, bytes, due);
+            self.corrupt(from, to, bytes, due);
             return false;
         }
         if self.rng.chance(weather.reorder) {
             self.met_trouble(Trouble::Reorder);
             let later = due + self.rng.between(1, weather.reorder_by);
             let bytes = bytes.clone();
-            self.queue.push(later, Event::One { to: id(to), bytes });
+            let from = from.map_or(u32::MAX, id);
+            let one = Event::One {
+                from,
+                to: id(to),
+                bytes,
+            };
+            self.queue.push(later, one);
             return false;
         }
         true
     }
 
-    fn cut_between(&self, from: usize, to: usize) -> Option<Trouble> {
+    pub(super) fn cut_between(&self, from: usize, to: usize) -> Option<Trouble> {
         if self.network.cuts.contains(&(from, to)) {
             Some(Trouble::OneWay)
         } else if self.nodes[from].group != self.nodes[to].group {
@@ -242,19 +254,21 @@ impl<S: System> World<S> {
                 .rng
                 .below(self.network.weather.reorder_by.max(1_000_000));
         let bytes = bytes.clone();
+        let from = from.map_or(u32::MAX, id);
         let what = if self.rng.chance(250) && !self.network.parted {
             Event::All {
-                from: from.map_or(u32::MAX, id),
+                from,
                 bytes,
                 except: None,
             }
         } else {
-            Event::One { to: id(to), bytes }
+            let to = id(to);
+            Event::One { from, to, bytes }
         };
         self.queue.push(again, what);
     }
 
-    fn corrupt(&mut self, to: usize, bytes: &Bytes, due: u64) {
+    fn corrupt(&mut self, from: Option<usize>, to: usize, bytes: &Bytes, due: u64) {
         if self.rng.chance(CHECKSUM_FINDS) {
             return;
         }
@@ -264,8 +278,12 @@ impl<S: System> World<S> {
             wrong[bit / 8] ^= 1 << (bit % 8);
         }
         self.system.corrupted(due, bytes, &wrong);
-        let bytes = wrong.into();
-        self.queue.push(due, Event::One { to: id(to), bytes });
+        let one = Event::One {
+            from: from.map_or(u32::MAX, id),
+            to: id(to),
+            bytes: wrong.into(),
+        };
+        self.queue.push(due, one);
     }
 
     fn met_trouble(&mut self, trouble: Trouble) {

@@ -10,9 +10,11 @@ use ring_proto::{Machine, Stored};
 use super::clock::Clock;
 use super::queue::Bytes;
 use super::rng::Rng;
-use super::system::{Count, Moment, System, Trouble};
+use super::streams::Carrier;
+use super::system::{Count, Moment, Peer, System, Trouble};
+use super::world::index;
 use crate::driver::{
-    Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
+    Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, Streams, TransmitBatch,
 };
 
 /// Messages that wait for a process that does not read them. Fewer than one turn of the driver reads
@@ -40,8 +42,10 @@ pub struct Node<S: System> {
     pub up_since: u64,
     /// The process stands still, and what it has missed.
     pub paused: Option<S::Missed>,
-    /// What has arrived, with the node's time of arrival.
-    pub inbox: VecDeque<(Bytes, Instant)>,
+    /// What has arrived, from whom, with the node's time of arrival.
+    pub inbox: VecDeque<Arrived>,
+    /// What carries its connections; `None`: the process is dead.
+    pub streams: Option<S::Streams>,
     /// The earliest wake-up that is scheduled, or [`NEVER`].
     pub armed: u64,
     /// A slow node's turn lasts until then.
@@ -78,6 +82,7 @@ impl<S: System> Node<S> {
             up_since: 0,
             paused: None,
             inbox: VecDeque::new(),
+            streams: None,
             armed: NEVER,
             busy_until: 0,
             slow: 0,
@@ -97,6 +102,17 @@ impl<S: System> Node<S> {
     pub const fn is_running(&self) -> bool {
         self.driver.is_some() && self.paused.is_none()
     }
+}
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub struct Arrived {
+    /// [`u32::MAX`] if it is no node.
+    pub from: u32,
+    /// The message.
+    pub bytes: Bytes,
+    /// By the receiver's clock.
+    pub at: Instant,
 }
 
 /// A message that a node has handed to its link.
@@ -122,7 +138,9 @@ pub struct Wire<'a, S: System> {
     /// What it is part of.
     pub scene: &'a Scene<'a, S>,
     /// What has arrived.
-    pub inbox: &'a mut VecDeque<(Bytes, Instant)>,
+    pub inbox: &'a mut VecDeque<Arrived>,
+    /// Its connections.
+    pub streams: Option<&'a mut S::Streams>,
     /// What was sent.
     pub outgoing: &'a mut Vec<Outgoing<S>>,
     /// Decides what is refused.
@@ -137,10 +155,10 @@ pub struct Wire<'a, S: System> {
 
 impl<S: System> Wire<'_, S> {
     /// Why the next message is not accepted, if it is not.
-    fn refusal(&mut self, bytes: &[u8]) -> Option<Trouble> {
+    fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<Trouble> {
         if self.rng.chance(self.refuse) {
             Some(Trouble::Refuse)
-        } else if self.refuse_unicast && !S::is_broadcast(bytes) {
+        } else if self.refuse_unicast && !S::is_broadcast(bytes, to) {
             Some(Trouble::Unicast)
         } else {
             None
@@ -148,40 +166,41 @@ impl<S: System> Wire<'_, S> {
     }
 }
 
-impl<S: System> Link for Wire<'_, S> {
-    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+impl<S: System> Link<Peer<S>> for Wire<'_, S> {
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<Peer<S>>) -> io::Result<()> {
         batch.clear();
         let (system, _) = &mut *self.scene.parts.borrow_mut();
         while let Some(buffer) = batch.next_buffer() {
-            let Some((bytes, arrived)) = self.inbox.pop_front() else {
+            let Some(Arrived { from, bytes, at }) = self.inbox.pop_front() else {
                 break;
             };
             let len = bytes.len().min(buffer.len());
             buffer[..len].copy_from_slice(&bytes[..len]);
-            let age = now.monotonic.since(arrived);
-            batch.push(len, (), now, age);
+            let age = now.monotonic.since(at);
+            let from = (from != u32::MAX).then(|| index(from));
+            batch.push(len, S::peer(from), now, age);
             system.heard(self.scene.moment, &bytes, age);
         }
         Ok(())
     }
 
-    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
+    fn send(&mut self, batch: &TransmitBatch<Peer<S>>) -> Result<usize, Refused> {
         let first = batch.iter().next();
-        if first.is_some_and(|(bytes, ())| bytes.len() > self.longest) {
+        if first.is_some_and(|(bytes, _)| bytes.len() > self.longest) {
             return Err(Refused::TooLong);
         }
         let (system, own) = &mut *self.scene.parts.borrow_mut();
         let mut accepted = 0;
-        for (bytes, ()) in batch.iter() {
+        for (bytes, to) in batch.iter() {
             if bytes.len() > self.longest {
                 break;
             }
-            if let Some(trouble) = self.refusal(bytes) {
+            if let Some(trouble) = self.refusal(bytes, to) {
                 system.count(Count::Met(trouble));
                 break;
             }
             accepted += 1;
-            if let Some((to, label)) = system.sent(self.scene.moment, own, bytes) {
+            if let Some((to, label)) = system.sent(self.scene.moment, own, bytes, to) {
                 let bytes = bytes.into();
                 self.outgoing.push(Outgoing { bytes, to, label });
             }
@@ -190,6 +209,10 @@ impl<S: System> Link for Wire<'_, S> {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         }
         Ok(accepted)
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<Peer<S>>> {
+        self.streams.as_deref_mut().and_then(Carrier::streams)
     }
 }
 

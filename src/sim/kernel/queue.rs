@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
+use super::streams::Step;
+
 /// A message's bytes, shared by everything that has it.
 pub type Bytes = Rc<[u8]>;
 
@@ -21,11 +23,15 @@ pub enum Event<E> {
     },
     /// A message arrives at one node.
     One {
+        /// [`u32::MAX`] if it is no node.
+        from: u32,
         /// The node.
         to: u32,
         /// The message.
         bytes: Bytes,
     },
+    /// Something happens to a connection.
+    Stream(Box<Step>),
     /// A node's deadline may have come.
     Wake(u32),
     /// A slow node has finished its turn.

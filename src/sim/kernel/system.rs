@@ -1,10 +1,16 @@
 //! What a system adds to the kernel.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ring_proto::Machine;
 
+use super::streams::{Carrier, Fabric};
 use super::world::World;
+
+/// Whom a system's messages are from and for.
+pub type Peer<S> = <<S as System>::Machine as Machine>::Peer;
 
 /// Which input of which node something belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +58,17 @@ pub enum Trouble {
     Pause,
 }
 
+/// What the kernel does to connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StreamTrouble {
+    /// It is never answered.
+    Unanswered,
+    /// Its bytes arrive one by one.
+    Dribble,
+    /// It is reset.
+    Reset,
+}
+
 /// What the kernel counts, for a system to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
@@ -61,6 +78,8 @@ pub enum Count {
     Overflowed,
     /// Something that went wrong.
     Met(Trouble),
+    /// A connection that something happens to.
+    MetStream(StreamTrouble),
 }
 
 /// Who is to hear a message.
@@ -78,7 +97,9 @@ pub enum Route {
 /// hold in it. The kernel calls; nothing here is called by the machines.
 pub trait System: Sized {
     /// What the nodes run.
-    type Machine: Machine<Peer = ()>;
+    type Machine: Machine;
+    /// What carries its connections; [`NoStreams`](super::streams::NoStreams) if it has none.
+    type Streams: Carrier<Peer<Self>>;
     /// What a message is addressed to.
     type Address: Copy;
     /// By what the system counts messages.
@@ -94,9 +115,17 @@ pub trait System: Sized {
 
     /// How much longer than its payload a message is, in bytes.
     const HEADER_LEN: usize;
+    /// The longest message, in bytes.
+    const LONGEST: usize;
+
+    /// Whom receivers take a node for, or something that is none.
+    fn peer(node: Option<usize>) -> Peer<Self>;
+
+    /// What carries the connections of a node's process that is started.
+    fn listen(fabric: &Rc<RefCell<Fabric>>, node: usize) -> Self::Streams;
 
     /// Whether a message goes to everybody.
-    fn is_broadcast(bytes: &[u8]) -> bool;
+    fn is_broadcast(bytes: &[u8], to: Peer<Self>) -> bool;
 
     /// Who hears what is sent to an address.
     fn route(world: &World<Self>, to: Self::Address) -> Route;
@@ -107,6 +136,7 @@ pub trait System: Sized {
         moment: Moment,
         own: &mut Self::Node,
         bytes: &[u8],
+        to: Peer<Self>,
     ) -> Option<(Self::Address, Self::Label)>;
 
     /// A message is on its way from a node or, if `None`, from something that is none.

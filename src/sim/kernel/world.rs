@@ -7,12 +7,14 @@ use std::time::Duration;
 use ring_proto::time::{Now, nanos};
 
 use super::network::Network;
-use super::node::{Disk, NEVER, Node, Outgoing, QUEUE, Scene, Surroundings, Wire, Witness};
+use super::node::{
+    Arrived, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Surroundings, Wire, Witness,
+};
 use super::queue::{Bytes, Event, Queue};
 use super::rng::Rng;
 use super::schedule::Action;
+use super::streams::{Carrier, Fabric, StreamWeather};
 use super::system::{Count, Moment, System, Trouble};
-use crate::driver::frames::MAX_FRAME;
 use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
 
 const SECOND: u64 = 1_000_000_000;
@@ -37,31 +39,29 @@ pub fn index(id: u32) -> usize {
 /// Nodes are numbered from 0; those numbers panic that are not a node's. Time is the world's own
 /// and begins at zero.
 pub struct World<S: System> {
-    pub(in crate::sim) now: u64,
-    pub(in crate::sim) nodes: Vec<Node<S>>,
-    pub(in crate::sim) queue: Queue<S::Event>,
-    pub(in crate::sim) network: Network,
-    pub(in crate::sim) rng: Rng,
-    pub(in crate::sim) system: S,
-    pub(in crate::sim) actions: Rc<[Action<S::Fault>]>,
+    pub now: u64,
+    pub nodes: Vec<Node<S>>,
+    pub queue: Queue<S::Event>,
+    pub network: Network,
+    pub rng: Rng,
+    pub system: S,
+    pub actions: Rc<[Action<S::Fault>]>,
     /// Messages sent since the last full second.
     pub(super) sent_lately: u64,
     second: u64,
     /// Events since time last passed.
     at_once: u64,
     outgoing: Vec<Outgoing<S>>,
+    /// All connections.
+    pub(super) fabric: Rc<RefCell<Fabric>>,
+    pub(super) stream_weather: StreamWeather,
     /// The world has come to an end before its time.
-    pub(in crate::sim) over: bool,
+    pub over: bool,
 }
 
 impl<S: System> World<S> {
     /// So many nodes on a network, none of them started.
-    pub(in crate::sim) fn assemble(
-        nodes: Vec<Node<S>>,
-        network: Network,
-        rng: Rng,
-        system: S,
-    ) -> Self {
+    pub fn assemble(nodes: Vec<Node<S>>, network: Network, rng: Rng, system: S) -> Self {
         Self {
             now: 0,
             nodes,
@@ -74,12 +74,14 @@ impl<S: System> World<S> {
             second: 0,
             at_once: 0,
             outgoing: Vec::new(),
+            fabric: Rc::default(),
+            stream_weather: StreamWeather::default(),
             over: false,
         }
     }
 
     /// Carries out these actions when they are due.
-    pub(in crate::sim) fn schedule(&mut self, actions: Rc<[Action<S::Fault>]>) {
+    pub fn schedule(&mut self, actions: Rc<[Action<S::Fault>]>) {
         for (at, action) in actions.iter().enumerate() {
             self.queue.push(action.at_us * 1_000, Event::Act(id(at)));
         }
@@ -147,11 +149,7 @@ impl<S: System> World<S> {
     }
 
     /// Lets time pass as long as `watch` says so after each event.
-    pub(in crate::sim) fn run_watching(
-        &mut self,
-        time: Duration,
-        mut watch: impl FnMut(&Self) -> bool,
-    ) {
+    pub fn run_watching(&mut self, time: Duration, mut watch: impl FnMut(&Self) -> bool) {
         let end = self.now.saturating_add(nanos(time));
         while !self.over {
             let Some((at, event)) = self.queue.pop_by(end) else {
@@ -189,7 +187,7 @@ impl<S: System> World<S> {
 
     fn happen(&mut self, event: Event<S::Event>) {
         match event {
-            Event::One { to, bytes } => self.deliver(index(to), bytes),
+            Event::One { from, to, bytes } => self.deliver(from, index(to), bytes),
             Event::All {
                 from,
                 bytes,
@@ -198,10 +196,11 @@ impl<S: System> World<S> {
                 let except = except.as_deref().unwrap_or_default();
                 for to in 0..self.nodes.len() {
                     if id(to) != from && (except.is_empty() || !except.contains(&id(to))) {
-                        self.deliver(to, bytes.clone());
+                        self.deliver(from, to, bytes.clone());
                     }
                 }
             }
+            Event::Stream(step) => self.arrive(*step),
             Event::Wake(at) => self.wake(index(at)),
             Event::Free(at) => self.go_on(index(at)),
             Event::Act(action) => {
@@ -212,7 +211,7 @@ impl<S: System> World<S> {
         }
     }
 
-    fn deliver(&mut self, to: usize, bytes: Bytes) {
+    fn deliver(&mut self, from: u32, to: usize, bytes: Bytes) {
         let now = self.now;
         let node = &mut self.nodes[to];
         let fits = bytes.len() <= S::HEADER_LEN + node.mtu;
@@ -225,7 +224,8 @@ impl<S: System> World<S> {
         if node.inbox.len() >= QUEUE {
             return self.system.count(Count::Overflowed);
         }
-        node.inbox.push_back((bytes, node.clock.monotonic(now)));
+        let at = node.clock.monotonic(now);
+        node.inbox.push_back(Arrived { from, bytes, at });
         if node.paused.is_none() && node.busy_until <= now {
             self.turn(to, true);
         }
@@ -254,12 +254,22 @@ impl<S: System> World<S> {
         if !node.is_running() || node.busy_until > self.now {
             return;
         }
-        if !node.inbox.is_empty() || self.deadline(at) <= self.now {
-            let arrived = !self.nodes[at].inbox.is_empty();
+        let stirs = self.stirs(at);
+        if !node.inbox.is_empty() || stirs || self.deadline(at) <= self.now {
+            let arrived = stirs || !self.nodes[at].inbox.is_empty();
             self.turn(at, arrived);
         } else {
             self.arm(at);
         }
+    }
+
+    /// Whether a node has to look at its connections.
+    fn stirs(&self, at: usize) -> bool {
+        if !S::Streams::ANY {
+            return false;
+        }
+        let streams = self.nodes[at].streams.as_ref();
+        streams.is_some_and(Carrier::is_due) || self.fabric.borrow().has_news(at)
     }
 
     /// When the node's machine wants to be woken, by the world's time.
@@ -281,7 +291,7 @@ impl<S: System> World<S> {
     }
 
     /// One turn of the daemon's loop.
-    fn turn(&mut self, at: usize, arrived: bool) {
+    pub(super) fn turn(&mut self, at: usize, arrived: bool) {
         let node = &self.nodes[at];
         let late = node.clock.now(self.now + node.slow);
         self.input(at, |driver, now, surroundings| {
@@ -292,7 +302,7 @@ impl<S: System> World<S> {
 
     /// Gives a machine an input; what comes of it is carried, checked and scheduled. Nothing
     /// happens if the process is dead.
-    pub(in crate::sim) fn input(
+    pub fn input(
         &mut self,
         at: usize,
         act: impl FnOnce(&mut Driver<S::Machine>, Now, &mut Surroundings<'_, '_, S>),
@@ -311,6 +321,7 @@ impl<S: System> World<S> {
         let mut wire = Wire {
             scene: &scene,
             inbox: &mut node.inbox,
+            streams: node.streams.as_mut(),
             outgoing: &mut self.outgoing,
             rng: &mut self.rng,
             refuse: node.refuse,
@@ -336,29 +347,39 @@ impl<S: System> World<S> {
             self.carry(Some(at), bytes, to, label, leaves);
         }
         self.outgoing = outgoing;
+        self.carry_streams(leaves);
         S::look_at(self, at);
+        if self.stirs(at) && self.nodes[at].slow == 0 {
+            self.queue.push(self.now, Event::Free(id(at)));
+        }
         self.arm(at);
     }
 
     /// A dead node's process is there again and runs this machine.
-    pub(in crate::sim) fn launch(&mut self, at: usize, machine: S::Machine) {
+    pub fn launch(&mut self, at: usize, machine: S::Machine) {
         let batches = (
-            ReceiveBatch::of(RECEIVE, MAX_FRAME),
-            TransmitBatch::of(TRANSMIT, MAX_FRAME),
+            ReceiveBatch::of(RECEIVE, S::LONGEST),
+            TransmitBatch::of(TRANSMIT, S::LONGEST),
         );
         let node = &mut self.nodes[at];
         node.up_since = self.now;
+        node.streams = Some(S::listen(&self.fabric, at));
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
     }
 
     /// A process dies at once. What has arrived for it is lost.
-    pub(in crate::sim) fn end(&mut self, at: usize) {
+    pub fn end(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.driver = None;
         node.inbox.clear();
         node.paused = None;
         node.armed = NEVER;
         node.busy_until = 0;
+        node.streams = None;
+        if S::Streams::ANY {
+            self.fabric.borrow_mut().crash(at);
+            self.carry_streams(self.now);
+        }
     }
 
     /// The process stands still; what arrives waits for it.
@@ -378,7 +399,7 @@ impl<S: System> World<S> {
     }
 
     /// A node's monotonic clock runs faster by so many millionths from now on.
-    pub(in crate::sim) fn set_rate(&mut self, at: usize, millionths: i32) {
+    pub fn set_rate(&mut self, at: usize, millionths: i32) {
         self.nodes[at].clock.set_rate(self.now, millionths);
         // Its deadline is at another of the world's times now.
         self.arm(at);

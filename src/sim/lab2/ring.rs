@@ -1,5 +1,6 @@
 //! Lab2 as the kernel sees it: its addresses, its frames, and what becomes of them.
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,6 +21,8 @@ use super::settings::FaultKind;
 use super::subject::Subject;
 use super::words::node_of;
 use super::world::World;
+use crate::driver::frames::MAX_FRAME;
+use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
 use crate::sim::kernel::world::index;
 
@@ -115,6 +118,7 @@ const fn kind(trouble: Trouble) -> FaultKind {
 
 impl<M: Subject> System for Ring<M> {
     type Machine = M;
+    type Streams = NoStreams;
     type Address = MacAddr;
     type Label = usize;
     type Node = Own;
@@ -123,8 +127,15 @@ impl<M: Subject> System for Ring<M> {
     type Fault = Fault;
 
     const HEADER_LEN: usize = ETHERNET_HEADER_LEN;
+    const LONGEST: usize = MAX_FRAME;
 
-    fn is_broadcast(bytes: &[u8]) -> bool {
+    fn peer(_: Option<usize>) {}
+
+    fn listen(_: &Rc<RefCell<Fabric>>, _: usize) -> NoStreams {
+        NoStreams
+    }
+
+    fn is_broadcast(bytes: &[u8], (): ()) -> bool {
         bytes[..6] == MacAddr::BROADCAST.0
     }
 
@@ -143,7 +154,13 @@ impl<M: Subject> System for Ring<M> {
         Route::Several(others.chain(own).collect())
     }
 
-    fn sent(&mut self, moment: Moment, own: &mut Own, bytes: &[u8]) -> Option<(MacAddr, usize)> {
+    fn sent(
+        &mut self,
+        moment: Moment,
+        own: &mut Own,
+        bytes: &[u8],
+        (): (),
+    ) -> Option<(MacAddr, usize)> {
         own.seen.replies += 1;
         let Moment { at, node } = moment;
         match Frame::decode(bytes) {
@@ -247,6 +264,7 @@ impl<M: Subject> System for Ring<M> {
             Count::Event => self.stats.events += 1,
             Count::Overflowed => self.stats.overflowed += 1,
             Count::Met(trouble) => self.met(kind(trouble)),
+            Count::MetStream(_) => {}
         }
     }
 

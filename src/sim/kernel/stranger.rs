@@ -1,0 +1,44 @@
+//! Peers that are no nodes, and do not do as they should.
+
+use super::queue::Event;
+use super::streams::{Pipe, Step};
+use super::system::System;
+use super::world::World;
+
+/// How a stranger uses a connection.
+#[derive(Debug, Clone)]
+pub struct Stranger {
+    /// What it sends, byte by byte.
+    pub says: Vec<u8>,
+    /// The time between two bytes, in nanoseconds.
+    pub gap: u64,
+    /// Whether it reads what comes.
+    pub reads: bool,
+}
+
+impl<S: System> World<S> {
+    /// A stranger connects to a node.
+    pub fn admit_stranger(&mut self, to: usize, stranger: &Stranger) {
+        let mut pipe = Pipe::default();
+        pipe.ends[0].reads = stranger.reads;
+        pipe.ends[0].flying = stranger.says.len();
+        pipe.ends[1].node = Some(to);
+        let at = {
+            let mut fabric = self.fabric.borrow_mut();
+            fabric.make_room(to);
+            fabric.pipes.push(pipe);
+            fabric.pipes.len() - 1
+        };
+        self.push_step(self.now, Step::Connect(at));
+        let (least, most) = self.network.latency;
+        let mut due = self.now + 2 * (least + most);
+        for &byte in &stranger.says {
+            due += stranger.gap;
+            self.push_step(due, Step::Data(at, 1, vec![byte]));
+        }
+    }
+
+    pub(super) fn push_step(&mut self, due: u64, step: Step) {
+        self.queue.push(due, Event::Stream(Box::new(step)));
+    }
+}

@@ -1,0 +1,361 @@
+//! Connections: what a system's nodes need of TCP, and what can go wrong with it.
+//!
+//! The driver's own [`Connections`] run over this network, so slots, partial reads and writes, and the end of
+//! a connection are those of the daemon. All that takes time is a [`Step`] among the world's events.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::io::{self, ErrorKind};
+use std::rc::Rc;
+
+use crate::driver::{Changed, Connection, Connections, Network, Streams};
+
+/// Bytes that a connection holds between a writer and a reader.
+const WINDOW: usize = 4096;
+
+/// What carries a node's connections. Known when the program is compiled, so that a system without any pays
+/// for none.
+pub trait Carrier<P> {
+    /// Whether there are any.
+    const ANY: bool;
+
+    /// As the driver uses them.
+    fn streams(&mut self) -> Option<&mut dyn Streams<P>>;
+
+    /// Whether more happens without the network's doing.
+    fn is_due(&self) -> bool;
+}
+
+/// For a system without connections.
+#[derive(Debug)]
+pub struct NoStreams;
+
+impl<P> Carrier<P> for NoStreams {
+    const ANY: bool = false;
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
+        None
+    }
+
+    fn is_due(&self) -> bool {
+        false
+    }
+}
+
+impl<P: Copy + Debug> Carrier<P> for Connections<Tcp<P>, P> {
+    const ANY: bool = true;
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
+        Some(self)
+    }
+
+    fn is_due(&self) -> bool {
+        Streams::is_due(self)
+    }
+}
+
+/// What the network does to connections that are made from now on; rates are in thousandths.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StreamWeather {
+    /// Those that nobody answers.
+    pub unanswered: u16,
+    /// Those whose bytes arrive one by one.
+    pub dribble: u16,
+    /// Those that are reset, after any number of bytes.
+    pub reset: u16,
+    /// All are reset after so many bytes.
+    pub reset_at: Option<u64>,
+}
+
+/// What becomes of one connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fate {
+    pub(super) unanswered: bool,
+    pub(super) dribbles: bool,
+    /// After so many bytes both ends are told of a reset.
+    pub(super) reset_at: Option<u64>,
+}
+
+/// One of a connection's ends: 0 connects, 1 accepts.
+pub(super) type Side = usize;
+
+/// Something that takes time.
+#[derive(Debug)]
+pub enum Step {
+    /// A peer asks to connect.
+    Connect(usize),
+    /// The connecting end is told that the connection stands, or that nobody listens.
+    Answer(usize, bool),
+    /// Bytes arrive at an end.
+    Data(usize, usize, Vec<u8>),
+    /// An end of file arrives at an end.
+    Finish(usize, usize),
+    /// A reset arrives at an end.
+    Reset(usize, usize),
+    /// An end learns that its peer has read.
+    Room(usize, usize),
+}
+
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
+#[derive(Debug, Default)]
+pub(super) struct End {
+    /// `None`: a stranger's.
+    pub(super) node: Option<usize>,
+    key: Option<u64>,
+    pub(super) established: bool,
+    pub(super) error: Option<ErrorKind>,
+    /// Arrived, and not read.
+    pub(super) unread: VecDeque<u8>,
+    /// Written, and not arrived.
+    pub(super) flying: usize,
+    pub(super) finished: bool,
+    /// Its owner is done with it, or dead.
+    pub(super) gone: bool,
+    /// A stranger that reads what comes.
+    pub(super) reads: bool,
+    /// When what it has sent last arrives.
+    pub(super) last_due: u64,
+}
+
+/// A connection.
+#[derive(Debug, Default)]
+pub(super) struct Pipe {
+    pub(super) ends: [End; 2],
+    pub(super) fate: Fate,
+    /// Bytes that have arrived at either end.
+    pub(super) delivered: u64,
+}
+
+/// All connections of a world.
+#[derive(Debug, Default)]
+pub struct Fabric {
+    pub(super) pipes: Vec<Pipe>,
+    /// By node.
+    changed: Vec<VecDeque<Changed>>,
+    pub(super) to_accept: Vec<VecDeque<usize>>,
+    /// What was done since the world has last looked.
+    pub(super) steps: Vec<Step>,
+}
+
+impl Fabric {
+    pub(super) fn make_room(&mut self, node: usize) {
+        let nodes = self.changed.len().max(node + 1);
+        self.changed.resize_with(nodes, VecDeque::new);
+        self.to_accept.resize_with(nodes, VecDeque::new);
+    }
+
+    /// Something has changed for an end; the node that is to look, if there is one.
+    pub(super) fn notify(&mut self, pipe: usize, side: Side) -> Option<usize> {
+        let end = &self.pipes[pipe].ends[side];
+        let (node, key) = end.node.zip(end.key)?;
+        self.changed[node].push_back(Changed::Connection(key));
+        Some(node)
+    }
+
+    /// A peer may be accepted.
+    pub(super) fn offer(&mut self, pipe: usize, node: usize) {
+        self.to_accept[node].push_back(pipe);
+        self.changed[node].push_back(Changed::Listener);
+    }
+
+    /// Whether something has changed for a node that it has not looked at.
+    pub(super) fn has_news(&self, node: usize) -> bool {
+        self.changed.get(node).is_some_and(|news| !news.is_empty())
+    }
+
+    /// A process is dead: its peers are told so.
+    pub(super) fn crash(&mut self, node: usize) {
+        if node >= self.changed.len() {
+            return;
+        }
+        self.changed[node].clear();
+        self.to_accept[node].clear();
+        for (at, pipe) in self.pipes.iter_mut().enumerate() {
+            for side in 0..2 {
+                let end = &mut pipe.ends[side];
+                if end.node == Some(node) && !end.gone {
+                    end.gone = true;
+                    self.steps.push(Step::Reset(at, 1 - side));
+                }
+            }
+        }
+    }
+}
+
+/// One node's part in a world's connections.
+#[derive(Debug, Clone)]
+pub struct Tcp<P> {
+    node: usize,
+    fabric: Rc<RefCell<Fabric>>,
+    /// A peer's node; `None`: no node has that address.
+    node_of: fn(P) -> Option<usize>,
+    /// The address of a node, or of a stranger.
+    peer_of: fn(Option<usize>) -> P,
+}
+
+impl<P: Copy> Tcp<P> {
+    /// That of `node`, among peers whose addresses are these.
+    #[must_use]
+    pub fn of(
+        fabric: &Rc<RefCell<Fabric>>,
+        node: usize,
+        node_of: fn(P) -> Option<usize>,
+        peer_of: fn(Option<usize>) -> P,
+    ) -> Self {
+        fabric.borrow_mut().make_room(node);
+        Self {
+            node,
+            fabric: Rc::clone(fabric),
+            node_of,
+            peer_of,
+        }
+    }
+}
+
+/// An end of a connection.
+#[derive(Debug)]
+pub struct Socket {
+    fabric: Rc<RefCell<Fabric>>,
+    pipe: usize,
+    side: Side,
+}
+
+impl<P: Copy> Network<P> for Tcp<P> {
+    type Connection = Socket;
+
+    fn connect(&mut self, to: P) -> io::Result<Socket> {
+        let peer = (self.node_of)(to).ok_or(ErrorKind::AddrNotAvailable)?;
+        let fabric = &mut *self.fabric.borrow_mut();
+        let pipe = fabric.pipes.len();
+        let mut new = Pipe::default();
+        new.ends[0].node = Some(self.node);
+        new.ends[1].node = Some(peer);
+        fabric.pipes.push(new);
+        fabric.steps.push(Step::Connect(pipe));
+        Ok(Socket {
+            fabric: Rc::clone(&self.fabric),
+            pipe,
+            side: 0,
+        })
+    }
+
+    fn accept(&mut self) -> io::Result<(Socket, P)> {
+        let fabric = &mut *self.fabric.borrow_mut();
+        let waiting = fabric.to_accept[self.node].pop_front();
+        let pipe = waiting.ok_or(ErrorKind::WouldBlock)?;
+        let from = (self.peer_of)(fabric.pipes[pipe].ends[0].node);
+        let socket = Socket {
+            fabric: Rc::clone(&self.fabric),
+            pipe,
+            side: 1,
+        };
+        Ok((socket, from))
+    }
+
+    fn watch(&mut self, socket: &Socket, key: u64) -> io::Result<()> {
+        let fabric = &mut *self.fabric.borrow_mut();
+        fabric.pipes[socket.pipe].ends[socket.side].key = Some(key);
+        // As the kernel's: what there is already is told.
+        fabric.changed[self.node].push_back(Changed::Connection(key));
+        Ok(())
+    }
+
+    fn changed(&mut self) -> Option<Changed> {
+        self.fabric.borrow_mut().changed[self.node].pop_front()
+    }
+}
+
+impl Socket {
+    fn with<T>(&self, act: impl FnOnce(&mut End, &mut End, &mut Vec<Step>) -> T) -> T {
+        let fabric = &mut *self.fabric.borrow_mut();
+        let [first, second] = &mut fabric.pipes[self.pipe].ends;
+        if self.side == 0 {
+            act(first, second, &mut fabric.steps)
+        } else {
+            act(second, first, &mut fabric.steps)
+        }
+    }
+
+    fn leave(&self, step: Option<Step>) {
+        self.with(|own, _, steps| {
+            if own.error.is_none() {
+                steps.extend(step);
+            }
+            own.gone = true;
+            own.key = None;
+        });
+    }
+}
+
+impl Connection for Socket {
+    fn established(&mut self) -> io::Result<()> {
+        self.with(|own, _, _| match own.error {
+            Some(error) => Err(error.into()),
+            None if own.established => Ok(()),
+            None => Err(ErrorKind::WouldBlock.into()),
+        })
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let (pipe, other) = (self.pipe, 1 - self.side);
+        self.with(|own, _, steps| {
+            if let Some(error) = own.error {
+                return Err(error.into());
+            }
+            let count = room.len().min(own.unread.len());
+            if count == 0 && !own.finished {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            let bytes = own.unread.drain(..count);
+            room.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+            if count > 0 {
+                steps.push(Step::Room(pipe, other));
+            }
+            Ok(count)
+        })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.with(|own, _, _| own.error.map_or(Ok(()), |error| Err(error.into())))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (pipe, other) = (self.pipe, 1 - self.side);
+        self.with(|own, peer, steps| {
+            if let Some(error) = own.error {
+                return Err(error.into());
+            }
+            let room = WINDOW.saturating_sub(own.flying + peer.unread.len());
+            let count = room.min(bytes.len());
+            if count == 0 {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            own.flying += count;
+            steps.push(Step::Data(pipe, other, bytes[..count].to_vec()));
+            Ok(count)
+        })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let (pipe, other) = (self.pipe, 1 - self.side);
+        self.with(|own, _, steps| {
+            if let Some(error) = own.error {
+                return Err(error.into());
+            }
+            steps.push(Step::Finish(pipe, other));
+            Ok(())
+        })
+    }
+
+    fn close(self) {
+        self.leave(Some(Step::Finish(self.pipe, 1 - self.side)));
+    }
+
+    fn abort(self) {
+        self.leave(Some(Step::Reset(self.pipe, 1 - self.side)));
+    }
+}

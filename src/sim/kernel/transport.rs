@@ -1,0 +1,218 @@
+//! What becomes of connections on their way.
+
+use std::io::ErrorKind;
+
+use super::streams::{Carrier, Fate, Pipe, Step, StreamWeather};
+use super::system::{Count, StreamTrouble, System};
+use super::world::World;
+
+/// How long after something that a cut has kept from arriving it is sent again, in nanoseconds.
+const AGAIN: u64 = 200_000_000;
+/// A connection that is reset at random is so after fewer bytes.
+const MANY: u64 = 4096;
+
+impl<S: System> World<S> {
+    /// What the network does to connections from now on.
+    pub fn set_stream_weather(&mut self, weather: StreamWeather) {
+        self.stream_weather = weather;
+    }
+
+    /// Puts what nodes have done to their connections on its way.
+    pub(super) fn carry_streams(&mut self, leaves: u64) {
+        if !S::Streams::ANY {
+            return;
+        }
+        let steps = std::mem::take(&mut self.fabric.borrow_mut().steps);
+        for step in steps {
+            self.send(leaves, step);
+        }
+    }
+
+    fn send(&mut self, leaves: u64, step: Step) {
+        if let Step::Connect(pipe) = step {
+            let fate = self.fate();
+            self.fabric.borrow_mut().pipes[pipe].fate = fate;
+        }
+        let (pipe, to) = match step {
+            Step::Connect(pipe) => (pipe, 1),
+            Step::Answer(pipe, _) => (pipe, 0),
+            Step::Data(pipe, to, _)
+            | Step::Finish(pipe, to)
+            | Step::Reset(pipe, to)
+            | Step::Room(pipe, to) => (pipe, to),
+        };
+        let dribbles = self.fabric.borrow().pipes[pipe].fate.dribbles;
+        match step {
+            Step::Data(_, _, bytes) if dribbles => {
+                for byte in bytes {
+                    let due = self.due(leaves, pipe, 1 - to);
+                    self.push_step(due, Step::Data(pipe, to, vec![byte]));
+                }
+            }
+            step => {
+                let due = self.due(leaves, pipe, 1 - to);
+                self.push_step(due, step);
+            }
+        }
+    }
+
+    fn fate(&mut self) -> Fate {
+        let StreamWeather {
+            unanswered,
+            dribble,
+            reset,
+            reset_at,
+        } = self.stream_weather;
+        let is_reset = self.rng.chance(reset);
+        let fate = Fate {
+            unanswered: self.rng.chance(unanswered),
+            dribbles: self.rng.chance(dribble),
+            reset_at: reset_at.or_else(|| is_reset.then(|| self.rng.below(MANY))),
+        };
+        for (met, trouble) in [
+            (fate.unanswered, StreamTrouble::Unanswered),
+            (fate.dribbles, StreamTrouble::Dribble),
+            (fate.reset_at.is_some(), StreamTrouble::Reset),
+        ] {
+            if met {
+                self.system.count(Count::MetStream(trouble));
+            }
+        }
+        fate
+    }
+
+    /// When something that an end sends arrives: in order.
+    fn due(&mut self, leaves: u64, pipe: usize, from: usize) -> u64 {
+        let (least, spread) = self.network.latency;
+        let due = leaves + least + self.rng.below(spread + 1);
+        let before = &mut self.fabric.borrow_mut().pipes[pipe].ends[from].last_due;
+        *before = due.max(*before + 1);
+        *before
+    }
+
+    /// Whether two ends cannot reach each other just now.
+    fn is_cut(&self, pipe: usize, to: usize) -> bool {
+        let fabric = self.fabric.borrow();
+        let ends = &fabric.pipes[pipe].ends;
+        let Some((from, to)) = ends[1 - to].node.zip(ends[to].node) else {
+            return false;
+        };
+        let unplugged = self.nodes[from].unplugged || self.nodes[to].unplugged;
+        unplugged || self.cut_between(from, to).is_some()
+    }
+
+    /// Something arrives.
+    pub(super) fn arrive(&mut self, step: Step) {
+        let (pipe, to) = match step {
+            Step::Connect(pipe) => (pipe, 1),
+            Step::Answer(pipe, _) => (pipe, 0),
+            Step::Data(pipe, to, _)
+            | Step::Finish(pipe, to)
+            | Step::Reset(pipe, to)
+            | Step::Room(pipe, to) => (pipe, to),
+        };
+        if self.is_cut(pipe, to) {
+            // Behind what is under way already: in order once the cut has healed.
+            let due = {
+                let before = &mut self.fabric.borrow_mut().pipes[pipe].ends[1 - to].last_due;
+                *before = (self.now + AGAIN).max(*before + 1);
+                *before
+            };
+            return self.push_step(due, step);
+        }
+        match step {
+            Step::Connect(pipe) => self.connect(pipe),
+            Step::Answer(pipe, stands) => {
+                self.change(pipe, 0, |pipe| {
+                    if stands {
+                        pipe.ends[0].established = true;
+                    } else {
+                        pipe.ends[0].error = Some(ErrorKind::ConnectionRefused);
+                    }
+                });
+            }
+            Step::Data(pipe, to, bytes) => self.data(pipe, to, &bytes),
+            Step::Finish(pipe, to) => self.change(pipe, to, |pipe| pipe.ends[to].finished = true),
+            Step::Reset(pipe, to) => self.change(pipe, to, |pipe| {
+                let end = &mut pipe.ends[to];
+                end.error.get_or_insert(ErrorKind::ConnectionReset);
+                end.unread.clear();
+            }),
+            Step::Room(pipe, to) => self.change(pipe, to, |_| {}),
+        }
+    }
+
+    fn connect(&mut self, pipe: usize) {
+        let (to, fate) = {
+            let fabric = self.fabric.borrow();
+            let pipe = &fabric.pipes[pipe];
+            (pipe.ends[1].node, pipe.fate)
+        };
+        if fate.unanswered {
+            return;
+        }
+        let listens = to.filter(|&to| self.nodes[to].driver.is_some());
+        let now = self.now;
+        self.send(now, Step::Answer(pipe, listens.is_some()));
+        if let Some(to) = listens {
+            {
+                let mut fabric = self.fabric.borrow_mut();
+                fabric.pipes[pipe].ends[1].established = true;
+                fabric.offer(pipe, to);
+            }
+            self.look(to);
+        }
+    }
+
+    fn data(&mut self, pipe: usize, to: usize, bytes: &[u8]) {
+        let (gone, reads, cut_short) = {
+            let mut fabric = self.fabric.borrow_mut();
+            let pipe = &mut fabric.pipes[pipe];
+            let sender = &mut pipe.ends[1 - to];
+            sender.flying = sender.flying.saturating_sub(bytes.len());
+            let left = pipe
+                .fate
+                .reset_at
+                .map(|at| at.saturating_sub(pipe.delivered));
+            let whole = bytes.len() as u64;
+            let cut_short = left.filter(|&left| left < whole);
+            let count = usize::try_from(cut_short.unwrap_or(whole)).unwrap_or(bytes.len());
+            pipe.delivered += count as u64;
+            let end = &mut pipe.ends[to];
+            if !end.reads && end.error.is_none() {
+                end.unread.extend(&bytes[..count]);
+            }
+            (end.gone, end.reads, cut_short.is_some())
+        };
+        let now = self.now;
+        if cut_short {
+            self.send(now, Step::Reset(pipe, 0));
+            self.send(now, Step::Reset(pipe, 1));
+        } else if gone {
+            self.send(now, Step::Reset(pipe, 1 - to));
+        } else if reads {
+            self.send(now, Step::Room(pipe, 1 - to));
+        }
+        self.change(pipe, to, |_| {});
+    }
+
+    /// Changes a connection, and has the node at one of its ends look at it.
+    fn change(&mut self, pipe: usize, side: usize, change: impl FnOnce(&mut Pipe)) {
+        let node = {
+            let mut fabric = self.fabric.borrow_mut();
+            change(&mut fabric.pipes[pipe]);
+            fabric.notify(pipe, side)
+        };
+        if let Some(node) = node {
+            self.look(node);
+        }
+    }
+
+    /// A node's connections have changed: it looks at them as soon as it can.
+    fn look(&mut self, at: usize) {
+        let node = &self.nodes[at];
+        if node.is_running() && node.busy_until <= self.now {
+            self.turn(at, true);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A second system in the simulator's kernel: datagrams with senders, connections, jobs, a disk.
+
+mod world;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ring_note::wire::{self, HEADER, REQUEST};
+use ring_note::{Failure, Version};
+use ringd::sim::kernel::network::Weather;
+use ringd::sim::kernel::rng::{Rng, Stream};
+use ringd::sim::kernel::stranger::Stranger;
+use ringd::sim::kernel::streams::StreamWeather;
+use ringd::sim::kernel::system::StreamTrouble;
+
+use world::{PERIOD, TRANSFER, World, agree, assemble, start, write};
+
+const MS: u64 = 1_000_000;
+const SECOND: Duration = Duration::from_secs(1);
+/// Longer than two transfers that come to nothing.
+const SOON: Duration = Duration::from_secs(10);
+
+fn started(nodes: usize, seed: u64) -> World {
+    let mut world = assemble(nodes, seed);
+    for at in 0..nodes {
+        start(&mut world, at);
+    }
+    world.run(PERIOD);
+    world
+}
+
+fn check(world: &World, what: &str) {
+    assert!(
+        world.system.broken.is_empty(),
+        "{what}: {:?}",
+        world.system.broken
+    );
+}
+
+/// So many different bytes.
+fn text(len: usize, number: u64) -> Vec<u8> {
+    let mut rng = Rng::new(number, Stream::System);
+    (0..len).map(|_| rng.draw().to_be_bytes()[0]).collect()
+}
+
+#[test]
+fn all_nodes_come_to_show_the_newest_note() {
+    let mut world = started(4, 1);
+    write(&mut world, 2, text(20_000, 1));
+    let took = world.run_until(SECOND, agree).expect("it comes soon");
+    assert!(took < SECOND / 10, "{took:?}");
+    check(&world, "a clear network");
+}
+
+/// The request, the answer and both ends: the note comes by another connection, whole.
+#[test]
+fn a_reset_after_any_byte_costs_a_fetch_and_nothing_else() {
+    const LEN: usize = 300;
+    let mut failed = BTreeSet::new();
+    for byte in 0..=(REQUEST + HEADER + LEN) as u64 {
+        let mut world = started(2, byte);
+        let reset_at = Some(byte);
+        world.set_stream_weather(StreamWeather {
+            reset_at,
+            ..StreamWeather::default()
+        });
+        write(&mut world, 0, text(LEN, byte));
+        world.run(2 * PERIOD);
+        check(&world, &format!("a reset after {byte} bytes"));
+        if !agree(&world) {
+            failed.insert(byte);
+        }
+        world.set_stream_weather(StreamWeather::default());
+        let took = world.run_until(SOON, agree);
+        assert!(took.is_some(), "a reset after {byte} bytes is for good");
+        check(&world, &format!("after a reset after {byte} bytes"));
+    }
+    assert_eq!(failed.len(), REQUEST + HEADER + LEN, "{failed:?}");
+}
+
+#[test]
+fn bytes_that_arrive_one_by_one_make_a_note() {
+    let mut world = started(3, 1);
+    world.set_stream_weather(StreamWeather {
+        dribble: 1000,
+        ..StreamWeather::default()
+    });
+    write(&mut world, 0, text(5_000, 1));
+    assert!(world.run_until(SOON, agree).is_some());
+    check(&world, "dribble");
+    assert!(world.system.met.contains(&StreamTrouble::Dribble));
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_given_up() {
+    let mut world = started(2, 1);
+    world.set_stream_weather(StreamWeather {
+        unanswered: 1000,
+        ..StreamWeather::default()
+    });
+    write(&mut world, 0, text(100, 1));
+    world.run(TRANSFER / 2);
+    world.set_stream_weather(StreamWeather::default());
+    let took = world.run_until(SOON, agree).expect("it is tried again");
+    assert!(took >= TRANSFER / 3 && took < 2 * TRANSFER, "{took:?}");
+    assert!(world.system.events["fetch_timed_out"] > 0);
+    check(&world, "no answer");
+}
+
+#[test]
+fn hundreds_of_strangers_keep_nobody_from_the_note_for_long() {
+    let mut world = started(3, 1);
+    let silent = Stranger {
+        says: Vec::new(),
+        gap: 0,
+        reads: false,
+    };
+    // Asks for all there is, and reads none of it.
+    let never_reads = Stranger {
+        says: wire::request(Version::default()).to_vec(),
+        gap: 0,
+        reads: false,
+    };
+    let dribbles = Stranger {
+        says: wire::request(Version::default()).to_vec(),
+        gap: 90 * MS,
+        reads: true,
+    };
+    for _ in 0..100 {
+        for stranger in [&silent, &never_reads, &dribbles] {
+            world.admit_stranger(0, stranger);
+        }
+    }
+    write(&mut world, 0, text(50_000, 1));
+    let took = world.run_until(SOON, agree).expect("the others get it");
+    assert!(took < 3 * TRANSFER, "{took:?}");
+    world.run(2 * TRANSFER);
+    let left = world.machine(0).map_or(0, ring_note::Notes::transfers);
+    assert_eq!(left, 0, "who says nothing is not let go");
+    assert!(world.system.events["refused"] > 0);
+    check(&world, "strangers");
+}
+
+/// One thing that goes wrong, or is wanted.
+fn trouble(world: &mut World, rng: &mut Rng, number: u64) {
+    let at = rng.index(world.len());
+    match rng.below(13) {
+        0..4 => {
+            let len = rng.index(1_500);
+            write(world, at, text(len, number));
+        }
+        4 => world.end(at),
+        5 => start(world, at),
+        6 => world.pause(at),
+        7 => world.resume(at),
+        8 => {
+            let groups: Vec<u8> = (0..world.len())
+                .map(|_| u8::from(rng.chance(300)))
+                .collect();
+            world.part(&groups);
+        }
+        9 => world.part(&[]),
+        10 => world.set_weather(Weather {
+            drop: rng.pick(&[0, 100, 500]),
+            duplicate: rng.pick(&[0, 100]),
+            reorder: rng.pick(&[0, 100]),
+            reorder_by: 50 * MS,
+            corrupt: rng.pick(&[0, 50]),
+            ..Weather::default()
+        }),
+        11 => world.set_stream_weather(StreamWeather {
+            unanswered: rng.pick(&[0, 100, 300]),
+            dribble: rng.pick(&[0, 100]),
+            reset: rng.pick(&[0, 300, 900]),
+            reset_at: None,
+        }),
+        _ => world.nodes[at].disk_full = rng.chance(500),
+    }
+}
+
+fn run(seed: u64) -> World {
+    let mut rng = Rng::new(seed, Stream::Plan);
+    let mut world = started(4, seed);
+    for number in 0..60 {
+        trouble(&mut world, &mut rng, seed << 8 | number);
+        world.run(Duration::from_millis(rng.below(400)));
+    }
+    world.part(&[]);
+    world.set_weather(Weather::default());
+    world.set_stream_weather(StreamWeather::default());
+    for at in 0..world.len() {
+        world.nodes[at].disk_full = false;
+        world.resume(at);
+        start(&mut world, at);
+    }
+    let took = world.run_until(SOON, agree);
+    check(&world, &format!("seed {seed}"));
+    assert!(
+        took.is_some(),
+        "seed {seed}: they do not agree within {SOON:?}"
+    );
+    world
+}
+
+#[test]
+fn whatever_goes_wrong_no_version_is_torn_or_taken_back_and_all_agree_in_the_end() {
+    let mut met = BTreeSet::new();
+    let mut events = BTreeSet::new();
+    let mut dropped = 0;
+    for seed in 0..120 {
+        let world = run(seed);
+        met.extend(world.system.met.iter().copied());
+        events.extend(world.system.events.keys().copied());
+        dropped += world.system.dropped;
+    }
+    let all = [
+        StreamTrouble::Unanswered,
+        StreamTrouble::Dribble,
+        StreamTrouble::Reset,
+    ];
+    assert_eq!(met, all.into());
+    assert!(dropped > 0);
+    for failure in [Failure::Closed, Failure::TimedOut, Failure::NotStored] {
+        let name = ring_note::Event::Failed(Version::default(), failure).name();
+        assert!(events.contains(name), "{name} is never met");
+    }
+}
