@@ -189,13 +189,7 @@ impl<S: System> World<S> {
             return self.met_trouble(Trouble::Unicast);
         }
         if from != Some(to) && (self.network.clear || self.passes(from, to, &bytes, due)) {
-            let from = from.map_or(u32::MAX, id);
-            let one = Event::One {
-                from,
-                to: id(to),
-                bytes,
-            };
-            self.queue.push(due, one);
+            self.queue.push(due, Event::to_one(from, to, bytes));
         }
     }
 
@@ -224,13 +218,7 @@ impl<S: System> World<S> {
         if self.rng.chance(weather.reorder) {
             self.met_trouble(Trouble::Reorder);
             let later = due + self.rng.between(1, weather.reorder_by);
-            let bytes = bytes.clone();
-            let from = from.map_or(u32::MAX, id);
-            let one = Event::One {
-                from,
-                to: id(to),
-                bytes,
-            };
+            let one = Event::to_one(from, to, bytes.clone());
             self.queue.push(later, one);
             return false;
         }
@@ -254,16 +242,14 @@ impl<S: System> World<S> {
                 .rng
                 .below(self.network.weather.reorder_by.max(1_000_000));
         let bytes = bytes.clone();
-        let from = from.map_or(u32::MAX, id);
         let what = if self.rng.chance(250) && !self.network.parted {
             Event::All {
-                from,
+                from: from.map_or(u32::MAX, id),
                 bytes,
                 except: None,
             }
         } else {
-            let to = id(to);
-            Event::One { from, to, bytes }
+            Event::to_one(from, to, bytes)
         };
         self.queue.push(again, what);
     }
@@ -278,11 +264,7 @@ impl<S: System> World<S> {
             wrong[bit / 8] ^= 1 << (bit % 8);
         }
         self.system.corrupted(due, bytes, &wrong);
-        let one = Event::One {
-            from: from.map_or(u32::MAX, id),
-            to: id(to),
-            bytes: wrong.into(),
-        };
+        let one = Event::to_one(from, to, wrong.into());
         self.queue.push(due, one);
     }
 

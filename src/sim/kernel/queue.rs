@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use super::streams::Step;
+use super::world::id;
 
 /// A message's bytes, shared by everything that has it.
 pub type Bytes = Rc<[u8]>;
@@ -40,6 +41,17 @@ pub enum Event<E> {
     Act(u32),
     /// Something of the system's own.
     Own(E),
+}
+
+impl<E> Event<E> {
+    /// A message arrives at one node; `None`: its sender is no node.
+    pub fn to_one(from: Option<usize>, to: usize, bytes: Bytes) -> Self {
+        Self::One {
+            from: from.map_or(u32::MAX, id),
+            to: id(to),
+            bytes,
+        }
+    }
 }
 
 #[derive(Debug)]

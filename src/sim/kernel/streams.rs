@@ -97,6 +97,20 @@ pub enum Step {
     Room(usize, usize),
 }
 
+impl Step {
+    /// The connection, and the end at which it arrives.
+    pub(super) const fn place(&self) -> (usize, Side) {
+        match *self {
+            Self::Connect(pipe) => (pipe, 1),
+            Self::Answer(pipe, _) => (pipe, 0),
+            Self::Data(pipe, to, _)
+            | Self::Finish(pipe, to)
+            | Self::Reset(pipe, to)
+            | Self::Room(pipe, to) => (pipe, to),
+        }
+    }
+}
+
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts that know nothing of each other"

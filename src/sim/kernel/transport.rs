@@ -33,14 +33,7 @@ impl<S: System> World<S> {
             let fate = self.fate();
             self.fabric.borrow_mut().pipes[pipe].fate = fate;
         }
-        let (pipe, to) = match step {
-            Step::Connect(pipe) => (pipe, 1),
-            Step::Answer(pipe, _) => (pipe, 0),
-            Step::Data(pipe, to, _)
-            | Step::Finish(pipe, to)
-            | Step::Reset(pipe, to)
-            | Step::Room(pipe, to) => (pipe, to),
-        };
+        let (pipe, to) = step.place();
         let dribbles = self.fabric.borrow().pipes[pipe].fate.dribbles;
         match step {
             Step::Data(_, _, bytes) if dribbles => {
@@ -103,14 +96,7 @@ impl<S: System> World<S> {
 
     /// Something arrives.
     pub(super) fn arrive(&mut self, step: Step) {
-        let (pipe, to) = match step {
-            Step::Connect(pipe) => (pipe, 1),
-            Step::Answer(pipe, _) => (pipe, 0),
-            Step::Data(pipe, to, _)
-            | Step::Finish(pipe, to)
-            | Step::Reset(pipe, to)
-            | Step::Room(pipe, to) => (pipe, to),
-        };
+        let (pipe, to) = step.place();
         if self.is_cut(pipe, to) {
             // Behind what is under way already: in order once the cut has healed.
             let due = {
