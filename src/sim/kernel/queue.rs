@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use super::streams::Step;
+use super::streams::Side;
 use super::world::id;
 
 /// A message's bytes, shared by everything that has it.
@@ -31,8 +31,8 @@ pub enum Event<E> {
         /// The message.
         bytes: Bytes,
     },
-    /// Something happens to a connection.
-    Stream(Box<Step>),
+    /// The next thing that is on its way to an end of a connection arrives.
+    Stream(usize, Side),
     /// A node's deadline may have come.
     Wake(u32),
     /// A slow node has finished its turn.

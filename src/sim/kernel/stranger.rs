@@ -1,6 +1,5 @@
 //! Peers that are no nodes, and do not do as they should.
 
-use super::queue::Event;
 use super::streams::{Pipe, Step};
 use super::system::System;
 use super::world::World;
@@ -29,16 +28,12 @@ impl<S: System> World<S> {
             fabric.pipes.push(pipe);
             fabric.pipes.len() - 1
         };
-        self.push_step(self.now, Step::Connect(at));
+        self.push_step_at(self.now, Step::Connect(at));
         let (least, most) = self.network.latency;
         let mut due = self.now + 2 * (least + most);
         for &byte in &stranger.says {
             due += stranger.gap;
-            self.push_step(due, Step::Data(at, 1, vec![byte]));
+            self.push_step_at(due, Step::Data(at, 1, vec![byte]));
         }
-    }
-
-    pub(super) fn push_step(&mut self, due: u64, step: Step) {
-        self.queue.push(due, Event::Stream(Box::new(step)));
     }
 }

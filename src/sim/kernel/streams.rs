@@ -131,8 +131,8 @@ pub(super) struct End {
     pub(super) gone: bool,
     /// A stranger that reads what comes.
     pub(super) reads: bool,
-    /// When what it has sent last arrives.
-    pub(super) last_due: u64,
+    /// Sent to it, and not arrived: it arrives in this order, each at one event.
+    pub(super) coming: VecDeque<Step>,
 }
 
 /// A connection.
@@ -181,7 +181,7 @@ impl Fabric {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }
 
-    /// A process is dead: its peers are told so.
+    /// A process is dead: its peers are told so. What still asks to connect to it asks the next one.
     pub(super) fn crash(&mut self, node: usize) {
         if node >= self.changed.len() {
             return;
@@ -191,8 +191,10 @@ impl Fabric {
         for (at, pipe) in self.pipes.iter_mut().enumerate() {
             for side in 0..2 {
                 let end = &mut pipe.ends[side];
-                if end.node == Some(node) && !end.gone {
+                let is_asked_for = side == 1 && !end.established;
+                if end.node == Some(node) && !end.gone && !is_asked_for {
                     end.gone = true;
+                    end.key = None;
                     self.steps.push(Step::Reset(at, 1 - side));
                 }
             }

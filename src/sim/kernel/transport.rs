@@ -2,11 +2,12 @@
 
 use std::io::ErrorKind;
 
-use super::streams::{Carrier, Fate, Pipe, Step, StreamWeather};
+use super::queue::Event;
+use super::streams::{Carrier, Fate, Pipe, Side, Step, StreamWeather};
 use super::system::{Count, StreamTrouble, System};
 use super::world::World;
 
-/// How long after something that a cut has kept from arriving it is sent again, in nanoseconds.
+/// How long after a cut has kept something from arriving that is tried again, in nanoseconds.
 const AGAIN: u64 = 200_000_000;
 /// A connection that is reset at random is so after fewer bytes.
 const MANY: u64 = 4096;
@@ -38,15 +39,27 @@ impl<S: System> World<S> {
         match step {
             Step::Data(_, _, bytes) if dribbles => {
                 for byte in bytes {
-                    let due = self.due(leaves, pipe, 1 - to);
-                    self.push_step(due, Step::Data(pipe, to, vec![byte]));
+                    self.push_step(leaves, Step::Data(pipe, to, vec![byte]));
                 }
             }
-            step => {
-                let due = self.due(leaves, pipe, 1 - to);
-                self.push_step(due, step);
-            }
+            step => self.push_step(leaves, step),
         }
+    }
+
+    fn push_step(&mut self, leaves: u64, step: Step) {
+        let (least, spread) = self.network.latency;
+        let due = leaves + least + self.rng.below(spread + 1);
+        self.push_step_at(due, step);
+    }
+
+    /// Puts something on its way that arrives at `due`, or when what was sent before it was to arrive, if
+    /// that is later.
+    pub(super) fn push_step_at(&mut self, due: u64, step: Step) {
+        let (pipe, to) = step.place();
+        self.fabric.borrow_mut().pipes[pipe].ends[to]
+            .coming
+            .push_back(step);
+        self.queue.push(due, Event::Stream(pipe, to));
     }
 
     fn fate(&mut self) -> Fate {
@@ -74,15 +87,6 @@ impl<S: System> World<S> {
         fate
     }
 
-    /// When something that an end sends arrives: in order.
-    fn due(&mut self, leaves: u64, pipe: usize, from: usize) -> u64 {
-        let (least, spread) = self.network.latency;
-        let due = leaves + least + self.rng.below(spread + 1);
-        let before = &mut self.fabric.borrow_mut().pipes[pipe].ends[from].last_due;
-        *before = due.max(*before + 1);
-        *before
-    }
-
     /// Whether two ends cannot reach each other just now.
     fn is_cut(&self, pipe: usize, to: usize) -> bool {
         let fabric = self.fabric.borrow();
@@ -94,18 +98,15 @@ impl<S: System> World<S> {
         unplugged || self.cut_between(from, to).is_some()
     }
 
-    /// Something arrives.
-    pub(super) fn arrive(&mut self, step: Step) {
-        let (pipe, to) = step.place();
+    /// The next thing that is on its way to an end arrives.
+    pub(super) fn arrive(&mut self, pipe: usize, to: Side) {
         if self.is_cut(pipe, to) {
-            // Behind what is under way already: in order once the cut has healed.
-            let due = {
-                let before = &mut self.fabric.borrow_mut().pipes[pipe].ends[1 - to].last_due;
-                *before = (self.now + AGAIN).max(*before + 1);
-                *before
-            };
-            return self.push_step(due, step);
+            return self.queue.push(self.now + AGAIN, Event::Stream(pipe, to));
         }
+        let next = self.fabric.borrow_mut().pipes[pipe].ends[to]
+            .coming
+            .pop_front();
+        let Some(step) = next else { return };
         match step {
             Step::Connect(pipe) => self.connect(pipe),
             Step::Answer(pipe, stands) => {

@@ -200,7 +200,7 @@ impl<S: System> World<S> {
                     }
                 }
             }
-            Event::Stream(step) => self.arrive(*step),
+            Event::Stream(pipe, to) => self.arrive(pipe, to),
             Event::Wake(at) => self.wake(index(at)),
             Event::Free(at) => self.go_on(index(at)),
             Event::Act(action) => {

@@ -91,6 +91,34 @@ fn bytes_that_arrive_one_by_one_make_a_note() {
     assert!(world.system.met.contains(&StreamTrouble::Dribble));
 }
 
+/// What a cut holds up is not overtaken by what was sent after it.
+#[test]
+fn short_cuts_exchange_no_bytes() {
+    for seed in 0..20 {
+        let mut world = started(2, seed);
+        world.set_stream_weather(StreamWeather {
+            dribble: 1000,
+            ..StreamWeather::default()
+        });
+        write(&mut world, 0, text(3_000, seed));
+        let mut rng = Rng::new(seed, Stream::Plan);
+        for _ in 0..20 {
+            world.run(Duration::from_nanos(rng.below(MS / 10)));
+            world.part(&[0, 1]);
+            world.run(Duration::from_nanos(rng.below(MS / 50)));
+            world.part(&[]);
+        }
+        let took = world.run_until(SOON, agree);
+        assert!(took.is_some(), "seed {seed}: the note does not come");
+        for failure in [Failure::Corrupt, Failure::Malformed] {
+            let name = ring_note::Event::Failed(Version::default(), failure).name();
+            let failed = world.system.events.contains_key(name);
+            assert!(!failed, "seed {seed}: {name}");
+        }
+        check(&world, &format!("seed {seed}"));
+    }
+}
+
 #[test]
 fn a_connection_that_nobody_answers_is_given_up() {
     let mut world = started(2, 1);
