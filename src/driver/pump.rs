@@ -98,7 +98,8 @@ impl<M: Machine> Driver<M> {
     /// One turn of a loop, that begins at `now`: handles what has `arrived`, then lets the machine
     /// see that time has passed. If its time has come, all that arrived before `now` is handled
     /// first, whether or not the caller knows of it: no time-out comes of a message that lies unread
-    /// because this process was late.
+    /// because this process was late. What [happens to connections](Streams::is_due) without the network's
+    /// doing is handled in any case.
     ///
     /// # Errors
     /// The link failed to receive. Time-outs wait for the next turn.
@@ -132,7 +133,9 @@ impl<M: Machine> Driver<M> {
             }
             present = clock();
         }
-        let happenings = match (self.is_due(now), arrived) {
+        let streams = environment.link.as_deref_mut().and_then(Link::streams);
+        let happens = arrived || streams.is_some_and(|streams| streams.is_due());
+        let happenings = match (self.is_due(now), happens) {
             (true, _) => HAPPENINGS_BEFORE_TIMEOUT,
             (false, true) => HAPPENINGS,
             (false, false) => 0,

@@ -191,17 +191,19 @@ impl Stage {
         }
     }
 
-    /// A turn of the loop, or what a command leads to; what was told of it.
+    /// A turn of the loop in which something has arrived, or a command and a turn without; what was told of
+    /// it.
     fn turn(&mut self, command: Option<u32>) -> Vec<String> {
         let mut environment = Environment {
             link: Some(&mut self.place),
             store: &mut self.disk,
             observer: &mut self.seen,
         };
+        let arrived = command.is_none();
         if let Some(command) = command {
             self.driver.command(NOW, command, &mut environment);
         }
-        let turn = self.driver.turn(NOW, true, || NOW, &mut environment);
+        let turn = self.driver.turn(NOW, arrived, || NOW, &mut environment);
         turn.expect("the link works");
         std::mem::take(&mut self.seen.0)
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use ring_proto::time::Instant;
 
@@ -28,8 +28,17 @@ pub trait Task: Send + 'static {
 pub struct Jobs<T: Task> {
     worker: Worker<VecDeque<T::Job>>,
     answers: Receiver<T::Answer>,
-    /// Rings when there is an answer.
+    /// Rings when there is an answer, and at the thread's end.
     answered: Arc<Bell>,
+}
+
+/// Rings at the latest when it is dropped.
+struct Rings(Arc<Bell>);
+
+impl Drop for Rings {
+    fn drop(&mut self) {
+        self.0.ring();
+    }
 }
 
 impl<T: Task> Jobs<T> {
@@ -40,14 +49,17 @@ impl<T: Task> Jobs<T> {
     pub fn start(mut task: T) -> io::Result<Self> {
         let answered = Arc::new(Bell::new()?);
         let (sender, answers) = mpsc::channel();
-        let bell = Arc::clone(&answered);
+        let rings = Rings(Arc::clone(&answered));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
+            // Dropped after the sender, so that who hears it finds the answers at their end.
+            let rings = rings;
+            let sender = sender;
             while let Some(job) = mailbox.next(&mut poller) {
                 let answer = task.carry_out(job, mailbox.bell());
                 if sender.send(answer).is_err() {
                     break;
                 }
-                bell.ring();
+                rings.0.ring();
             }
         })?;
         Ok(Self {
@@ -73,8 +85,15 @@ impl<T: Task> Jobs<T> {
     }
 
     /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<T::Answer> {
-        self.answers.try_recv().ok()
+    ///
+    /// # Errors
+    /// The thread has panicked: there will be no more answers.
+    pub fn answer(&self) -> io::Result<Option<T::Answer>> {
+        match self.answers.try_recv() {
+            Ok(answer) => Ok(Some(answer)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(io::Error::other("their thread has panicked")),
+        }
     }
 
     /// Stops saying that there are answers.
@@ -83,8 +102,13 @@ impl<T: Task> Jobs<T> {
     }
 
     /// Ends what is being done, and does nothing more.
-    pub fn end(&mut self) {
-        self.worker.finish(|| true);
+    pub fn cancel(&self) {
+        self.worker.cancel();
+    }
+
+    /// Waits until nothing is being done, but not for long; not at all once `is_over` says so.
+    pub fn join(&self, is_over: impl FnMut() -> bool) {
+        self.worker.join(is_over);
     }
 }
 
@@ -108,5 +132,53 @@ impl<A: Send + 'static> Task for NoTask<A> {
 
     fn carry_out(&mut self, job: Infallible, _: &Bell) -> A {
         match job {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::sys::{Interest, Poller};
+
+    /// Doubles even numbers.
+    struct Doubles;
+
+    impl Task for Doubles {
+        type Job = u32;
+        type Answer = u32;
+
+        fn carry_out(&mut self, job: u32, _: &Bell) -> u32 {
+            assert!(job.is_multiple_of(2), "no even number");
+            2 * job
+        }
+    }
+
+    /// The next answer, or that there will be none.
+    fn answer(jobs: &Jobs<Doubles>) -> io::Result<u32> {
+        let mut poller = Poller::new()?;
+        poller.add(jobs, 0, Interest::Read)?;
+        for _ in 0..60 {
+            poller.wait(Some(Duration::from_secs(1)))?;
+            jobs.heard();
+            if let Some(answer) = jobs.answer()? {
+                return Ok(answer);
+            }
+        }
+        panic!("no answer within a minute")
+    }
+
+    #[test]
+    fn answers_come_until_a_job_has_panicked_and_that_is_told() {
+        let mut jobs = Jobs::start(Doubles).expect("a thread");
+        for (job, expected) in [(2, Some(4)), (4, Some(8)), (3, None)] {
+            jobs.give(job);
+            jobs.post(Instant::default());
+            while jobs.deadline().is_some() {
+                jobs.post(Instant::default());
+            }
+            assert_eq!(answer(&jobs).ok(), expected);
+        }
     }
 }

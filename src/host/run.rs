@@ -87,17 +87,11 @@ impl Host {
     /// # Errors
     /// A system call failed that does not fail on a healthy system, or a second signal came before the
     /// shutdown was complete.
-    pub fn run<S: System>(self, driver: Driver<S::Machine>, mut system: S) -> Result<(), Error> {
+    pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.say();
-        system.register(&self.waiting)?;
-        let jobs = system.task().map(Jobs::start).transpose();
-        let jobs = jobs.map_err(Error::system("start the thread that does jobs"))?;
-        if let Some(jobs) = &jobs {
-            self.waiting.add(jobs, JOBS)?;
-        }
         let mut running = Running {
             driver,
-            jobs,
+            jobs: None,
             waiting: self.waiting,
             signals: self.signals,
             server: self.server,
@@ -108,6 +102,7 @@ impl Host {
             system,
             log: self.log,
         };
+        running.start()?;
         running.run()
     }
 
@@ -116,7 +111,7 @@ impl Host {
         if !self.favoured {
             debug!(
                 event = "not_favoured",
-                "no right to run at nice {} (CAP_SYS_NICE): a busy machine may cost this node the token",
+                "no right to run at nice {} (CAP_SYS_NICE): on a busy machine this node may be late",
                 nice::URGENT
             );
         }
@@ -152,11 +147,23 @@ struct Running<S: System> {
 }
 
 impl<S: System> Running<S> {
+    fn start(&mut self) -> Result<(), Error> {
+        self.system.register(&self.waiting)?;
+        let jobs = self.system.task().map(Jobs::start).transpose();
+        let jobs = jobs.map_err(Error::system("start the thread that does jobs"))?;
+        if let Some(jobs) = &jobs {
+            self.waiting.add(jobs, JOBS)?;
+        }
+        self.jobs = jobs;
+        Ok(())
+    }
+
     fn run(&mut self) -> Result<(), Error> {
         self.notifier.ready();
         // What clients have asked of an earlier run counts before the first message.
         self.heed_clients(clock::now());
-        self.look_at_network(clock::now())?;
+        let now = self.look_at_network(clock::now())?;
+        self.give_jobs(now);
         let result = loop {
             if S::is_finished(self.driver.machine()) {
                 break Ok(());
@@ -171,16 +178,20 @@ impl<S: System> Running<S> {
             }
         };
         self.notifier.stopping("telling hooks of the end");
-        if let Some(jobs) = &mut self.jobs {
-            jobs.end();
+        if let Some(jobs) = &self.jobs {
+            jobs.cancel();
         }
         let mut in_haste = matches!(result, Err(Error::Interrupted));
         let signals = &mut self.signals;
-        self.system.finish(clock::now(), &mut || {
+        let mut is_over = || {
             let mut wishes = signals.drain(clock::now().monotonic);
             in_haste |= wishes.any(|wish| wish == Wish::ExitNow);
             in_haste
-        });
+        };
+        self.system.finish(clock::now(), &mut is_over);
+        if let Some(jobs) = &self.jobs {
+            jobs.join(is_over);
+        }
         info!(event = "stopped", "stopped");
         result
     }
@@ -209,9 +220,12 @@ impl<S: System> Running<S> {
         if ready.signals {
             self.heed_signals(now)?;
         }
-        self.pass_on_jobs(now, ready.jobs);
+        if ready.jobs {
+            self.hear_answers(now)?;
+        }
         self.serve_clients(now, ready.control)?;
         self.heed_clients(now);
+        self.give_jobs(now);
         self.system.after_turn(now, self.driver.machine());
         self.keep_house(now);
         Ok(())
@@ -297,17 +311,23 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Gives the machine what its jobs have come to, and the worker what is wanted now.
-    fn pass_on_jobs(&mut self, now: Now, ready: bool) {
-        let Some(jobs) = &mut self.jobs else { return };
-        if ready {
-            jobs.heard();
-            // One for each job: how many there are is the machine's to bound.
-            while let Some(answer) = jobs.answer() {
-                self.driver
-                    .command(now, answer, &mut self.system.environment());
-            }
+    /// Gives the machine what its jobs have come to.
+    fn hear_answers(&mut self, now: Now) -> Result<(), Error> {
+        let Some(jobs) = &self.jobs else {
+            return Ok(());
+        };
+        jobs.heard();
+        // One for each job: how many there are is the machine's to bound.
+        while let Some(answer) = jobs.answer().map_err(Error::system("do jobs"))? {
+            self.driver
+                .command(now, answer, &mut self.system.environment());
         }
+        Ok(())
+    }
+
+    /// Gives the worker what the machine wants done.
+    fn give_jobs(&mut self, now: Now) {
+        let Some(jobs) = &mut self.jobs else { return };
         while let Some(job) = self.driver.next_job() {
             jobs.give(job);
         }

@@ -25,7 +25,7 @@ impl<C: Change> Inbox for Queue<C> {
     /// Where there is no room all that wait become one.
     fn push(&mut self, change: C) {
         if self.0.len() == WAITING {
-            self.close();
+            self.merge();
         }
         self.0.push_back(change);
     }
@@ -43,7 +43,7 @@ impl<C: Change> Inbox for Queue<C> {
     }
 
     /// Makes one of all.
-    fn close(&mut self) {
+    fn merge(&mut self) {
         let all = self.0.drain(..);
         let one = all.reduce(|earlier, later| later.after(earlier));
         self.0.extend(one);

@@ -20,7 +20,7 @@ pub trait Inbox: Default + Send + 'static {
     fn clear(&mut self);
 
     /// Nothing will be added any more: what can be done at once may become one.
-    fn close(&mut self) {}
+    fn merge(&mut self) {}
 }
 
 impl<T: Send + 'static> Inbox for VecDeque<T> {

@@ -75,7 +75,7 @@ impl<Q: Inbox> Mailbox<Q> {
         while let Some(item) = last.pop() {
             shared.inbox.push(item);
         }
-        shared.inbox.close();
+        shared.inbox.merge();
         *self.bell.closing() = Closing::By(Instant::now() + FAREWELL);
         drop(shared);
         self.bell.ring();

@@ -36,7 +36,7 @@ const TIMER_SLACK: u32 = 50_000;
 #[derive(Debug)]
 pub struct Worker<Q: Inbox> {
     mailbox: Arc<Mailbox<Q>>,
-    /// What the mailbox had not to be had for.
+    /// What the mailbox could not take yet.
     held: Q,
     retry: Option<Instant>,
     /// Says that the thread has ended.
@@ -103,13 +103,25 @@ impl<Q: Inbox> Worker<Q> {
     /// says so.
     pub fn finish(&mut self, mut is_over: impl FnMut() -> bool) {
         self.mailbox.close(&mut self.held);
-        let mut left = AT_MOST;
         let mut hurries = false;
-        while !left.is_zero() {
+        self.join(|| {
             if !hurries && is_over() {
                 hurries = true;
                 self.mailbox.close_now();
             }
+            false
+        });
+    }
+
+    /// Ends what is being done, and has nothing more done.
+    pub fn cancel(&self) {
+        self.mailbox.close_now();
+    }
+
+    /// Waits for the thread's end, but not for long; not at all once `is_over` says so.
+    pub fn join(&self, mut is_over: impl FnMut() -> bool) {
+        let mut left = AT_MOST;
+        while !left.is_zero() && !is_over() {
             if self.ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }

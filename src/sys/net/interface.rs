@@ -9,8 +9,9 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 
+use nix::errno::Errno;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
-use nix::net::if_::InterfaceFlags;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::sys::socket::{LinkAddr, SockaddrStorage};
 use ring_codec::MacAddr;
 use ring_proto::LinkState;
@@ -49,6 +50,10 @@ impl Interface {
         let Some((link, flags)) = known.iter().find_map(link) else {
             return Ok(None);
         };
+        let index = match if_nametoindex(name) {
+            Err(Errno::ENODEV) => return Ok(None),
+            index => index?,
+        };
         let mtu = match mtu(name) {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             mtu => mtu?,
@@ -59,13 +64,13 @@ impl Interface {
         let addresses = known.iter().filter_map(|known| known.address.as_ref());
         Ok(Some(Self {
             name: name.to_owned(),
-            index: u32::try_from(link.ifindex()).unwrap_or_default(),
-            mac: MacAddr(link.addr().unwrap_or_default()),
+            index,
+            mac: MacAddr(link.and_then(LinkAddr::addr).unwrap_or_default()),
             ip: preferred(addresses.filter_map(internet)),
             up: flags.contains(InterfaceFlags::IFF_UP),
             carrier: flags.contains(carrier),
             mtu,
-            ethernet: link.hatype() == libc::ARPHRD_ETHER,
+            ethernet: link.is_some_and(|link| link.hatype() == libc::ARPHRD_ETHER),
         }))
     }
 
@@ -93,9 +98,13 @@ impl Interface {
     }
 }
 
-/// What is known of an interface itself, if this is no address on it.
-fn link(known: &InterfaceAddress) -> Option<(&LinkAddr, InterfaceFlags)> {
-    Some((known.address.as_ref()?.as_link_addr()?, known.flags))
+/// What is known of an interface itself, if this is no address on it. Some have no hardware address: tunnels.
+fn link(known: &InterfaceAddress) -> Option<(Option<&LinkAddr>, InterfaceFlags)> {
+    let link = match &known.address {
+        None => None,
+        Some(address) => Some(address.as_link_addr()?),
+    };
+    Some((link, known.flags))
 }
 
 fn internet(address: &SockaddrStorage) -> Option<IpAddr> {

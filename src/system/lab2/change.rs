@@ -171,7 +171,7 @@ mod tests {
                 ..change(number)
             });
         }
-        queue.close();
+        queue.merge();
         let told = drained(&mut queue);
         assert_eq!(told[0].merged, 2 + 6 + 1);
     }
@@ -192,7 +192,7 @@ mod tests {
             ..change(1)
         };
         queue.push(graded);
-        queue.close();
+        queue.merge();
         let expected = Change {
             event: event::STATE,
             from: Some(State::Looser),

@@ -6,7 +6,8 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -28,7 +29,8 @@ pub const PORT: u16 = 57_900;
 /// Upper bound for one transfer.
 pub const TRANSFER: Duration = Duration::from_secs(2);
 
-const PERIOD: Duration = Duration::from_millis(50);
+/// The time between two announcements of a node that was told nothing else.
+pub const PERIOD: Duration = Duration::from_millis(50);
 const SERVED: usize = 16;
 const CONNECTIONS: u16 = 32;
 /// Datagrams received or sent at a time.
@@ -39,6 +41,8 @@ const BATCH: usize = 16;
 pub struct Setting {
     /// Its address; the last byte is its number.
     pub address: Ipv4Addr,
+    /// The time between two of its announcements.
+    pub period: Duration,
     /// The directory of its socket and its note.
     pub folder: PathBuf,
 }
@@ -81,7 +85,7 @@ impl Setting {
         let options = Options {
             id: self.address.octets()[3].into(),
             port: PORT,
-            period: PERIOD,
+            period: self.period,
             transfer: TRANSFER,
             served: SERVED,
         };
@@ -338,10 +342,24 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// The setting that stands in a folder's name and an address.
-pub fn setting(address: &str, folder: &Path) -> Result<Setting> {
-    Ok(Setting {
-        address: address.parse()?,
-        folder: folder.to_owned(),
-    })
+impl FromStr for Setting {
+    type Err = anyhow::Error;
+
+    /// As it is displayed.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut words = text.splitn(3, ' ');
+        let mut next = || words.next().context("a word is missing");
+        Ok(Self {
+            address: next()?.parse()?,
+            period: Duration::from_millis(next()?.parse()?),
+            folder: next()?.into(),
+        })
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (period, folder) = (self.period.as_millis(), self.folder.display());
+        write!(f, "{} {period} {folder}", self.address)
+    }
 }

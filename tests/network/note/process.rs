@@ -1,9 +1,8 @@
 //! Nodes as processes of their own, and `ringctl` to ask them.
 
 use std::env;
-use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,9 +14,9 @@ use ring_segment::PATIENCE;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::node::{Setting, setting};
+use super::node::{PERIOD, Setting};
 
-/// Tells the test program to be a node, by its address and its folder.
+/// Tells the test program to be a node, by its [`Setting`].
 const NODE: &str = "RINGD_TEST_NOTE";
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -25,8 +24,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Runs a node, if this process is to be one.
 pub fn run_if_asked() -> Option<ExitCode> {
     let asked = env::var(NODE).ok()?;
-    let (address, folder) = asked.split_once(' ')?;
-    let run = || setting(address, Path::new(folder))?.run();
+    let run = || asked.parse::<Setting>()?.run();
     Some(match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -40,14 +38,21 @@ pub fn run_if_asked() -> Option<ExitCode> {
 #[derive(Debug)]
 pub struct Node {
     on: ring_segment::Node,
+    period: Duration,
     folder: TempDir,
     child: Option<Child>,
 }
 
 /// Starts a node on a machine of a segment.
 pub fn start(on: &ring_segment::Node) -> Result<Node> {
+    start_with_period(on, PERIOD)
+}
+
+/// Starts one with another time between its announcements.
+pub fn start_with_period(on: &ring_segment::Node, period: Duration) -> Result<Node> {
     let mut node = Node {
         on: on.clone(),
+        period,
         folder: tempfile::tempdir_in("/run")?,
         child: None,
     };
@@ -58,7 +63,11 @@ pub fn start(on: &ring_segment::Node) -> Result<Node> {
 impl Node {
     fn setting(&self) -> Result<Setting> {
         let ip = self.on.ip().context("it has an ip")?;
-        setting(&ip.to_string(), self.folder.path())
+        Ok(Setting {
+            address: ip.to_string().parse()?,
+            period: self.period,
+            folder: self.folder.path().to_owned(),
+        })
     }
 
     /// Its control socket.
@@ -71,14 +80,16 @@ impl Node {
         self.folder.path().join("first")
     }
 
+    /// The file in which it stores the note.
+    pub fn stored(&self) -> PathBuf {
+        self.folder.path().join("note")
+    }
+
     /// Starts it, and waits until it answers.
     pub fn start(&mut self) -> Result<()> {
-        let setting = self.setting()?;
-        let mut asked = OsString::from(format!("{} ", setting.address));
-        asked.push(&setting.folder);
         let mut command = Command::new(env::current_exe()?);
         command
-            .env(NODE, asked)
+            .env(NODE, self.setting()?.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         self.child = Some(self.on.ns().spawn(&mut command)?);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::errno::Errno;
 use ring_segment::Segment;
 use ringd::driver::{Link, Refused};
-use ringd::sys::{OpenError, PacketSocket};
+use ringd::sys::{Interface, OpenError, PacketSocket};
 
 use crate::sys::helpers::{ALL, ETHERTYPE, Station, find, frame, open_only, transmit};
 
@@ -94,14 +94,20 @@ pub fn a_socket_needs_an_interface_that_is_there() -> Result<()> {
 
 pub fn only_ethernet_is_opened() -> Result<()> {
     let [left, _right] = Segment::pair()?;
-    let interface = find(&left, "lo")?;
-    let opened = left
-        .ns()
-        .run(|| PacketSocket::open(&interface, ETHERTYPE))?;
-    ensure!(
-        matches!(opened, Err(OpenError::NotEthernet { .. })),
-        "{opened:?}"
-    );
+    // A tunnel has no hardware address at all.
+    left.ns().ip("tuntap add dev tun0 mode tun\n")?;
+    for name in ["lo", "tun0"] {
+        let names = left.ns().run(Interface::names)??;
+        ensure!(names.iter().any(|it| it == name), "{name}: {names:?}");
+        let interface = find(&left, name)?;
+        let opened = left
+            .ns()
+            .run(|| PacketSocket::open(&interface, ETHERTYPE))?;
+        ensure!(
+            matches!(opened, Err(OpenError::NotEthernet { .. })),
+            "{name}: {opened:?}"
+        );
+    }
     Ok(())
 }
 

@@ -39,6 +39,8 @@ pub enum Command {
     /// Write a newer version; at most [`MAX_NOTE`] bytes.
     Write(Vec<u8>),
     /// A job is done.
+    Summed(Note),
+    /// A job is done.
     Verified {
         /// The note that was verified.
         note: Note,
@@ -49,17 +51,29 @@ pub enum Command {
     ShutDown,
 }
 
-/// Verify a note's checksum.
+/// What takes a while.
 #[derive(Debug)]
-pub struct Job(pub Note);
+pub enum Job {
+    /// Sum a note up.
+    Sum(Note),
+    /// Verify a note's checksum.
+    Verify(Note),
+}
 
 impl Job {
     /// Does it.
     #[must_use]
     pub fn run(self) -> Command {
-        let Self(note) = self;
-        let is_right = xxh3_64(&note.bytes) == note.sum;
-        Command::Verified { note, is_right }
+        match self {
+            Self::Sum(note) => Command::Summed(Note {
+                sum: xxh3_64(&note.bytes),
+                ..note
+            }),
+            Self::Verify(note) => Command::Verified {
+                is_right: xxh3_64(&note.bytes) == note.sum,
+                note,
+            },
+        }
     }
 }
 
@@ -87,7 +101,7 @@ pub struct Notes {
     offer: Option<Offer>,
     /// A connection is to be opened for the offer.
     opens: bool,
-    job: Option<Job>,
+    jobs: VecDeque<Job>,
     verifying: bool,
     transfers: BTreeMap<StreamId, Transfer>,
     operations: VecDeque<StreamOp<SocketAddr>>,
@@ -110,7 +124,7 @@ impl Notes {
             to_store: None,
             offer: None,
             opens: false,
-            job: None,
+            jobs: VecDeque::new(),
             verifying: false,
             transfers: BTreeMap::new(),
             operations: VecDeque::new(),
@@ -178,7 +192,7 @@ impl Notes {
         self.transfers.remove(&id);
         self.operations.push_back(StreamOp::Close(id));
         self.verifying = true;
-        self.job = Some(Job(Note {
+        self.jobs.push_back(Job::Verify(Note {
             version: header.version,
             sum: header.sum,
             bytes: bytes.into(),
@@ -261,6 +275,13 @@ impl Machine for Notes {
         self.now = now.monotonic;
         match command {
             Command::Write(bytes) if bytes.len() <= MAX_NOTE => {
+                self.jobs.push_back(Job::Sum(Note {
+                    bytes: bytes.into(),
+                    ..Note::default()
+                }));
+            }
+            Command::Write(_) => {}
+            Command::Summed(note) => {
                 let heard = self.offer.map_or(0, |offer| offer.version.number);
                 let storing = self.storing.as_ref().map_or(0, |it| it.version.number);
                 let newest = self.shown.version.number.max(heard).max(storing);
@@ -269,11 +290,9 @@ impl Machine for Notes {
                         number: newest + 1,
                         author: self.options.id,
                     },
-                    sum: xxh3_64(&bytes),
-                    bytes: bytes.into(),
+                    ..note
                 });
             }
-            Command::Write(_) => {}
             Command::Verified { note, is_right } => {
                 self.verifying = false;
                 if !is_right {
@@ -409,7 +428,7 @@ impl Machine for Notes {
     }
 
     fn poll_job(&mut self) -> Option<Job> {
-        self.job.take()
+        self.jobs.pop_front()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -65,9 +65,15 @@ fn version(number: u64, author: u64) -> Version {
     Version { number, author }
 }
 
+fn writes(machine: &mut Notes, text: &[u8]) {
+    machine.handle_command(at(0), Command::Write(text.to_vec()));
+    let job = machine.poll_job().expect("it is summed up");
+    machine.handle_command(at(0), job.run());
+}
+
 fn written(text: &[u8]) -> (Notes, Note) {
     let mut machine = machine(2);
-    machine.handle_command(at(0), Command::Write(text.to_vec()));
+    writes(&mut machine, text);
     stores(&mut machine, Stored::Done);
     let note = machine.note().clone();
     (machine, note)
@@ -121,7 +127,7 @@ fn told(machine: &mut Notes) -> Option<Event> {
 fn a_version_is_shown_and_announced_once_it_is_stored() {
     let mut machine = machine(3);
     assert_eq!(announced(&mut machine), Some(Version::default()));
-    machine.handle_command(at(0), Command::Write(b"hello".to_vec()));
+    writes(&mut machine, b"hello");
     assert_eq!(
         (announced(&mut machine), machine.note().version),
         (None, Version::default())
@@ -135,7 +141,7 @@ fn a_version_is_shown_and_announced_once_it_is_stored() {
 #[test]
 fn what_cannot_be_stored_is_not_shown() {
     let mut machine = machine(3);
-    machine.handle_command(at(0), Command::Write(b"hello".to_vec()));
+    writes(&mut machine, b"hello");
     stores(&mut machine, Stored::Failed);
     assert_eq!(machine.note(), &Note::default());
     let failed = Event::Failed(version(1, 3), Failure::NotStored);

@@ -104,7 +104,7 @@ pub fn start(world: &mut World, at: usize) {
     });
 }
 
-/// Has a node that runs write a version of the note.
+/// Has a node that runs write a version of the note, and gives it the time to sum it up.
 pub fn write(world: &mut World, at: usize, text: Vec<u8>) {
     if !world.nodes[at].is_running() {
         return;
@@ -113,6 +113,7 @@ pub fn write(world: &mut World, at: usize, text: Vec<u8>) {
     world.input(at, |driver, now, surroundings| {
         driver.command(now, Command::Write(text), surroundings);
     });
+    world.run(Duration::from_nanos(JOB));
 }
 
 /// Whether all nodes show the newest version that any of them has stored.
