@@ -8,7 +8,7 @@ pub mod ctl;
 pub mod driver;
 pub mod fencing;
 pub mod host;
-pub mod locks;
+
 pub mod observe;
 pub mod sim;
 pub mod sys;

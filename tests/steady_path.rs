@@ -15,7 +15,7 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Stored};
 use ringd::driver::frames::MAX_FRAME;
 use ringd::driver::{Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch};
-use ringd::observe::{Log, Observers, Tally};
+use ringd::observe::lab2::{Log, Observers, Tally};
 
 thread_local! {
     /// How often this thread has asked for memory.

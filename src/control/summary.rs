@@ -2,18 +2,35 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Status;
 
 /// A node of any system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum NodeStatus {
     /// One of a Lab2 ring.
     Lab2(Box<Status>),
     /// One whose system has no page of its own.
     Other(Box<Summary>),
+}
+
+impl<'de> Deserialize<'de> for NodeStatus {
+    /// A summary names its system; what does not is Lab2's. Told apart first, either can say what is wrong
+    /// with it.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let status = Value::deserialize(from)?;
+        let is_summary = status.get("system").is_some();
+        let read = if is_summary {
+            serde_json::from_value(status).map(Self::Other)
+        } else {
+            serde_json::from_value(status).map(Self::Lab2)
+        };
+        read.map_err(D::Error::custom)
+    }
 }
 
 /// How a node is, in words and numbers that need no knowledge of its system.
@@ -35,4 +52,21 @@ pub struct Summary {
     pub facts: Vec<(String, String)>,
     /// What has happened since the start, and how often.
     pub counters: BTreeMap<String, u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NodeStatus;
+
+    #[test]
+    fn what_is_wrong_with_a_status_is_said_by_its_system() {
+        for (status, wrong) in [
+            ("{}", "missing field `interface`"),
+            (r#"{"system":"note"}"#, "missing field `place`"),
+            (r#"{"system":7}"#, "invalid type: integer `7`"),
+        ] {
+            let error = serde_json::from_str::<NodeStatus>(status).expect_err(status);
+            assert!(error.to_string().contains(wrong), "{status}: {error}");
+        }
+    }
 }

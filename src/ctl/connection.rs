@@ -50,6 +50,11 @@ impl<'a> Connection<'a> {
         })
     }
 
+    /// The token has come: nothing else keeps its user waiting any more.
+    pub(super) fn has_the_token(&mut self) {
+        self.prober.stop_explaining();
+    }
+
     /// Sends a request. That it cannot be sent is no end yet: a daemon that has no room for one more client
     /// says so and hangs up without reading.
     ///

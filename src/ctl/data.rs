@@ -73,7 +73,7 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     let by = client::answers_by(&lock);
     let mut daemon = Connection::for_the_token(socket)?;
     match daemon.ask(&Request::Lock(lock), by)? {
-        Reply::Granted(_) => {}
+        Reply::Granted(_) => daemon.has_the_token(),
         Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),

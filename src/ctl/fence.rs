@@ -28,7 +28,7 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
         Some(token) => token,
         None => token_in(TOKEN)?.ok_or(Error::NoToken)?,
     };
-    let mut record = if options.repair {
+    let mut record: Record = if options.repair {
         Record::repair(&options.file)?
     } else {
         Record::lock(&options.file)?

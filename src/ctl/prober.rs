@@ -60,6 +60,11 @@ impl<'a> Prober<'a> {
         }
     }
 
+    /// The token has come: from now on only the daemon's silence is looked into.
+    pub(super) fn stop_explaining(&mut self) {
+        *self = Self::new(self.socket);
+    }
+
     /// Waits until `fd` can be read, but not past `by`; false: it cannot.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 //! A holder can be late: paused, swapped out, cut off, and act when another one has the token
 //! already. No lock service can prevent that; only what is acted upon can, by remembering the
 //! newest token that it has seen and refusing all older ones. [`FencingToken`] is the token as
-//! holders are given it (`RINGD_TOKEN`) and how two compare; [`Record`] is the memory as a file.
+//! holders in a Lab2 ring are given it (`RINGD_TOKEN`) and how two compare; [`Record`] is the memory as a file, of
+//! these or of any other token that can be ordered, displayed and parsed.
 //!
 //! ```
 //! use ringd::fencing::{FencingToken, Record};
@@ -25,3 +26,12 @@ mod token;
 
 pub use record::{FencingError, Record};
 pub use token::{FencingToken, ParseTokenError};
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// A token that a [`Record`] can remember: the greater is the newer, and its text, of at most 78 bytes and
+/// without a space, is read back as the same token.
+pub trait Fence: Copy + Ord + Display + FromStr {}
+
+impl<T: Copy + Ord + Display + FromStr> Fence for T {}

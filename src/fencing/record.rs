@@ -11,8 +11,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use thiserror::Error;
 
-use super::FencingToken;
 use super::slots::{self, Slots};
+use super::{Fence, FencingToken};
 
 /// The length of a record in bytes.
 const LEN: usize = 2 * slots::SLOT;
@@ -31,9 +31,9 @@ pub enum FencingError {
         /// The record.
         path: PathBuf,
         /// The token that was shown.
-        offered: FencingToken,
+        offered: String,
         /// The newest that the record has seen.
-        newest: FencingToken,
+        newest: String,
     },
     /// The file is none that this module has written, or is damaged.
     #[error(
@@ -60,15 +60,15 @@ pub enum FencingError {
 /// The lock is that of `flock`: one holder at a time in all processes, and on NFS on all
 /// machines. It is on the open file, and so also held by every process that inherits it.
 #[derive(Debug)]
-pub struct Record {
+pub struct Record<T = FencingToken> {
     path: PathBuf,
     file: Flock<File>,
-    newest: Option<FencingToken>,
+    newest: Option<T>,
     next: usize,
     was_damaged: bool,
 }
 
-impl Record {
+impl<T: Fence> Record<T> {
     /// Waits for the lock on the file at `path`, and makes the file if it is not there.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Record {
 
     /// The newest token that was seen.
     #[must_use]
-    pub const fn newest(&self) -> Option<FencingToken> {
+    pub const fn newest(&self) -> Option<T> {
         self.newest
     }
 
@@ -135,12 +135,12 @@ impl Record {
     ///
     /// # Errors
     /// [`FencingError::Stale`], or [`FencingError::Io`]; then nothing is to be done.
-    pub fn admit(&mut self, token: FencingToken) -> Result<(), FencingError> {
+    pub fn admit(&mut self, token: T) -> Result<(), FencingError> {
         match self.newest {
             Some(newest) if newest > token => Err(FencingError::Stale {
                 path: self.path.clone(),
-                offered: token,
-                newest,
+                offered: token.to_string(),
+                newest: newest.to_string(),
             }),
             Some(newest) if newest == token => Ok(()),
             _ => self.write(token).map_err(|reason| FencingError::Io {
@@ -150,7 +150,7 @@ impl Record {
         }
     }
 
-    fn write(&mut self, token: FencingToken) -> io::Result<()> {
+    fn write(&mut self, token: T) -> io::Result<()> {
         let at = u64::try_from(self.next).map_err(io::Error::other)?;
         self.file.write_all_at(&slots::slot(Some(token)), at)?;
         self.file.sync_all()?;
@@ -229,7 +229,7 @@ fn make(path: &Path) -> io::Result<()> {
         .suffix(".new")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)?;
-    new.write_all(&slots::record(None))?;
+    new.write_all(&slots::empty())?;
     new.as_file().sync_all()?;
     match new.persist_noclobber(path) {
         Err(failure) if failure.error.kind() != ErrorKind::AlreadyExists => Err(failure.error),
@@ -238,7 +238,7 @@ fn make(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a damaged record a whole one, with this as its newest token.
-fn rewrite(file: &File, newest: Option<FencingToken>) -> io::Result<Slots> {
+fn rewrite<T: Fence>(file: &File, newest: Option<T>) -> io::Result<Slots<T>> {
     let bytes = slots::record(newest);
     file.write_all_at(&bytes, 0)?;
     file.sync_all()?;
@@ -274,17 +274,20 @@ mod tests {
             (8, true),
             (7, false),
         ] {
-            let mut record = Record::lock(&path).unwrap();
+            let mut record = Record::<FencingToken>::lock(&path).unwrap();
             match record.admit(token(progress)) {
                 Ok(()) => assert!(passes, "{progress}"),
                 Err(FencingError::Stale { newest, .. }) => {
                     assert!(!passes, "{progress}");
-                    assert!(newest > token(progress));
+                    assert!(newest.parse::<FencingToken>().unwrap() > token(progress));
                 }
                 Err(error) => panic!("{error}"),
             }
         }
-        assert_eq!(Record::lock(&path).unwrap().newest(), Some(token(8)));
+        assert_eq!(
+            Record::<FencingToken>::lock(&path).unwrap().newest(),
+            Some(token(8))
+        );
         let files = fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(files, 1, "nothing else is left behind");
     }
@@ -296,7 +299,10 @@ mod tests {
             let path = directory.path().join("record");
             // The second slot is written first, so the first one holds the last of two.
             for progress in [progress - 1, progress] {
-                Record::lock(&path).unwrap().admit(token(progress)).unwrap();
+                Record::<FencingToken>::lock(&path)
+                    .unwrap()
+                    .admit(token(progress))
+                    .unwrap();
             }
             fs::read(&path).unwrap()
         };
@@ -311,7 +317,7 @@ mod tests {
         for (bytes, left) in cases {
             let file = tempfile::NamedTempFile::new().unwrap();
             fs::write(file.path(), &bytes).unwrap();
-            let error = Record::lock(file.path()).unwrap_err();
+            let error = Record::<FencingToken>::lock(file.path()).unwrap_err();
             assert!(matches!(error, FencingError::Damaged { .. }), "{error}");
             assert!(error.to_string().contains("--repair"), "{error}");
             assert_eq!(fs::read(file.path()).unwrap(), bytes);
@@ -326,7 +332,10 @@ mod tests {
             record.admit(token(7)).unwrap();
             assert!(record.admit(token(6)).is_err());
             drop(record);
-            assert_eq!(Record::lock(file.path()).unwrap().newest(), Some(token(7)));
+            assert_eq!(
+                Record::<FencingToken>::lock(file.path()).unwrap().newest(),
+                Some(token(7))
+            );
         }
     }
 
@@ -334,14 +343,17 @@ mod tests {
     fn a_machine_that_makes_the_record_at_the_same_moment_takes_nothing_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("record");
-        Record::lock(&path).unwrap().admit(token(100)).unwrap();
+        Record::<FencingToken>::lock(&path)
+            .unwrap()
+            .admit(token(100))
+            .unwrap();
         // Where another machine's process of the same number is between two steps.
         let its = directory
             .path()
             .join(format!("record.{}.new", std::process::id()));
         fs::hard_link(&path, its).unwrap();
         make(&path).unwrap();
-        let mut record = Record::lock(&path).unwrap();
+        let mut record = Record::<FencingToken>::lock(&path).unwrap();
         assert!(record.admit(token(50)).is_err());
     }
 
@@ -349,10 +361,10 @@ mod tests {
     fn a_link_is_refused_wherever_it_leads() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        Record::lock(&at("record")).unwrap();
+        Record::<FencingToken>::lock(&at("record")).unwrap();
         for (name, target) in [("link", "record"), ("dangling", "missing")] {
             symlink(at(target), at(name)).unwrap();
-            let error = Record::lock(&at(name)).unwrap_err();
+            let error = Record::<FencingToken>::lock(&at(name)).unwrap_err();
             assert!(error.to_string().contains("symbolic link"), "{error}");
         }
         assert!(!at("missing").exists());
@@ -362,12 +374,12 @@ mod tests {
     fn a_file_with_other_contents_is_refused_and_left_alone() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "my thesis").unwrap();
-        let error = Record::lock(file.path()).unwrap_err();
+        let error = Record::<FencingToken>::lock(file.path()).unwrap_err();
         assert!(matches!(error, FencingError::Damaged { .. }), "{error}");
         assert_eq!(fs::read(file.path()).unwrap(), b"my thesis");
         let long = "my thesis ".repeat(30);
         fs::write(file.path(), &long).unwrap();
-        let error = Record::repair(file.path()).unwrap_err();
+        let error = Record::<FencingToken>::repair(file.path()).unwrap_err();
         assert!(matches!(error, FencingError::Damaged { .. }), "{error}");
         assert_eq!(fs::read(file.path()).unwrap(), long.as_bytes());
     }

@@ -8,7 +8,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::FencingToken;
+use super::Fence;
 
 /// The length of a slot in bytes, its newline included.
 pub(super) const SLOT: usize = 96;
@@ -18,21 +18,32 @@ const NONE: &str = "none";
 
 /// What a record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slots {
+pub(super) struct Slots<T> {
     /// The newest token.
-    pub newest: Option<FencingToken>,
+    pub newest: Option<T>,
     /// Where the next one goes, in bytes from the start.
     pub next: usize,
 }
 
 /// The bytes of a record that has seen this token as its newest, or none.
-pub(super) fn record(newest: Option<FencingToken>) -> Vec<u8> {
+pub(super) fn record<T: Fence>(newest: Option<T>) -> Vec<u8> {
     [slot(newest), slot(newest)].concat()
 }
 
 /// The bytes of one slot.
-pub(super) fn slot(token: Option<FencingToken>) -> Vec<u8> {
-    let token = token.map_or_else(|| NONE.to_owned(), |token| token.to_string());
+pub(super) fn slot<T: Fence>(token: Option<T>) -> Vec<u8> {
+    match token {
+        Some(token) => line(&token.to_string()),
+        None => line(NONE),
+    }
+}
+
+/// The bytes of a record that has seen no token.
+pub(super) fn empty() -> Vec<u8> {
+    line(NONE).repeat(2)
+}
+
+fn line(token: &str) -> Vec<u8> {
     let line = format!("{token} {:016x}", xxh3_64(token.as_bytes()));
     let mut bytes = format!("{line:<width$}", width = SLOT - 1).into_bytes();
     bytes.push(b'\n');
@@ -41,13 +52,13 @@ pub(super) fn slot(token: Option<FencingToken>) -> Vec<u8> {
 
 /// What is left of a record that is not whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Damage {
+pub(super) struct Damage<T> {
     /// The newest token that can still be read.
-    pub left: Option<FencingToken>,
+    pub left: Option<T>,
 }
 
 /// Reads a record.
-pub(super) fn read(bytes: &[u8]) -> Result<Slots, Damage> {
+pub(super) fn read<T: Fence>(bytes: &[u8]) -> Result<Slots<T>, Damage<T>> {
     let mut slots = bytes.chunks(SLOT).map(read_slot);
     let (first, second) = (slots.next().flatten(), slots.next().flatten());
     match (first, second) {
@@ -63,9 +74,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Slots, Damage> {
 
 /// What a whole slot says. No token is less than every token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Whole(Option<FencingToken>);
+struct Whole<T>(Option<T>);
 
-fn read_slot(bytes: &[u8]) -> Option<Whole> {
+fn read_slot<T: Fence>(bytes: &[u8]) -> Option<Whole<T>> {
     let line = str::from_utf8(bytes).ok()?;
     let token = match line.split_once(' ')?.0 {
         NONE => None,
@@ -76,7 +87,7 @@ fn read_slot(bytes: &[u8]) -> Option<Whole> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Damage, SLOT, Slots, read, record, slot};
+    use super::{Damage, SLOT, Slots, empty, read, record, slot};
     use crate::fencing::FencingToken;
 
     fn token(progress: u64) -> FencingToken {
@@ -99,7 +110,7 @@ mod tests {
     #[test]
     fn the_newer_of_both_counts_and_the_older_is_written_over() {
         let cases = [
-            (record(None), None, SLOT),
+            (empty(), None, SLOT),
             (record(Some(token(5))), Some(5), SLOT),
             (of(None, Some(5)), Some(5), 0),
             (of(Some(6), Some(5)), Some(6), SLOT),
@@ -132,8 +143,8 @@ mod tests {
 
     #[test]
     fn what_is_no_record_leaves_nothing() {
-        for bytes in [&b""[..], b"6-02:00:00:00:00:01-7\n", &record(None)[..50]] {
-            assert_eq!(read(bytes), Err(Damage { left: None }));
+        for bytes in [&b""[..], b"6-02:00:00:00:00:01-7\n", &empty()[..50]] {
+            assert_eq!(read::<FencingToken>(bytes), Err(Damage { left: None }));
         }
     }
 }

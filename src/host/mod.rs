@@ -1,7 +1,7 @@
 //! Any system as a daemon: the one loop, and what it wires together. No protocol decisions.
 
 mod backstop;
-mod client;
+mod connection;
 mod descriptors;
 mod duration;
 mod endpoint;
@@ -11,33 +11,33 @@ mod housekeeping;
 mod jobs;
 mod notify;
 mod pace;
-mod pair;
+
 mod recent;
 mod run;
 mod server;
 mod share;
 mod signals;
 mod system;
+mod two_slots;
 mod waiting;
 mod watchers;
 mod who;
 pub mod worker;
 
-pub use crate::locks::{Client, ClientId};
 pub use backstop::Backstops;
 pub(crate) use duration::{parse_duration, spoken};
 pub use error::Error;
 pub use jobs::{NoTask, Task};
 pub use pace::Pace;
-pub use pair::{Found, Pair, array_at, u64_at};
 pub use recent::{REMEMBERED, Recent};
 pub use run::Host;
 pub use server::Server;
 pub use share::Share;
 pub use system::{Answer, Patience, ShutDown, System};
+pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
 pub use waiting::{LINK, NETWORK, Waiting};
 pub use watchers::Watchers;
-pub use who::Who;
+pub use who::{Client, ClientId};
 
 use clap::ValueEnum;
 

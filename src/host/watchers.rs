@@ -3,7 +3,7 @@
 use ring_proto::time::Instant;
 
 use super::{ClientId, Recent, Server};
-use crate::control::{EventMessage, Reply};
+use crate::control::Reply;
 
 /// The most events that one client is told in one round.
 const EVENTS: usize = 64;
@@ -58,7 +58,7 @@ impl Watchers {
         now: Instant,
         clients: &mut Server,
         events: &Recent<E>,
-        message: impl Fn(&E, u64) -> EventMessage,
+        message: impl Fn(&E, u64) -> Reply,
     ) {
         for watcher in &mut self.0 {
             for _ in 0..EVENTS {
@@ -66,8 +66,7 @@ impl Watchers {
                     break;
                 };
                 watcher.next = number + 1;
-                let event = Reply::Event(Box::new(message(event, number)));
-                clients.tell(now, watcher.client, &event);
+                clients.tell(now, watcher.client, &message(event, number));
             }
         }
     }

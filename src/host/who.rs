@@ -3,19 +3,27 @@
 use std::fmt;
 use std::fs;
 
-use super::Client;
+/// A client, by a number that never comes again.
+pub type ClientId = u64;
 
-/// `process 4711 of alice`.
-#[derive(Debug)]
-pub struct Who(pub Client);
+/// Who asks. Displayed as `process 4711 of alice`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    /// Its number.
+    pub id: ClientId,
+    /// Its process, if that is known.
+    pub pid: Option<i32>,
+    /// That process's user.
+    pub uid: Option<u32>,
+}
 
-impl fmt::Display for Who {
+impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.pid {
+        match self.pid {
             Some(pid) => write!(f, "process {pid}")?,
             None => f.write_str("an unknown process")?,
         }
-        match self.0.uid {
+        match self.uid {
             Some(uid) => match name(uid) {
                 Some(name) => write!(f, " of {name}"),
                 None => write!(f, " of user {uid}"),

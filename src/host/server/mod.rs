@@ -16,10 +16,10 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 use tracing::warn;
 
-use super::client::{Client, Next};
+use super::connection::{Connection, Next};
 use super::endpoint::Endpoint;
 use super::share::Share;
-use super::{Client as Peer, ClientId, Error};
+use super::{Client, ClientId, Error};
 use crate::control::{FramingError, Reply, Request, to_line};
 use crate::observe::RateLimit;
 use crate::sys::{Interest, Poller, Ready};
@@ -40,7 +40,7 @@ const PLACES: u64 = 1 << 16;
 pub struct Server {
     endpoint: Endpoint,
     poller: Poller,
-    clients: Vec<Option<(ClientId, Client)>>,
+    clients: Vec<Option<(ClientId, Connection)>>,
     /// The most clients at a time; a further one is told so and closed.
     most: usize,
     /// When clients are accepted again; `None`: they are.
@@ -112,7 +112,7 @@ impl Server {
         now: Instant,
         ready: bool,
         clock: impl Fn() -> Instant,
-        mut answer: impl FnMut(Peer, Request, &mut Vec<OwnedFd>) -> Option<Reply>,
+        mut answer: impl FnMut(Client, Request, &mut Vec<OwnedFd>) -> Option<Reply>,
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
@@ -143,7 +143,7 @@ impl Server {
             for Ready { key, hangup, .. } in ready {
                 match usize::try_from(key).ok().filter(|_| key != LISTENER) {
                     Some(place) => self.step(place, |client, id| {
-                        let peer = client.peer(id);
+                        let peer = client.client(id);
                         client.serve(now, hangup, |request, descriptors| {
                             reply(peer, request, descriptors)
                         })
@@ -181,17 +181,17 @@ impl Server {
 
     /// Who a client is, unless it is gone.
     #[must_use]
-    pub fn peer(&self, client: ClientId) -> Option<Peer> {
+    pub fn client(&self, client: ClientId) -> Option<Client> {
         let (id, found) = self.clients.get(place(client))?.as_ref()?;
-        (*id == client).then(|| found.peer(client))
+        (*id == client).then(|| found.client(client))
     }
 
-    fn client_mut(&mut self, client: ClientId) -> Option<&mut Client> {
+    fn client_mut(&mut self, client: ClientId) -> Option<&mut Connection> {
         let (id, found) = self.clients.get_mut(place(client))?.as_mut()?;
         (*id == client).then_some(found)
     }
 
-    fn with(&mut self, client: ClientId, act: impl FnOnce(&mut Client) -> Next) {
+    fn with(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> Next) {
         if self.client_mut(client).is_some() {
             self.step(place(client), |client, _| act(client));
             self.find_expiry();
@@ -199,7 +199,7 @@ impl Server {
     }
 
     /// Lets a client do something, and waits for it or lets it go.
-    fn step(&mut self, place: usize, act: impl FnOnce(&mut Client, ClientId) -> Next) {
+    fn step(&mut self, place: usize, act: impl FnOnce(&mut Connection, ClientId) -> Next) {
         let Some(Some((id, client))) = self.clients.get_mut(place) else {
             return;
         };
@@ -233,7 +233,7 @@ impl Server {
                 refuse(&stream, self.most);
                 continue;
             }
-            let client = Client::new(stream, now).and_then(|client| {
+            let client = Connection::new(stream, now).and_then(|client| {
                 self.poller
                     .add(client.stream(), place as u64, Interest::Read)?;
                 Ok(client)
@@ -267,7 +267,7 @@ impl Server {
     }
 
     fn expire(&mut self, now: Instant) {
-        let over = |client: &Client| client.deadline().is_some_and(|at| at <= now);
+        let over = |client: &Connection| client.deadline().is_some_and(|at| at <= now);
         for place in &mut self.clients {
             if let Some((id, _)) = place.take_if(|(_, client)| over(client)) {
                 self.gone.push(id);

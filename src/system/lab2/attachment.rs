@@ -325,7 +325,7 @@ impl Attachment {
 
     fn up(&self, is: &str) -> LinkState {
         let Interface { mac, ip, mtu, .. } = self.interface;
-        let ip_text = crate::observe::Ip(ip);
+        let ip_text = crate::observe::lab2::Ip(ip);
         info!(
             event = "link_up", %mac, ip = %ip_text, mtu,
             "{} {is} MAC {mac}, ip {ip_text}, MTU {mtu}", self.name

@@ -7,7 +7,7 @@ use ring_proto::lab2::{Grade, Reason, State};
 
 use crate::fencing::FencingToken;
 use crate::host::hooks;
-use crate::observe::text;
+use crate::observe::lab2::text;
 
 /// What [`Change::event`] is called.
 pub mod event {

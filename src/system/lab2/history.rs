@@ -13,7 +13,7 @@ use crate::control::EventMessage;
 use crate::driver::Observe;
 use crate::host::Recent;
 use crate::host::hooks::{Change as _, Changes};
-use crate::observe::{Differs, Routine, Wrong, text};
+use crate::observe::lab2::{Differs, Routine, Wrong, text};
 
 /// What happened.
 #[derive(Debug, Clone)]

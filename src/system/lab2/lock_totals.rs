@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::locks::Notice;
 use crate::control::{LockTotals, LossReason, RefusalReason};
-use crate::locks::Notice;
 
 /// What has become of all who have asked for the token here.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ mod tests {
 
     use super::LockCount;
     use crate::control::{LossReason, RefusalReason};
-    use crate::locks::Notice;
+    use crate::system::lab2::locks::Notice;
 
     #[test]
     fn every_reason_is_there_be_its_total_0() {

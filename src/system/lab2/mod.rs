@@ -6,6 +6,7 @@ mod condition;
 mod history;
 mod housekeeping;
 mod lock_totals;
+mod locks;
 mod node;
 mod options;
 mod pausing;

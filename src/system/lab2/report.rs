@@ -8,7 +8,7 @@ use ring_codec::lab2::Token;
 use tracing::info;
 
 use crate::control::{ClientStatus, Counters, MemberStatus, Status, harmless};
-use crate::observe::TokenWords;
+use crate::observe::lab2::TokenWords;
 
 /// The most members, and the most clients, that are named.
 const NAMED: usize = 32;

@@ -11,8 +11,9 @@ use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, 
 use ring_proto::time::{Instant, Now};
 use tracing::{info, warn};
 
-use super::history::{Entry, History};
+use super::history::History;
 use super::lock_totals::LockCount;
+use super::locks::{Facts, Job, Locks, Notice};
 use super::pausing::{Pausing, Progress};
 use super::status::{outcome_text, token_status};
 use super::stored_pause::StoredPause;
@@ -24,9 +25,8 @@ use crate::control::{
     TokenData, Version,
 };
 use crate::fencing::FencingToken;
-use crate::host::{Backstops, Client, ClientId, Error, Server, Watchers, Who, spoken};
-use crate::locks::{Facts, Job, Locks, Notice};
-use crate::observe::Limit;
+use crate::host::{Backstops, Client, ClientId, Error, Server, Watchers, spoken};
+use crate::observe::lab2::Limit;
 
 /// What is to be done for a request.
 #[derive(Debug)]
@@ -283,10 +283,9 @@ impl Service {
             self.locks.pause(true)
         };
         if is_new {
-            let who = Who(peer);
             info!(
                 event = "paused",
-                pid, uid, "paused by {who}: this node owns nothing until ringctl resume"
+                pid, uid, "paused by {peer}: this node owns nothing until ringctl resume"
             );
         }
         let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
@@ -301,8 +300,7 @@ impl Service {
         }
         if self.locks.pause(false) {
             let Client { pid, uid, .. } = peer;
-            let who = Who(peer);
-            info!(event = "resumed", pid, uid, "resumed by {who}");
+            info!(event = "resumed", pid, uid, "resumed by {peer}");
         }
         Reaction::Reply(Reply::Done {})
     }
@@ -433,7 +431,7 @@ impl Service {
             match (&notice, &reply) {
                 (Notice::Granted { .. }, _) => history.lock(now, "lock_granted", label, None),
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
-                    say_loss(server.peer(client), label, loss);
+                    say_loss(server.client(client), label, loss);
                     history.lock(now, "lock_lost", label, Some(why.name()));
                 }
                 (Notice::Refused(_) | Notice::Ran(_), _) => {
@@ -449,7 +447,9 @@ impl Service {
             self.tell_pausing(now, server, machine);
             let recent = history.recent();
             self.watchers
-                .tell(now.monotonic, server, recent, Entry::message);
+                .tell(now.monotonic, server, recent, |entry, number| {
+                    Reply::Event(Box::new(entry.message(number)))
+                });
         }
         command
     }
@@ -599,7 +599,7 @@ fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
     let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
     let who = peer.map_or_else(
         || "a client that is gone".to_owned(),
-        |peer| Who(peer).to_string(),
+        |peer| peer.to_string(),
     );
     macro_rules! line {
         ($level:ident) => {

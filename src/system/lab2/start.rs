@@ -19,7 +19,7 @@ use crate::control::CONTROL_DIR;
 use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
 use crate::host::{Error, Host, Pace, spoken};
-use crate::observe::{Log, Observers, Tally};
+use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{RingLock, clock};
 
 /// An owner without work that holds the token for less has hooks run all the time.

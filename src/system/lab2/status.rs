@@ -11,7 +11,7 @@ use super::attachment::{Attachment, Loss};
 use super::service::Service;
 use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
-use crate::observe::{Differs, Tally, Wrong};
+use crate::observe::lab2::{Differs, Tally, Wrong};
 
 /// How the ring is, as this node, which was started then, sees it at `now`.
 pub fn status(

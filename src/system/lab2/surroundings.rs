@@ -12,7 +12,7 @@ use super::status::status;
 use crate::control::Status;
 use crate::driver::{Environment, Observe};
 use crate::host::Pace;
-use crate::observe::Observers;
+use crate::observe::lab2::Observers;
 use crate::sys::{PacketSocket, clock};
 
 /// What surrounds the machine.

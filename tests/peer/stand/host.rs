@@ -7,7 +7,7 @@ use ring_proto::lab2::{Command, Constants, Durable, Lab2};
 use ring_proto::{LinkState, Stored};
 use ring_segment::Timing;
 use ringd::driver::{Driver, Environment, Store};
-use ringd::observe::{Log, Observers, Tally};
+use ringd::observe::lab2::{Log, Observers, Tally};
 
 use super::clock;
 use super::segment::{DAEMON, Port, Segment, mac};

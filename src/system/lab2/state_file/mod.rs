@@ -20,7 +20,7 @@ use ring_proto::lab2::{Durable, StoredStamp};
 
 use crate::control::RingName;
 use crate::driver::Store;
-use crate::host::{self, Error, Pair};
+use crate::host::{self, Error, TwoSlots};
 use crate::sys::{owned, runtime};
 use record::{LEN, MAGIC};
 use stamps::{FoundStamps, StampFile};
@@ -33,7 +33,7 @@ const SLOTS: [u64; 2] = [0, 512];
 pub struct StateFile {
     file: Flock<File>,
     path: PathBuf,
-    pair: Pair<LEN>,
+    slots: TwoSlots<LEN>,
     stamps: StampFile,
     /// What an earlier run has stored, until it is taken.
     found_stamps: Vec<StoredStamp>,
@@ -91,11 +91,11 @@ impl StateFile {
             Err((_, Errno::EWOULDBLOCK)) => return Err(Error::StateLocked { path }),
             Err((_, errno)) => return Err(unusable(&path)(errno.into())),
         };
-        let opened = Pair::open(&file, MAGIC, SLOTS, record::decode);
-        let (pair, contents) = opened.map_err(unusable(&path))?;
+        let opened = TwoSlots::open(&file, MAGIC, SLOTS, record::decode);
+        let (slots, contents) = opened.map_err(unusable(&path))?;
         let found = match contents {
-            host::Found::Newer(format) => return Err(Error::StateNewer { path, format }),
-            host::Found::Known { newest, .. } => match newest {
+            host::Contents::Newer(format) => return Err(Error::StateNewer { path, format }),
+            host::Contents::Known { newest, .. } => match newest {
                 Some(durable) => Found::Stored(durable),
                 None if is_empty(&file).map_err(unusable(&path))? => Found::Nothing,
                 None => Found::Corrupt,
@@ -114,7 +114,7 @@ impl StateFile {
         let state = Self {
             file,
             path,
-            pair,
+            slots,
             stamps,
             found_stamps,
             damaged_stamps,
@@ -122,7 +122,7 @@ impl StateFile {
         };
         // A disk that is full or read-only is to be found now, not at the first token.
         let record = record::encode(&found.durable());
-        let written = state.pair.rewrite(&state.file, record);
+        let written = state.slots.rewrite(&state.file, record);
         written.map_err(unusable(&state.path))?;
         Ok((state, found))
     }
@@ -164,7 +164,7 @@ impl Store<Durable> for StateFile {
         let stamp = durable.stamp.as_ref();
         let stamped = stamp.map_or(Ok(()), |stamp| self.stamps.store(stamp));
         let record = record::encode(durable);
-        match stamped.and_then(|()| self.pair.write(&self.file, record)) {
+        match stamped.and_then(|()| self.slots.write(&self.file, record)) {
             Ok(()) => Stored::Done,
             Err(last) => {
                 let count = self.failed.as_ref().map_or(0, |failed| failed.count) + 1;

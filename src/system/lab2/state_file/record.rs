@@ -1,4 +1,4 @@
-//! What the state file's record says: 64 bytes, kept twice ([`Pair`](crate::host::Pair)).
+//! What the state file's record says: 64 bytes, kept twice ([`TwoSlots`](crate::host::TwoSlots)).
 //!
 //! ```text
 //! 16  my_token_number    u32

@@ -1,6 +1,6 @@
 //! The stamps of jobs that run once in a period, in a file beside the state file.
 //!
-//! Each of the 32 places has a record of 128 bytes, kept twice ([`Pair`]):
+//! Each of the 32 places has a record of 128 bytes, kept twice ([`TwoSlots`]):
 //!
 //! ```text
 //! 16  began              u64   nanoseconds since 1970
@@ -22,7 +22,7 @@ use std::time::Duration;
 use ring_proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
 use ring_proto::time::nanos;
 
-use crate::host::{Found, Pair, array_at, u64_at};
+use crate::host::{Contents, TwoSlots, array_at, u64_at};
 use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 
@@ -50,7 +50,7 @@ pub enum FoundStamps {
 pub struct StampFile {
     file: File,
     /// In order.
-    places: Vec<Pair<LEN>>,
+    places: Vec<TwoSlots<LEN>>,
 }
 
 impl StampFile {
@@ -62,19 +62,19 @@ impl StampFile {
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let mut places = Vec::with_capacity(MAX_STAMPS);
         for place in (0..).take(MAX_STAMPS) {
-            let slots = [0, 1].map(|slot| offset(place, slot));
-            let (pair, found) = Pair::open(&file, MAGIC, slots, |bytes| decode(bytes, place))?;
+            let at = [0, 1].map(|slot| offset(place, slot));
+            let (slots, found) = TwoSlots::open(&file, MAGIC, at, |bytes| decode(bytes, place))?;
             match found {
-                Found::Newer(format) => return Ok(FoundStamps::Newer(format)),
-                Found::Known {
+                Contents::Newer(format) => return Ok(FoundStamps::Newer(format)),
+                Contents::Known {
                     newest,
-                    damaged: slots,
+                    damaged: more,
                 } => {
                     stored.extend(newest);
-                    damaged += slots;
+                    damaged += more;
                 }
             }
-            places.push(pair);
+            places.push(slots);
         }
         Ok(FoundStamps::Known {
             file: Self { file, places },
@@ -89,8 +89,8 @@ impl StampFile {
     /// The file cannot be written.
     pub fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
         let place = self.places.get_mut(usize::from(stored.place));
-        let pair = place.ok_or(ErrorKind::InvalidInput)?;
-        pair.write(&self.file, encode(stored))
+        let slots = place.ok_or(ErrorKind::InvalidInput)?;
+        slots.write(&self.file, encode(stored))
     }
 
     /// Makes sure that the disk has it all.
@@ -144,6 +144,7 @@ mod tests {
     use ring_proto::lab2::{JobName, Stamp, StoredStamp};
 
     use super::{FoundStamps, LEN, StampFile, offset};
+    use crate::control::hex;
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
     use std::fs::File;
@@ -183,6 +184,53 @@ mod tests {
             panic!("{found:?}");
         };
         (file, stored, damaged)
+    }
+
+    /// Both slots of the first place, as ringd 0.1.0 has written them.
+    #[test]
+    fn a_file_of_the_first_version_is_known_and_written_on_byte_by_byte() {
+        const FIRST: [&str; 4] = [
+            "52494e474a423031000000000000000118ead1211105775f18ead120633a55f1",
+            "000000000200000000010000000000000000417bce6c80006e696768746c7900",
+            "0000000000000000000000000000000000000000000000000000000000000000",
+            "000000000000000000000000000000000000000000000000204cab45cbb430c6",
+        ];
+        const SECOND: [&str; 4] = [
+            "52494e474a423031000000000000000218ead121110578dc18ead120633a55f1",
+            "000000000200000000010100000000000000417bce6c80006e696768746c7900",
+            "0000000000000000000000000000000000000000000000000000000000000000",
+            "000000000000000000000000000000000000000000000000d891bd1eb873b760",
+        ];
+        let [first, second] = [FIRST, SECOND].map(|it| hex::decode(&it.concat()).unwrap());
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&first, LEN as u64).unwrap();
+        let (mut stamps, stored) = open(&file);
+        let begun = StoredStamp {
+            place: 0,
+            stamp: Stamp {
+                name: JobName::new("nightly").unwrap(),
+                progress: 0x18ea_d120_633a_55f1,
+                run: 0,
+                runner: MacAddr([2, 0, 0, 0, 0, 1]),
+                outcome: RunOutcome::from_wire(0).unwrap(),
+                period: Duration::from_secs(20 * 3600),
+            },
+            began: 0x18ea_d121_1105_775f,
+            before: None,
+        };
+        assert_eq!(stored, [begun]);
+        let done = StoredStamp {
+            stamp: Stamp {
+                outcome: RunOutcome::from_wire(1).unwrap(),
+                ..begun.stamp
+            },
+            began: 0x18ea_d121_1105_78dc,
+            ..begun
+        };
+        stamps.store(&done).unwrap();
+        let mut written = [0; LEN];
+        file.read_exact_at(&mut written, 0).unwrap();
+        assert_eq!(written[..], second);
     }
 
     #[test]

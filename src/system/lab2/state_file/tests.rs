@@ -2,7 +2,7 @@ use ring_proto::lab2::Durable;
 
 use super::record::{self, LEN};
 use super::{Found, SLOTS, StateFile};
-use crate::control::RingName;
+use crate::control::{RingName, hex};
 use crate::driver::Store;
 use crate::host::Error;
 use ring_codec::MacAddr;
@@ -108,6 +108,38 @@ fn a_record_is_one_write_to_one_slot() {
     assert_eq!(before[kept..kept + LEN], after[kept..kept + LEN]);
     let bytes = after[written..written + LEN].try_into().unwrap();
     assert_eq!(record::decode(bytes), Some(durable(2)));
+}
+
+/// Both slots, as ringd 0.1.0 has written them.
+#[test]
+fn a_file_of_the_first_version_is_known_and_written_on_byte_by_byte() {
+    const SECOND: [&str; 2] = [
+        "52494e47535430310000000000000002000000010000000118ead120633a55f1",
+        "02000000000100000000000100000000000000000000000064b24263e0209f4f",
+    ];
+    const THIRD: [&str; 2] = [
+        "52494e47535430310000000000000003000000010000000118ead120633a55f1",
+        "02000000000100000000000100000000000000000000000072f70835a2d5b608",
+    ];
+    let [second, third] = [SECOND, THIRD].map(|it| hex::decode(&it.concat()).unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("eth0.state"), second).unwrap();
+    let (mut state, found) = open(directory.path());
+    let known = Token {
+        progress: 0x18ea_d120_633a_55f1,
+        author: MacAddr([2, 0, 0, 0, 0, 1]),
+        number: 1,
+    };
+    let durable = Durable {
+        my_token_number: 1,
+        known: Some(known),
+        stamp: None,
+    };
+    assert_eq!(found, Found::Stored(durable));
+    state.store(&durable);
+    let written = fs::read(state.path()).unwrap();
+    let at = usize::try_from(SLOTS[1]).unwrap();
+    assert_eq!(written[at..], third);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
 
+use super::super::{Job, Notice};
 use super::{HEARTBEAT, LEASE, Rig, token};
 use crate::control::{LockRequest, RefusalReason};
-use crate::locks::{Client, ClientId, Job, Notice};
+use crate::host::{Client, ClientId};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

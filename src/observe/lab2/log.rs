@@ -12,10 +12,11 @@ use ring_proto::time::{Instant, Now};
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
+use super::Routine;
 use super::text::{drop_reason, reason};
 use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenWords, Wrong};
-use super::{RateLimit, Routine};
 use crate::driver::Observe;
+use crate::observe::RateLimit;
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));

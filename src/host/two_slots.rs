@@ -23,7 +23,7 @@ const SUM: usize = 8;
 
 /// Both slots of a record of `LEN` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair<const LEN: usize> {
+pub struct TwoSlots<const LEN: usize> {
     /// What a record begins with; its last two digits are its format.
     magic: [u8; 8],
     /// Where the slots begin.
@@ -34,7 +34,7 @@ pub struct Pair<const LEN: usize> {
 
 /// What both slots hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found<T> {
+pub enum Contents<T> {
     /// The newest record, if there is one, and how many slots hold something that is none.
     Known {
         /// What the record says.
@@ -54,7 +54,7 @@ enum Slot<T> {
     Valid(u64, T),
 }
 
-impl<const LEN: usize> Pair<LEN> {
+impl<const LEN: usize> TwoSlots<LEN> {
     /// Reads what the slots hold. `read` makes of a record's bytes what they say; `None`: they say nothing that
     /// can be.
     ///
@@ -65,27 +65,27 @@ impl<const LEN: usize> Pair<LEN> {
         magic: [u8; 8],
         slots: [u64; 2],
         read: impl Fn(&[u8; LEN]) -> Option<T>,
-    ) -> io::Result<(Self, Found<T>)> {
-        let mut pair = Self {
+    ) -> io::Result<(Self, Contents<T>)> {
+        let mut both = Self {
             magic,
             slots,
             sequence: 0,
         };
         let (mut newest, mut damaged) = (None, 0);
         for at in slots {
-            match pair.look(file, at, &read)? {
+            match both.look(file, at, &read)? {
                 Slot::Blank => {}
                 Slot::Damaged => damaged += 1,
-                Slot::Newer(format) => return Ok((pair, Found::Newer(format))),
+                Slot::Newer(format) => return Ok((both, Contents::Newer(format))),
                 Slot::Valid(sequence, record) => {
-                    if newest.is_none() || pair.sequence <= sequence {
-                        pair.sequence = sequence;
+                    if newest.is_none() || both.sequence <= sequence {
+                        both.sequence = sequence;
                         newest = Some(record);
                     }
                 }
             }
         }
-        Ok((pair, Found::Known { newest, damaged }))
+        Ok((both, Contents::Known { newest, damaged }))
     }
 
     fn look<T>(
@@ -173,7 +173,7 @@ pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 mod tests {
     use std::os::unix::fs::FileExt;
 
-    use super::{BODY, Found, Pair, array_at};
+    use super::{BODY, Contents, TwoSlots, array_at};
 
     const LEN: usize = 32;
     const MAGIC: [u8; 8] = *b"RINGXX03";
@@ -189,12 +189,12 @@ mod tests {
         bytes
     }
 
-    fn open(file: &std::fs::File) -> (Pair<LEN>, Found<u8>) {
-        Pair::open(file, MAGIC, SLOTS, body).expect("the file can be read")
+    fn open(file: &std::fs::File) -> (TwoSlots<LEN>, Contents<u8>) {
+        TwoSlots::open(file, MAGIC, SLOTS, body).expect("the file can be read")
     }
 
-    const fn known(newest: Option<u8>, damaged: usize) -> Found<u8> {
-        Found::Known { newest, damaged }
+    const fn known(newest: Option<u8>, damaged: usize) -> Contents<u8> {
+        Contents::Known { newest, damaged }
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
                 open(&file).0.write(&file, record(1)).unwrap();
                 let newer: [u8; 8] = array_at(&[&b"RINGXX"[..], &digits].concat(), 0);
                 file.write_all_at(&newer, slot).unwrap();
-                assert_eq!(open(&file).1, Found::Newer(format));
+                assert_eq!(open(&file).1, Contents::Newer(format));
             }
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(b"RINGXX02", slot).unwrap();

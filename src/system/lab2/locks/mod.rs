@@ -21,25 +21,12 @@ use ring_proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunVi
 use ring_proto::time::Instant;
 
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::host::{Client, ClientId};
 use asking::Asking;
 pub use client::Job;
 use client::{Holder, Waiter};
 use confirmation::Confirmation;
 pub use facts::Facts;
-
-/// A client, by a number that never comes again.
-pub type ClientId = u64;
-
-/// Who asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Client {
-    /// Its number.
-    pub id: ClientId,
-    /// Its process, if that is known.
-    pub pid: Option<i32>,
-    /// That process's user.
-    pub uid: Option<u32>,
-}
 
 /// The most clients that wait at a time.
 pub const MAX_WAITING: usize = 400;

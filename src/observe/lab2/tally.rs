@@ -7,10 +7,10 @@ use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
 
-use super::Latency;
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
 use crate::control::Counters;
 use crate::driver::Observe;
+use crate::observe::Latency;
 
 /// The key in `dropped` of frames that the kernel dropped because its queue was full.
 const KERNEL_QUEUE_FULL: &str = "kernel_queue_full";
@@ -145,7 +145,7 @@ mod tests {
 
     use super::Tally;
     use crate::driver::Observe;
-    use crate::observe::text::{DROP_REASONS, REASONS};
+    use crate::observe::lab2::text::{DROP_REASONS, REASONS};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Kind;
     use std::time::Duration;
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn the_page_of_the_status_names_every_key() {
-        let page = include_str!("../../docs/status.md");
-        let protocol = include_str!("../../docs/protocol.md");
+        let page = include_str!("../../../docs/status.md");
+        let protocol = include_str!("../../../docs/protocol.md");
         let counters = tally(&[]).counters(0);
         let shown = serde_json::to_value(&counters).unwrap();
         let keys = shown.as_object().unwrap().keys();

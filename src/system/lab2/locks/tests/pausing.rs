@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ring_proto::lab2::Command;
 
+use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
 use crate::control::{LockRequest, LossReason, RefusalReason};
-use crate::locks::Notice;
 
 /// How long a holder has to end.
 const NOTICE: Duration = Duration::from_secs(1);

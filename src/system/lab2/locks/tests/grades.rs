@@ -5,9 +5,9 @@ use std::time::Duration;
 use ring_proto::lab2::{Command, State};
 use ring_proto::time::Instant;
 
+use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
 use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
-use crate::locks::Notice;
 
 const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long the token is kept from others for want of a grade.

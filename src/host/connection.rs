@@ -1,4 +1,4 @@
-//! One client of the control socket.
+//! The connection of one client of the control socket.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,7 +12,7 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
 use ring_proto::time::Instant;
 
-use super::{Client as Peer, ClientId};
+use super::{Client, ClientId};
 use crate::control::{FramingError, LineBuffer, Request};
 use crate::sys::{Interest, ancillary, handed};
 
@@ -30,10 +30,10 @@ pub enum Next {
     Close,
 }
 
-/// A client. The memory that it takes is bounded: a request's buffer, a reply, and a share in what
+/// A client's connection. The memory that it takes is bounded: a request's buffer, a reply, and a share in what
 /// it is told unasked.
 #[derive(Debug)]
-pub struct Client {
+pub struct Connection {
     stream: UnixStream,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
@@ -54,7 +54,7 @@ pub struct Client {
     deadline: Instant,
 }
 
-impl Client {
+impl Connection {
     /// A client that has just come.
     ///
     /// # Errors
@@ -83,8 +83,8 @@ impl Client {
     }
 
     /// Its process and that one's user, as far as the kernel tells.
-    pub fn peer(&self, id: ClientId) -> Peer {
-        Peer {
+    pub fn client(&self, id: ClientId) -> Client {
+        Client {
             id,
             pid: self.credentials.map(|it| it.pid()),
             uid: self.credentials.map(|it| it.uid()),
@@ -214,7 +214,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for Connection {
     fn drop(&mut self) {
         handed::close(mem::take(&mut self.descriptors));
     }

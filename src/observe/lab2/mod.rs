@@ -1,0 +1,32 @@
+//! What is said and counted of a Lab2 node's events.
+
+mod log;
+mod routine;
+mod tally;
+pub mod text;
+mod words;
+
+pub use log::Log;
+use ring_proto::lab2::Event;
+use ring_proto::time::Now;
+pub(crate) use routine::Routine;
+pub use tally::Tally;
+pub use words::{Differs, Ip, Limit, TokenWords, Wrong};
+
+use crate::driver::Observe;
+
+/// All subscribers of the daemon.
+#[derive(Debug)]
+pub struct Observers {
+    /// Counts.
+    pub tally: Tally,
+    /// Prints.
+    pub log: Log,
+}
+
+impl Observe<Event> for Observers {
+    fn observe(&mut self, now: Now, event: &Event) {
+        self.tally.observe(now, event);
+        self.log.observe(now, event);
+    }
+}
