@@ -7,7 +7,7 @@ use crate::system::lab2;
 
 /// What `ringd` is asked to do.
 #[derive(Debug)]
-pub enum Task {
+pub enum Invocation {
     /// To run a node of a ring.
     Daemon(lab2::Options),
     /// To simulate rings.
@@ -25,7 +25,7 @@ pub fn command() -> Command {
         .disable_help_subcommand(true)
 }
 
-impl Task {
+impl Invocation {
     /// What the command line of this process says. Ends the process if that is wrong, or help is
     /// asked for.
     #[must_use]
@@ -43,11 +43,11 @@ impl Task {
 
 #[cfg(test)]
 mod tests {
-    use super::{Task, command};
+    use super::{Invocation, command};
 
-    fn parse(arguments: &[&str]) -> Result<Task, clap::Error> {
+    fn parse(arguments: &[&str]) -> Result<Invocation, clap::Error> {
         let given = ["ringd"].iter().chain(arguments);
-        Task::from_matches(&command().try_get_matches_from(given)?)
+        Invocation::from_matches(&command().try_get_matches_from(given)?)
     }
 
     #[test]
@@ -57,14 +57,14 @@ mod tests {
 
     #[test]
     fn an_interface_called_like_a_command_is_reached_behind_two_hyphens() {
-        assert!(matches!(parse(&["sim"]), Ok(Task::Sim(_))));
+        assert!(matches!(parse(&["sim"]), Ok(Invocation::Sim(_))));
         // Behind an option of the daemon's it can be nothing else.
         for daemon in [
             &["--heartbeat", "1s", "--", "sim"][..],
             &["--verbose", "sim"],
         ] {
             match parse(daemon) {
-                Ok(Task::Daemon(options)) => assert_eq!(options.interface, "sim"),
+                Ok(Invocation::Daemon(options)) => assert_eq!(options.interface, "sim"),
                 other => panic!("{other:?}"),
             }
         }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_daemon_still_wants_an_interface_and_keeps_its_options_to_itself() {
-        assert!(matches!(parse(&["eth0"]), Ok(Task::Daemon(_))));
+        assert!(matches!(parse(&["eth0"]), Ok(Invocation::Daemon(_))));
         for wrong in [&[][..], &["--seed", "1"], &["eth0", "sim"]] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use ringd::cli::Task;
+use ringd::cli::Invocation;
 use ringd::observe::goes_to_journal;
 use ringd::sim;
 use ringd::system::lab2;
@@ -14,12 +14,12 @@ use ringd::system::lab2;
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
-    let (code, error) = match Task::parse() {
-        Task::Daemon(options) => match lab2::run(&options) {
+    let (code, error) = match Invocation::parse() {
+        Invocation::Daemon(options) => match lab2::run(&options) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => (error.exit_code(), error.to_string()),
         },
-        Task::Sim(options) => match sim::command::run(&options) {
+        Invocation::Sim(options) => match sim::command::run(&options) {
             Ok(true) => return ExitCode::SUCCESS,
             Ok(false) => return ExitCode::from(BROKEN),
             Err(error) => (error.exit_code(), error.to_string()),

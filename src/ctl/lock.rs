@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::unistd::getppid;
 
 use super::Error;
-use super::keeper::{Binding, Keeper, Note, Order, Task, Want, find_keeper};
+use super::keeper::{Assignment, Binding, Keeper, Note, Order, Want, find_keeper};
 use super::options::LockOptions;
 use super::pipe::while_read;
 use super::run::granted;
@@ -26,7 +26,7 @@ pub(super) fn lock(
     if options.pipe {
         return while_read(socket, options, output);
     }
-    let task = Task {
+    let assignment = Assignment {
         socket: socket.to_owned(),
         want: Want::Lock(options.request()),
         grace_ms: 0,
@@ -35,7 +35,7 @@ pub(super) fn lock(
             kill: options.kill,
         },
     };
-    let mut keeper = Keeper::start(task).map_err(Error::System)?;
+    let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
     let (grant, _) = granted(&mut keeper, socket, &options.acquire)?;
     // If it cannot be printed, this ends, and the lock with it.
     writeln!(output, "{}", grant.fencing)?;

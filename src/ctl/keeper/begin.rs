@@ -13,7 +13,7 @@ use ring_proto::time::Instant;
 use super::super::{Error, client, lines::Lines};
 use super::binding::BoundProcess;
 use super::work::Work;
-use super::{Binding, NAME, Note, Order, Task, Why};
+use super::{Assignment, Binding, NAME, Note, Order, Why};
 use crate::sys::nice;
 
 /// A daemon that was asked for the lock.
@@ -24,11 +24,11 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    fn ask(task: &Task) -> Result<Self, Error> {
-        let answers_by = client::answers_by(task.want.lock());
-        let mut lines = client::endless(&task.socket)?;
+    fn ask(assignment: &Assignment) -> Result<Self, Error> {
+        let answers_by = client::answers_by(assignment.want.lock());
+        let mut lines = client::endless(&assignment.socket)?;
         // A daemon that has no room for one more client says so and hangs up without reading.
-        let _ = lines.send(&task.want.request());
+        let _ = lines.send(&assignment.want.request());
         Ok(Self { lines, answers_by })
     }
 }
@@ -41,21 +41,21 @@ pub fn keep() -> io::Result<()> {
     detach()?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut caller = Lines::new(caller);
-    let Some(Order::Begin(task)) = caller.wait() else {
+    let Some(Order::Begin(assignment)) = caller.wait() else {
         return Ok(());
     };
-    let bound = match task.binding {
+    let bound = match assignment.binding {
         Binding::Command => None,
-        Binding::Process { pid, kill } => match BoundProcess::to(pid, kill, &task.socket) {
+        Binding::Process { pid, kill } => match BoundProcess::to(pid, kill, &assignment.socket) {
             Ok(bound) => Some(bound),
             Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
         },
     };
-    let connected = Daemon::ask(&task);
+    let connected = Daemon::ask(&assignment);
     // No file system is to be kept busy by a keeper.
     chdir("/")?;
     match connected {
-        Ok(daemon) => Work::new(&task, caller, daemon, bound)?.run(),
+        Ok(daemon) => Work::new(&assignment, caller, daemon, bound)?.run(),
         Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
     }
 }

@@ -59,7 +59,7 @@ pub(super) use lease::{Lease, OVERDUE};
 pub(super) use registration::find_keeper;
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Killed, Survivor, Tree, out_of_reach};
-pub(super) use words::{Binding, Note, Order, Task, Want, Why};
+pub(super) use words::{Assignment, Binding, Note, Order, Want, Why};
 
 /// The name that a keeper goes by.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

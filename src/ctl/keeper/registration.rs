@@ -27,7 +27,7 @@ use crate::sys::{FileLock, FileLockError, Interest, Poller, runtime};
 /// The most connections that have not said yet what they want. One more, and the first has to go.
 const MAX_CONNECTIONS: usize = 16;
 
-/// A keeper's registration. Nobody waits at it for a connection to speak.
+/// A keeper's registration. It never waits for what a connection says.
 pub(super) struct Registration {
     listener: UnixListener,
     path: PathBuf,
@@ -61,8 +61,8 @@ impl Registration {
         }))
     }
 
-    /// Lets in who is at it, if that is somebody who may come in: the own user, or root. What it says
-    /// makes `poller` report `key`.
+    /// Accepts the next connection, if it is one of the own user or of root. What it says makes `poller`
+    /// report `key`.
     pub(super) fn admit(&mut self, poller: &Poller, key: u64) {
         let Ok((stream, _)) = self.listener.accept() else {
             return;

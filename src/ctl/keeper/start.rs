@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::super::lines::Lines;
 use super::super::prober::Prober;
-use super::{NAME, Note, Order, Task};
+use super::{Assignment, NAME, Note, Order};
 use crate::sys::{Lifeline, Tied};
 
 /// The executable that runs, even if another file has taken its place since.
@@ -30,7 +30,7 @@ impl Keeper {
     ///
     /// # Errors
     /// The system has no room for another process.
-    pub(in crate::ctl) fn start(task: Task) -> io::Result<Self> {
+    pub(in crate::ctl) fn start(assignment: Assignment) -> io::Result<Self> {
         let (ours, its) = UnixStream::pair()?;
         let (lifeline, end) = Lifeline::new()?;
         let child = Command::new(THIS_PROGRAM)
@@ -41,7 +41,7 @@ impl Keeper {
             .stderr(Stdio::null())
             .spawn()?;
         let mut lines = Lines::new(ours);
-        lines.send(&Order::Begin(task))?;
+        lines.send(&Order::Begin(assignment))?;
         Ok(Self {
             lines,
             lifeline,

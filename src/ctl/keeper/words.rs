@@ -8,7 +8,7 @@ use crate::control::{Grant, LockRequest, OnceRequest, Refusal, RefusalReason, Re
 
 /// What a keeper is for.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::ctl) struct Task {
+pub(in crate::ctl) struct Assignment {
     /// The daemon's control socket.
     pub socket: PathBuf,
     /// How the lock is wanted.
@@ -64,7 +64,7 @@ pub(in crate::ctl) enum Binding {
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) enum Order {
     /// The first: what it is for.
-    Begin(Task),
+    Begin(Assignment),
     /// The leader of the command's process group is there, and waits for its start.
     Started {
         /// Its process.

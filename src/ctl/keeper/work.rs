@@ -15,7 +15,7 @@ use super::binding::BoundProcess;
 use super::ending::Ending;
 use super::kill_timer::KillTimer;
 use super::lease::{Lease, OVERDUE};
-use super::{Binding, Note, Order, Task, Tree, Want, Why, out_of_reach};
+use super::{Assignment, Binding, Note, Order, Tree, Want, Why, out_of_reach};
 use crate::control::{Loss, Reply, Request};
 use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 
@@ -71,12 +71,12 @@ enum Next {
 }
 
 impl Work {
-    /// For this task, with all that it speaks to. The daemon was asked for the lock already.
+    /// For this assignment, with all that it speaks to. The daemon was asked for the lock already.
     ///
     /// # Errors
     /// The process has too many files open.
     pub(super) fn new(
-        task: &Task,
+        assignment: &Assignment,
         caller: Lines,
         daemon: Daemon,
         bound: Option<BoundProcess>,
@@ -94,13 +94,13 @@ impl Work {
             poller.add(bound, BOUND, Interest::Read)?;
             poller.add(&bound.registration, REGISTRATION, Interest::Read)?;
         }
-        let (tree, kill_timer) = match task.binding {
+        let (tree, kill_timer) = match assignment.binding {
             Binding::Command => (Tree::new(), Some(KillTimer::new()?)),
             Binding::Process { kill: true, .. } => (Tree::default(), Some(KillTimer::new()?)),
             Binding::Process { kill: false, .. } => (Tree::default(), None),
         };
         Ok(Self {
-            grace: Duration::from_millis(task.grace_ms),
+            grace: Duration::from_millis(assignment.grace_ms),
             caller,
             daemon,
             poller,
@@ -117,7 +117,7 @@ impl Work {
             backstop: None,
             has_ended: false,
             is_outlived: false,
-            job: matches!(task.want, Want::Once(_)).then_some(Request::NotRun),
+            job: matches!(assignment.want, Want::Once(_)).then_some(Request::NotRun),
         })
     }
 
@@ -145,11 +145,11 @@ impl Work {
                     CALLER => self.hear_caller()?,
                     BOUND => self.bound_has_gone()?,
                     REGISTRATION => {
-                        self.admit_visitor();
+                        self.accept_connection();
                         Next::GoOn
                     }
                     CONNECTION => {
-                        self.hear_visitors();
+                        self.hear_connections();
                         Next::GoOn
                     }
                     _ => self.alarm_went_off(),
@@ -230,7 +230,7 @@ impl Work {
                 (Reply::Granted(grant), None) => {
                     let until = Instant::from_nanos(grant.until_ns);
                     self.lease = Some(Lease::new(until, now));
-                    self.light(now);
+                    self.arm_kill_timer(now);
                     self.back_up_bound();
                     self.token.clone_from(&grant.fencing);
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
@@ -241,7 +241,7 @@ impl Work {
                 (Reply::Error(text), None) => Why::Error(text),
                 (Reply::Renewed(renewal), Some(lease)) => {
                     lease.renew(Instant::from_nanos(renewal.until_ns), now);
-                    self.light(now);
+                    self.arm_kill_timer(now);
                     continue;
                 }
                 (Reply::Lost(loss), Some(_)) => {
@@ -352,13 +352,13 @@ impl Work {
         Ok(Next::GoOn)
     }
 
-    fn admit_visitor(&mut self) {
+    fn accept_connection(&mut self) {
         if let Some(bound) = &mut self.bound {
             bound.registration.admit(&self.poller, CONNECTION);
         }
     }
 
-    fn hear_visitors(&mut self) {
+    fn hear_connections(&mut self) {
         while let Some((order, mut connection)) = self
             .bound
             .as_mut()
@@ -382,13 +382,13 @@ impl Work {
     /// The daemon says that the lock is over, and by when the work must be.
     fn lost(&mut self, loss: Loss, now: Instant) {
         self.lease = Some(Lease::new(Instant::from_nanos(loss.until_ns), now));
-        self.light(now);
+        self.arm_kill_timer(now);
         self.lose(loss.text);
     }
 
     /// Has the kernel end all at the end of the lease, if this process does not get to it. If that is
     /// past it is about to.
-    fn light(&mut self, now: Instant) {
+    fn arm_kill_timer(&mut self, now: Instant) {
         if let (Some(kill_timer), Some(lease)) = (&mut self.kill_timer, &self.lease) {
             kill_timer.set(lease.until().max(now + LAST_MOMENT));
         }

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::keeper::{Binding, Keeper, Note, Task, Want, Why};
+use super::keeper::{Assignment, Binding, Keeper, Note, Want, Why};
 use super::options::{Acquire, OnceOptions, RunOptions};
 use super::prober::Prober;
 use super::{Error, duration_ms, fence};
@@ -63,13 +63,13 @@ fn work(
 ) -> Result<u8, Error> {
     let mut signals = Signals::new().map_err(Error::System)?;
     let is_job = matches!(want, Want::Once(_));
-    let task = Task {
+    let assignment = Assignment {
         socket: socket.to_owned(),
         want,
         grace_ms: duration_ms(options.grace),
         binding: Binding::Command,
     };
-    let mut keeper = Keeper::start(task).map_err(Error::System)?;
+    let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
     let (grant, cgroup) = granted(&mut keeper, socket, &options.acquire)?;
     // From here on what comes is for the command.
     signals.take_all().map_err(Error::System)?;

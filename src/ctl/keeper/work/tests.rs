@@ -9,7 +9,7 @@ use ring_proto::time::Instant;
 
 use super::{Daemon, Lease, Lines, Next, Work};
 use crate::control::{LockRequest, Renewal, Reply, to_line};
-use crate::ctl::keeper::{Binding, Task, Want};
+use crate::ctl::keeper::{Assignment, Binding, Want};
 use crate::sys::clock;
 
 fn later(ms: u64) -> Instant {
@@ -20,7 +20,7 @@ fn later(ms: u64) -> Instant {
 fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
     let (caller, callers_end) = UnixStream::pair().expect("a pair of sockets");
     let (daemon, daemons_end) = UnixStream::pair().expect("a pair of sockets");
-    let task = Task {
+    let assignment = Assignment {
         socket: PathBuf::new(),
         want: Want::Lock(LockRequest::default()),
         grace_ms: 0,
@@ -33,7 +33,7 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
         lines: Lines::new(daemon),
         answers_by: None,
     };
-    let work = Work::new(&task, Lines::new(caller), daemon, None);
+    let work = Work::new(&assignment, Lines::new(caller), daemon, None);
     let mut work = work.expect("a process may open a few files");
     let (now, second) = (clock::now().monotonic, Duration::from_secs(1));
     // Its last quarter has begun.
