@@ -33,7 +33,7 @@ pub enum Request {
     /// How the work of this connection, which has the token, is ended if it ends without
     /// [`Request::Unlock`]: by the descriptors that come with this.
     Bind,
-    /// The work is done, or not wanted any more.
+    /// The work is done, or no longer wanted.
     Unlock,
     /// The token is to go to another member now.
     Yield {
@@ -372,7 +372,7 @@ pub enum LossReason {
     NobodyTakes,
     /// The interface's link is down.
     Link,
-    /// It is not as safe any more as was required.
+    /// It is no longer as safe as was required.
     Grade,
     /// The node was paused.
     Paused,

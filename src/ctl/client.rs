@@ -1,4 +1,4 @@
-//! Asking a daemon.
+//! Requests to a daemon.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
@@ -18,18 +18,17 @@ use crate::control::{LockRequest, Reply, Request, to_line};
 use crate::host::spoken;
 use crate::sys::clock;
 
-/// How long the daemon may take for each step. One that waits for the token is granted the time of the
-/// wait besides.
+/// Maximum time for each step of a conversation. A wait for the token comes on top of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is to be said of a daemon that ends a conversation.
+/// The message for a daemon that ends a conversation.
 pub(super) const HUNG_UP: &str =
     "ringd has closed the connection: it has ended, or serves too many clients";
 
 /// Sends the request to the daemon at `path` and waits for its reply.
 ///
 /// # Errors
-/// The daemon is not reached, does not answer in time, or not so that it is understood.
+/// The daemon cannot be reached, does not answer in time, or sends a reply that this version does not know.
 pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
     let failed = |reason| Error::Exchange {
         path: path.to_owned(),
@@ -59,7 +58,7 @@ pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
     })
 }
 
-/// Has the daemon do something that has no answer but that it is done.
+/// Sends a request whose only answer is that it is done.
 ///
 /// # Errors
 /// As [`ask`], or the daemon says why not.
@@ -71,14 +70,14 @@ pub(super) fn done(path: &Path, request: &Request) -> Result<(), Error> {
     }
 }
 
-/// By when the daemon has answered a request for the token, be it that it is not to be had; `None`: it
-/// may take as long as it likes. The daemon counts the time, but one that is stopped does not.
+/// Returns the deadline for the answer to a request for the token; `None`: there is none. The daemon counts the
+/// time itself, but a stopped daemon does not.
 pub(super) fn answers_by(lock: &LockRequest) -> Option<Instant> {
     let wait = lock.wait_ms.map(Duration::from_millis);
     wait.map(|wait| clock::now().monotonic + wait + PATIENCE)
 }
 
-/// What is to be said of a daemon that has not answered by then.
+/// Returns the message for a daemon that has not answered by its deadline.
 pub(super) fn silent() -> String {
     format!(
         "no answer from ringd {} after the wait: it is stopped, or hangs",
@@ -86,13 +85,13 @@ pub(super) fn silent() -> String {
     )
 }
 
-/// The same of a request that a daemon may have begun with before it fell silent.
+/// Returns the same for a request that the daemon may have begun before it fell silent.
 pub(super) fn silent_to(request: &Request) -> String {
     format!("{}{}", silent(), may_take_effect(request))
 }
 
-/// What is to be added of a request that nobody has answered. A daemon drops one whose client is gone
-/// before it has read it.
+/// Returns what to add for a request without an answer. A daemon drops a request whose client is gone before it
+/// has read it.
 const fn may_take_effect(request: &Request) -> &'static str {
     match request {
         Request::Lock(_) | Request::Once(_) => "",
@@ -103,17 +102,17 @@ const fn may_take_effect(request: &Request) -> &'static str {
     }
 }
 
-/// By when the daemon has answered a request that needs no wait.
+/// Returns the deadline for the answer to a request that needs no wait.
 pub(super) fn answers_soon() -> Instant {
     answers_after(Duration::ZERO)
 }
 
-/// By when the daemon has answered a request that it may wait with for so long.
+/// Returns the deadline for the answer to a request that the daemon may hold for `wait`.
 pub(super) fn answers_after(wait: Duration) -> Instant {
     clock::now().monotonic + wait + PATIENCE
 }
 
-/// A conversation in which answers may take as long as they like.
+/// Opens a conversation in which answers may take any time.
 ///
 /// # Errors
 /// The daemon is not reached.
@@ -124,7 +123,7 @@ pub(super) fn endless(path: &Path) -> Result<Lines, Error> {
     Ok(Lines::with_daemon(stream))
 }
 
-/// Connects, if it is a daemon who listens and no other user.
+/// Connects, if a trusted user's daemon listens.
 fn connected(path: &Path) -> Result<UnixStream, Error> {
     let fail = unreachable(path);
     let reached = reach(path).and_then(|stream| Ok((peer::stranger(&stream)?, stream)));
@@ -144,7 +143,7 @@ fn unreachable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     }
 }
 
-/// Connects to whoever listens, but does not wait for ever for one who accepts nobody.
+/// Connects to any listener, but waits a bounded time for one that does not accept.
 pub(super) fn reach(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -156,8 +155,8 @@ pub(super) fn reach(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Asks a daemon, on a connection of its own, for something that it answers at once; does not wait for
-/// the answer, nor for a daemon that accepts nobody.
+/// Sends a daemon, on a new connection, a request that it answers at once. Waits neither for the answer nor
+/// for a daemon that does not accept.
 pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

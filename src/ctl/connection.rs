@@ -1,5 +1,4 @@
-//! A connection to the daemon on which something is asked, or heard, in turn. The user of one that says
-//! nothing is told why.
+//! A connection to the daemon, for requests and replies in turn. Tells the user why while the daemon is silent.
 
 use std::io;
 use std::path::Path;
@@ -11,24 +10,24 @@ use super::prober::Prober;
 use super::{Error, client};
 use crate::control::{Reply, Request};
 
-/// What came of waiting for the daemon.
+/// The outcome of waiting for the daemon.
 pub(super) enum Heard {
     /// A line, without its end.
     Line(Vec<u8>),
-    /// Nothing in time.
+    /// Nothing before the deadline.
     Late,
-    /// Nothing ever.
+    /// The connection has ended.
     End,
 }
 
-/// A conversation with the daemon, and somebody who looks after it while it says nothing.
+/// A conversation with the daemon, with a prober that watches it while it is silent.
 pub(super) struct Connection<'a> {
     lines: Lines,
     prober: Prober<'a>,
 }
 
 impl<'a> Connection<'a> {
-    /// To the daemon at `socket`.
+    /// Connects to the daemon at `socket`.
     ///
     /// # Errors
     /// The daemon is not reached.
@@ -39,7 +38,7 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// The same, of which the token is wanted: the user is told what keeps it waiting.
+    /// Connects to ask for the token: the prober also tells the user what the token waits for.
     ///
     /// # Errors
     /// The daemon is not reached.
@@ -50,13 +49,13 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// The token has come: nothing else keeps its user waiting any more.
+    /// The token has come: nothing else keeps its user waiting.
     pub(super) fn has_the_token(&mut self) {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. That it cannot be sent is no end yet: a daemon that has no room for one more client
-    /// says so and hangs up without reading.
+    /// Sends a request. A failure need not be the end: a daemon without room for one more client says so and hangs
+    /// up without reading.
     ///
     /// # Errors
     /// The daemon takes nothing.
@@ -64,7 +63,7 @@ impl<'a> Connection<'a> {
         self.lines.send(request)
     }
 
-    /// The next line, waited for until `by`, which is asked again whenever something has come.
+    /// Waits for the next line until `by`, which is called again whenever something has come.
     ///
     /// # Errors
     /// The system cannot wait.
@@ -83,11 +82,10 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The answer to a request, if it comes until `by`; what the daemon says of itself in between is no
-    /// answer.
+    /// Sends a request and waits for its answer until `by`. Unsolicited messages in between are no answer.
     ///
     /// # Errors
-    /// None comes, or the lock of this connection is lost.
+    /// No answer comes, or the lock of this connection is lost.
     pub(super) fn ask(&mut self, request: &Request, by: Option<Instant>) -> Result<Reply, Error> {
         let _ = self.say(request);
         loop {

@@ -9,7 +9,7 @@ use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
 
-/// The most bytes that travel with a token.
+/// Maximum length of a token's data in bytes.
 const MOST: usize = 1024;
 
 /// Gets or sets the data.
@@ -63,7 +63,7 @@ fn read_input() -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Under the lock that the caller has, or one of its own.
+/// Sets the data under the caller's lock, or under one of its own.
 fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     let token = fence::lock_of_caller()?.map(|token| token.to_string());
     if token.is_some() {
@@ -84,7 +84,7 @@ fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
     };
-    // What the next one does must not find the lock still held.
+    // The next command must not find the lock still held.
     let is_free = daemon.ask(&Request::Unlock, Some(client::answers_soon()));
     is_set.and(is_free.map(drop))
 }

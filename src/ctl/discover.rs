@@ -9,7 +9,7 @@ use super::Error;
 use super::client::reach;
 use crate::control::RingName;
 
-/// The one control socket in `directory`.
+/// Finds the only control socket in `directory`.
 ///
 /// # Errors
 /// There is none, or several, or the directory cannot be read.
@@ -43,7 +43,7 @@ fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(sockets)
 }
 
-/// Whether a daemon is behind it: one that was killed leaves its file behind.
+/// Whether a daemon listens: a killed one leaves its file behind.
 fn is_listened_at(path: &Path) -> bool {
     !reach(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }

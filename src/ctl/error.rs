@@ -10,11 +10,11 @@ use crate::fencing::{FencingError, ParseTokenError};
 
 /// The exit code for a lock that was lost: `EX_TEMPFAIL`, which few commands use.
 const LOST: u8 = 75;
-/// The exit code for a token that is not the newest any more.
+/// The exit code for a token that is no longer the newest.
 const STALE: u8 = 76;
 
-/// Why `ringctl` gave up. What is shown of an error is all of it: it has the reason in the midst
-/// of its sentence, and so names no source, which would be shown once more.
+/// Why `ringctl` gave up. The text has the reason in its sentence, so no error names a source, which would be
+/// printed once more.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -33,7 +33,7 @@ pub enum Error {
     /// The directory of sockets cannot be read.
     #[error("cannot read {CONTROL_DIR}: {0}")]
     Directory(io::Error),
-    /// Nobody is reached at the socket.
+    /// The socket cannot be connected to.
     #[error("cannot reach ringd at {}: {reason}; {}", path.display(), advice(.reason))]
     Connect {
         /// The socket.
@@ -41,7 +41,7 @@ pub enum Error {
         /// What the system says.
         reason: io::Error,
     },
-    /// Somebody else than the daemon listens at the socket.
+    /// A user who is not the daemon's listens at the socket.
     #[error(
         "{} belongs to a process of user {uid}, which ringctl does not trust: it asks a ringd that runs as root, \
          as the user ringd or as its own user",
@@ -50,7 +50,7 @@ pub enum Error {
     Stranger {
         /// The socket.
         path: PathBuf,
-        /// Whoever it is.
+        /// That user.
         uid: u32,
     },
     /// No reply, or half of one.
@@ -61,7 +61,7 @@ pub enum Error {
         /// What the system says.
         reason: io::Error,
     },
-    /// The reply is none that this version knows.
+    /// This version does not know the reply.
     #[error("cannot read the answer of ringd at {} ({reason}): are ringd and ringctl of one \
         version?", path.display())]
     Reply {
@@ -70,24 +70,24 @@ pub enum Error {
         /// What is wrong with it.
         reason: serde_json::Error,
     },
-    /// The reply is one to another request.
+    /// The reply belongs to another request.
     #[error("unexpected answer from ringd: {0}")]
     Unexpected(String),
     /// The daemon answered with an error.
     #[error("ringd says: {0}")]
     Refused(String),
-    /// The daemon is not reached, or gone: why, as a sentence.
+    /// The daemon cannot be reached, or is gone: why, as a sentence.
     #[error("{0}")]
     Gone(String),
-    /// The node still owns the token, though it is to own nothing: why, as a sentence.
+    /// The paused node still owns the token: why, as a sentence.
     #[error("pending: {0}")]
     Pending(String),
-    /// No member is called so.
+    /// No member has this name.
     #[error(
         "no member of the ring is called '{0}': ringctl status shows their names and addresses"
     )]
     NoMember(String),
-    /// More than one member is called so.
+    /// More than one member has this name.
     #[error(
         "several members of the ring are called '{0}': give an address that ringctl status shows"
     )]
@@ -100,27 +100,27 @@ pub enum Error {
         /// The exit code that was asked for.
         code: u8,
     },
-    /// There is nothing to do: the job has run in its period. When and where, as a sentence.
+    /// The job has already run in its period: when and where, as a sentence.
     #[error("{0}")]
     HasRun(String),
-    /// There is no lock to end or to ask about.
+    /// There is no lock to release or to check.
     #[error("no lock is held for that process: it was never acquired, is lost, or was given back")]
     NotHeld,
-    /// Nobody can have the other end of standard output.
+    /// Standard output is no pipe.
     #[error("--pipe needs a pipe as standard output")]
     NoPipe,
-    /// What was waited for has not happened in time.
+    /// The node did not reach the state in time.
     #[error("timed out after {after}: {last}")]
     NotYet {
-        /// How long it was waited for, for people.
+        /// How long `ringctl` waited, for people.
         after: String,
-        /// How things were last, as a sentence.
+        /// The last state, as a sentence.
         last: String,
     },
     /// The data are too long.
     #[error("at most {most} bytes travel with the token")]
     TooMuch {
-        /// How many do.
+        /// The maximum, in bytes.
         most: usize,
     },
     /// Standard input cannot be read.
@@ -129,22 +129,22 @@ pub enum Error {
     /// The lock was lost while it was held.
     #[error("the token is lost, and what ran under it was ended: {0}")]
     Lost(String),
-    /// The lock was lost, and something that ran under it works on.
+    /// The lock was lost, and a process that ran under it is still at work.
     #[error("the token is lost, but not all that ran under it could be ended: {0}")]
     Outlived(String),
-    /// What holds locks was killed before it had one.
+    /// The keeper was killed before it had the lock.
     #[error("the process that waits for the token (ringd-keeper) was killed")]
     KeeperGone,
-    /// What is to be fenced has no token.
+    /// There is no token in the environment or on the command line.
     #[error("no token: run this under ringctl run, or give one with --token")]
     NoToken,
     /// The text is no token.
     #[error(transparent)]
     Token(#[from] ParseTokenError),
-    /// Nothing is to be done under the token.
+    /// The record refuses the token.
     #[error(transparent)]
     Fencing(#[from] FencingError),
-    /// The system refused what every program needs.
+    /// A system call failed that every program needs.
     #[error("the system refuses: {0}")]
     System(io::Error),
 }
@@ -153,7 +153,7 @@ pub enum Error {
 const PENDING: u8 = 6;
 
 impl Error {
-    /// Whether it is no failure but an answer, no, for which an exit code is enough.
+    /// Whether it is a negative answer rather than a failure: the exit code is enough.
     #[must_use]
     pub const fn is_answer(&self) -> bool {
         matches!(
@@ -162,7 +162,7 @@ impl Error {
         )
     }
 
-    /// The process's exit code, as `ringctl --help` lists them.
+    /// Returns the process's exit code, as `ringctl --help` lists them.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

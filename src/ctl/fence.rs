@@ -10,16 +10,16 @@ use super::gate::{become_command, cannot_run};
 use super::options::GuardOptions;
 use crate::fencing::{FencingToken, Record};
 
-/// The variable for what is to be fenced. Hooks have it, too, and hold no lock.
+/// The variable with the fencing token. Hooks have it too, but hold no lock.
 pub(super) const TOKEN: &str = "RINGD_TOKEN";
-/// The variable for what runs under a lock: the fencing token of that.
+/// The variable of programs that run under a lock: its fencing token.
 pub(super) const LOCK: &str = "RINGD_LOCK";
-/// The variable for what has happened, which hooks have and nothing else.
+/// The variable with the name of an event, which only hooks have.
 const EVENT: &str = "RINGD_EVENT";
 
-/// Becomes the command, with the record's lock in its hands: the lock lasts as long as the
-/// command and what it has started, and nobody stands between the command and its caller. The
-/// exit code, if there is no such command.
+/// Becomes the command, which inherits the record's lock: the lock lasts as long as the command and all that it
+/// has started, and no process stands between the command and its caller. Returns an exit code only if there
+/// is no such command.
 ///
 /// # Errors
 /// The token is missing or stale, or the record cannot be kept.
@@ -53,7 +53,7 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     Ok(cannot_run(program, &error))
 }
 
-/// The fencing token of the lock under which this program was started, if it was.
+/// Returns the fencing token of the lock under which this program was started, if it was.
 ///
 /// # Errors
 /// The variable holds something else.
@@ -61,10 +61,10 @@ pub(super) fn lock_of_caller() -> Result<Option<FencingToken>, Error> {
     token_in(LOCK)
 }
 
-/// The fencing token under which this program was started, as far as its environment says. A hook has
-/// the token of whoever owns the ring, and no lock.
+/// Returns the fencing token in this program's environment. A hook has the token of the ring's owner there, and
+/// no lock.
 pub(super) fn token_of_caller() -> Option<FencingToken> {
-    // What is no token was not set by any ringctl that holds one.
+    // No ringctl that holds a lock sets anything but a token.
     let token = |variable| token_in(variable).ok().flatten();
     token(LOCK).or_else(|| token(TOKEN).filter(|_| env::var_os(EVENT).is_none()))
 }

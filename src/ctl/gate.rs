@@ -1,8 +1,8 @@
-//! The gate: a process that is to become a command, but waits until it may.
+//! The gate: a process that will become a command, and waits until it may.
 //!
-//! Whoever ends the command on loss must know its process before it runs anything, and the
-//! terminal must be its own before it reads from there. So the process is made first, as this
-//! program again, and becomes the command when it is told. If nobody is left to tell it, it ends.
+//! The process that ends the command on loss must know it before it runs anything, and the terminal must be the
+//! command's before it reads from there. So the process starts first, as this program again, and becomes the
+//! command when it is told to. It ends if no process is left to tell it.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -19,9 +19,9 @@ use nix::unistd::Pid;
 use super::keeper::THIS_PROGRAM;
 use crate::sys::{broken_pipe, inherited};
 
-/// A shell's exit code for a command that is there but cannot be run.
+/// A shell's exit code for a command that exists but cannot be run.
 const CANNOT_RUN: u8 = 126;
-/// A shell's exit code for a command that is not there.
+/// A shell's exit code for a command that does not exist.
 const NOT_FOUND: u8 = 127;
 
 /// A process that waits to become a command.
@@ -32,13 +32,13 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Makes the process, in a process group of its own that it leads.
+    /// Starts the process, in a process group of its own.
     ///
     /// # Errors
     /// The system has no room for another process.
     pub(super) fn shut(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
-        // This one alone is for the new process; it is closed when the command begins.
+        // Only this end is for the new process; it closes when the command begins.
         fcntl(&gate, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut program = Command::new(THIS_PROGRAM);
         broken_pipe::pass_on(&mut program);
@@ -58,31 +58,31 @@ impl Gate {
         })
     }
 
-    /// The process: first the one that waits, then the command.
+    /// Returns the process: first the one that waits, later the command.
     pub(super) const fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Whether the command was let go, and so may have begun its work.
+    /// Whether the gate was opened, so that the command may have begun.
     pub(super) const fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether the process, which has ended, was let go and yet could not become the command. What exit
-    /// code a command has that did begin says nothing of that.
+    /// Whether the process, which has ended, could not become the command after the gate was opened. The exit code
+    /// does not tell: a command that did begin may end with the same.
     pub(super) fn is_shut_again(&self) -> bool {
         let flags = MsgFlags::MSG_DONTWAIT;
         self.is_open && recv(self.opener.as_raw_fd(), &mut [0], flags) == Ok(1)
     }
 
-    /// Lets the command run. One that was killed at the gate does not hear it.
+    /// Opens the gate. A process that was killed there does not notice.
     pub(super) fn open(&mut self) {
         self.is_open = true;
         let _ = self.opener.write_all(b"!");
     }
 }
 
-/// Waits at the gate and becomes the command; the exit code, if it does not.
+/// Waits at the gate and becomes the command. Returns an exit code if that fails.
 pub fn wait_and_become(gate: RawFd, command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else {
         return CANNOT_RUN;
@@ -91,18 +91,18 @@ pub fn wait_and_become(gate: RawFd, command: &[OsString]) -> u8 {
         return CANNOT_RUN;
     };
     if gate.read_exact(&mut [0]).is_err() {
-        // Nobody is left who could open it.
+        // No process is left that could open it.
         return CANNOT_RUN;
     }
     let Err(error) = become_command(program, arguments);
-    // Where whoever opened it is gone, nobody counts on it.
+    // If the process that opened it is gone, nobody needs the message.
     let _ = gate.write_all(b"!");
     cannot_run(program, &error)
 }
 
-/// Says that a command cannot be run; the exit code that shells have for it.
+/// Prints that a command cannot be run, and returns a shell's exit code for that.
 pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> u8 {
-    // Where nobody can be told, the exit code still says it.
+    // If standard error is closed, the exit code still tells.
     let program = program.display();
     let _ = writeln!(io::stderr(), "ringctl: cannot run {program}: {error}");
     match error.kind() {
@@ -111,7 +111,7 @@ pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> u8 {
     }
 }
 
-/// Replaces this process with a command.
+/// Replaces this process by a command.
 ///
 /// # Errors
 /// Always, if it returns.

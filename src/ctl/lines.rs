@@ -13,28 +13,27 @@ use serde::de::DeserializeOwned;
 use crate::control::to_line;
 use crate::sys::{ancillary, clock};
 
-/// The longest line, in bytes. What a keeper and who has started it say to each other may name files, whose
-/// names are longer than any request of a daemon may be.
+/// Maximum length of a line, in bytes. A keeper and its parent may name files in theirs, whose names may be
+/// longer than any request to a daemon.
 const LONGEST: usize = 64 << 10;
-/// The longest of a daemon: far more than the status of the largest ring, or than a system's data.
+/// Maximum length of a daemon's line: far more than the status of the largest ring, or a system's data.
 const LONGEST_OF_DAEMON: usize = 64 << 20;
-/// As many bytes are read at a time.
+/// Bytes read at a time.
 const PART: usize = 16 << 10;
 
-/// A stream of lines, both ways. Lines that are not understood are passed over: a later version
-/// may say more.
+/// A stream of lines, both ways. Skips lines that this version does not know: a later version may say more.
 pub(super) struct Lines {
     stream: UnixStream,
-    /// What has come and was not taken. It grows with that.
+    /// Received bytes that were not taken yet; grows with them.
     bytes: Vec<u8>,
-    /// How much of it has no end of a line.
+    /// How many of them are known to contain no end of a line.
     searched: usize,
     longest: usize,
     ended: bool,
 }
 
 impl Lines {
-    /// The conversation over `stream`, which blocks.
+    /// Makes a conversation over `stream`, which blocks.
     pub(super) const fn new(stream: UnixStream) -> Self {
         Self {
             stream,
@@ -45,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// The same with a daemon.
+    /// Makes a conversation with a daemon.
     pub(super) fn with_daemon(stream: UnixStream) -> Self {
         Self {
             longest: LONGEST_OF_DAEMON,
@@ -53,7 +52,7 @@ impl Lines {
         }
     }
 
-    /// Says `message`.
+    /// Sends `message`.
     ///
     /// # Errors
     /// The other end is gone.
@@ -62,7 +61,7 @@ impl Lines {
         self.stream.write_all(&line)
     }
 
-    /// The same, with descriptors.
+    /// Sends `message` with descriptors.
     ///
     /// # Errors
     /// The other end is gone, or there are too many descriptors.
@@ -76,7 +75,7 @@ impl Lines {
         self.stream.write_all(&line[sent..])
     }
 
-    /// Takes in what there is, or waits for something. An error is an end.
+    /// Reads what there is, or waits for something. An error counts as the end.
     pub(super) fn fill(&mut self) {
         let mut part = [0; PART];
         match self.stream.read(&mut part) {
@@ -87,14 +86,14 @@ impl Lines {
         }
     }
 
-    /// The same, but waits until `by` at the most, if that is said. False: nothing came by then.
+    /// Does the same, but waits until `by` at most, if there is one. Returns `false` if nothing came by then.
     ///
     /// # Errors
     /// The system cannot wait.
     pub(super) fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
         if let Some(by) = by {
             let left = by.since(clock::now().monotonic);
-            // In whole milliseconds, and those that have begun.
+            // Rounded up to whole milliseconds.
             let left = left.as_millis().saturating_add(1);
             let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
             let mut readable = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
@@ -108,7 +107,7 @@ impl Lines {
         Ok(true)
     }
 
-    /// The next line of those taken in, without its end.
+    /// Takes the next line of those received, without its end.
     pub(super) fn next_line(&mut self) -> Option<Vec<u8>> {
         let rest = &self.bytes[self.searched..];
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
@@ -122,7 +121,7 @@ impl Lines {
         Some(line)
     }
 
-    /// The next message of those taken in.
+    /// Takes the next message of those received.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
         while let Some(line) = self.next_line() {
             if let Ok(message) = serde_json::from_slice(&line) {
@@ -132,7 +131,7 @@ impl Lines {
         None
     }
 
-    /// Waits for the next message; `None`: the other end is gone.
+    /// Waits for the next message; `None`: the other end has closed.
     pub(super) fn wait<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
             if let Some(message) = self.next() {

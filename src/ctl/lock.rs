@@ -37,7 +37,7 @@ pub(super) fn lock(
     };
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
     let (grant, _) = granted(&mut keeper, socket, &options.acquire)?;
-    // If it cannot be printed, this ends, and the lock with it.
+    // If it cannot be printed, this process ends, and the lock with it.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;
     keeper.tell(&Order::StandAlone);
@@ -77,7 +77,7 @@ fn keeper_of(socket: &Path, pid: i32) -> Result<super::lines::Lines, Error> {
     found.ok_or(Error::NotHeld)
 }
 
-/// A process, or the one that has started this one.
+/// Returns the process given, or the one that has started this one.
 fn pid(given: Option<i32>) -> i32 {
     given.unwrap_or_else(|| getppid().as_raw())
 }

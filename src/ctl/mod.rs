@@ -35,11 +35,10 @@ pub use options::{
 
 use crate::control::{CONTROL_DIR, NodeStatus, Reply, Request, Status, harmless};
 
-/// The exit code of a status that says that the node is in no ring.
+/// The exit code of `status` for a node that is in no ring.
 const NOT_IN_RING: u8 = 5;
 
-/// Does what the options say, and prints to `output` what there is to print; the process's exit
-/// code.
+/// Does what the options say, prints to `output`, and returns the process's exit code.
 ///
 /// # Errors
 /// An [`Error`], or that `output` takes nothing.
@@ -79,7 +78,7 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
     Ok(0)
 }
 
-/// That of a node of a Lab2 ring.
+/// Asks for the status of a node of a Lab2 ring.
 fn status(socket: &Path) -> Result<Status, Error> {
     match node_status(socket)? {
         NodeStatus::Lab2(status) => Ok(*status),
@@ -131,7 +130,7 @@ fn not_acquired(text: String, options: &Acquire) -> Error {
     }
 }
 
-/// The socket, so that it is found from every directory.
+/// Returns the socket's absolute path.
 fn full_socket(options: &Options) -> Result<PathBuf, Error> {
     path::absolute(socket(options)?).map_err(Error::System)
 }

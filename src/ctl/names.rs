@@ -1,5 +1,5 @@
-//! What members are called on this machine: `/etc/ethers` has names by MAC, `/etc/hosts` by ip. Nobody
-//! else is asked, so that a status never waits for a name server.
+//! Names of members: `/etc/ethers` has names by MAC, `/etc/hosts` by ip. No other source is asked, so that a
+//! status never waits for a name server.
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,7 +15,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of this machine; a file that cannot be read has none.
+    /// Reads the names of this machine; a file that cannot be read has none.
     pub(super) fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))
@@ -33,7 +33,7 @@ impl Names {
         }
     }
 
-    /// Names the members of a status.
+    /// Fills in the names of a status's members.
     pub(super) fn give_to(&self, status: &mut Status) {
         for member in &mut status.members {
             let ip = member.ip.as_deref().and_then(|ip| ip.parse().ok());
@@ -49,15 +49,15 @@ impl Names {
     }
 }
 
-/// Whether this can be nothing but a name: the daemon knows addresses itself.
+/// Whether this can only be a name: the daemon knows addresses itself.
 pub(super) fn is_name(text: &str) -> bool {
     parse_mac(text).is_none() && text.parse::<IpAddr>().is_err()
 }
 
-/// The MAC of the member that a status, with names, shows under this one.
+/// Returns the MAC of the member that a status, with names, shows under this name.
 ///
 /// # Errors
-/// There is none, or more than one.
+/// There is no such member, or more than one.
 pub(super) fn member_called(name: &str, status: &Status) -> Result<String, Error> {
     let is_called = |it: &Option<String>| {
         it.as_ref()
@@ -71,7 +71,7 @@ pub(super) fn member_called(name: &str, status: &Status) -> Result<String, Error
     }
 }
 
-/// The first two words of each line that has them.
+/// Returns the first two words of each line that has them.
 fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
         let mut words = line.split('#').next()?.split_whitespace();
@@ -79,7 +79,7 @@ fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Six numbers of one or two hexadecimal digits, as both files and people write them.
+/// Parses six numbers of one or two hexadecimal digits, as both files and people write them.
 fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let mut parts = text.split([':', '-']);

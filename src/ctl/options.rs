@@ -129,10 +129,11 @@ Examples:
   ringctl once nightly --every 20h --retry --require quorum -- backup /srv";
 
 const LOCK: &str = "\
-A process in the background (ringd-keeper) holds the lock as long as the process
-lives that it is bound to. Prefer ringctl run where it fits: here only --kill
-ends the script when the lock is lost, and what the script has started is left
-alone. --kill fails if ringd and ringd-keeper are killed at the same time.
+A process in the background (ringd-keeper) holds the lock for as long as the
+process that the lock is bound to is alive. Prefer ringctl run where it fits:
+here only --kill ends the script when the lock is lost, and nothing ends what
+the script has started. --kill fails if ringd and ringd-keeper are killed at the
+same time.
 
 Exit codes:
   0   the lock is held
@@ -218,7 +219,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
-    /// Print neither a status nor that the answer is no: the exit code says it. Errors are printed.
+    /// Print neither a status nor a negative answer: the exit code tells. Errors are still printed.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
@@ -362,11 +363,11 @@ pub struct PauseOptions {
 /// How the token is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct Acquire {
-    /// Do not wait while another program holds the token. A ringd that does not answer has 5 s.
+    /// Do not wait while another program holds the token. A ringd that does not answer gets 5 s.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after SECONDS; fractions are allowed. A ringd that does not answer has 5 s more.
+    /// Give up after SECONDS; fractions are allowed. A ringd that does not answer gets 5 s more.
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
 
@@ -522,11 +523,11 @@ pub struct LockOptions {
     #[arg(long, value_parser = process, allow_negative_numbers = true)]
     pub pid: Option<i32>,
 
-    /// Send the process SIGTERM when the lock is lost, also if what holds it is killed or stopped.
+    /// Send the process SIGTERM when the lock is lost, even if the process that holds it is killed or stopped.
     #[arg(long)]
     pub kill: bool,
 
-    /// Hold the lock while somebody has the other end of standard output, a pipe, open.
+    /// Hold the lock for as long as any process has the other end of standard output, a pipe, open.
     #[arg(long, conflicts_with_all = ["pid", "kill", "check"])]
     pub pipe: bool,
 

@@ -12,10 +12,10 @@ use super::{Error, client, duration_ms};
 use crate::control::{PauseRequest, Reply, Request};
 use crate::sys::clock;
 
-/// How long a pause may take before it is said what it waits for: a holder has a second to end.
+/// The time before the user is told what a pause waits for: a holder has a second to end.
 const USUAL: Duration = Duration::from_secs(2);
 
-/// Pauses the node, and waits until it owns nothing: for as long as the options say, or the usual time.
+/// Pauses the node and waits until it owns nothing, for the time of the options or the default.
 ///
 /// # Errors
 /// It still owns the token, or an [`Error`] of asking.
@@ -46,7 +46,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         && end > clock::now().monotonic
     {
         if !quiet {
-            // Where nobody can be told, the exit code still says what has become of it.
+            // If standard error is closed, the exit code still tells the outcome.
             let _ = writeln!(io::stderr(), "ringctl: pending: {why}; waiting");
         }
         pending = ask(end)?;

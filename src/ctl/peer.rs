@@ -1,4 +1,4 @@
-//! Who may be the daemon.
+//! Which users may run the daemon.
 
 use std::fs;
 use std::io;
@@ -15,17 +15,17 @@ use crate::control::CONTROL_DIR;
 /// The user that the service runs as.
 const SERVICE: &str = "ringd";
 
-/// The user of who listens, if that is none whose word is to be taken.
+/// Returns the user of the listener, if that user is not trusted.
 ///
 /// # Errors
-/// The system does not say who listens.
+/// The kernel does not tell who listens.
 pub(super) fn stranger(stream: &UnixStream) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
     Ok((!is_daemons(uid)).then_some(uid))
 }
 
-/// Whether root runs as this user, or oneself does, or the service: it is called so, or its directory of
-/// sockets, which only root can have made, is this user's.
+/// Whether this user is root, the caller, or the service: the user has its name, or owns its directory of
+/// sockets, which only root can have made.
 fn is_daemons(uid: u32) -> bool {
     let owns_sockets = || fs::metadata(CONTROL_DIR).is_ok_and(|found| found.uid() == uid);
     let is_service = || {

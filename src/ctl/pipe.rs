@@ -16,17 +16,17 @@ use super::{Error, client};
 use crate::control::{Reply, Request};
 use crate::sys::{Alarm, Interest, Poller, clock};
 
-/// How long the daemon may take to confirm that the lock is given back.
+/// Maximum time for the daemon to confirm that the lock is given back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;
 const ALARM: u64 = 2;
 
-/// Holds the lock as long as somebody has the other end of standard output open.
+/// Holds the lock for as long as any process has the other end of standard output open.
 ///
 /// # Errors
-/// The lock is not to be had, or it is lost.
+/// The lock is not granted, or it is lost.
 pub(super) fn while_read(
     socket: &Path,
     options: &LockOptions,
@@ -39,12 +39,12 @@ pub(super) fn while_read(
     let mut alarm = Alarm::new()?;
     poller.add(&daemon, DAEMON, Interest::Read)?;
     poller.add(&alarm, ALARM, Interest::Read)?;
-    // Of a pipe that is written to, only its end is waited for.
+    // The write end of a pipe: the poller reports only its closing.
     let stdout = io::stdout();
     poller
         .add(stdout.as_fd(), READER, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
-    // A daemon that has no room for one more client says so and hangs up without reading.
+    // A daemon without room for one more client says so and hangs up without reading.
     let _ = daemon.send(&Request::Lock(lock));
     let mut prober = Prober::new(socket);
     let mut pipe = Pipe {
@@ -100,12 +100,12 @@ fn give_back(daemon: &mut Lines) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of the lock.
+/// The state of the lock.
 struct Pipe<'a, W> {
     options: &'a LockOptions,
     output: &'a mut W,
     lease: Option<Lease>,
-    /// Ends this process, and so the descriptor, with the lease if nothing else does.
+    /// Ends this process, and so closes the descriptor, at the end of the lease at the latest.
     kill_timer: KillTimer,
 }
 

@@ -1,5 +1,4 @@
-//! Finding out whether a daemon that says nothing is there at all, so that its user does not wait
-//! for one that is stopped and knows nothing of it.
+//! Probes a silent daemon, so that its user learns that it is stopped or hangs.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,34 +14,34 @@ use super::client;
 use crate::control::{NodeStatus, Reply, Request, Status, harmless};
 use crate::sys::clock;
 
-/// How long it may be silent before it is asked whether it is there.
+/// Maximum silence before the daemon is probed.
 const QUIET: Duration = Duration::from_secs(1);
-/// How long it may take to answer that before the user is told.
+/// Maximum time for the answer to a probe before the user is told.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long after such an answer it is asked again.
+/// The time from such an answer to the next probe.
 const AGAIN: Duration = Duration::from_secs(30);
-/// How long its user waits for the token before being told why.
+/// How long the user waits for the token before being told why.
 const PATIENT: Duration = Duration::from_secs(2);
 
-/// Watches over the waits for one daemon.
+/// Waits for one daemon, and probes it.
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// When the user is told why the token does not come, if that is to be told.
+    /// When to tell the user why the token does not come; `None`: not at all.
     explains_at: Option<Instant>,
 }
 
 enum Phase {
-    /// It is asked at that time.
+    /// The next probe is at this time.
     Quiet(Instant),
-    /// It was asked, if it took that, and has time for an answer.
+    /// It was probed, if it accepted, and has until then for an answer.
     Asked(Option<UnixStream>, Instant),
     /// It has not answered, and the user knows.
     Told(Option<UnixStream>),
 }
 
 impl<'a> Prober<'a> {
-    /// For the daemon at `socket`, of which something is wanted from now on.
+    /// Makes a prober for the daemon at `socket`, which was asked for something now.
     pub(super) fn new(socket: &'a Path) -> Self {
         Self {
             socket,
@@ -51,8 +50,8 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// For the daemon at `socket`, of which the token is wanted: the user is told, too, what keeps one
-    /// waiting that is there.
+    /// Makes a prober for the daemon at `socket`, which was asked for the token: it also tells the user what the
+    /// token waits for.
     pub(super) fn explaining(socket: &'a Path) -> Self {
         Self {
             explains_at: Some(clock::now().monotonic + PATIENT),
@@ -60,12 +59,12 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// The token has come: from now on only the daemon's silence is looked into.
+    /// The token has come: from now on the prober looks only into the daemon's silence.
     pub(super) fn stop_explaining(&mut self) {
         *self = Self::new(self.socket);
     }
 
-    /// Waits until `fd` can be read, but not past `by`; false: it cannot.
+    /// Waits until `fd` is readable, until `by` at most. Returns whether it is.
     ///
     /// # Errors
     /// The system cannot wait.
@@ -96,7 +95,7 @@ impl<'a> Prober<'a> {
 
     fn explain(&mut self, now: Instant) {
         if !matches!(self.phase, Phase::Quiet(_)) {
-            // One that may be stopped explains nothing.
+            // A daemon that may be stopped explains nothing.
             self.explains_at = Some(now + PATIENT);
             return;
         }
@@ -114,11 +113,11 @@ impl<'a> Prober<'a> {
         let next = match &mut self.phase {
             Phase::Quiet(_) => match client::probe(self.socket) {
                 Ok(probe) => Phase::Asked(Some(probe), now + PATIENCE),
-                // It accepts nobody.
+                // It does not accept connections.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     Phase::Asked(None, now + PATIENCE)
                 }
-                // The way to it is gone, which says nothing of one that is connected already.
+                // Its socket's file is gone, which says nothing about an open connection.
                 Err(_) => Phase::Quiet(now + AGAIN),
             },
             Phase::Asked(probe, _) => {
@@ -136,7 +135,7 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// Why the token is not to be had at once.
+/// Returns why the token does not come at once.
 fn obstacle(status: &Status) -> String {
     let holder = status.clients.iter().find(|client| client.holds);
     match (&status.owner, holder) {
@@ -172,7 +171,7 @@ impl Phase {
         }
     }
 
-    /// Whether something can be read there, or of the answer, by then.
+    /// Waits until then, and returns whether `fd` is readable and whether the probe was answered.
     fn poll(
         &self,
         fd: BorrowedFd<'_>,
@@ -184,7 +183,7 @@ impl Phase {
             waiting.push(PollFd::new(probe.as_fd(), PollFlags::POLLIN));
         }
         let timeout = until.map_or(PollTimeout::NONE, |until| {
-            // In whole milliseconds, and those that have begun.
+            // Rounded up to whole milliseconds.
             let left = until.since(now).as_nanos().div_ceil(1_000_000);
             PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
         });

@@ -1,14 +1,14 @@
-//! What options take, read so that what is wrong is said in plain words.
+//! Parsers for the values of options, with errors in plain words.
 
 use std::time::Duration;
 
 use crate::control::MAX_LABEL;
 use crate::host::parse_duration;
 
-/// More than anybody waits: 30 years, in seconds.
+/// Maximum wait: 30 years, in seconds.
 const LONGEST: f64 = 1e9;
 
-/// Seconds to wait, with fractions or without.
+/// Parses seconds to wait, with fractions or without.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
         .parse()
@@ -25,7 +25,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
 }
 
-/// The period of a job, which is told in whole milliseconds.
+/// Parses the period of a job, which is sent in whole milliseconds.
 pub(super) fn period(text: &str) -> Result<Duration, String> {
     let period = parse_duration(text)?;
     if period < Duration::from_millis(1) {
@@ -34,26 +34,26 @@ pub(super) fn period(text: &str) -> Result<Duration, String> {
     Ok(period)
 }
 
-/// A process's exit code.
+/// Parses a process's exit code.
 pub(super) fn exit_code(text: &str) -> Result<u8, String> {
     text.parse()
         .map_err(|_| "not an exit code: give a whole number from 0 to 255".to_owned())
 }
 
-/// The number of a process.
+/// Parses the number of a process.
 pub(super) fn process(text: &str) -> Result<i32, String> {
     let number = text.parse().ok().filter(|&number: &i32| number > 0);
     number.ok_or_else(|| "not the number of a process, as in $$".to_owned())
 }
 
-/// The number of an event.
+/// Parses the number of an event.
 pub(super) fn event(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
         "not the number of an event: give a whole number, as watch shows it".to_owned()
     })
 }
 
-/// A text that all who look at the ring may see.
+/// Parses a label, which everybody who looks at the ring may see.
 pub(super) fn label(text: &str) -> Result<String, String> {
     match text.len() {
         0..=MAX_LABEL => Ok(text.to_owned()),
@@ -63,7 +63,7 @@ pub(super) fn label(text: &str) -> Result<String, String> {
     }
 }
 
-/// As much of a name as a label may have.
+/// Cuts a name to the length of a label.
 pub(super) fn shortened(name: &str) -> &str {
     let ends = (0..=MAX_LABEL.min(name.len())).rev();
     let end = { ends }.find(|&end| name.is_char_boundary(end));

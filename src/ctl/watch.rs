@@ -1,4 +1,4 @@
-//! `ringctl watch` and `ringctl wait`: what happens, as it happens.
+//! `ringctl watch` and `ringctl wait`: events as they happen.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::control::{EventMessage, Reply, Request, Snapshot, Status, TokenStatus
 use crate::host::spoken;
 use crate::sys::clock;
 
-/// Prints what happens, turns of the token included or not, until the daemon ends.
+/// Prints events, with or without turns of the token, until the daemon ends.
 ///
 /// # Errors
 /// An [`Error`], at the latest when the daemon ends, or that `output` takes nothing.
@@ -56,7 +56,7 @@ pub(super) fn watch(
 /// Waits until the node is in a state.
 ///
 /// # Errors
-/// It is not within `timeout`, or an [`Error`] of asking.
+/// The node did not reach it within `timeout`, or an [`Error`] of asking.
 pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> Result<(), Error> {
     let deadline = timeout.map(|timeout| clock::now().monotonic + timeout);
     let mut news = News::from(socket, None, true)?;
@@ -87,28 +87,28 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
     Err(Error::Gone(client::HUNG_UP.to_owned()))
 }
 
-/// What comes next.
+/// What a watch has received.
 enum Next {
-    /// This, as it came and as it is meant.
+    /// A message: its line, and the line decoded.
     Reply(Vec<u8>, Reply),
-    /// Nothing in time.
+    /// Nothing before the deadline.
     Late,
-    /// Nothing ever.
+    /// The connection has ended.
     End,
 }
 
-/// What a daemon tells.
+/// The messages of a daemon.
 struct News<'a>(Connection<'a>);
 
 impl<'a> News<'a> {
     fn from(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let mut daemon = Connection::open(socket)?;
-        // What it says if it has no room for one more client is heard all the same.
+        // If it has no room for one more client, it still says so.
         let _ = daemon.say(&Request::Watch { from, turns });
         Ok(Self(daemon))
     }
 
-    /// The next that is understood, if it comes until the deadline.
+    /// Returns the next message that this version knows, if it comes before the deadline.
     fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Error> {
         loop {
             let line = match self.0.hear(|| deadline).map_err(Error::System)? {

@@ -1,4 +1,4 @@
-//! Buffers for several messages, made once and used for ever.
+//! Batches of messages in buffers that are allocated once and reused.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct ReceiveBatch<P = ()> {
     messages: Vec<Received<P>>,
 }
 
-/// What is known of a message beside its bytes.
+/// A message's metadata.
 #[derive(Debug)]
 struct Received<P> {
     len: usize,
@@ -20,7 +20,7 @@ struct Received<P> {
     age: Duration,
 }
 
-/// As many buffers of one size as a batch holds messages.
+/// One buffer for each message that a batch holds, all of one size.
 #[derive(Debug)]
 struct Buffers {
     bytes: Box<[u8]>,
@@ -38,7 +38,7 @@ impl Buffers {
         &self.bytes[at * self.size..][..len]
     }
 
-    /// `None`: there are not so many.
+    /// Returns buffer `at`; `None`: there are fewer.
     fn get_mut(&mut self, at: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(at * self.size..(at + 1) * self.size)
     }

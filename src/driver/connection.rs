@@ -1,8 +1,7 @@
-//! One connection: its buffers, and how far it has come.
+//! One connection: its buffers and its progress.
 //!
-//! What a network says is only that something may have changed: whether a connection can be read or
-//! written is found out by trying. One whose bytes are not consumed is not read on, and its peer has to
-//! wait.
+//! A network only announces that something may have changed; trying shows whether a connection can be read or
+//! written. A connection whose bytes are not consumed is not read further, so its peer has to wait.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -12,11 +11,11 @@ use ring_proto::Closed;
 use super::Happened;
 use super::connections::{Connection, reason};
 
-/// Bytes of a connection that may wait to be consumed, and the most that one turn reads of it.
+/// Maximum unconsumed bytes of a connection, and maximum bytes read from it in one turn.
 pub const RECEIVE_ROOM: usize = 64 * 1024;
-/// Bytes that one call reads: a buffer grows with what is received.
+/// Maximum bytes read in one call: a buffer grows with what is received.
 const READ: usize = 4 * 1024;
-/// Bytes that are taken from a machine at a time.
+/// Maximum bytes taken from a machine at a time.
 const WRITE: usize = 16 * 1024;
 
 /// A connection in its slot.
@@ -28,22 +27,22 @@ const WRITE: usize = 16 * 1024;
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
     phase: Phase<P>,
-    /// It has failed, which is still to be told.
+    /// It has failed, and the machine does not know yet.
     failed: Option<Closed>,
-    /// The network has said that something has changed.
+    /// The network has announced a change.
     changed: bool,
-    /// Reading may bring something.
+    /// A read may return something.
     readable: bool,
-    /// It took less than it was given.
+    /// The last write took less than it was given.
     blocked: bool,
     received: Vec<u8>,
     /// The peer has closed its side.
     end: bool,
-    /// There is news among what was received.
+    /// Something was received that the machine has not seen.
     news: bool,
-    /// Taken from the machine, and not written.
+    /// Bytes taken from the machine and not written.
     unsent: Vec<u8>,
-    /// The machine has more.
+    /// The machine has more bytes.
     has_more: bool,
     ending: Ending,
 }
@@ -57,7 +56,7 @@ pub(super) enum Phase<P> {
     Up,
 }
 
-/// What is to become of the own side once all is written.
+/// What to do with the own side once all is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Open,
@@ -66,11 +65,11 @@ enum Ending {
     Close,
 }
 
-/// What has become of a connection that was written to.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Open,
-    /// It is to be closed: all is written.
+    /// All is written: close it.
     Closed,
 }
 
@@ -143,7 +142,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         !self.is_connecting() && !self.has_more && self.unsent.is_empty()
     }
 
-    /// The next thing that has happened.
+    /// Returns the next event.
     pub(super) fn next(&mut self) -> Option<Happened<P>> {
         if let Some(why) = self.failed {
             return Some(Happened::Closed(why));
@@ -175,8 +174,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         (!self.blocked && is_wanted).then_some(Happened::Writable)
     }
 
-    /// Reads what there is and there is room for. What a peer has sent before it has reset the connection
-    /// counts for nothing: that is looked for last.
+    /// Reads as much as there is and fits. Bytes that a peer sent before it reset the connection do not count, so
+    /// the check for a reset comes last.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_ROOM {
@@ -199,7 +198,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         Ok(())
     }
 
-    /// Writes until it takes no more, or there is no more.
+    /// Writes until the connection takes no more, or all is written.
     ///
     /// # Errors
     /// The connection is gone.

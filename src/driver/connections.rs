@@ -1,5 +1,4 @@
-//! A bounded number of connections over any network that has them: their slots, and what happens to each
-//! in its turn.
+//! A bounded number of connections over any network: their slots, and their events in turn.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -9,30 +8,30 @@ use ring_proto::{Closed, StreamId};
 use super::connection::{After, Phase, Stream};
 use super::{Happened, Streams};
 
-/// Of so many slots one may be held by a connection that the machine is done with.
+/// One slot in this many may hold a connection that the machine is done with.
 const CLOSING_ONE_OF: usize = 2;
 
-/// Where connections come from.
+/// A network that makes connections.
 pub trait Network<P> {
-    /// One of them.
+    /// Its connections.
     type Connection: Connection;
 
     /// Begins to connect to a peer.
     ///
     /// # Errors
-    /// It cannot even begin.
+    /// The attempt cannot even begin.
     fn connect(&mut self, to: P) -> io::Result<Self::Connection>;
 
-    /// The next connection that a peer has made, and who.
+    /// Accepts the next connection, and returns its peer.
     ///
     /// # Errors
-    /// `WouldBlock`: there is none. Anything else: this time it did not work.
+    /// `WouldBlock`: there is none. Anything else: this attempt failed.
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
-    /// Says from now on when something may have changed for `connection`: each change once.
+    /// Announces from now on when something may have changed for `connection`, each change once.
     ///
     /// # Errors
-    /// The system does not watch it.
+    /// The kernel refuses to watch it.
     fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()>;
 
     /// For whom something may have changed.
@@ -44,13 +43,13 @@ pub trait Network<P> {
 pub enum Changed {
     /// Peers may have connected.
     Listener,
-    /// The connection that is watched under that key.
+    /// The connection that is watched under this key.
     Connection(u64),
 }
 
-/// One connection of a network. Nothing waits.
+/// One connection of a network. No call blocks.
 pub trait Connection {
-    /// Whether it stands.
+    /// Checks whether it is established.
     ///
     /// # Errors
     /// `WouldBlock`: not yet. Anything else: it never will.
@@ -59,10 +58,10 @@ pub trait Connection {
     /// Reads; 0: the peer has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock`: there is nothing. Anything else: the connection is gone.
+    /// `WouldBlock`: there is nothing to read. Anything else: the connection is gone.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether the peer has reset it, though it may have closed its side before.
+    /// Checks whether the peer has reset it, perhaps after it closed its side.
     ///
     /// # Errors
     /// It is gone.
@@ -71,7 +70,7 @@ pub trait Connection {
     /// Writes a part of `bytes`.
     ///
     /// # Errors
-    /// `WouldBlock`: it takes nothing. Anything else: the connection is gone.
+    /// `WouldBlock`: it takes nothing now. Anything else: the connection is gone.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Closes the own side.
@@ -80,26 +79,25 @@ pub trait Connection {
     /// The connection is gone.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Closes it: the peer reads what was written, and the end.
+    /// Closes it: the peer reads all that was written, then the end of the stream.
     fn close(self);
 
     /// Resets it.
     fn abort(self);
 }
 
-/// Up to a number of connections of one network.
+/// A bounded number of connections of one network.
 #[derive(Debug)]
 pub struct Connections<N: Network<P>, P> {
     network: N,
     slots: Vec<Slot<N::Connection, P>>,
-    /// Slots without a connection; the last is used next.
+    /// Free slots; the last is used next.
     vacant: Vec<u16>,
-    /// Slots that there may be something to do for, each once.
+    /// Slots that may have work to do, each once.
     due: VecDeque<u16>,
-    /// Connections that the machine is done with, and whose last bytes nobody has taken yet, the oldest
-    /// first.
+    /// Connections that the machine is done with and whose last bytes are not written yet, the oldest first.
     closing: VecDeque<StreamId>,
-    /// Connections that failed before they were any.
+    /// Connections that failed before they had a socket.
     failed: VecDeque<(StreamId, Closed)>,
     /// Peers may have connected.
     accepts: bool,
@@ -132,7 +130,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Where they come from.
+    /// The network.
     #[must_use]
     pub const fn network(&self) -> &N {
         &self.network
@@ -163,7 +161,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Gives a connection a slot, which there must be.
+    /// Puts a connection into a free slot, which must exist.
     fn add(&mut self, connection: io::Result<N::Connection>, phase: Phase<P>) {
         let Some(slot) = self.vacant.pop() else {
             return;
@@ -186,7 +184,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// The slot is another's from now on.
+    /// Frees a slot: the next connection there has another generation.
     fn vacate(&mut self, slot: u16) -> Option<N::Connection> {
         let id = self.id(slot);
         self.closing.retain(|&closing| closing != id);
@@ -194,7 +192,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         it.generation = it.generation.wrapping_add(1);
         let stream = it.stream.take();
         self.vacant.push(slot);
-        // There may be a descriptor for who could not be accepted without.
+        // There may be a descriptor now for a peer that could not be accepted without one.
         self.accepts = true;
         stream.map(|stream| stream.connection)
     }
@@ -204,18 +202,18 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
             match self.network.accept() {
                 Ok((connection, from)) => self.add(Ok(connection), Phase::Accepted(from)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Without a descriptor nobody is accepted before the next comes, or one goes.
+                // Without a descriptor the next attempt waits until another peer comes or a connection closes.
                 Err(_) => self.accepts = false,
             }
         }
     }
 
-    /// The machine is done with a connection that has failed, before it was told.
+    /// The machine is done with a connection whose failure it has not seen.
     fn forget_failure(&mut self, id: StreamId) {
         self.failed.retain(|&(failed, _)| failed != id);
     }
 
-    /// Takes in what the network says.
+    /// Takes in what the network announces.
     fn look_round(&mut self) {
         while let Some(changed) = self.network.changed() {
             match changed {
@@ -231,7 +229,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// What has happened in a slot that is due.
+    /// Returns the next event of a slot that is due.
     fn look(&mut self, slot: u16) -> Option<Happened<P>> {
         let stream = self.slots[usize::from(slot)].stream.as_mut()?;
         if stream.is_closing() {
@@ -297,7 +295,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
             Some(false) if self.closing.contains(&id) => {}
             Some(false) => {
                 self.closing.push_back(id);
-                // Peers that do not read must not keep slots from others.
+                // Peers that do not read must not keep slots from other peers.
                 if self.closing.len() > self.slots.len() / CLOSING_ONE_OF
                     && let Some(oldest) = self.closing.pop_front()
                 {
@@ -358,7 +356,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 }
 
-/// What a connection is watched under.
+/// The key under which a connection is watched.
 fn key(id: StreamId) -> u64 {
     u64::from(id.generation) << 16 | u64::from(id.slot)
 }

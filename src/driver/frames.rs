@@ -1,12 +1,12 @@
-//! Links that carry Ethernet frames, which name their stations themselves.
+//! Links that carry Ethernet frames, which contain their addresses.
 
 use super::{ReceiveBatch, TransmitBatch};
 
-/// Bytes of one frame's buffer. Longer frames are cut: no message is that long.
+/// Size of one frame's buffer in bytes. Longer frames are truncated: no message is that long.
 pub const MAX_FRAME: usize = 1536;
-/// The most frames that one receive call brings.
+/// Maximum frames that one receive call returns.
 pub const RECEIVE_BATCH: usize = 32;
-/// The most frames that one send call takes.
+/// Maximum frames that one send call takes.
 pub const TRANSMIT_BATCH: usize = 8;
 
 /// An empty batch for frames to receive.

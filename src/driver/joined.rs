@@ -6,7 +6,7 @@ use ring_proto::time::Now;
 
 use super::{Link, ReceiveBatch, Refused, Streams, TransmitBatch};
 
-/// A link of datagrams that has connections beside it.
+/// A link of datagrams with connections beside them.
 #[derive(Debug)]
 pub struct Joined<D, S> {
     /// Carries the datagrams.

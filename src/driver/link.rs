@@ -1,4 +1,4 @@
-//! What the driver asks of the thing that carries messages.
+//! What the driver needs of a link.
 
 use std::io;
 
@@ -7,25 +7,25 @@ use thiserror::Error;
 
 use super::{ReceiveBatch, Streams, TransmitBatch};
 
-/// A link that carries whole messages: [frames](super::frames), which say themselves who they are from
-/// and for, or datagrams between peers that it knows by `P`.
+/// A link that carries whole messages: [frames](super::frames), which contain their addresses (`P` is `()`), or
+/// datagrams between peers with addresses of type `P`.
 pub trait Link<P = ()> {
-    /// Receives what has arrived, up to a batch, without waiting. An empty batch: nothing has.
-    /// The messages' ages are as of `now`, or, where one has come since, of a later time: no message is
-    /// handled at a time before it came.
+    /// Receives up to a batch of messages without waiting. The batch is empty if nothing has arrived. A message's
+    /// age is as of `now`, or of a later time if it has come since: no message is handled at a time before it
+    /// came.
     ///
     /// # Errors
     /// The link is gone or broken (`ENETDOWN`, `ENXIO`, …); never `EAGAIN` or `EINTR`.
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()>;
 
-    /// Sends the messages in order, without waiting, and returns how many the link accepted.
-    /// Fewer than all: the next one was refused (queue full, …).
+    /// Sends the messages in order, without waiting, and returns how many the link accepted. If that is fewer
+    /// than all, it refused the next one (queue full, …).
     ///
     /// # Errors
-    /// The first message was refused, and why.
+    /// Why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
-    /// Its connections, if it has any.
+    /// Returns its connections, if it has any.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
     }
@@ -34,7 +34,7 @@ pub trait Link<P = ()> {
 /// Why a message was not accepted for sending.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// It is longer than the link carries, and will be the next time.
+    /// It is longer than the link carries: another attempt will fail as well.
     #[error("a message is longer than the link carries")]
     TooLong,
     /// Something else (queue full, link down, …).

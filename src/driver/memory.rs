@@ -1,4 +1,4 @@
-//! A network in memory, for tests: it does what it is told, and says of each change once.
+//! A network in memory, for tests: it does what it is told, and announces each change once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

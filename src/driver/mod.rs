@@ -1,5 +1,5 @@
-//! Pumps a [`Machine`](ring_proto::Machine) over a [`Link`]: the same code in the daemon and
-//! wherever else the machines are run.
+//! Pumps a [`Machine`](ring_proto::Machine) over a [`Link`]: the same code in the daemon, the simulator and
+//! the tests.
 
 mod batch;
 mod connection;

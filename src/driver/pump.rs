@@ -1,4 +1,4 @@
-//! The pump: inputs in, everything that follows from them out.
+//! The pump: feeds inputs to the machine and carries out everything that follows from them.
 
 use std::io;
 
@@ -7,48 +7,48 @@ use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket,
 
 use super::{Happened, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// The most batches of messages that one turn receives.
+/// Maximum batches of messages received in one turn.
 const BATCHES: usize = 4;
-/// The same while the machine's time has come: whatever a link's queue holds is less.
+/// The same if the machine's deadline has passed: more than a link's queue holds.
 const BATCHES_BEFORE_TIMEOUT: usize = 64;
-/// The most that happens to connections in one turn.
+/// Maximum events of connections handled in one turn.
 const HAPPENINGS: usize = 64;
-/// The same while the machine's time has come.
+/// The same if the machine's deadline has passed.
 const HAPPENINGS_BEFORE_TIMEOUT: usize = 4096;
-/// The most time-outs that one turn handles: a time-out may lead to another at the same time.
+/// Maximum timeouts handled in one turn: one timeout may lead to another at the same time.
 const TIMEOUTS: usize = 4;
 
-/// Keeps what must survive a restart.
+/// Stores what must survive a restart.
 pub trait Store<D> {
-    /// Stores `durable`. Why it could not is the store's to report.
+    /// Stores `durable`. The store itself reports why that failed.
     fn store(&mut self, durable: &D) -> Stored;
 }
 
-/// Sees every event of a machine; cannot change what happens.
+/// Sees every event of a machine, and cannot change what happens.
 pub trait Observe<E> {
     /// Something happened at `now`.
     fn observe(&mut self, now: Now, event: &E);
 }
 
-/// What surrounds a machine.
+/// A machine's surroundings.
 #[derive(Debug)]
 pub struct Environment<'a, L, S, O> {
-    /// Carries the messages; `None` while there is nothing to carry them.
+    /// Carries the messages; `None` while there is no link.
     pub link: Option<&'a mut L>,
-    /// Keeps what must survive.
+    /// Stores what must survive a restart.
     pub store: &'a mut S,
     /// Sees the events.
     pub observer: &'a mut O,
 }
 
-/// Pumps one machine. After each call everything that the machine wanted done is done.
+/// Pumps one machine. After each call the machine's outputs have been carried out.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     received: ReceiveBatch<M::Peer>,
     pump: Pump<M>,
 }
 
-/// The machine and what its output goes through.
+/// The machine and the buffers of its output.
 #[derive(Debug)]
 struct Pump<M: Machine> {
     machine: M,
@@ -57,7 +57,7 @@ struct Pump<M: Machine> {
 }
 
 impl<M: Machine<Peer = ()>> Driver<M> {
-    /// A driver for `machine`, on a link that carries frames.
+    /// Makes a driver for `machine`, on a link that carries frames.
     #[must_use]
     pub fn new(machine: M) -> Self {
         Self::with_batches(machine, frames::receive_batch(), frames::transmit_batch())
@@ -65,7 +65,7 @@ impl<M: Machine<Peer = ()>> Driver<M> {
 }
 
 impl<M: Machine> Driver<M> {
-    /// A driver for `machine` that receives and sends in batches of the caller's size.
+    /// Makes a driver for `machine` that receives and sends in batches of the caller's size.
     #[must_use]
     pub fn with_batches(
         machine: M,
@@ -83,26 +83,26 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// The machine, to look at.
+    /// Returns the machine.
     #[must_use]
     pub fn machine(&self) -> &M {
         &self.pump.machine
     }
 
-    /// When [`timeout`](Self::timeout) is to be called; `None`: never.
+    /// Returns when to call [`timeout`](Self::timeout); `None`: never.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.pump.machine.poll_timeout()
     }
 
-    /// One turn of a loop, that begins at `now`: handles what has `arrived`, then lets the machine
-    /// see that time has passed. If its time has come, all that arrived before `now` is handled
-    /// first, whether or not the caller knows of it: no time-out comes of a message that lies unread
-    /// because this process was late. What [happens to connections](Streams::is_due) without the network's
-    /// doing is handled in any case.
+    /// Runs one turn of a loop that begins at `now`: handles messages if any have `arrived`, then tells the
+    /// machine that time has passed. If its deadline has passed, the turn first handles all that arrived before
+    /// `now`, whether or not the caller knows of it: a message that lies unread because this process was late
+    /// causes no timeout. Events of connections [without the network's doing](Streams::is_due) are handled in any
+    /// case.
     ///
     /// # Errors
-    /// The link failed to receive. Time-outs wait for the next turn.
+    /// The link failed to receive. Timeouts wait for the next turn.
     pub fn turn<L, S, O>(
         &mut self,
         now: Now,
@@ -158,8 +158,8 @@ impl<M: Machine> Driver<M> {
         self.deadline().is_some_and(|due| due <= now.monotonic)
     }
 
-    /// Receives one batch and handles each message of it. `true`: the batch was full, there may be
-    /// more; the caller decides when to come back for it.
+    /// Receives one batch and handles each message of it. Returns `true` if the batch was full: there may be more,
+    /// and the caller decides when to come back for it.
     ///
     /// # Errors
     /// The link failed to receive; the machine has seen nothing of it.
@@ -184,7 +184,7 @@ impl<M: Machine> Driver<M> {
         Ok(self.received.is_full())
     }
 
-    /// Handles the next thing that has happened to a connection. `false`: nothing has.
+    /// Handles the next event of a connection. Returns `false` if there is none.
     pub fn stream<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>) -> bool
     where
         L: Link<M::Peer>,
@@ -202,12 +202,12 @@ impl<M: Machine> Driver<M> {
         true
     }
 
-    /// The next thing that the machine wants done off the loop.
+    /// Returns the machine's next job, to be done off the loop.
     pub fn next_job(&mut self) -> Option<M::Job> {
         self.pump.machine.poll_job()
     }
 
-    /// Lets the machine see that time has passed.
+    /// Tells the machine that time has passed.
     pub fn timeout<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>)
     where
         L: Link<M::Peer>,
@@ -218,7 +218,7 @@ impl<M: Machine> Driver<M> {
         self.pump.drain(now, environment);
     }
 
-    /// Passes a command on.
+    /// Passes a command to the machine.
     pub fn command<L, S, O>(
         &mut self,
         now: Now,
@@ -273,7 +273,7 @@ impl<M: Machine> Pump<M> {
         }
     }
 
-    /// Tells the machine what has happened to a connection.
+    /// Passes an event of a connection to the machine.
     fn happened(
         &mut self,
         now: Now,
@@ -300,7 +300,7 @@ impl<M: Machine> Pump<M> {
         self.machine.handle_stream(now, id, event);
     }
 
-    /// Carries out the next thing that the machine wants done with connections. `false`: there is none.
+    /// Carries out the machine's next operation on connections. Returns `false` if there is none.
     fn carry_out<L: Link<M::Peer>>(&mut self, link: Option<&mut L>) -> bool {
         let Some(streams) = link.and_then(Link::streams) else {
             return self.machine.poll_stream(None).is_some();
@@ -321,7 +321,7 @@ impl<M: Machine> Pump<M> {
         true
     }
 
-    /// Encodes what the machine wants sent, up to a batch.
+    /// Encodes the machine's messages, up to a batch.
     fn fill(&mut self) {
         while let Some(buffer) = self.transmit.next_buffer() {
             let Some(Transmit { len, to, ticket }) = self.machine.poll_transmit(buffer) else {
@@ -332,8 +332,8 @@ impl<M: Machine> Pump<M> {
         }
     }
 
-    /// Sends the batch and reports each message's outcome. A message that is refused does not make those
-    /// behind it lost: it may be for its length, or for whom it is for.
+    /// Sends the batch and reports each message's outcome. A refused message does not hold up those behind it: the
+    /// reason may be its length or its destination.
     fn flush<L: Link<M::Peer>>(&mut self, now: Now, mut link: Option<&mut L>) {
         let mut tickets = self.tickets.drain(..);
         loop {
@@ -344,7 +344,7 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_sent(now, ticket, Sent::Accepted);
             }
             match result {
-                // What is left was refused; the next call says why.
+                // The link refused the rest; the next call says why.
                 Ok(1..) if tickets.len() > 0 => self.transmit.drop_first(accepted),
                 Err(refused) => {
                     let Some(ticket) = tickets.next() else { break };

@@ -1,33 +1,33 @@
-//! Connections, as the pump drives them.
+//! What the pump needs of connections.
 
 use ring_proto::{Closed, StreamId};
 
-/// What has happened to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened<P> {
     /// A peer has connected.
     Accepted(P),
-    /// It has been connected to.
+    /// The connection to a peer is established.
     Connected,
-    /// There is something [received](Streams::received).
+    /// There are bytes, or an end, to be [received](Streams::received).
     Received,
-    /// It takes bytes again.
+    /// The connection takes bytes again.
     Writable,
     /// It is gone.
     Closed(Closed),
 }
 
-/// A link's connections. An id of one that is closed is no error: nothing happens.
+/// A link's connections. The id of a closed one is no error: the call does nothing.
 pub trait Streams<P> {
-    /// The id of the next connection that is opened; `None`: as many are open as can be.
+    /// Returns the id that the next opened connection gets; `None`: all slots are taken.
     fn vacant(&self) -> Option<StreamId>;
 
-    /// Connects to a peer, under the id that was [`vacant`](Self::vacant). Whether that succeeds happens
-    /// later.
+    /// Connects to a peer, under the id that was [`vacant`](Self::vacant). A later event tells whether that
+    /// succeeded.
     fn open(&mut self, to: P);
 
-    /// Takes bytes from `fill`, which says how many it has written into the room that it is given, until
-    /// there are none or the connection takes no more. It is writable once it does again.
+    /// Writes bytes from `fill`, which returns how many it has put into the buffer that it is given, until there
+    /// are none or the connection takes no more. [`Happened::Writable`] follows once it does again.
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize);
 
     /// Closes the own side once all is written.
@@ -39,18 +39,18 @@ pub trait Streams<P> {
     /// Resets it.
     fn abort(&mut self, id: StreamId);
 
-    /// The next thing that has happened, without waiting.
+    /// Returns the next event, without waiting.
     fn next(&mut self) -> Option<(StreamId, Happened<P>)>;
 
-    /// Whether something more may happen without the network's doing.
+    /// Whether there may be more events without the network's doing.
     fn is_due(&self) -> bool;
 
-    /// All that was received and not consumed, and whether the peer has closed its side behind it.
+    /// Returns all bytes that were received and not consumed, and whether the peer has closed its side after them.
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)>;
 
-    /// Has [`Happened::Received`] happen again.
+    /// Makes [`Happened::Received`] happen again.
     fn receive_again(&mut self, id: StreamId);
 
-    /// Forgets the first `count` bytes received.
+    /// Drops the first `count` bytes received.
     fn consume(&mut self, id: StreamId, count: usize);
 }

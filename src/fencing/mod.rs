@@ -1,4 +1,4 @@
-//! Fencing: to refuse what is done under a token that is not the newest any more.
+//! Fencing: to refuse what is done under a token that is no longer the newest.
 //!
 //! A holder can be late: paused, swapped out, cut off, and act when another one has the token
 //! already. No lock service can prevent that; only what is acted upon can, by remembering the

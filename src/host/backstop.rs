@@ -1,4 +1,4 @@
-//! What ends the work of a holder that goes without giving the lock back.
+//! Ends the work of a holder that disappears without giving the lock back.
 
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -9,24 +9,24 @@ use tracing::warn;
 use super::ClientId;
 use crate::sys::{Hierarchy, KeptLine, KillFile};
 
-/// The most life lines that are kept for holders that are gone.
+/// Maximum life lines kept for holders that are gone.
 const MOST_LINES: usize = 8;
 
-/// What one holder has handed over.
+/// The descriptors that one holder has handed over.
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
     kill: Option<KillFile>,
 }
 
-/// What holders have handed over, to be used if they go without a word: their process was killed,
-/// and whatever else would have ended their work may be dead as well.
+/// The descriptors that holders have handed over, used if they disappear without a word: their process was
+/// killed, and whatever else would have ended their work may be dead as well.
 #[derive(Debug)]
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Lines of holders that are gone. The kernel closes what a process had one after the other, so the
-    /// other end of the line may be closed a little later than the connection.
+    /// Life lines of holders that are gone. The kernel closes a process's descriptors one after the other, so
+    /// the other end of the line may close a little later than the connection.
     lines: Vec<KeptLine>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Backstops {
 }
 
 impl Backstops {
-    /// Nobody has handed anything over.
+    /// No descriptors yet.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -47,10 +47,11 @@ impl Backstops {
         }
     }
 
-    /// Takes what a holder hands over, in place of what it has handed over before. What is not taken stays.
+    /// Takes the descriptors that a holder hands over; they replace those that it handed over before.
+    /// Descriptors that are not taken stay where they are.
     ///
     /// # Errors
-    /// Why one of the descriptors is not taken, as a sentence; the other one is.
+    /// Why one of the descriptors is not taken, as a sentence; the other one is taken.
     pub fn set(
         &mut self,
         client: ClientId,
@@ -89,7 +90,7 @@ impl Backstops {
         })
     }
 
-    /// The holder has given the lock back: nothing of its work is left.
+    /// The holder has given the lock back: none of its work is left.
     pub fn cancel(&mut self, client: ClientId) {
         self.of_holders.retain(|(holder, _)| *holder != client);
     }
@@ -99,7 +100,7 @@ impl Backstops {
         self.end_unless(|holder| holder != client);
     }
 
-    /// Ends the work of all that do not hold the lock any more, and have not said that it has ended.
+    /// Ends the work of all clients that no longer hold the lock and have not said that it has ended.
     pub fn end_unless(&mut self, holds: impl Fn(ClientId) -> bool) {
         if self.of_holders.iter().all(|(holder, _)| holds(*holder)) {
             return;

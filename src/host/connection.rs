@@ -16,46 +16,46 @@ use super::{Client, ClientId};
 use crate::control::{FramingError, LineBuffer, Request};
 use crate::sys::{Interest, ancillary, handed};
 
-/// How long a client may take to send its request, and to take its reply.
+/// Maximum time for a client to send its request, and again to read its reply.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most bytes that wait for a client to read them, beyond one reply.
+/// Maximum unread bytes of a client, beyond one reply.
 const MAX_UNREAD: usize = 64 << 10;
 
-/// What becomes of a client.
+/// What to do with a client next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// It is waited for.
+    /// Wait for it.
     Wait(Interest),
-    /// It is gone, or has to go.
+    /// Close its connection.
     Close,
 }
 
-/// A client's connection. The memory that it takes is bounded: a request's buffer, a reply, and a share in what
-/// it is told unasked.
+/// A client's connection. Its memory is bounded: a buffer for one request, one reply, and a limited amount of
+/// unsolicited messages.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
-    /// What has come with the request that is not whole yet.
+    /// Descriptors that have come with the incomplete request.
     descriptors: Vec<OwnedFd>,
-    /// Descriptors that come are taken: it may have use for some.
+    /// Takes the descriptors that come.
     accepts: bool,
-    /// Lines that are not written yet.
+    /// Lines to be written.
     output: VecDeque<Rc<[u8]>>,
-    /// How much of the first one is written.
+    /// Bytes of the first line that are written already.
     written: usize,
     /// Bytes in `output`.
     unread: usize,
-    /// It is to go once it has all this.
+    /// Close the connection once all this is written.
     last: bool,
-    /// It may say nothing for as long as it likes: it holds or awaits a lock, or watches.
+    /// The client may be silent for any time: it holds or awaits a lock, or watches.
     lasting: bool,
     deadline: Instant,
 }
 
 impl Connection {
-    /// A client that has just come.
+    /// The connection of a new client.
     ///
     /// # Errors
     /// The stream cannot be made non-blocking.
@@ -77,12 +77,12 @@ impl Connection {
         })
     }
 
-    /// The stream, to wait for.
+    /// The stream, for a poller.
     pub const fn stream(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// Its process and that one's user, as far as the kernel tells.
+    /// The client's process and user, as far as the kernel knows them.
     pub fn client(&self, id: ClientId) -> Client {
         Client {
             id,
@@ -91,12 +91,12 @@ impl Connection {
         }
     }
 
-    /// When its patience is at an end; `None`: it has as much as it likes.
+    /// When the client must have done something; `None`: it has any time.
     pub fn deadline(&self) -> Option<Instant> {
         (!self.lasting || !self.output.is_empty()).then_some(self.deadline)
     }
 
-    /// Whether it may be silent.
+    /// Sets whether the client may be silent.
     pub fn set_lasting(&mut self, lasting: bool, now: Instant) {
         self.accepts &= lasting;
         if self.lasting && !lasting {
@@ -105,15 +105,15 @@ impl Connection {
         self.lasting = lasting;
     }
 
-    /// Takes descriptors that come from now on, until it is not to be silent any more.
+    /// Takes descriptors that come from now on, until the client may no longer be silent.
     pub const fn accept_descriptors(&mut self) {
         self.accepts = true;
     }
 
-    /// Does what can be done without waiting: one read and one request at most, and what can be
-    /// written. `answer` gives the reply to a request and the descriptors that came with it, from which
-    /// it takes what it keeps, unless that comes later. Of a client that has `hung_up` only those requests
-    /// are answered that do not need it.
+    /// Does what can be done without waiting: at most one read and one request, and all writes that the stream
+    /// takes. `answer` gets a request and the descriptors that came with it, takes those that it keeps, and
+    /// returns the reply, or `None` if that follows later. If the client has `hung_up`, only requests that have
+    /// an effect without it are answered.
     pub fn serve(
         &mut self,
         now: Instant,
@@ -124,7 +124,7 @@ impl Connection {
         self.after(step)
     }
 
-    /// Tells it something unasked. Who reads nothing has to go.
+    /// Sends an unsolicited message. Closes the connection of a client that reads nothing.
     pub fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
         if self.unread > MAX_UNREAD {
             return Next::Close;
@@ -203,9 +203,9 @@ impl Connection {
         })
     }
 
-    /// What it is to be waited for with.
+    /// What a poller should wait for.
     fn waiting(&self) -> Next {
-        // A request that has come already is answered as soon as the client takes replies.
+        // A request that has already come is answered as soon as the client reads replies.
         if !self.output.is_empty() || self.input.has_line() {
             Next::Wait(Interest::Write)
         } else {

@@ -1,19 +1,19 @@
-//! How the process's descriptors are shared out: those that the ring needs are never a client's.
+//! How the process shares out its descriptors: clients never get those that the ring needs.
 
 use tracing::warn;
 
 use crate::sys::descriptors::raise_limit;
 
-/// The most clients at a time, however many descriptors there may be.
+/// Maximum clients at a time, however many descriptors there may be.
 const MAX_CLIENTS: u64 = 512;
-/// What a client takes: its connection, two descriptors that it has handed over, and two that are to take
-/// their place.
+/// Descriptors of one client: its connection, two that it has handed over, and two that are about to replace
+/// them.
 const A_CLIENT: u64 = 5;
-/// What all else takes: the ring, while its interface is looked up and opened anew, the log, the state
-/// file, a hook that runs, and the life lines of holders that are gone.
+/// Descriptors of everything else: the ring while its interface is looked up and opened anew, the log, the
+/// state file, a running hook, and the life lines of holders that are gone.
 const THE_REST: u64 = 56;
 
-/// How many clients there is room for.
+/// The room for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     limit: u64,
@@ -21,19 +21,19 @@ pub struct Room {
 }
 
 impl Room {
-    /// Has the process have as many descriptors as it needs, or as the system lets it have.
+    /// Raises the process's limit of descriptors to what it needs, or to what the system allows.
     pub fn make() -> Self {
         let limit = raise_limit(THE_REST + MAX_CLIENTS * A_CLIENT);
         let clients = clients(limit);
         Self { limit, clients }
     }
 
-    /// The most clients at a time.
+    /// Maximum clients at a time.
     pub fn clients(self) -> usize {
         usize::try_from(self.clients).unwrap_or(usize::MAX)
     }
 
-    /// Says if there is little.
+    /// Logs that there is little room.
     pub fn say(self) {
         let Self { limit, clients } = self;
         if clients < MAX_CLIENTS {
@@ -48,7 +48,7 @@ impl Room {
     }
 }
 
-/// One at least, or nobody could be told of it.
+/// At least one, or ringd could tell nobody.
 fn clients(limit: u64) -> u64 {
     (limit.saturating_sub(THE_REST) / A_CLIENT).clamp(1, MAX_CLIENTS)
 }

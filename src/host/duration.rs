@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// The units that are taken, as the error spells them.
+/// The units, as the error spells them.
 const UNITS: &str = "ns, us, ms, s, m, h";
 
-/// Reads a duration with its unit.
+/// Parses a duration with its unit.
 ///
 /// # Errors
-/// Says what is wrong with the text, and which units there are.
+/// What is wrong with the text, and which units there are.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     for unit in text.split(|c: char| !c.is_alphabetic()) {
         if !matches!(unit, "" | "ns" | "us" | "ms" | "s" | "m" | "h") {
@@ -26,7 +26,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A duration in a sentence: `2 s`, `5.5 ms`, `3m 5s`.
+/// Formats a duration for a sentence: `2 s`, `5.5 ms`, `3m 5s`.
 #[must_use]
 pub fn spoken(duration: Duration) -> String {
     let nanos = duration.as_nanos();

@@ -1,7 +1,7 @@
-//! The control socket's file: made, and removed again.
+//! The control socket's file: makes it, and removes it again.
 //!
-//! Its directory may be another user's, who can change what lies there at any moment. So the directory is
-//! opened once, nothing is done to what a path may lead to by now, and what another user has put there is
+//! Its directory may belong to another user, who can change its contents at any moment. So the directory is
+//! opened once, later steps do not go by a path that may lead elsewhere by then, and another user's files are
 //! left alone.
 
 use std::ffi::{OsStr, OsString};
@@ -21,17 +21,17 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use super::Error;
 use crate::sys::{owned, runtime};
 
-/// A listening socket whose file goes when this does.
+/// A listening socket; dropping it removes its file.
 #[derive(Debug)]
 pub struct Endpoint {
     listener: UnixListener,
     place: Place,
-    /// Device and inode of the file, to remove no other.
+    /// Device and inode of the file, so that no other is removed.
     file: (u64, u64),
 }
 
 impl Endpoint {
-    /// Listens at `path`, for the owner and the group; makes its directory if it is missing.
+    /// Listens at `path`, for the owner and the group. Makes the directory if it is missing.
     ///
     /// # Errors
     /// The path cannot be used, or somebody listens there.
@@ -64,13 +64,13 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         let found = self.place.look();
         if matches!(found, Ok(Some(found)) if identity(&found) == self.file) {
-            // A file that stays is found to be stale by whoever wants its place.
+            // If the file stays, the next process that wants its place finds it stale.
             let _ = self.place.remove();
         }
     }
 }
 
-/// A name in a directory that stays the same one whatever becomes of its path.
+/// A name in a directory that stays the same directory whatever becomes of its path.
 #[derive(Debug)]
 struct Place {
     directory: OwnedFd,
@@ -92,7 +92,7 @@ impl Place {
         })
     }
 
-    /// What is there; `None`: nothing.
+    /// Returns what is there; `None`: nothing.
     fn look(&self) -> io::Result<Option<FileStat>> {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
         match fstatat(&self.directory, self.name.as_os_str(), flags) {
@@ -116,12 +116,11 @@ fn moved() -> io::Error {
     io::Error::new(ErrorKind::NotFound, "its directory is being changed")
 }
 
-/// A listener whose file has the mode that it is to have from its first moment: one that got it by its
-/// path could be another file by then.
+/// Binds a listener whose file has its mode from the first moment: a chmod by path could hit another file.
 fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file gets the mode of the socket that is bound, less the mask.
+    // The file gets the mode of the bound socket, less the mask.
     fchmod(&listener, Mode::from_bits_truncate(0o660))?;
     let address = UnixAddr::new(path)?;
     runtime::with_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
@@ -129,7 +128,7 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// Removes what an earlier process of this user has left at `path`, if it is a socket without a listener.
+/// Removes a socket without a listener that an earlier process of this user has left at `path`.
 fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
     let failed = |source| Error::Control {
         path: path.to_owned(),
@@ -151,8 +150,7 @@ fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
     place.remove().map_err(failed)
 }
 
-/// Whether somebody listens. A listener that is too busy to accept is one too, so this must not
-/// wait for it.
+/// Whether somebody listens. A listener that is too busy to accept counts too, so this must not wait for it.
 fn is_listened_at(path: &Path) -> io::Result<bool> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let probe = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

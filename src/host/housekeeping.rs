@@ -1,4 +1,4 @@
-//! What is looked after about once a second, and only when the loop is awake anyway.
+//! What the loop looks after about once a second, and only when it is awake anyway.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tracing::{debug, warn};
 use super::spoken;
 use crate::observe::RateLimit;
 
-/// How often it is looked whether there is something to say.
+/// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Says what went wrong with the process, and not too often.
+/// Logs what went wrong with the process, at a limited rate.
 #[derive(Debug)]
 pub struct Housekeeping {
     last: Instant,
@@ -34,8 +34,8 @@ impl Housekeeping {
         }
     }
 
-    /// The loop woke up `late` after the time that it was to wake up at. Past `limit` peers act as
-    /// if this process were dead; what is far below harms nobody.
+    /// The loop woke up `late` after its deadline. Beyond `limit` peers act as if this process were dead; far
+    /// below it no harm is done.
     pub fn late(&mut self, now: Instant, late: Duration, limit: Duration) {
         self.late_times += 1;
         let is_harmless = late < limit / 4;
@@ -56,7 +56,7 @@ impl Housekeeping {
         }
     }
 
-    /// Whether it is time to look around.
+    /// Whether it is time for the next look.
     pub fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last) >= PERIOD;
         if is_due {
@@ -65,7 +65,7 @@ impl Housekeeping {
         is_due
     }
 
-    /// Says if lines were lost, of which there are so many since the start.
+    /// Logs that log lines were lost, if `lost`, the count since the start, has grown.
     pub fn look_at_log(&mut self, lost: usize) {
         let count = lost.saturating_sub(self.lost_lines);
         self.lost_lines = lost;

@@ -1,4 +1,4 @@
-//! What a machine wants done off the loop, by a worker; each answer is a command for the machine.
+//! Jobs of a machine, done off the loop by a worker; each answer is a command for the machine.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,12 +14,12 @@ use super::worker::{Bell, Worker};
 
 /// Carries out jobs, one at a time, in a thread of its own.
 pub trait Task: Send + 'static {
-    /// What is to be done.
+    /// The work.
     type Job: Send + 'static;
-    /// What has come of it, as the machine is told.
+    /// Its outcome, for the machine.
     type Answer: Send + 'static;
 
-    /// Does it. If that takes long, `bell` says when it is not to go on.
+    /// Does a job. If that takes long, look at `bell` for when to stop.
     fn carry_out(&mut self, job: Self::Job, bell: &Bell) -> Self::Answer;
 }
 
@@ -51,7 +51,7 @@ impl<T: Task> Jobs<T> {
         let (sender, answers) = mpsc::channel();
         let rings = Rings(Arc::clone(&answered));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
-            // Dropped after the sender, so that who hears it finds the answers at their end.
+            // Dropped after the sender, so that the loop finds the channel closed when it hears the bell.
             let rings = rings;
             let sender = sender;
             while let Some(job) = mailbox.next(&mut poller) {
@@ -69,22 +69,22 @@ impl<T: Task> Jobs<T> {
         })
     }
 
-    /// Has something done.
+    /// Adds a job; [`post`](Self::post) passes it on.
     pub fn give(&mut self, job: T::Job) {
         self.worker.hold(job);
     }
 
-    /// Passes on what was given. Never waits.
+    /// Passes jobs on to the worker. Never waits.
     pub fn post(&mut self, now: Instant) {
         self.worker.post(now);
     }
 
-    /// When [`post`](Self::post) is to be called at the latest.
+    /// When to call [`post`](Self::post) again at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.worker.deadline()
     }
 
-    /// The next answer, if there is one.
+    /// Returns the next answer, if there is one.
     ///
     /// # Errors
     /// The thread has panicked: there will be no more answers.
@@ -96,17 +96,17 @@ impl<T: Task> Jobs<T> {
         }
     }
 
-    /// Stops saying that there are answers.
+    /// Silences the bell that announces answers.
     pub fn heard(&self) {
         self.answered.silence();
     }
 
-    /// Ends what is being done, and does nothing more.
+    /// Ends the job in hand and drops the others.
     pub fn cancel(&self) {
         self.worker.cancel();
     }
 
-    /// Waits until nothing is being done, but not for long; not at all once `is_over` says so.
+    /// Waits for the thread's end for a bounded time; stops waiting as soon as `is_over` returns `true`.
     pub fn join(&self, is_over: impl FnMut() -> bool) {
         self.worker.join(is_over);
     }
@@ -119,7 +119,7 @@ impl<T: Task> AsFd for Jobs<T> {
     }
 }
 
-/// The task of a machine that has no jobs, and is told `A`.
+/// The task of a machine without jobs, whose commands are `A`.
 #[derive(Debug)]
 pub struct NoTask<A> {
     _never: Infallible,

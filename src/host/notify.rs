@@ -1,4 +1,4 @@
-//! What the service manager is told; nothing if there is none.
+//! Tells the service manager how the daemon is, if there is one.
 
 use std::env;
 use std::ffi::OsStr;
@@ -18,16 +18,16 @@ use crate::observe::RateLimit;
 /// Tells the service manager.
 #[derive(Debug)]
 pub struct Notifier<C> {
-    /// `None`: nobody listens.
+    /// `None`: there is no service manager.
     channel: Option<Channel>,
-    /// The condition that was told last.
+    /// The condition that it was told last.
     told: Option<C>,
     limit: RateLimit,
     watchdog: Option<Watchdog>,
 }
 
 impl<C: Copy + PartialEq + Display> Notifier<C> {
-    /// Finds out whether there is a service manager that wants to be told.
+    /// Finds the service manager, if there is one.
     #[must_use]
     pub fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
@@ -44,7 +44,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         }
     }
 
-    /// The daemon is up. Waits until that is taken: nothing goes on yet that could be late.
+    /// The daemon is up. Waits until the service manager has taken that: nothing runs yet that could be late.
     pub fn ready(&self) {
         if self.channel.is_some()
             && let Err(error) = sd_notify::notify(&[NotifyState::Ready])
@@ -53,7 +53,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         }
     }
 
-    /// The daemon is shutting down: nobody is to wait for its loop any longer.
+    /// The daemon is shutting down: the service manager should no longer expect its loop to turn.
     pub fn stopping(&self, status: &str) {
         self.tell(&NotifyState::Stopping);
         self.tell(&NotifyState::Status(status));
@@ -64,14 +64,14 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
         self.watchdog.as_ref().map(|watchdog| watchdog.next)
     }
 
-    /// The loop has turned: the service manager need not start the daemon again.
+    /// The loop has turned: feeds the service manager's watchdog.
     pub fn feed(&mut self, now: Instant) {
         if self.watchdog.as_mut().is_some_and(|it| it.is_due(now)) {
             self.tell(&NotifyState::Watchdog);
         }
     }
 
-    /// Tells a change of condition, at most once a second.
+    /// Reports a change of condition, at most once a second.
     pub fn update(&mut self, now: Instant, condition: impl FnOnce() -> C) {
         if self.channel.is_none() {
             return;
@@ -95,8 +95,8 @@ fn complain(error: &io::Error) {
     debug!(event = "notify_failed", "cannot notify systemd: {error}");
 }
 
-/// The way to the service manager. Its descriptor is kept, so that a process that can open no more is not
-/// taken for one that hangs; and nobody waits for a service manager that does not listen.
+/// The socket to the service manager. It stays open, so that a process that can open no more descriptors is
+/// not taken for one that hangs. It never blocks on a service manager that does not listen.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,
@@ -122,10 +122,10 @@ impl Channel {
     }
 }
 
-/// Feedings in the time after which the service manager takes the daemon for hung: one or two may get lost.
+/// Feedings per watchdog timeout: one or two may get lost.
 const FEEDINGS: u32 = 3;
 
-/// When the service manager is to be told that the loop turns.
+/// When to feed the watchdog.
 #[derive(Debug)]
 struct Watchdog {
     period: Duration,

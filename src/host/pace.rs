@@ -1,25 +1,25 @@
-//! Whether the kernel lets this machine's clock run faster or slower than the hardware counts, as NTP
-//! makes it do, and by more than the members of a ring may differ.
+//! Whether the kernel runs this machine's clock faster or slower than the hardware counter, as NTP can make
+//! it do, and by more than the members of a ring may differ.
 
 use std::time::Duration;
 
-/// How long is measured at least.
+/// Minimum time to measure.
 const SPAN: Duration = Duration::from_secs(10);
-/// The most by which a clock may be off: a hundredth.
+/// Maximum error of a clock: one per cent.
 const MOST_OF_MILLION: i64 = 10_000;
 
-/// How fast the clock runs.
+/// The rate of the clock.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// What the clock and the counter showed last.
+    /// The last readings of the clock and the counter.
     last: Option<(Duration, Duration)>,
-    /// By how many millionths the clock is too fast, if that is too much.
+    /// The error of the clock in millionths, if that is too much; positive: too fast.
     off: Option<i64>,
 }
 
 impl Pace {
-    /// Looks at the clock, `CLOCK_MONOTONIC`, and the counter behind it, `CLOCK_MONOTONIC_RAW`. Whether
-    /// what is wrong has changed.
+    /// Reads the clock, `CLOCK_MONOTONIC`, and the counter behind it, `CLOCK_MONOTONIC_RAW`. Returns whether the
+    /// verdict has changed.
     pub fn look(&mut self, clock: Duration, counter: Duration) -> bool {
         let Some((clock_then, counter_then)) = self.last else {
             self.last = Some((clock, counter));
@@ -49,7 +49,7 @@ impl Pace {
     }
 }
 
-/// By how many millionths `shown` is longer than `counted`.
+/// Returns by how many millionths `shown` is longer than `counted`.
 fn of_million(shown: Duration, counted: Duration) -> i64 {
     let micros = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
     let (shown, counted) = (micros(shown), micros(counted).max(1));

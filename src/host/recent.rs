@@ -1,29 +1,28 @@
-//! The latest events, numbered, for those who watch and for hooks.
+//! The latest events, numbered, for watchers and for hooks.
 
 use std::collections::VecDeque;
 
 use ring_proto::time::Now;
 
-/// The latest events of all kinds that are remembered, and the latest that are no routine: turns of a
-/// token come too often to be remembered for long.
+/// Maximum events retained, of all kinds and again of those that are not routine: a token's turns come too
+/// often to be retained for long.
 pub const REMEMBERED: usize = 1024;
 
-/// Remembers events. Their numbers grow by one, from the time of the daemon's start on, in
-/// microseconds since 1970: who asks for what follows a number of an earlier life is not given
-/// another's of this one.
+/// Retains events. Their numbers count up from the time of the daemon's start in microseconds since 1970, so
+/// a watcher that asks for the events after a number of an earlier run gets none of this run by mistake.
 #[derive(Debug)]
 pub struct Recent<E> {
     events: VecDeque<E>,
-    /// Those that are no routine, with their numbers.
+    /// Events that are not routine, with their numbers.
     news: VecDeque<(u64, E)>,
-    /// The number of the latest of these that is not remembered.
+    /// The number of the latest of these that is no longer retained.
     forgotten: u64,
     /// The number of the latest event.
     latest: u64,
 }
 
 impl<E: Clone> Recent<E> {
-    /// Nothing has happened yet.
+    /// No events yet.
     #[must_use]
     pub fn new(now: Now) -> Self {
         let before_all = now.wall / 1_000;
@@ -41,7 +40,7 @@ impl<E: Clone> Recent<E> {
         self.latest
     }
 
-    /// Whether all events from this number on are remembered, routine included or not.
+    /// Whether all events from this number on are retained, routine included or not.
     #[must_use]
     pub fn has(&self, from: u64, routine: bool) -> bool {
         let forgotten = if routine {
@@ -52,7 +51,7 @@ impl<E: Clone> Recent<E> {
         from > forgotten && from <= self.latest + 1
     }
 
-    /// The first event of this number or a later one, and its number; routine included or not.
+    /// Returns the first event with this number or a later one, and its number; routine included or not.
     #[must_use]
     pub fn next(&self, from: u64, routine: bool) -> Option<(u64, &E)> {
         if routine {
@@ -63,7 +62,7 @@ impl<E: Clone> Recent<E> {
         Some((*number, event))
     }
 
-    /// An event by its number, if it is not too old for that.
+    /// Returns an event by its number, unless it is no longer retained.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<&E> {
         let first = self.latest + 1 - self.events.len() as u64;
@@ -71,7 +70,7 @@ impl<E: Clone> Recent<E> {
         self.events.get(place)
     }
 
-    /// Something has happened.
+    /// Adds an event.
     pub fn remember(&mut self, event: E, routine: bool) {
         self.latest += 1;
         if !routine {

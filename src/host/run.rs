@@ -1,8 +1,8 @@
 //! The daemon's one loop, in one thread.
 //!
-//! Each turn waits until something is there or the machine's time has come, then does a bounded
-//! amount of everything in order of urgency: messages, time-outs, the network, signals, answers of the
-//! worker, and last the control socket.
+//! Each turn waits until a descriptor is ready or a deadline has come. Then it does a bounded amount of
+//! work in order of urgency: messages, timeouts, changes of the network, signals, answers of the worker, and
+//! last the control socket.
 
 use std::path::Path;
 
@@ -23,15 +23,15 @@ use crate::driver::{Driver, Link};
 use crate::observe::LogOutput;
 use crate::sys::{clock, nice};
 
-/// The most steps of the network that one turn takes.
+/// Maximum changes of the network handled in one turn.
 const STEPS: usize = 2;
-/// The most commands that clients give the machine in one turn.
+/// Maximum commands that clients cause in one turn.
 const COMMANDS: usize = 8;
-/// How much later than asked the kernel may wake the loop, in nanoseconds; its default is long
+/// Timer slack, in nanoseconds: how much later than asked the kernel may wake the loop. Its default is long
 /// beside a hop.
 const TIMER_SLACK: u32 = 1_000;
 
-/// A process that can run a system: its control socket, its signals, its log.
+/// A process that can run a system: control socket, signals and log.
 #[derive(Debug)]
 pub struct Host {
     waiting: Waiting,
@@ -40,7 +40,7 @@ pub struct Host {
     /// When it was started.
     started: Now,
     room: Room,
-    /// It has more than its share of the CPU.
+    /// The process runs at an urgent nice value.
     favoured: bool,
     log: LogOutput,
 }
@@ -63,7 +63,7 @@ impl Host {
         let log = log
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;
-        // After the log's thread has started, which can wait.
+        // After the log's thread has started: that one can wait.
         let favoured = nice::at_most(nice::URGENT).is_ok();
         Ok(Self {
             waiting,
@@ -82,7 +82,7 @@ impl Host {
         self.started
     }
 
-    /// Runs a node until it was asked to shut down and has done so.
+    /// Runs a node until it has shut down on request.
     ///
     /// # Errors
     /// A system call failed that does not fail on a healthy system, or a second signal came before the
@@ -122,22 +122,21 @@ impl Host {
 #[derive(Debug)]
 enum Leaving<C> {
     No,
-    /// A client of this machine is to end its work first.
+    /// Waits for a local client to end its work.
     WhenReleased,
-    /// It is complete at this time at the latest, be it done or not; then this is the machine's last
-    /// command.
+    /// Complete at this time at the latest, done or not; the machine's last command if it is not.
     Now(Instant, Option<C>),
 }
 
-/// All that runs. Dropped in this order: the system has the lock that keeps others off, and the last
-/// log lines come out last.
+/// Everything that runs. The order of the fields is the order of dropping: the server goes before the
+/// system, whose lock keeps other daemons off the socket's path, and the log comes last.
 struct Running<S: System> {
     driver: Driver<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
     waiting: Waiting,
     signals: Signals,
     server: Server,
-    /// Whether the server is waited for.
+    /// Whether the loop waits for the server's descriptors.
     server_awaited: bool,
     notifier: Notifier<S::Condition>,
     housekeeping: Housekeeping,
@@ -160,7 +159,7 @@ impl<S: System> Running<S> {
 
     fn run(&mut self) -> Result<(), Error> {
         self.notifier.ready();
-        // What clients have asked of an earlier run counts before the first message.
+        // Requests to an earlier run (a stored pause) take effect before the first message.
         self.heed_clients(clock::now());
         let now = self.look_at_network(clock::now())?;
         self.give_jobs(now);
@@ -196,7 +195,7 @@ impl<S: System> Running<S> {
         result
     }
 
-    /// The time, if there is none left for a shutdown, and the machine's last command.
+    /// Returns the time and the machine's last command, if a shutdown has taken too long.
     fn gives_up(&mut self) -> Option<(Now, <S::Machine as Machine>::Command)> {
         let Leaving::Now(at, last_word) = &mut self.leaving else {
             return None;
@@ -231,7 +230,7 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// When something is due at the latest.
+    /// Returns the earliest deadline.
     fn deadline(&mut self) -> Option<Instant> {
         let link = self.system.environment().link;
         if link
@@ -255,7 +254,7 @@ impl<S: System> Running<S> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// So late that a peer may have given this node up is worth saying.
+    /// Counts and logs a late wake-up: peers may have given this node up.
     fn notice_lateness(&mut self, now: Instant) {
         let Some(due) = self.driver.deadline() else {
             return;
@@ -278,12 +277,12 @@ impl<S: System> Running<S> {
         }
     }
 
-    /// Does what there is to do about the network; the time after it.
+    /// Handles changes of the network. Returns the time after that.
     fn look_at_network(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..STEPS {
             let looked = self.system.poll_network(now.monotonic, &self.waiting);
             let Some(net) = looked? else { break };
-            // Opening a socket took a while, in which nobody could have answered.
+            // Opening a socket took a while, in which this node could not have answered.
             now = clock::now();
             self.driver
                 .link_changed(now, net, &mut self.system.environment());
@@ -311,13 +310,13 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Gives the machine what its jobs have come to.
+    /// Passes the answers of jobs to the machine.
     fn hear_answers(&mut self, now: Now) -> Result<(), Error> {
         let Some(jobs) = &self.jobs else {
             return Ok(());
         };
         jobs.heard();
-        // One for each job: how many there are is the machine's to bound.
+        // One answer a job: the machine bounds how many there are.
         while let Some(answer) = jobs.answer().map_err(Error::system("do jobs"))? {
             self.driver
                 .command(now, answer, &mut self.system.environment());
@@ -325,7 +324,7 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Gives the worker what the machine wants done.
+    /// Passes the machine's jobs to the worker.
     fn give_jobs(&mut self, now: Now) {
         let Some(jobs) = &mut self.jobs else { return };
         while let Some(job) = self.driver.next_job() {
@@ -373,7 +372,7 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Does what clients want of the machine, and tells them what became of it.
+    /// Passes clients' wishes to the machine and the outcomes to the clients.
     fn heed_clients(&mut self, now: Now) {
         let Self {
             driver,

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// How much of that work may be done at once, if there was none for a while.
+/// Maximum work at a time after a while without any.
 const AT_ONCE: Duration = Duration::from_millis(1);
-/// One part of the time in so many is for that work.
+/// The work gets one part in this many of the time.
 const ONE_IN: u32 = 10;
-/// Work that is done so soon is for nothing: it delays a frame by no more than another frame would. A
-/// program that takes and releases the token again and again asks for no more at a time.
+/// Work up to this length is free: it delays a frame by no more than another frame would. A program that
+/// takes and releases the token again and again asks for no more at a time.
 const FREE: Duration = Duration::from_micros(30);
-/// What is done at once takes less: a process that seems to have worked longer was stopped, or its
-/// machine was, and for that nobody is to wait ten times as long.
+/// Upper bound for one piece of work: a process that seems to have worked longer was stopped, or its machine
+/// was, and nobody should wait ten times as long for that.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// Work in short bursts is done at once, and so is each piece that takes no time to speak of; what goes on
-/// gets a tenth of the time.
+/// Short bursts of work run at once, and so does each piece that takes next to no time. Work that goes on and
+/// on gets a tenth of the time.
 #[derive(Debug, Default)]
 pub struct Share {
-    /// When the work so far is a tenth of the time.
+    /// The time at which the work so far is a tenth of all time.
     even: Instant,
     resume: Option<Instant>,
 }
@@ -36,7 +36,7 @@ impl Share {
         self.resume = (resume > end).then_some(resume);
     }
 
-    /// When work may be done again; `None`: at any time.
+    /// Returns when work may be done again; `None`: at any time.
     #[must_use]
     pub const fn resume(&self) -> Option<Instant> {
         self.resume

@@ -1,4 +1,4 @@
-//! Signals as something to read: none ends the daemon without a hand-over.
+//! Signals through a descriptor: none ends the daemon without a hand-over.
 
 use std::fs::File;
 use std::io;
@@ -13,11 +13,11 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use crate::sys::IgnoredSignals;
 
-/// Signals this close together are one wish: `timeout` and shells send the same one to the
-/// process and then to its group.
+/// Signals this close together are one wish: `timeout` and shells send the same signal to the process and
+/// then to its group.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// What is caught: all by which people speak to a daemon.
+/// The signals that are caught: all that people send to a daemon.
 const CAUGHT: [Signal; 6] = [
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -30,27 +30,27 @@ const CAUGHT: [Signal; 6] = [
 /// What signals ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// To shut down in an orderly way.
+    /// Shut down in order.
     ShutDown,
-    /// To wait no longer for that.
+    /// Exit at once.
     ExitNow,
-    /// To log the status.
+    /// Log the status.
     Report,
-    /// Nothing: it has no meaning here.
+    /// A signal without a meaning here.
     Nothing(Signal),
 }
 
-/// The signals, from now on.
+/// Catches signals for as long as it lives.
 #[derive(Debug)]
 pub struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    /// There is a terminal that may be closed.
+    /// There is a terminal, which may be closed.
     on_terminal: bool,
     first: Option<Instant>,
 }
 
 impl Signals {
-    /// Catches the signals. Those that were ignored until now stay so (`nohup`).
+    /// Catches the signals. Signals that were ignored stay ignored (`nohup`).
     ///
     /// # Errors
     /// The process has too many files open.
@@ -61,13 +61,13 @@ impl Signals {
         let caught = caught.map(|&signal| signal as i32);
         Ok(Self {
             delivery: SignalDelivery::with_pipe(read, write, SignalOnly, caught)?,
-            // What this name stands for is the terminal that controls the process, if one does.
+            // This name stands for the controlling terminal, if there is one.
             on_terminal: File::open("/dev/tty").is_ok(),
             first: None,
         })
     }
 
-    /// Takes the signals that have come, and says what they ask for.
+    /// Takes the pending signals and returns what they ask for.
     pub fn drain(&mut self, now: Instant) -> impl Iterator<Item = Wish> {
         let came = self.delivery.pending();
         let on_terminal = self.on_terminal;
@@ -97,7 +97,7 @@ fn wish(
             Some(Wish::ShutDown)
         }
         Some(first) if now.since(first) < TOGETHER => None,
-        // The kernel and shells tell one after the other that a terminal is gone: that is no haste.
+        // The kernel and the shell both report that a terminal is gone: that is one wish, not an urgent one.
         Some(_) if signal == Signal::SIGHUP => None,
         Some(_) => Some(Wish::ExitNow),
     }

@@ -1,5 +1,5 @@
-//! One record of a file, kept in two slots that are written in turn, one `pwrite` each: whenever the process
-//! dies the other slot holds the record before.
+//! A record in a file, stored in two slots that are written in turn, one `pwrite` each. Whenever the process
+//! dies, the other slot holds the previous record.
 //!
 //! Each record proves itself:
 //!
@@ -18,31 +18,31 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Where a record's body begins.
 pub const BODY: usize = 16;
-/// The bytes of its sum.
+/// The length of the checksum in bytes.
 const SUM: usize = 8;
 
 /// Both slots of a record of `LEN` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TwoSlots<const LEN: usize> {
-    /// What a record begins with; its last two digits are its format.
+    /// The first bytes of a record; the last two are digits, its format.
     magic: [u8; 8],
     /// Where the slots begin.
     slots: [u64; 2],
-    /// That of the record that was read or written last.
+    /// The sequence of the record that was read or written last.
     sequence: u64,
 }
 
 /// What both slots hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents<T> {
-    /// The newest record, if there is one, and how many slots hold something that is none.
+    /// Records of this version, or none.
     Known {
-        /// What the record says.
+        /// The newest record, decoded.
         newest: Option<T>,
-        /// Slots with something that is no record.
+        /// How many slots hold something that is no record.
         damaged: usize,
     },
-    /// A record of this format, which only newer versions know.
+    /// A record of this newer format, which this version does not know.
     Newer(u8),
 }
 
@@ -55,8 +55,7 @@ enum Slot<T> {
 }
 
 impl<const LEN: usize> TwoSlots<LEN> {
-    /// Reads what the slots hold. `read` makes of a record's bytes what they say; `None`: they say nothing that
-    /// can be.
+    /// Reads both slots. `read` decodes a record's bytes; it returns `None` for values that cannot be.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -94,7 +93,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
         at: u64,
         read: impl Fn(&[u8; LEN]) -> Option<T>,
     ) -> io::Result<Slot<T>> {
-        // Past the end of the file, be that within a record, there is nothing: zeros, as in its gaps.
+        // Bytes past the end of the file count as zeros, like those in its gaps.
         let mut bytes = [0; LEN];
         match file.read_exact_at(&mut bytes, at) {
             Ok(()) => {}
@@ -109,7 +108,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
                     None => Slot::Damaged,
                 }
             }
-            // How it is summed is not known.
+            // A newer format may have another checksum.
             (Some(found), Some(known)) if found > known => Slot::Newer(found),
             _ if bytes == [0; LEN] => Slot::Blank,
             _ => Slot::Damaged,
@@ -127,7 +126,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
         Ok(())
     }
 
-    /// Writes the newest record once more, where it is.
+    /// Writes the newest record once more, in place.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -144,7 +143,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
     }
 }
 
-/// The format of a record that begins as `magic` does but for its last two digits.
+/// Returns the format of a record whose first six bytes are those of `magic`.
 fn format(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
     let digits = bytes.strip_prefix(&magic[..6])?.get(..2)?;
     let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
@@ -155,13 +154,13 @@ fn is_summed<const LEN: usize>(bytes: &[u8; LEN]) -> bool {
     u64_at(bytes, LEN - SUM) == xxh3_64(&bytes[..LEN - SUM])
 }
 
-/// The big-endian number at an offset.
+/// Returns the big-endian number at an offset.
 #[must_use]
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array_at(bytes, at))
 }
 
-/// The bytes at an offset.
+/// Returns the bytes at an offset.
 #[must_use]
 pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];

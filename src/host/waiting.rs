@@ -7,19 +7,19 @@ use ring_proto::time::Instant;
 use super::Error;
 use crate::sys::{Alarm, Interest, Poller};
 
-/// The key for messages, and for whatever else the link has to be driven for.
+/// The key for messages, and for anything else that the link must be driven for.
 pub const LINK: u64 = 0;
-/// The key for a network that has changed.
+/// The key for changes of the network.
 pub const NETWORK: u64 = 1;
 /// The key for signals.
 pub(super) const SIGNALS: u64 = 2;
-/// The key for clients that want something.
+/// The key for the control socket and its clients.
 pub(super) const CONTROL: u64 = 3;
-/// The key for jobs that are done.
+/// The key for answers to jobs.
 pub(super) const JOBS: u64 = 4;
 const ALARM: u64 = 5;
 
-/// What a wait has found ready.
+/// The descriptors that a wait has found ready.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "descriptors that know nothing of each other"
@@ -33,11 +33,11 @@ pub(super) struct Ready {
     pub jobs: bool,
 }
 
-/// Waits for any of them, or a time.
+/// Waits for any registered descriptor, or a deadline.
 #[derive(Debug)]
 pub struct Waiting {
     poller: Poller,
-    /// Ends a wait in time.
+    /// Ends a wait at the deadline.
     alarm: Alarm,
 }
 
@@ -54,7 +54,7 @@ impl Waiting {
         Ok(waiting)
     }
 
-    /// Waits until it can be read, from now on.
+    /// Registers a descriptor: waits end when it is readable.
     ///
     /// # Errors
     /// The system refuses.
@@ -63,7 +63,7 @@ impl Waiting {
         added.map_err(Error::system("wait for a descriptor"))
     }
 
-    /// Waits for it no more.
+    /// Removes a descriptor.
     ///
     /// # Errors
     /// The system refuses.
@@ -72,7 +72,7 @@ impl Waiting {
         removed.map_err(Error::system("leave a descriptor alone"))
     }
 
-    /// Returns when something is ready, or at that time.
+    /// Waits until a descriptor is ready, or until `deadline`.
     ///
     /// # Errors
     /// The system refuses.

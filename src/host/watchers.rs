@@ -1,24 +1,24 @@
-//! Clients that are told what happens.
+//! Clients that watch events.
 
 use ring_proto::time::Instant;
 
 use super::{ClientId, Recent, Server};
 use crate::control::Reply;
 
-/// The most events that one client is told in one round.
+/// Maximum events that one client gets in one turn of the loop.
 const EVENTS: usize = 64;
 
-/// A client that watches.
+/// A client that watches events.
 #[derive(Debug, Clone, Copy)]
 struct Watcher {
     client: ClientId,
-    /// It is told the events from this number on,
+    /// The number of the next event for it,
     next: u64,
     /// routine included or not.
     routine: bool,
 }
 
-/// Those who watch.
+/// All clients that watch.
 #[derive(Debug, Default)]
 pub struct Watchers(Vec<Watcher>);
 
@@ -29,8 +29,8 @@ impl Watchers {
         self.0.iter().any(|watcher| watcher.client == client)
     }
 
-    /// A client is told all that happens from now on, or from an event on that is still remembered. Returns
-    /// whether it goes on where it was; if not it is to be told first how things are.
+    /// Adds a client, which gets all events from now on, or from event `from` on if that is still retained.
+    /// Returns whether it goes on from there; if not, send it a snapshot first.
     pub fn add<E: Clone>(
         &mut self,
         client: ClientId,
@@ -47,12 +47,12 @@ impl Watchers {
         known.is_some()
     }
 
-    /// A client is gone.
+    /// Removes a client.
     pub fn forget(&mut self, client: ClientId) {
         self.0.retain(|watcher| watcher.client != client);
     }
 
-    /// Tells each what it was not told yet, a bounded number of events.
+    /// Sends each client the events that it has not had yet, a bounded number of them.
     pub fn tell<E: Clone>(
         &mut self,
         now: Instant,

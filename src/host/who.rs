@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 
-/// A client, by a number that never comes again.
+/// A client's number, never used again.
 pub type ClientId = u64;
 
 /// Who asks. Displayed as `process 4711 of alice`.
@@ -33,8 +33,8 @@ impl fmt::Display for Client {
     }
 }
 
-/// A user's name, if /etc/passwd has it. Other sources of names may take seconds to answer, and the
-/// loop that asks holds the token.
+/// Returns a user's name, if /etc/passwd has it. Other sources of names may take seconds to answer, and the
+/// loop that asks may hold the token.
 fn name(uid: u32) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
     find(&users, uid).map(str::to_owned)

@@ -111,7 +111,7 @@ impl Drop for LogOutput {
         // must be able to end all the same.
         thread::spawn(move || {
             drop(guard);
-            // Nobody listens any more once the time is over.
+            // Nobody listens once the time is over.
             let _ = done.send(());
         });
         // Over time or not, this is the end.

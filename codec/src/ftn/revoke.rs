@@ -1,6 +1,6 @@
 //! REVOKE, type 23, from a server: asks for a token back.
 //!
-//! The client answers with a RETURN that deassigns the token, even if it does not hold it any more.
+//! The client answers with a RETURN that deassigns the token, even if it no longer holds it.
 //!
 //! ```text
 //!   name  string  the token's name alone

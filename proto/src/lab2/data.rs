@@ -38,7 +38,7 @@ impl Lab2 {
         }
     }
 
-    /// The data give way before the token does: an OWNER whose data do not reach all members any more
+    /// The data give way before the token does: an OWNER whose data no longer reach all members
     /// drops them, and says so. All others leave that to the OWNER, or to themselves once they are it.
     pub(super) fn fit_data(&mut self) {
         if matches!(self.role, Role::Owner(_)) && self.drop_long_data() {

@@ -256,7 +256,7 @@ pub enum Event {
         /// The token that it is about: held, handed over, heard of or stood for.
         token: Option<Token>,
     },
-    /// Another node than before is heard to hold the token, or nobody is any more.
+    /// The holder that this node hears of has changed, or there is none.
     OwnerChanged {
         /// Its holder.
         owner: Option<MacAddr>,
@@ -287,7 +287,7 @@ pub enum Event {
         /// offer could be sent, so the token is the same.
         minted: Option<Token>,
     },
-    /// The progress of 2^63 - 1 is reached: the token cannot be handed over any more.
+    /// The progress of 2^63 - 1 is reached: the token can no longer be handed over.
     ProgressExhausted,
     /// The application's data was not taken.
     DataRefused {

@@ -211,7 +211,7 @@ impl Lab2 {
     }
 
     /// Asks the holder, alone, where the token is: the answer comes to this node alone as well. Where
-    /// nobody owns the token any more this node may as well.
+    /// nobody owns the token any longer this node may as well.
     pub(super) fn probe(&mut self) {
         if !self.hearing.unfit {
             return;
@@ -228,7 +228,7 @@ impl Lab2 {
         self.send(holder, Content::WhereIsToken);
     }
 
-    /// Nobody is heard to own the token any more. If that stays so for as long again this node may own: where all
+    /// No owner is heard any longer. If that stays so for as long again this node may own: where all
     /// have let go nobody else would.
     pub(super) fn probe_soon(&mut self) {
         let soon = self.now.monotonic + self.derived.patience;

@@ -28,7 +28,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What an earlier run has stored: its holder and data are not known any more.
+    /// What an earlier run has stored: its holder and data are no longer known.
     pub(super) fn new(stored: &Durable) -> Self {
         Self {
             token: stored.known,

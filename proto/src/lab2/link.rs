@@ -180,13 +180,13 @@ impl Lab2 {
         if let Some(old) = self.link.mac() {
             let now = self.now.monotonic;
             if let Some(old) = self.table.peer_mut(old) {
-                // Nobody answers there any more.
+                // Nobody answers there.
                 old.penalty.leave();
                 (old.left, old.seen) = (true, now.as_nanos());
             }
             // Under its old address it may have promised something: it is not to be counted twice.
             self.started = Some(now);
-            // Who has the old one too disturbs nobody any more.
+            // Another station with the old address no longer disturbs anybody.
             self.troubles.shared_at = None;
         }
         if let Inserted::New(_) = self.table.insert_own(mac) {

@@ -169,7 +169,7 @@ impl Lab2 {
     }
 
     /// Goes on with the job that is asked for as far as it can, or gives it up with the tenure, or
-    /// when the tenure is not as safe any more as is required.
+    /// when the tenure is no longer as safe as is required.
     #[inline]
     pub(super) fn review_once(&mut self) {
         if self.jobs.once.is_some() {
@@ -283,7 +283,7 @@ impl Lab2 {
     }
 
     /// How far the job has come that was asked for last, by its number; `None`: there is none, or the
-    /// token is not held any more under which it was asked for.
+    /// token under which it was asked for is no longer held.
     #[must_use]
     pub fn once(&self) -> Option<(u64, OnceStanding)> {
         let once = self.jobs.once.as_ref()?;

@@ -310,7 +310,7 @@ impl Lab2 {
     }
 
     /// WANT_TOKEN: an idle OWNER passes at once, unless it comes from one that has just not taken the
-    /// token. A member that asks is not paused any more, even if it
+    /// token. A member that asks is no longer paused, even if it
     /// was started anew and has never said so.
     pub(super) fn on_want_token(&mut self, envelope: Envelope) {
         self.table.set_paused(envelope.from, false);

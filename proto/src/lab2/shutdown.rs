@@ -33,7 +33,7 @@ impl Lab2 {
         }
     }
 
-    /// A node that is to shut down and has no token, or none any more, says so and is finished.
+    /// A node that is shutting down and no longer has a token says so and is finished.
     pub(super) fn leave_if_free(&mut self) {
         if !matches!(self.role, Role::Owner(_)) {
             self.leave();

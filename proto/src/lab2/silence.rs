@@ -143,7 +143,7 @@ impl Lab2 {
         if is_due { MacAddr::BROADCAST } else { holder }
     }
 
-    /// Removes a member that is not heard any more: the operator knows that it is gone for good. All are
+    /// Removes a member that is no longer heard: the operator knows that it is gone for good. All are
     /// told.
     pub(super) fn forget(&mut self, mac: MacAddr) {
         if self.is_gone(mac, self.silence()) {

@@ -333,7 +333,7 @@ impl Lab2 {
         }
     }
 
-    /// Members are no members any more, or one has left.
+    /// Members were removed, or one has left.
     pub(super) fn end_troubles_of(&mut self, gone: &[MacAddr]) {
         let mut ended = Vec::new();
         self.troubles.deaf.retain(|deaf| {

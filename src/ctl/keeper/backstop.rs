@@ -39,7 +39,7 @@ impl Backstop {
         let _ = daemon.send_with(&Request::Bind, &descriptors);
     }
 
-    /// Nobody is signalled any more.
+    /// No process is signalled from now on.
     pub(super) fn lift(self) {
         self.line.untie();
     }

@@ -1,4 +1,4 @@
-//! Becoming a keeper.
+//! Becomes a keeper.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ use crate::sys::nice;
 /// A daemon that was asked for the lock.
 pub(super) struct Daemon {
     pub(super) lines: Lines,
-    /// By when it has answered, if it is to answer by any time.
+    /// The deadline for its answer, if there is one.
     pub(super) answers_by: Option<Instant>,
 }
 
@@ -33,10 +33,10 @@ impl Daemon {
     }
 }
 
-/// Holds a lock for who has started this process and speaks to it over standard input.
+/// Holds a lock for the parent process, which speaks to this one over standard input.
 ///
 /// # Errors
-/// The process lacks what every process has.
+/// A system call failed that does not fail on a healthy system.
 pub fn keep() -> io::Result<()> {
     detach()?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -52,7 +52,7 @@ pub fn keep() -> io::Result<()> {
         },
     };
     let connected = Daemon::ask(&assignment);
-    // No file system is to be kept busy by a keeper.
+    // A keeper must not keep a file system busy.
     chdir("/")?;
     match connected {
         Ok(daemon) => Work::new(&assignment, caller, daemon, bound)?.run(),
@@ -60,10 +60,10 @@ pub fn keep() -> io::Result<()> {
     }
 }
 
-/// Leaves the terminal, and all that the caller had open.
+/// Leaves the terminal, and closes all that the caller had open.
 fn detach() -> io::Result<()> {
     prctl::set_name(NAME)?;
-    // Who ends a service signals all of its processes. This one ends when its work is done.
+    // The service manager signals all processes of a service at its end. This one ends when its work is done.
     let mut deaf = SigSet::all();
     deaf.remove(Signal::SIGCHLD);
     deaf.thread_block()?;
@@ -74,7 +74,7 @@ fn detach() -> io::Result<()> {
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
-    // The directory that was just listed is among them, and closed already.
+    // The directory that was just listed is among them, and is closed already.
     for fd in open.into_iter().filter(|&fd| fd > 2) {
         let _ = close(fd);
     }

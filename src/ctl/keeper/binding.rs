@@ -13,7 +13,7 @@ use super::backstop::Backstop;
 use super::registration::Registration;
 use crate::sys::Tied;
 
-/// A process that this program was not started to run, and the registration for those who ask about it.
+/// A process that this program did not start, and the registration under which other programs find its lock.
 pub(super) struct BoundProcess {
     pid: i32,
     process: OwnedFd,
@@ -22,7 +22,7 @@ pub(super) struct BoundProcess {
 }
 
 impl BoundProcess {
-    /// Binds to a process; why not, as a sentence.
+    /// Binds to a process. The error is a sentence.
     pub(super) fn to(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
         let gone = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
         let named = Pid::from_raw(pid).ok_or_else(|| format!("there is no process {pid}"))?;
@@ -41,20 +41,20 @@ impl BoundProcess {
     /// The lock is lost.
     pub(super) fn lose(&self) {
         if self.kill {
-            // One that is gone needs no signal.
+            // A process that is gone needs no signal.
             let _ = pidfd_send_signal(&self.process, Signal::TERM);
         }
     }
 
-    /// Tells it also if this process is killed. `None`: it is not to be told, or gone, or the system has
-    /// no room for that.
+    /// Signals it also if this process is killed. `None`: it should not be signalled, is gone, or the kernel has no
+    /// room for that.
     pub(super) fn backstop(&self) -> Option<Backstop> {
         if !self.kill {
             return None;
         }
         let process = Tied::Process(unistd::Pid::from_raw(self.pid));
         let tied = Backstop::tie(process, signal::Signal::SIGTERM).ok()?;
-        // One that has ended may have left its number to another, which is not to be told.
+        // Another process, which must not be signalled, may have got the number of one that has ended.
         let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         let lives = poll(&mut ended, PollTimeout::ZERO) == Ok(0);
         if !lives {

@@ -1,4 +1,4 @@
-//! Ending a tree of processes: telling first, killing then.
+//! Ends a tree of processes: SIGTERM first, then SIGKILL.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use super::lease::Lease;
 use super::tree::{Killed, Survivor, Tree};
 use crate::sys::group::Hidden;
 
-/// How often is looked whether it is over.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(10);
-/// The same for what may last.
+/// The same while a process cannot be ended.
 const LONG_LOOK: Duration = Duration::from_millis(100);
 /// How long after SIGKILL a process may still be on its way out. One that hangs in the kernel runs no
-/// instruction of its own any more, but a write that it had begun (on NFS) may still take effect, after
+/// further instruction of its own, but a write that it had begun (on NFS) may still take effect, after
 /// the lock was given back: only the resource can refuse it (`docs/fencing.md`).
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
@@ -22,16 +22,16 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 pub(super) struct Ending {
     told: Instant,
     kill_at: Option<Instant>,
-    /// When all was killed.
+    /// When all processes were killed.
     killed: Option<Instant>,
-    /// Since when it is not known whether all was.
+    /// Since when it is unknown whether all were.
     unknown: Option<Instant>,
-    /// What may not be killed.
+    /// Processes that may not be killed.
     outlived_by: Option<Survivor>,
 }
 
 impl Ending {
-    /// Tells the tree to end.
+    /// Sends the tree SIGTERM.
     pub(super) fn begin(tree: &Tree, now: Instant) -> Self {
         tree.terminate();
         Self {
@@ -43,7 +43,7 @@ impl Ending {
         }
     }
 
-    /// Goes on with it. True: it is over.
+    /// Goes on with it, and returns whether it is over.
     pub(super) fn go_on(
         &mut self,
         tree: &Tree,
@@ -84,17 +84,17 @@ impl Ending {
         }
     }
 
-    /// What goes on because it may not be killed.
+    /// Returns the processes that go on because they may not be killed.
     pub(super) const fn outlived_by(&self) -> Option<Survivor> {
         self.outlived_by
     }
 
-    /// Whether nothing of the tree runs any more, or will.
+    /// Whether nothing of the tree runs, or ever will again.
     pub(super) const fn is_dead(&self) -> bool {
         self.killed.is_some()
     }
 
-    /// When to go on.
+    /// Returns when to go on.
     pub(super) fn next(&self, now: Instant) -> Instant {
         if self.outlived_by.is_some() {
             return now + LONG_LOOK;

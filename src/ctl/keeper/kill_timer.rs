@@ -1,6 +1,5 @@
-//! What ends the keeper at the end of its lease if nothing else does: where all processes of a
-//! machine stand still the kernel's clock goes on. The command goes with the keeper, see
-//! [`Lifeline`](crate::sys::Lifeline).
+//! Ends the keeper at the end of its lease if nothing else does: the kernel's clock goes on where all processes
+//! of a machine stand still. The command ends with the keeper, see [`Lifeline`](crate::sys::Lifeline).
 
 use std::time::Duration;
 
@@ -10,12 +9,12 @@ use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
 use ring_proto::time::Instant;
 
-/// A timer of the kernel that kills this process, unless it is dropped before.
+/// A kernel timer that kills this process, unless it is dropped before.
 #[derive(Debug)]
 pub(in crate::ctl) struct KillTimer(Timer);
 
 impl KillTimer {
-    /// One that is not lit.
+    /// Makes a timer that is not armed.
     ///
     /// # Errors
     /// The kernel has no more timers for this user.
@@ -27,10 +26,10 @@ impl KillTimer {
         Timer::new(ClockId::CLOCK_BOOTTIME, SigEvent::new(notify)).map(Self)
     }
 
-    /// Kills this process at `at`, instead of when it was said before.
+    /// Arms the timer for `at`, in place of any earlier time.
     pub(in crate::ctl) fn set(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
-        // The kernel refuses times only that are none.
+        // The kernel refuses only invalid times.
         let _ = self.0.set(
             Expiration::OneShot(at),
             TimerSetTimeFlags::TFD_TIMER_ABSTIME,

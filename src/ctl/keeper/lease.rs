@@ -1,17 +1,17 @@
-//! By when what must have happened.
+//! The deadlines of a lease.
 
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// The most time that is kept back for the kernel to carry a SIGKILL out.
+/// Maximum time reserved for the kernel to carry out a SIGKILL.
 const LONGEST_MARGIN: Duration = Duration::from_secs(1);
 
-/// Why a lock is lost whose lease is about to end.
+/// The reason for the loss of a lock whose lease is about to end.
 pub(in crate::ctl) const OVERDUE: &str =
     "ringd did not renew the lease in time: it is stopped, or cut off";
 
-/// How long the lock is safe, on CLOCK_BOOTTIME.
+/// The time for which the lock is safe, on CLOCK_BOOTTIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ctl) struct Lease {
     until: Instant,
@@ -19,7 +19,7 @@ pub(in crate::ctl) struct Lease {
 }
 
 impl Lease {
-    /// The lease that ends at `until`, as was heard at `now`.
+    /// Makes a lease that ends at `until`, as learned at `now`.
     pub(in crate::ctl) const fn new(until: Instant, now: Instant) -> Self {
         Self {
             until,
@@ -27,14 +27,14 @@ impl Lease {
         }
     }
 
-    /// Makes it last until `until`; never shorter.
+    /// Extends it to `until`; never shortens it.
     pub(in crate::ctl) fn renew(&mut self, until: Instant, now: Instant) {
         if until > self.until {
             *self = Self::new(until, now);
         }
     }
 
-    /// When it ends.
+    /// Returns when it ends.
     pub(in crate::ctl) const fn until(&self) -> Instant {
         self.until
     }
@@ -44,13 +44,13 @@ impl Lease {
         self.until <= now
     }
 
-    /// When the work is told to end, unless the lease is renewed: a quarter before the end.
+    /// Returns when to tell the work to end, unless the lease is renewed: a quarter before the end.
     pub(in crate::ctl) fn warn_at(&self) -> Instant {
         self.until.before(self.length / 4)
     }
 
-    /// When the work that was told to end at `told` is ended: after `grace`, but so that nothing
-    /// of it is left at the lease's end.
+    /// Returns when to kill work that was told to end at `told`: after `grace`, but early enough that nothing of it
+    /// is left at the lease's end.
     pub(super) fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
         let margin = (self.length / 8).min(LONGEST_MARGIN);
         (told + grace).min(self.until.before(margin))

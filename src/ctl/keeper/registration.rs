@@ -1,8 +1,8 @@
-//! How a keeper that nobody stands by is found again: a socket in a directory where nobody else can make one.
+//! How to find a keeper again that was left alone: a socket in a directory where no other user can make one.
 //!
-//! It lies beside the daemon's, where that directory is this user's alone, or else in this user's own. Its
-//! name says which process the lock is bound to. A lock beside it sees to it that there is one keeper for
-//! that at a time, who may replace what a killed one has left.
+//! It lies beside the daemon's if that directory is this user's alone, or else in this user's own. Its name
+//! contains the process that the lock is bound to. A file lock beside it admits one keeper for that process at
+//! a time, which may replace what a killed one has left.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -24,7 +24,7 @@ use super::Order;
 use crate::control::CONTROL_DIR;
 use crate::sys::{FileLock, FileLockError, Interest, Poller, runtime};
 
-/// The most connections that have not said yet what they want. One more, and the first has to go.
+/// Maximum connections without an order yet. One more, and the first is closed.
 const MAX_CONNECTIONS: usize = 16;
 
 /// A keeper's registration. It never waits for what a connection says.
@@ -36,7 +36,7 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Opens it; `None`: another keeper has it.
+    /// Opens the registration for a process; `None`: another keeper has it.
     ///
     /// # Errors
     /// The system refuses.
@@ -76,7 +76,7 @@ impl Registration {
         self.connections.push_back(Lines::new(stream));
     }
 
-    /// What a connection wants who has said it, and who that is.
+    /// Returns the next order and its connection.
     pub(super) fn hear(&mut self) -> Option<(Order, Lines)> {
         let mut at = 0;
         while let Some(connection) = self.connections.get_mut(at) {
@@ -102,7 +102,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // One that stays is replaced by the next keeper for that process.
+        // If it stays, the next keeper for that process replaces it.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -118,7 +118,7 @@ impl AsFd for Registration {
     }
 }
 
-/// The keeper of the lock that is bound to a process, if there is one.
+/// Connects to the keeper of the lock that is bound to a process, if there is one.
 ///
 /// # Errors
 /// The system refuses.
@@ -142,7 +142,8 @@ fn is_trusted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid() == getuid().as_raw() || peer.uid() == 0)
 }
 
-/// Containers that share files may have processes of the same number; their namespaces differ.
+/// Returns the path. Containers that share files may have processes of the same number; their namespaces
+/// differ.
 fn path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid")?.ino();
     let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! The keeper as who has started it sees it.
+//! A keeper as its parent sees it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,10 +14,10 @@ use super::super::prober::Prober;
 use super::{Assignment, NAME, Note, Order};
 use crate::sys::{Lifeline, Tied};
 
-/// The executable that runs, even if another file has taken its place since.
+/// The executable of this process, even if another file has taken its place since.
 pub(in crate::ctl) const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A keeper that was started.
+/// A running keeper.
 pub(in crate::ctl) struct Keeper {
     lines: Lines,
     /// The keeper has the other end as its output.
@@ -26,7 +26,7 @@ pub(in crate::ctl) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts one.
+    /// Starts a keeper.
     ///
     /// # Errors
     /// The system has no room for another process.
@@ -49,12 +49,12 @@ impl Keeper {
         })
     }
 
-    /// Tells it something. A keeper that is gone is found out by what it says, or does not.
+    /// Sends it an order. Reading from it shows whether it is gone.
     pub(in crate::ctl) fn tell(&mut self, order: &Order) {
         let _ = self.lines.send(order);
     }
 
-    /// Lets the command have what it is tied with.
+    /// Lets the command inherit the life line.
     ///
     /// # Errors
     /// None while this is open.
@@ -62,13 +62,13 @@ impl Keeper {
         self.lifeline.bequeath()
     }
 
-    /// Has the kernel kill a process group when the keeper is gone. One that is gone already is found
-    /// out as ever.
+    /// Has the kernel kill a process group when the keeper is gone. Reading from it shows whether it is gone
+    /// already.
     pub(in crate::ctl) fn tie(&self, group: Pid) {
         let _ = self.lifeline.tie(Tied::Group(group), Signal::SIGKILL);
     }
 
-    /// Waits for what it says; `None`: it is gone.
+    /// Waits for its next note; `None`: it is gone.
     pub(in crate::ctl) fn wait(&mut self) -> Option<Note> {
         let note = self.lines.wait();
         if note.is_none() {
@@ -77,7 +77,7 @@ impl Keeper {
         note
     }
 
-    /// The same while the daemon that it has asked is watched over.
+    /// Waits for its next note, and probes the daemon that it has asked.
     ///
     /// # Errors
     /// The system cannot wait.
@@ -94,16 +94,16 @@ impl Keeper {
         }
     }
 
-    /// Takes in what it has said; to be called when there is something to read.
+    /// Reads its notes; call it when there is something to read.
     pub(in crate::ctl) fn listen(&mut self) {
         self.lines.fill();
         if self.is_gone() {
-            // The command may go on for long.
+            // The command may run for long.
             let _ = self.child.wait();
         }
     }
 
-    /// What it has said.
+    /// Returns the next note received.
     pub(in crate::ctl) fn next(&mut self) -> Option<Note> {
         self.lines.next()
     }

@@ -1,17 +1,17 @@
-//! What the keeper calls a command's processes, and says of those that it cannot end.
+//! The place of a command's processes, and the message about those that the keeper cannot end.
 
 use std::fs;
 
 pub(in crate::ctl) use crate::sys::{Killed, Survivor, Tree};
 
 impl Tree {
-    /// A place for a command that is not there yet.
+    /// Makes a place for a command that has not started yet.
     pub(super) fn new() -> Self {
         Self::in_cgroup("ringctl")
     }
 }
 
-/// What is to be said of a process that may not be ended.
+/// Returns the message about a process that may not be killed.
 pub(in crate::ctl) fn out_of_reach(survivor: Survivor) -> String {
     let what = survivor.0.map_or_else(
         || "a process of the command".to_owned(),

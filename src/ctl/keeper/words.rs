@@ -1,4 +1,4 @@
-//! What a keeper and who has started it say to each other.
+//! The messages between a keeper and its parent.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Grant, LockRequest, OnceRequest, Refusal, RefusalReason, Request};
 
-/// What a keeper is for.
+/// What a keeper has to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) struct Assignment {
     /// The daemon's control socket.
     pub socket: PathBuf,
     /// How the lock is wanted.
     pub want: Want,
-    /// The most time between SIGTERM and SIGKILL, in milliseconds.
+    /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
-    /// Whom the lock is for.
+    /// What the lock is bound to.
     pub binding: Binding,
 }
 
-/// What is asked of the daemon.
+/// What to ask the daemon for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::ctl) enum Want {
     /// The lock.
@@ -37,7 +37,7 @@ impl Want {
         }
     }
 
-    /// The same to the daemon.
+    /// Returns the request to the daemon.
     pub(in crate::ctl) fn request(&self) -> Request {
         match self {
             Self::Lock(lock) => Request::Lock(lock.clone()),
@@ -49,13 +49,13 @@ impl Want {
 /// What a lock is bound to: when that is gone, so is the lock.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) enum Binding {
-    /// A command of the one who has started the keeper, and that one itself.
+    /// A command of the keeper's parent, and the parent itself.
     Command,
-    /// A process that this program was not started to run.
+    /// A process that this program did not start.
     Process {
         /// Its number.
         pid: i32,
-        /// Whether it is told by SIGTERM that the lock is lost.
+        /// Whether it gets SIGTERM when the lock is lost.
         kill: bool,
     },
 }
@@ -63,23 +63,23 @@ pub(in crate::ctl) enum Binding {
 /// To a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) enum Order {
-    /// The first: what it is for.
+    /// The first order.
     Begin(Assignment),
-    /// The leader of the command's process group is there, and waits for its start.
+    /// The leader of the command's process group has started, and waits at the gate.
     Started {
         /// Its process.
         pid: i32,
     },
-    /// What became of the job for which the lock is held; before [`Order::Ended`].
+    /// The outcome of the job for which the lock is held; comes before [`Order::Ended`].
     Ran {
         /// Whether it has succeeded; `None`: it never began.
         done: Option<bool>,
     },
-    /// The command has ended, or the lock is not wanted any more.
+    /// The command has ended, or the lock is no longer wanted.
     Ended,
-    /// Whether the lock is held.
+    /// Asks whether the lock is held.
     Check,
-    /// The keeper is to go on when who has started it is gone.
+    /// The keeper goes on when its parent is gone.
     StandAlone,
 }
 
@@ -88,33 +88,33 @@ pub(in crate::ctl) enum Order {
 pub(in crate::ctl) enum Note {
     /// The lock is held.
     Granted {
-        /// As the daemon said it.
+        /// The daemon's grant.
         grant: Grant,
         /// The control group in which the command will be.
         cgroup: Option<PathBuf>,
     },
-    /// There is no lock: the last note.
+    /// The lock is not granted: the last note.
     NotAcquired(Why),
     /// The command is watched, and may start.
     Go,
     /// The lock is held, with this fencing token.
     Held(String),
-    /// The lock is lost, the command is being ended.
+    /// The lock is lost, and the keeper is ending the command.
     Lost(String),
-    /// Something of the command cannot be ended, and works on: what, and why, as a sentence.
+    /// A process of the command cannot be ended and is still at work: which, and why, as a sentence.
     Outlived(String),
     /// Nothing of the command is left, and the lock is given back: the last note.
     Released,
 }
 
-/// Why there is no lock.
+/// Why the lock is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::ctl) enum Why {
-    /// It is not to be had now: why, as a sentence.
+    /// It is not available now: why, as a sentence.
     Refused(String),
-    /// It is not needed, the job has run in its period: when and where, as a sentence.
+    /// The job has already run in its period: when and where, as a sentence.
     Ran(String),
-    /// The daemon is not reached: why, as a sentence.
+    /// The daemon cannot be reached: why, as a sentence.
     NoDaemon(String),
     /// The daemon answered with an error.
     Error(String),
@@ -124,7 +124,7 @@ impl Why {
     /// The daemon refuses the lock.
     pub(in crate::ctl) fn of(refusal: Refusal) -> Self {
         match refusal.why {
-            // To wait for somebody else, or to try again, does not help.
+            // Neither waiting nor another attempt helps.
             RefusalReason::Nested | RefusalReason::Names | RefusalReason::Mtu => {
                 Self::Error(refusal.text)
             }

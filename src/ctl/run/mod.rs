@@ -21,7 +21,7 @@ use crate::control::{Grant, OnceRequest};
 use signals::Signals;
 use supervisor::Supervisor;
 
-/// Runs the command while the lock is held; its exit code.
+/// Runs the command while the lock is held, and returns its exit code.
 ///
 /// # Errors
 /// The lock is not to be had, or it is lost.
@@ -31,7 +31,7 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
     work(socket, options, &command, Want::Lock(lock))
 }
 
-/// Runs the command if it has not run in its period; its exit code, 0 if it has.
+/// Runs the command if it has not run in its period, and returns its exit code; 0 if it has.
 ///
 /// # Errors
 /// The lock is not to be had, or it is lost.
@@ -46,7 +46,7 @@ pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
     match work(socket, run, &command(run), Want::Once(once)) {
         Err(Error::HasRun(text)) => {
             if options.verbose {
-                // Who cannot be told has the exit code.
+                // If standard error is closed, the exit code still tells.
                 let _ = writeln!(io::stderr(), "ringctl: {text}");
             }
             Ok(0)
@@ -71,16 +71,16 @@ fn work(
     };
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
     let (grant, cgroup) = granted(&mut keeper, socket, &options.acquire)?;
-    // From here on what comes is for the command.
+    // From here on signals are for the command.
     signals.take_all().map_err(Error::System)?;
     let supervisor = Supervisor::start(keeper, signals, cgroup, command, &environment(&grant));
     supervisor.map_err(Error::System)?.work(is_job)
 }
 
-/// Waits for the lock, of the daemon at `socket`.
+/// Waits for the lock from the daemon at `socket`.
 ///
 /// # Errors
-/// It is not to be had.
+/// The lock is not granted.
 pub(super) fn granted(
     keeper: &mut Keeper,
     socket: &Path,
@@ -98,7 +98,7 @@ pub(super) fn granted(
     }
 }
 
-/// What is to be said of a lock that is not to be had.
+/// Returns the error for a lock that is not granted.
 pub(super) fn without_lock(why: Why, options: &Acquire) -> Error {
     match why {
         Why::Refused(text) => super::not_acquired(text, options),
@@ -115,14 +115,14 @@ fn command(options: &RunOptions) -> Vec<OsString> {
     }
 }
 
-/// What the command is called, without where it is.
+/// Returns the command's name without its directory.
 fn name(command: &[OsString]) -> Cow<'_, str> {
     let program = command.first().map(Path::new);
     let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
     name.unwrap_or_default().to_string_lossy()
 }
 
-/// What the command is told about the lock.
+/// Returns the environment variables that tell the command about the lock.
 pub(super) fn environment(grant: &Grant) -> [(&'static str, String); 5] {
     [
         (fence::LOCK, grant.fencing.clone()),

@@ -14,20 +14,20 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::sys::IgnoredSignals;
 
-/// Those that end a program that does not catch them, and mean that.
+/// Signals that are sent to end a program.
 const FATAL: [Signal; 4] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGHUP,
     Signal::SIGQUIT,
 ];
-/// Those that have a meaning for a running command only.
+/// Signals that mean something only to a running command.
 const PRIVATE: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
 
-/// The signals, as something to read.
+/// The signals, behind a descriptor.
 ///
-/// Those that the process ignored from its start stay ignored (`nohup`): a command gets them as
-/// it would without `ringctl`.
+/// Signals that the process ignored from its start stay ignored (`nohup`): a command gets them as it would
+/// without `ringctl`.
 pub(super) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
     came: VecDeque<Signal>,
@@ -36,8 +36,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Takes those that only a command has a use for, so that they do not end the wait for it.
-    /// All others do what they do to every program.
+    /// Catches the signals that only a command has a use for, so that they do not end the wait for the lock. All
+    /// others do what they do to every program.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -54,7 +54,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Takes the others, too, from now on. One that came in between ends this process.
+    /// Catches the others too from now on. One that came in between ends this process.
     ///
     /// # Errors
     /// The system refuses.
@@ -71,7 +71,7 @@ impl Signals {
         Ok(())
     }
 
-    /// Has a signal do to this process what it does to every program.
+    /// Lets a signal do to this process what it does to every program.
     ///
     /// # Errors
     /// The system refuses.
@@ -91,8 +91,8 @@ impl Signals {
         Ok(())
     }
 
-    /// Takes Ctrl-Z, and is not stopped for writing in the background. To be called when the
-    /// command's process is there, since it would inherit this.
+    /// Catches Ctrl-Z, and keeps writing in the background from stopping this process. Call it after the command's
+    /// process has started, which would inherit this.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -118,13 +118,13 @@ impl Signals {
             .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
-    /// Those that came so far. Whoever is sent them without end has other things to do in between.
+    /// Returns the signals that have come so far, a bounded number of them.
     pub(super) fn take(&mut self) -> VecDeque<Signal> {
         self.drain();
         mem::take(&mut self.came)
     }
 
-    /// Whether there is a next one already, which nothing readable tells of any more.
+    /// Whether there is another one already, which no readable descriptor announces.
     pub(super) fn is_next_here(&self) -> bool {
         !self.came.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Standing for the command: what is done to `ringctl` is done to it, and the other way round.
+//! Stands for the command: passes on to it what happens to `ringctl`, and the other way round.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use crate::sys::{Interest, Poller};
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// How often, and after how long each time, is looked whether those that were killed are gone.
+/// How many times to look whether killed processes are gone, and the time between two looks.
 const LOOKS: u32 = 200;
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -35,7 +35,7 @@ pub(super) struct Supervisor {
     poller: Poller,
     /// Whether the command has been given the terminal.
     has_terminal: bool,
-    /// Whether this process was told to stop, and so all that are to stop with it.
+    /// Whether this process was told to stop, and its whole process group with it.
     told_to_stop: bool,
     /// The command's processes, when they had to be ended without the keeper.
     tree: Option<Tree>,
@@ -48,7 +48,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Makes the command's process and has the keeper watch it.
+    /// Starts the command's process, and has the keeper watch it.
     pub(super) fn start(
         mut keeper: Keeper,
         mut signals: Signals,
@@ -87,8 +87,8 @@ impl Supervisor {
         })
     }
 
-    /// Stands for the command until it has ended and nothing is left of it; its exit code. The keeper is
-    /// told what became of a job: nothing is said of one that was interrupted by the loss of its lock.
+    /// Stands for the command until it has ended and nothing is left of it, and returns its exit code. Tells the
+    /// keeper the outcome of a job, unless the loss of its lock has interrupted it.
     pub(super) fn work(mut self, is_job: bool) -> Result<u8, Error> {
         let code = self.until_end().map_err(Error::System)?;
         if let Some(terminal) = &self.terminal {
@@ -116,8 +116,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits until nothing of the command is left. What cannot be ended may take its time, so a signal
-    /// ends this then; the keeper goes on.
+    /// Waits until nothing of the command is left. A process that cannot be ended may take any time, so a signal
+    /// ends this wait; the keeper goes on.
     fn until_released(&mut self) -> io::Result<()> {
         loop {
             while let Some(note) = self.keeper.next() {
@@ -154,11 +154,11 @@ impl Supervisor {
     }
 
     fn until_end(&mut self) -> io::Result<u8> {
-        // Something may have been said together with the grant.
+        // A message may have come together with the grant.
         self.hear_keeper()?;
         loop {
             if let Some(code) = self.look()? {
-                // What was said before the end counts, be it heard after it.
+                // Messages from before the end count, even if they are read after it.
                 self.poller.wait(Some(Duration::ZERO))?;
                 self.hear_keeper()?;
                 return Ok(code);
@@ -173,7 +173,7 @@ impl Supervisor {
                     Signal::SIGCONT => self.go_on(),
                     other => {
                         if self.tree.is_some() && self.is_outlived {
-                            // Nobody is left who could end the command.
+                            // No other process is left that could end the command.
                             Signals::give_way(other)?;
                         }
                         self.told_to_stop |= other == Signal::SIGTSTP;
@@ -242,7 +242,7 @@ impl Supervisor {
         }
     }
 
-    /// Says at once that something works on, since its end may be far.
+    /// Prints at once that something is still at work, since its end may be far off.
     fn outlived(&mut self, text: &str) {
         if !self.is_outlived {
             // Where nobody can be told, the exit code still says it.
@@ -299,7 +299,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Somebody lets it go on.
+    /// Lets the command go on.
     fn go_on(&mut self) {
         self.told_to_stop = false;
         if self.has_terminal {
@@ -318,7 +318,7 @@ impl Supervisor {
     }
 
     fn pass_on(&self, signal: Signal) {
-        // That the command has just ended is found out without this.
+        // If the command has just ended, the next wait shows it.
         if killpg(self.gate.pid(), signal) == Err(Errno::EPERM) {
             let text = format_args!("{signal} does not reach the command: it runs as another user");
             let _ = writeln!(io::stderr(), "ringctl: {text}");

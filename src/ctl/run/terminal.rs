@@ -28,7 +28,7 @@ impl Terminal {
         getpid() == self.own && io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
-    /// Gives it to the process group if this one has it. True: it had.
+    /// Gives it to the process group if this one has it, and returns whether it had.
     pub(super) fn give(&self, group: Pid) -> bool {
         let is_ours = tcgetpgrp(&self.tty) == Ok(self.own);
         is_ours && tcsetpgrp(&self.tty, group).is_ok()
@@ -37,7 +37,7 @@ impl Terminal {
     /// Takes it back if the process group has it. Signal::SIGTTOU must be blocked.
     pub(super) fn take_back(&self, group: Pid) {
         if tcgetpgrp(&self.tty) == Ok(group) {
-            // Nobody else can have taken it in between but a shell, which knows what it does.
+            // Only a shell can have taken it in between, and a shell knows what it does.
             let _ = tcsetpgrp(&self.tty, self.own);
         }
     }

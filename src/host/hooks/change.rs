@@ -1,4 +1,4 @@
-//! What hooks are told, whatever the system.
+//! What any system tells hooks.
 
 use std::fmt::Debug;
 
@@ -9,31 +9,31 @@ pub trait Change: Copy + Debug + Send + 'static {
     /// The event's number.
     fn number(&self) -> u64;
 
-    /// This change and an earlier one as a single one.
+    /// Merges this change with an earlier one.
     #[must_use]
     fn after(self, earlier: Self) -> Self;
 
-    /// The same as variables of the environment; empty where something is not known.
+    /// Returns the change as environment variables; empty where something is not known.
     fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)>;
 }
 
-/// Remembers what has happened, by number.
+/// A history of events, by number.
 pub trait Changes {
-    /// What hooks are told of it.
+    /// The change that hooks get.
     type Change: Change;
 
     /// The number of the latest event.
     fn latest(&self) -> u64;
 
-    /// An event by its number, if it is remembered and hooks are told of it.
+    /// Returns an event by its number, if it is retained and hooks get it.
     fn change(&self, number: u64) -> Option<Self::Change>;
 
-    /// All that hooks are told of from a number on, as one change: as by [`Change::after`].
+    /// Returns all events for hooks from a number on, merged into one change by [`Change::after`].
     fn change_since(&self, number: u64) -> Option<Self::Change>;
 
-    /// That the daemon has started.
+    /// The change that tells that the daemon has started.
     fn started(&self, now: Now) -> Self::Change;
 
-    /// That the daemon ends.
+    /// The change that tells that the daemon ends.
     fn stopped(&self, now: Now) -> Self::Change;
 }

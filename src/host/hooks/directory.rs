@@ -1,4 +1,4 @@
-//! The hooks that lie in a directory.
+//! The hooks in a directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,8 +10,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::sys::owned;
 
-/// Ends of names of files that nobody means to be run: what editors and package managers leave
-/// behind, and what was put out of use.
+/// Suffixes of files that nobody means to run: leftovers of editors and package managers, and disabled hooks.
 const PASSED_OVER: [&str; 13] = [
     "~",
     ",v",
@@ -27,22 +26,21 @@ const PASSED_OVER: [&str; 13] = [
     ".swp",
     ".tmp",
 ];
-/// The same, with an end of their own behind it.
+/// The same, followed by any suffix.
 const PACKAGE: [&str; 2] = [".dpkg-", ".ucf-"];
 
 const NOT_EXECUTABLE: &str = "is skipped: it is not executable; chmod +x makes it so";
 
-/// What a directory has.
+/// The contents of a directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The hooks, in the order of their names' bytes.
     pub(super) hooks: Vec<PathBuf>,
-    /// What is none though it may be meant as one, and why.
+    /// Files that are skipped though they may be meant as hooks, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
 }
 
-/// Looks for hooks. A directory that is not there has none, and one that others may write is not trusted
-/// with any.
+/// Looks for hooks. A missing directory has none; one that other users may write to is not trusted.
 pub(super) fn look(directory: &Path) -> Found {
     let mut found = Found::default();
     let entries = match fs::read_dir(directory) {
@@ -64,7 +62,7 @@ pub(super) fn look(directory: &Path) -> Found {
         .collect();
     paths.sort();
     for path in paths {
-        // Of what a symbolic link points to; one that points nowhere is no file.
+        // Follows a symbolic link; one that points nowhere is no file.
         if !fs::metadata(&path).is_ok_and(|found| found.is_file()) {
             continue;
         }
@@ -80,7 +78,7 @@ pub(super) fn look(directory: &Path) -> Found {
     found
 }
 
-/// Why others may have a say in what is run; `None`: they have not.
+/// Returns why other users could change what runs; `None`: they cannot.
 fn distrust(path: &Path) -> Option<String> {
     match owned::changeable_by_others(path) {
         Ok(None) => None,
@@ -93,7 +91,7 @@ fn distrust(path: &Path) -> Option<String> {
     }
 }
 
-/// Whether a file of this name is meant to be run.
+/// Whether a file of this name is meant to run.
 fn is_meant(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let contains = |part: &str| name.windows(part.len()).any(|at| at == part.as_bytes());

@@ -1,4 +1,4 @@
-//! Programs that are run at every change (`docs/hooks.md`), by a worker.
+//! Hooks: programs that a worker runs at every change (`docs/hooks.md`).
 
 mod change;
 mod directory;
@@ -18,25 +18,25 @@ pub use change::{Change, Changes};
 pub use queue::{Queue, WAITING};
 use runner::Runner;
 
-/// How long it may be put off to look at what is new while there is no hook.
+/// Maximum delay before new events are looked at while there is no hook.
 const LATER: Duration = Duration::from_secs(1);
-/// So much that is new is looked at in any case: not much more is remembered.
+/// This many new events are looked at in any case: not many more are retained.
 const UNSEEN: u64 = 256;
-/// As many changes as hooks are told one by one; more become one.
+/// Maximum changes that hooks get one by one; more are merged into one.
 const ONE_BY_ONE: u64 = 64;
 
-/// What is run, and how.
+/// What to run, and how.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What every hook has in its environment.
+    /// Variables in the environment of every hook.
     pub environment: Vec<(&'static str, String)>,
     /// A line for the shell.
     pub command: Option<String>,
     /// A directory of programs.
     pub directory: PathBuf,
-    /// How long one may run.
+    /// Maximum run time of one hook.
     pub timeout: Duration,
-    /// What is said once, when the first one is run: it will be run all the time, and why.
+    /// A warning for the log when the first hook runs: hooks will run all the time, and why.
     pub restless: Option<String>,
 }
 
@@ -44,14 +44,14 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Hooks<C: Change> {
     worker: Worker<Queue<C>>,
-    /// The number of the event that is looked at next.
+    /// The number of the next event to look at.
     next: u64,
-    /// When what was put off is looked at.
+    /// When to look at events that were put off.
     put_off: Option<Instant>,
 }
 
 impl<C: Change> Hooks<C> {
-    /// Starts the thread, and has it tell that the daemon has started.
+    /// Starts the thread, and tells hooks that the daemon has started.
     ///
     /// # Errors
     /// The process has too many files open, or threads.
@@ -73,8 +73,8 @@ impl<C: Change> Hooks<C> {
         Ok(hooks)
     }
 
-    /// Has all that is new told. Never waits. While there is no hook it is put off: in a fast ring there is a
-    /// change at each hop.
+    /// Tells hooks all new events. Never waits. Puts that off while there is no hook: a fast ring has a change at
+    /// each hop.
     pub fn tell(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;
         let is_due = self.deadline().is_some_and(|at| at <= now);
@@ -105,7 +105,7 @@ impl<C: Change> Hooks<C> {
         }
     }
 
-    /// When [`tell`](Self::tell) is to be called at the latest.
+    /// When to call [`tell`](Self::tell) at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         [self.put_off, self.worker.deadline()]
@@ -114,8 +114,8 @@ impl<C: Change> Hooks<C> {
             .min()
     }
 
-    /// Has it told that the daemon ends, with all that was not told yet, and waits for that, but
-    /// not for long; not at all once `is_over` says so.
+    /// Tells hooks all that is left and that the daemon ends, and waits for them for a bounded time; ends them as
+    /// soon as `is_over` returns `true`.
     pub fn finish(
         &mut self,
         now: Now,

@@ -1,29 +1,29 @@
-//! What a hook says, line by line.
+//! A hook's output, line by line.
 
 use std::io::{ErrorKind, Read};
 
-/// The longest line that is shown to its end, in bytes.
+/// Maximum length of a line, in bytes; the rest is cut off.
 const LONGEST: usize = 1000;
-/// The most that is read of one stream before others have their turn, in bytes.
+/// Maximum bytes read from one stream before the others have their turn.
 const SHARE: usize = 64 << 10;
 
-/// Whether a stream has more to say.
+/// Whether a stream may have more output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     Open,
     Ended,
 }
 
-/// A line that is not at its end yet.
+/// An incomplete line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     line: Vec<u8>,
-    /// Some of it had no room.
+    /// Its end was cut off.
     cut: bool,
 }
 
 impl Lines {
-    /// Reads what is there without waiting for more, and gives every line that is complete.
+    /// Reads without waiting, and passes on every complete line.
     pub(super) fn read(&mut self, stream: &mut impl Read, say: &mut dyn FnMut(&str)) -> Stream {
         let mut bytes = [0; 4096];
         let mut all = 0;
@@ -60,7 +60,7 @@ impl Lines {
         }
     }
 
-    /// Gives what there is of a line.
+    /// Passes on what there is of a line.
     pub(super) fn flush(&mut self, say: &mut dyn FnMut(&str)) {
         let line = std::mem::take(&mut self.line);
         let more = if std::mem::take(&mut self.cut) {

@@ -1,4 +1,4 @@
-//! One hook while it runs: what it says, and its end, by itself or not.
+//! One running hook: its output, and its end, by itself or not.
 
 use std::fs;
 use std::io;
@@ -16,11 +16,11 @@ use super::output::{Lines, Stream};
 use crate::host::worker::Bell;
 use crate::sys::{Interest, Poller, Tree, child};
 
-/// How long after SIGTERM it is killed.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long after SIGKILL it may still be on its way out. One that hangs in the kernel stays.
+/// The time after SIGKILL in which it has to be gone. A process that hangs in the kernel stays.
 const LAST_BREATH: Duration = Duration::from_secs(1);
-/// How often is looked whether what it has left behind is gone.
+/// The time between two looks at what it has left behind.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// How much a hook's badness exceeds the daemon's, in thousandths of the memory there is.
@@ -30,20 +30,20 @@ const BELL: u64 = 0;
 const EXIT: u64 = 1;
 const OUTLETS: u64 = 2;
 
-/// How a hook has ended.
+/// How a hook ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// By itself, and with all that it has started but for what has left its process group.
+    /// By itself, and with it all that it had started in its process group.
     Exit(ExitStatus),
     /// By itself; the rest of its process group had to be ended.
     LeftBehind(ExitStatus),
-    /// It was ended, since its time was over.
+    /// It was ended at its deadline.
     Late,
     /// It was killed, and is still there.
     Stuck,
 }
 
-/// Runs a hook until `until`, or earlier if the bell says so. What it says goes to `say`.
+/// Runs a hook until `until`, or less long if the bell says so. Passes its output to `say`.
 ///
 /// # Errors
 /// It cannot be started.
@@ -57,13 +57,13 @@ pub(super) fn run(
     Ok(process.run(until, bell, say))
 }
 
-/// What was done to end it.
+/// Which signals it was sent.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     Nothing,
-    /// SIGTERM was sent then.
+    /// SIGTERM, at this time.
     Told(Instant),
-    /// SIGKILL was sent then.
+    /// SIGKILL, at this time.
     Killed(Instant),
 }
 
@@ -93,7 +93,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            // The service manager is not to take its word for the daemon's.
+            // The service manager must not take its messages for the daemon's.
             .env_remove("NOTIFY_SOCKET");
         child::detach(command);
         let mut hook = command.spawn()?;
@@ -101,7 +101,7 @@ impl Process {
         let pid = i32::try_from(hook.id()).map_err(io::Error::other)?;
         let watched = watch(&mut hook, &poller);
         let (exit, outlets) = watched.inspect_err(|_| {
-            // It is not to run where nobody looks after it.
+            // A hook that cannot be watched must not run.
             let _ = hook.kill();
             let _ = hook.wait();
         })?;
@@ -136,7 +136,7 @@ impl Process {
                     Stage::Told(now)
                 }
                 Stage::Told(_) => {
-                    // What may not be killed is stuck as well.
+                    // A process that ringd may not kill counts as stuck as well.
                     let _ = self.tree.kill();
                     Stage::Killed(now)
                 }
@@ -144,7 +144,7 @@ impl Process {
             };
         };
         for outlet in self.outlets.iter_mut().flatten() {
-            // What has left its group may keep the stream open: what is there now is all.
+            // Processes outside its group may keep the stream open: read what is there and no more.
             outlet.lines.read(&mut outlet.pipe, say);
             outlet.lines.flush(say);
         }
@@ -156,9 +156,9 @@ impl Process {
         }
     }
 
-    /// Waits for something to happen, but no longer than `timeout`. True: it has ended.
+    /// Waits for an event, at most for `timeout`. Returns whether the hook has ended.
     fn wait(&mut self, timeout: Duration, bell: &Bell, say: &mut dyn FnMut(&str)) -> bool {
-        // What fails here fails nowhere on a healthy system, and is then no more than a wake-up.
+        // A failure, which no healthy system shows, is no more than a wake-up.
         let _ = self.poller.wait(Some(timeout));
         let mut ended = false;
         for ready in self.poller.ready() {
@@ -174,7 +174,7 @@ impl Process {
                         outlet.lines.read(&mut outlet.pipe, say) == Stream::Ended
                     });
                     if over {
-                        // Closed, and so waited for no more.
+                        // Closed, and so removed from the poller.
                         *slot = None;
                     }
                 }
@@ -184,7 +184,7 @@ impl Process {
     }
 }
 
-/// What of a hook is waited for.
+/// What the poller waits for.
 fn watch(child: &mut Child, poller: &Poller) -> io::Result<(OwnedFd, Vec<Option<Outlet>>)> {
     let exit = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
     poller.add(&exit, EXIT, Interest::Read)?;
@@ -204,16 +204,16 @@ fn watch(child: &mut Child, poller: &Poller) -> io::Result<(OwnedFd, Vec<Option<
     Ok((exit, outlets))
 }
 
-/// Where memory is short the kernel is to take it from a hook rather than from the daemon.
+/// Has the kernel kill the hook before the daemon where memory is short.
 fn spare_the_daemon(hook: u32) {
     let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
     let own: i32 = own.trim().parse().unwrap_or_default();
     let more = (own + SOONER).min(1000).to_string();
-    // It needs no right, and one that has ended needs no memory.
+    // Raising the score needs no right, and an ended process needs no memory.
     let _ = fs::write(format!("/proc/{hook}/oom_score_adj"), more);
 }
 
-/// Ends what a hook that has ended has left in its group. False: there was nothing.
+/// Ends what an ended hook has left in its process group. Returns `false` if nothing was left.
 fn end_rest(tree: &Tree, bell: &Bell) -> bool {
     if tree.is_empty() {
         return false;
@@ -226,7 +226,7 @@ fn end_rest(tree: &Tree, bell: &Bell) -> bool {
         }
         thread::sleep(LOOK);
     }
-    // What may not be killed stays.
+    // A process that ringd may not kill stays.
     let _ = tree.kill();
     let killed = Instant::now();
     while killed.elapsed() < LAST_BREATH && !tree.is_empty() {

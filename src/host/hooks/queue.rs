@@ -1,12 +1,11 @@
-//! Changes that wait to be told, never more than a few.
+//! Changes that wait for hooks, never more than a few.
 
 use std::collections::VecDeque;
 
 use super::Change;
 use crate::host::worker::Inbox;
 
-/// The most that wait. Hooks that cannot keep up are better told how things are than how they
-/// were.
+/// Maximum changes that wait. Slow hooks are better told how things are than how they were.
 pub const WAITING: usize = 16;
 
 /// Changes in the order in which they happened.
@@ -22,7 +21,7 @@ impl<C> Default for Queue<C> {
 impl<C: Change> Inbox for Queue<C> {
     type Item = C;
 
-    /// Where there is no room all that wait become one.
+    /// If there is no room, all changes that wait are merged into one.
     fn push(&mut self, change: C) {
         if self.0.len() == WAITING {
             self.merge();
@@ -42,7 +41,7 @@ impl<C: Change> Inbox for Queue<C> {
         self.0.clear();
     }
 
-    /// Makes one of all.
+    /// Merges all into one.
     fn merge(&mut self) {
         let all = self.0.drain(..);
         let one = all.reduce(|earlier, later| later.after(earlier));

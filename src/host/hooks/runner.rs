@@ -18,12 +18,12 @@ use crate::host::worker::Mailbox;
 use crate::observe::RateLimit;
 use crate::sys::{Poller, clock};
 
-/// How often is looked for hooks where there are none. What happens meanwhile is kept for them.
+/// The time between two looks for hooks while there are none. Events in between are kept for them.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Lines of hooks, and lines about hooks: what a storm of them gets at once, and in the long run.
+/// Rate limits for lines of hooks and for lines about hooks: the burst, and the rate in the long run.
 const LINES: RateLimit = RateLimit::new(100, Duration::from_millis(100));
 
-/// What the hook of the command line is called in the log.
+/// The name of the command line's hook in the log.
 const LINE: &str = "--on-change";
 
 /// One of the hooks.
@@ -61,7 +61,7 @@ pub(super) struct Runner<'a, C> {
     poller: Poller,
     lines: RateLimit,
     complaints: RateLimit,
-    /// What is wrong with a hook, as it was said last.
+    /// What is wrong with a hook, as last logged.
     problems: BTreeMap<String, String>,
 }
 
@@ -98,7 +98,7 @@ impl<'a, C: Change> Runner<'a, C> {
         }
     }
 
-    /// The hooks as they are now.
+    /// Returns the hooks as they are now.
     fn hooks(&mut self) -> Vec<Hook> {
         let found = directory::look(&self.settings.directory);
         let known = found.problems.iter().map(|(path, _)| path);
@@ -173,7 +173,7 @@ impl<'a, C: Change> Runner<'a, C> {
         }
     }
 
-    /// Says what is wrong with a hook, or that nothing is any more, if that is new.
+    /// Logs what is wrong with a hook, or that it is in order again, if that is new.
     fn judge(&mut self, name: String, problem: Option<String>) {
         if self.problems.get(&name) == problem.as_ref() {
             return;

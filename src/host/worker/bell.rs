@@ -1,4 +1,4 @@
-//! What the loop has to say to a worker's thread beside its work: wake up, and be done by then.
+//! Signals from the loop to a worker's thread: wake up, and stop by a deadline.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,18 +7,18 @@ use std::time::Instant;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// How soon the thread has to be done.
+/// How soon the thread has to stop.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Closing {
     /// There is no hurry.
     No,
-    /// What runs may run until then.
+    /// The work in hand may go on until then.
     By(Instant),
-    /// What runs is to be ended at once.
+    /// End the work in hand at once.
     Now,
 }
 
-/// Wakes a thread up, and says how soon it has to be done.
+/// Wakes a thread up, and tells it how soon it has to stop.
 #[derive(Debug)]
 pub struct Bell {
     event: EventFd,
@@ -26,7 +26,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// One that does not ring, and there is no hurry.
+    /// A silent bell, without a hurry.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -38,13 +38,13 @@ impl Bell {
         })
     }
 
-    /// Wakes who waits for it.
+    /// Wakes the thread that waits for it.
     pub fn ring(&self) {
-        // It cannot fail but for a bell that rings already.
+        // It fails only if the bell rings already.
         let _ = self.event.write(1);
     }
 
-    /// Stops its ringing.
+    /// Stops the ringing.
     pub fn silence(&self) {
         let _ = self.event.read();
     }
@@ -53,7 +53,7 @@ impl Bell {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When what may run until `until` is to end in view of the daemon's end.
+    /// Returns when work that may run until `until` must stop, given the daemon's end.
     pub fn limit(&self, until: Instant, now: Instant) -> Instant {
         match *self.closing() {
             Closing::No => until,
@@ -62,7 +62,7 @@ impl Bell {
         }
     }
 
-    /// Whether what runs is to be ended at once.
+    /// Whether the work in hand must end at once.
     pub fn closes_now(&self) -> bool {
         matches!(*self.closing(), Closing::Now)
     }

@@ -1,25 +1,25 @@
-//! What waits for a worker.
+//! The work that waits for a worker.
 
 use std::collections::VecDeque;
 
-/// What waits to be done, in order.
+/// A queue of work.
 pub trait Inbox: Default + Send + 'static {
-    /// One thing to be done.
+    /// One piece of work.
     type Item: Send;
 
-    /// Adds the latest.
+    /// Adds an item at the end.
     fn push(&mut self, item: Self::Item);
 
-    /// Takes the earliest.
+    /// Takes the first item.
     fn pop(&mut self) -> Option<Self::Item>;
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     fn is_empty(&self) -> bool;
 
-    /// Forgets all that waits.
+    /// Drops all items.
     fn clear(&mut self);
 
-    /// Nothing will be added any more: what can be done at once may become one.
+    /// Nothing more will be added: items that can be done in one go may become one.
     fn merge(&mut self) {}
 }
 

@@ -1,4 +1,4 @@
-//! Where the loop leaves work for a worker's thread.
+//! Passes work from the loop to a worker's thread.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +9,27 @@ use super::bell::{Bell, Closing};
 use super::inbox::Inbox;
 use crate::sys::Poller;
 
-/// How long what runs when the daemon ends may take until its end, and then how long each of those that
-/// follow may take in all.
+/// Upper bound for the item in hand when the daemon ends, and for each item after it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Work, and a bell to wake the thread up. The loop never waits for it.
+/// A queue of work, and a bell to wake the thread up. The loop never waits for it.
 #[derive(Debug)]
 pub struct Mailbox<Q> {
     shared: Mutex<Shared<Q>>,
     bell: Bell,
-    /// There was nobody to do the work when the thread looked last, and it is not looking again yet.
+    /// The thread has found that there is nothing to do the work with, and has not looked again yet.
     rests: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Shared<Q> {
     inbox: Q,
-    /// The thread waits to be woken up.
+    /// The thread waits for the bell.
     attentive: bool,
 }
 
 impl<Q: Inbox> Mailbox<Q> {
-    /// An empty one.
+    /// An empty mailbox.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -42,7 +41,7 @@ impl<Q: Inbox> Mailbox<Q> {
         })
     }
 
-    /// The bell, for work that waits for something else as well.
+    /// The bell, for work that waits for other descriptors as well.
     pub const fn bell(&self) -> &Bell {
         &self.bell
     }
@@ -51,12 +50,12 @@ impl<Q: Inbox> Mailbox<Q> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes all from `work`. False: not just now.
+    /// Moves all items out of `work`. Returns `false`, and takes none, if the thread has the lock just now.
     pub(super) fn try_post(&self, work: &mut Q) -> bool {
         let mut shared = match self.shared.try_lock() {
             Ok(shared) => shared,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The thread may be without a CPU while it has the lock.
+            // The thread may hold the lock and have no CPU.
             Err(TryLockError::WouldBlock) => return false,
         };
         while let Some(item) = work.pop() {
@@ -69,7 +68,7 @@ impl<Q: Inbox> Mailbox<Q> {
         true
     }
 
-    /// Takes the last of the work, which is to be done soon.
+    /// Takes the last items. The thread has to stop soon.
     pub(super) fn close(&self, last: &mut Q) {
         let mut shared = self.shared();
         while let Some(item) = last.pop() {
@@ -81,7 +80,7 @@ impl<Q: Inbox> Mailbox<Q> {
         self.bell.ring();
     }
 
-    /// Nothing more is done, and what runs is to be ended.
+    /// Drops all items, and has the thread end the one in hand.
     pub(super) fn close_now(&self) {
         let mut shared = self.shared();
         shared.inbox.clear();
@@ -90,7 +89,7 @@ impl<Q: Inbox> Mailbox<Q> {
         self.bell.ring();
     }
 
-    /// Waits for the next thing to do; `None`: there is none any more.
+    /// Waits for the next item; `None`: there will be none.
     pub fn next(&self, poller: &mut Poller) -> Option<Q::Item> {
         loop {
             {
@@ -110,7 +109,7 @@ impl<Q: Inbox> Mailbox<Q> {
         }
     }
 
-    /// There is nobody to do the work: waits for `pause`, or the end.
+    /// There is nothing to do the work with: drops all items, and waits for `pause` or the end.
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
         let mut shared = self.shared();
         shared.inbox.clear();
@@ -123,13 +122,13 @@ impl<Q: Inbox> Mailbox<Q> {
         }
     }
 
-    /// Whether there is no hurry to post anything.
+    /// Whether the thread [rests](Self::rest), so that posting is not urgent.
     pub(super) fn rests(&self) -> bool {
         self.rests.load(Ordering::Relaxed)
     }
 
     fn wait(&self, poller: &mut Poller, timeout: Option<Duration>) {
-        // What fails here fails nowhere on a healthy system, and is then no more than a wake-up.
+        // A failure, which no healthy system shows, is no more than a wake-up.
         let _ = poller.wait(timeout);
         self.bell.silence();
     }

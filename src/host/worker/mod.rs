@@ -1,7 +1,7 @@
-//! Threads that do for the loop what may wait: programs, queries, anything that blocks.
+//! Threads that do the loop's blocking work: programs, queries, anything that waits.
 //!
-//! The loop leaves work in a [`Mailbox`], which it never waits for; the thread takes it from there, one
-//! thing at a time. Whatever that does, the loop goes on.
+//! The loop leaves work in a [`Mailbox`], without ever waiting for it. The thread takes one item at a time.
+//! Whatever the thread does, the loop goes on.
 
 mod bell;
 mod inbox;
@@ -21,25 +21,25 @@ pub use bell::Bell;
 pub use inbox::Inbox;
 pub use mailbox::Mailbox;
 
-/// How soon the mailbox is tried again that the thread was just at.
+/// The time until the loop tries a mailbox again that the thread had locked.
 const AGAIN: Duration = Duration::from_millis(1);
-/// How often is looked, while the last of the work is done, whether that is not to be waited for.
+/// The time between two looks at `is_over` while the thread finishes.
 const LOOK: Duration = Duration::from_millis(20);
-/// Longer than the last of the work may take, the end of what has to be killed included.
+/// Upper bound for waiting for the thread's end: longer than the last items may take, kills included.
 const AT_MOST: Duration = Duration::from_secs(10);
-/// The nice value of who asked for nothing else.
+/// The default nice value.
 const NICE: i32 = 0;
-/// How late the kernel may wake who asked for nothing else, in nanoseconds.
+/// The default timer slack, in nanoseconds.
 const TIMER_SLACK: u32 = 50_000;
 
 /// A thread and its work, as the loop sees them.
 #[derive(Debug)]
 pub struct Worker<Q: Inbox> {
     mailbox: Arc<Mailbox<Q>>,
-    /// What the mailbox could not take yet.
+    /// Items that are not in the mailbox yet.
     held: Q,
     retry: Option<Instant>,
-    /// Says that the thread has ended.
+    /// Closed when the thread has ended.
     ended: Receiver<()>,
 }
 
@@ -73,13 +73,13 @@ impl<Q: Inbox> Worker<Q> {
         })
     }
 
-    /// Something to be done, once it is [posted](Self::post).
+    /// Adds an item; [`post`](Self::post) passes it on.
     pub fn hold(&mut self, item: Q::Item) {
         self.held.push(item);
     }
 
-    /// Leaves all that is held in the mailbox. Never waits: if the thread is just there, it is to be called
-    /// again at [`deadline`](Self::deadline).
+    /// Moves all held items to the mailbox. Never waits: if the thread has locked the mailbox, call it again at
+    /// [`deadline`](Self::deadline).
     pub fn post(&mut self, now: Instant) {
         if self.held.is_empty() {
             self.retry = None;
@@ -89,18 +89,18 @@ impl<Q: Inbox> Worker<Q> {
         self.retry = (!posted).then_some(now + AGAIN);
     }
 
-    /// When [`post`](Self::post) is to be called at the latest.
+    /// When to call [`post`](Self::post) again at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }
 
-    /// Whether there is no hurry to post anything.
+    /// Whether posting is not urgent: see [`Mailbox::rest`].
     pub fn rests(&self) -> bool {
         self.mailbox.rests()
     }
 
-    /// Has all done that was not done yet, and waits for that, but not for long; not at all once `is_over`
-    /// says so.
+    /// Has the thread do all that is left, and waits for that for a bounded time. As soon as `is_over` returns
+    /// `true`, the rest is dropped and the item in hand ended.
     pub fn finish(&mut self, mut is_over: impl FnMut() -> bool) {
         self.mailbox.close(&mut self.held);
         let mut hurries = false;
@@ -113,12 +113,12 @@ impl<Q: Inbox> Worker<Q> {
         });
     }
 
-    /// Ends what is being done, and has nothing more done.
+    /// Ends the item in hand and drops the others.
     pub fn cancel(&self) {
         self.mailbox.close_now();
     }
 
-    /// Waits for the thread's end, but not for long; not at all once `is_over` says so.
+    /// Waits for the thread's end for a bounded time; stops waiting as soon as `is_over` returns `true`.
     pub fn join(&self, mut is_over: impl FnMut() -> bool) {
         let mut left = AT_MOST;
         while !left.is_zero() && !is_over() {
@@ -130,7 +130,7 @@ impl<Q: Inbox> Worker<Q> {
     }
 }
 
-/// What is good for a hop is too much for work that may wait, and for the programs that inherit it.
+/// Gives up the loop's priority: work that may wait, and the programs that inherit it, have no right to it.
 fn favour_nobody(name: &str) {
     let done = nice::at_least(NICE).and_then(|()| clock::timer_slack(TIMER_SLACK));
     if let Err(error) = done {

@@ -351,7 +351,7 @@ fn reach(event: &Event) {
             heard_before: true,
         } => warn!(
             event = "deaf",
-            "this node hears nobody any more: until it does, the others pay no heed to it as \
+            "this node no longer hears anybody: until it does, the others ignore it as \
              an owner. If they are up, look at its interface, its firewall and the cable"
         ),
         Event::HearingChanged { deaf: false, .. } => {

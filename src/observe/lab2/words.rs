@@ -198,7 +198,7 @@ impl fmt::Display for Wrong {
             ),
             (Trouble::TokenAhead { token, .. }, true) => write!(
                 f,
-                "the token is not ahead of this machine's clock any more; token {token}"
+                "the token is no longer ahead of this machine's clock; token {token}"
             ),
             (Trouble::ClockAhead { by }, _) => write!(
                 f,

@@ -49,7 +49,7 @@ pub(super) fn run<M: Subject>(
                     let first = next.fetch_add(PORTION, Ordering::Relaxed);
                     for seed in first..end.min(first.saturating_add(PORTION)) {
                         let outcome = run_one::<M>(&settings(seed));
-                        // Nobody listens any more: the command was given up.
+                        // Nobody listens: the command was given up.
                         if report.send((seed, outcome)).is_err() {
                             return;
                         }

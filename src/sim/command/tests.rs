@@ -11,7 +11,7 @@ use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 use super::{Error, Options, run_machines};
 use crate::sim::lab2::{Action, Fault, Rule, Schedule, Subject, replay};
 
-/// A machine that stores nothing any more once its interface has changed.
+/// A machine that no longer stores anything once its interface has changed.
 struct Spoilt {
     machine: Lab2,
     /// How often it was told what the interface is like.

@@ -55,7 +55,7 @@ impl Exemptions {
         self.forgetful.insert(mac);
     }
 
-    /// A wall clock is not right any more. Tokens carry it to all nodes as their progress, so from
+    /// A wall clock is no longer right. Tokens carry it to all nodes as their progress, so from
     /// now on a node that has lost its state file can be behind what it has forgotten.
     pub(super) fn set_clock(&mut self) {
         self.floor_is_void = true;
@@ -94,7 +94,7 @@ impl Exemptions {
     }
 
     /// Whether a job may be run twice in a period. A member that has lost its state file has lost the stamps in
-    /// it: a majority that has stored one is none any more. Two stations of one address count as one
+    /// it: a majority that has stored one is no longer a majority. Two stations of one address count as one
     /// member, and a quorum that is void is none. A wall clock that was set while a node was down makes a run
     /// look older than it is.
     pub(super) fn once(&self, began: u64) -> bool {

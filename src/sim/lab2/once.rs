@@ -180,7 +180,7 @@ impl<M: Subject> World<M> {
         );
     }
 
-    /// The node wants to run nothing any more.
+    /// The node no longer wants to run anything.
     pub(super) fn give_up_errand(&mut self, at: usize) {
         if let Some(errand) = self.nodes[at].own.errand {
             self.end_errand(at, &errand, RunEnd::Unknown);

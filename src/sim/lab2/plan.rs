@@ -258,7 +258,7 @@ pub enum Fault {
     Data { node: usize, len: u16 },
     /// The node is asked to shut down.
     Leave { node: usize },
-    /// The node's ip changes to one of this number; 0: it has none any more.
+    /// The node's ip changes to one of this number; 0: it no longer has one.
     Address { node: usize, ip: u8 },
     /// The node is told to hand the token over to that one, or, if that is itself, to the next.
     Yield { node: usize, to: usize },

@@ -83,7 +83,7 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// A node holds another token than before, or none any more.
+    /// The token that a node holds has changed, or it no longer holds one.
     fn hold(&mut self, at: usize, held: Option<Token>) {
         let node = &mut self.nodes[at];
         node.own.held = held;

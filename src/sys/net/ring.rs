@@ -118,7 +118,7 @@ fn halves(word: u32) -> [u16; 2] {
 
 impl Drop for ReceiveRing {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's, and nothing points into it any more. It cannot
+        // SAFETY: the mapping is this value's, and nothing points into it from here on. It cannot
         // fail for a whole mapping.
         let _ = unsafe { munmap(self.slots.cast(), LEN.get()) };
     }

@@ -78,7 +78,7 @@ impl Lifeline {
         }
     }
 
-    /// Has nobody signalled any more, whoever else has this end.
+    /// No process is signalled from now on, whoever else has this end.
     pub fn untie(&self) {
         // The kernel refuses this of no socket.
         let _ = fcntl(&self.0, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));

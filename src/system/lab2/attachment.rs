@@ -1,4 +1,4 @@
-//! The interface that the ring is on: found, watched, lost and found again.
+//! The ring's interface: found, watched, lost and found again.
 
 use std::io;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::sys::{
     Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
 };
 
-/// How long after a failure the interface is looked at again, if nothing is heard of it.
+/// The time after a failure until the next look at the interface, unless the kernel reports a change.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Why nothing can be sent.
@@ -21,9 +21,9 @@ const RETRY: Duration = Duration::from_secs(1);
 pub enum Loss {
     /// The administrator has set the interface down.
     Down,
-    /// The cable, or what stands for it, is out.
+    /// There is no carrier.
     NoCarrier,
-    /// There is no such interface any more.
+    /// The interface no longer exists.
     Gone,
     /// It has another MAC, or is another interface of the same name.
     Replaced,
@@ -34,7 +34,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// For the status and the log, after the interface's name.
+    /// Returns it for the status and the log, to follow the interface's name.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -48,19 +48,19 @@ impl Loss {
     }
 }
 
-/// A step that the machine must be told of.
+/// A change that the machine must be told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The link is lost; the socket is closed.
     Lost,
-    /// The link is there, and the socket is a new one, to be waited for.
+    /// The link is up with a new socket, which the loop has to wait for.
     Opened(LinkState),
-    /// The link is there as before, but its ip or MTU is another one.
+    /// The link is up as before, but its ip or MTU has changed.
     Changed(LinkState),
 }
 
 impl Step {
-    /// How the link is after it.
+    /// Returns the link's state after the change.
     pub const fn link(self) -> LinkState {
         match self {
             Self::Lost => LinkState::Down,
@@ -76,25 +76,25 @@ pub struct Attachment {
     ethertype: u16,
     watch: InterfaceWatch,
     socket: Option<PacketSocket>,
-    /// As it was when it was last looked up.
+    /// The interface as last looked up.
     interface: Interface,
     /// `None`: the socket is open and the machine may use it.
     loss: Option<Loss>,
-    /// Drops of the sockets that were closed.
+    /// Drops counted by sockets that are closed now.
     earlier_drops: u64,
-    /// There may be news that was not looked at yet.
+    /// The kernel may have reported changes that were not looked at yet.
     stale: bool,
     share: Share,
     retry: Option<Instant>,
     complaints: Complaints,
 }
 
-/// What goes on failing is said once, and again when it fails otherwise.
+/// The failure logged last: one that goes on is logged once.
 #[derive(Debug, Default)]
 struct Complaints(Option<String>);
 
 impl Complaints {
-    /// Whether this is to be said: it was not said last.
+    /// Whether to log this failure: it was not the last one logged.
     fn is_new(&mut self, text: &str) -> bool {
         let is_new = self.0.as_deref() != Some(text);
         if is_new {
@@ -103,18 +103,18 @@ impl Complaints {
         is_new
     }
 
-    /// All is well, or fails for a reason that is said by itself.
+    /// There is no failure now, or one that is logged elsewhere.
     fn forget(&mut self) {
         self.0 = None;
     }
 }
 
 impl Attachment {
-    /// Finds the interface and makes sure that a packet socket can be opened on it, be it up or
-    /// not. The link counts as lost until the first [`look`](Self::look).
+    /// Finds the interface and checks that a packet socket can be opened on it, whether it is up or not. The link
+    /// counts as lost until the first [`look`](Self::look).
     ///
     /// # Errors
-    /// There is no such interface, it is not Ethernet, or the process may not.
+    /// There is no such interface, it is not Ethernet, or the process lacks the right.
     pub fn open(name: &str, ethertype: u16) -> Result<Self, Error> {
         let watch = InterfaceWatch::new().map_err(Error::system("watch the interfaces"))?;
         let list = Error::system("list the interfaces");
@@ -140,11 +140,11 @@ impl Attachment {
         })
     }
 
-    /// Refuses an interface on which another process receives the frames of this ring: by the lock of
-    /// another user, or with another file system, it is not kept off.
+    /// Refuses an interface on which another process receives the frames of this ring. The lock does not keep off
+    /// a daemon of another user, or one with another file system.
     ///
     /// # Errors
-    /// There is one.
+    /// There is such a process.
     pub fn check_alone(&self, ring: &RingName) -> Result<(), Error> {
         let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
             return Ok(());
@@ -155,7 +155,7 @@ impl Attachment {
         }))
     }
 
-    /// The watch, to wait for.
+    /// The watch, for a poller.
     pub const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }
@@ -170,20 +170,20 @@ impl Attachment {
         &self.interface
     }
 
-    /// Why nothing can be sent; `None`: it can.
+    /// Returns why nothing can be sent; `None`: frames can be sent.
     pub const fn loss(&self) -> Option<Loss> {
         self.loss
     }
 
-    /// Frames that the kernel has dropped because this process did not take them in time.
+    /// Returns how many frames the kernel has dropped because this process did not take them in time.
     pub fn kernel_drops(&mut self) -> u64 {
-        // A broken socket is found out when it is received from.
+        // Receiving shows that a socket is broken.
         let socket = self.socket.as_mut();
         let current = socket.map_or(0, |socket| socket.kernel_drops().unwrap_or(0));
         self.earlier_drops + current
     }
 
-    /// When [`look`](Self::look) is to be called at the latest.
+    /// When to call [`look`](Self::look) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         if self.stale {
             Some(self.share.resume().unwrap_or_default())
@@ -212,8 +212,8 @@ impl Attachment {
         Step::Lost
     }
 
-    /// Looks the interface up if there may be news, and says one step that the machine must be
-    /// told of. To be called again until there is none.
+    /// Looks the interface up if it may have changed, and returns one change that the machine must be told of.
+    /// Call it until it returns none.
     pub fn look(&mut self, now: Instant) -> Option<Step> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
         if !(retry || self.stale) || !self.share.is_due(now) {
@@ -256,7 +256,7 @@ impl Attachment {
                 self.say_loss(loss);
                 self.complaints.forget();
                 self.lose(loss);
-                // What it has become is looked at in a step of its own.
+                // The next step looks at what it has become.
                 self.stale = loss == Loss::Replaced;
                 was_up.then_some(Step::Lost)
             }
@@ -268,7 +268,7 @@ impl Attachment {
         }
     }
 
-    /// Whether stations would take it for another one than the interface that was in use.
+    /// Whether peers would take it for another station than the interface that was in use.
     fn is_another(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }
@@ -276,7 +276,7 @@ impl Attachment {
     fn reopen(&mut self, now: Instant) -> Option<Step> {
         match PacketSocket::open(&self.interface, self.ethertype) {
             Ok(socket) => {
-                // After the opening: of two that come at once one sees the other at least.
+                // After opening the socket: of two daemons that start together at least one sees the other.
                 let rival = user_of_rival(&self.interface, self.ethertype, Some(&socket));
                 if let Some(user) = rival {
                     self.stay_out(now, user);
@@ -290,7 +290,7 @@ impl Attachment {
             Err(error) => {
                 self.loss = Some(Loss::Broken);
                 self.retry = Some(now + RETRY);
-                // A newcomer by the name may go again at once; its going is heard of.
+                // A new interface of that name may vanish again at once; the kernel reports that too.
                 if !matches!(error, OpenError::Gone { .. })
                     && self.complaints.is_new(&error.to_string())
                 {

@@ -1,4 +1,4 @@
-//! What hooks are told.
+//! The changes that hooks get.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
@@ -9,7 +9,7 @@ use crate::fencing::FencingToken;
 use crate::host::hooks;
 use crate::observe::lab2::text;
 
-/// What [`Change::event`] is called.
+/// The names of [`Change::event`].
 pub mod event {
     /// The daemon has started.
     pub const STARTED: &str = "started";
@@ -17,11 +17,11 @@ pub mod event {
     pub const STATE: &str = "state_changed";
     /// The token held here is safer than before, or less safe.
     pub const GRADE: &str = "grade_changed";
-    /// A member that was heard has not been for long.
+    /// A member has fallen silent.
     pub const SILENT: &str = "member_silent";
     /// A member that was silent is heard again.
     pub const ALIVE: &str = "member_alive";
-    /// The daemon ends.
+    /// The daemon is ending.
     pub const STOPPED: &str = "stopped";
 }
 
@@ -30,9 +30,9 @@ pub mod event {
 pub struct Change {
     /// The event's number.
     pub number: u64,
-    /// When it was: milliseconds since 1970.
+    /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of [`event`]'s names.
+    /// One of the names in [`event`].
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<State>,
@@ -42,13 +42,13 @@ pub struct Change {
     pub reason: Option<Reason>,
     /// The token held, or else the strongest known.
     pub token: Option<Token>,
-    /// Who holds it as far as is known.
+    /// Its holder, as far as is known.
     pub owner: Option<MacAddr>,
     /// How safe a lock is.
     pub grade: Grade,
-    /// The member that has fallen silent, or is heard again, and how many others besides.
+    /// The member that has fallen silent or is heard again, and how many others did so with it.
     pub member: Option<(MacAddr, usize)>,
-    /// How many earlier changes are told with this one.
+    /// How many earlier changes are merged into this one.
     pub merged: u64,
 }
 

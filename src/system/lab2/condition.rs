@@ -1,13 +1,13 @@
-//! How a node is, in a few words for the service manager.
+//! A node's condition in a few words, for the service manager.
 
 use std::fmt;
 
 use ring_proto::lab2::{Lab2, State};
 
-/// No more than changes with a real change, so that the rotation of the token tells nothing.
+/// A node's condition. The token's rotation does not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// The interface is not to be used.
+    /// The interface cannot be used.
     NoLink,
     /// In a ring.
     Member {
@@ -21,7 +21,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// That of a machine.
+    /// Returns a machine's condition.
     pub fn of(machine: &Lab2, link_up: bool) -> Self {
         match machine.state() {
             _ if !link_up => Self::NoLink,

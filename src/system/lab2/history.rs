@@ -1,4 +1,4 @@
-//! The latest events, numbered, for those who watch.
+//! The latest events, numbered, for watchers.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ enum What {
         event: &'static str,
         mac: MacAddr,
     },
-    /// The same has happened to others, which are not named.
+    /// How many others this has happened to, which are not named.
     Members {
         event: &'static str,
         mac: MacAddr,
@@ -50,7 +50,7 @@ enum What {
 }
 
 impl What {
-    /// Whether hooks are told of it.
+    /// Whether hooks get it.
     const fn is_told(&self) -> bool {
         matches!(
             self,
@@ -59,7 +59,7 @@ impl What {
     }
 }
 
-/// What happened, when, and how things were then.
+/// An event, its time, and the node's state after it.
 #[derive(Debug, Clone)]
 pub struct Entry {
     time_ms: u64,
@@ -70,7 +70,7 @@ pub struct Entry {
     grade: Grade,
 }
 
-/// Remembers events, and how things are since the latest.
+/// Retains events and the node's state after the latest.
 #[derive(Debug)]
 pub struct History {
     recent: Recent<Entry>,
@@ -84,7 +84,7 @@ pub struct History {
 }
 
 impl History {
-    /// Nothing has happened yet.
+    /// A history without events.
     pub fn new(now: Now) -> Self {
         Self {
             recent: Recent::new(now),
@@ -107,7 +107,7 @@ impl History {
         self.last_loss
     }
 
-    /// How things are, as a change that changes nothing.
+    /// Returns the node's state as a change that changes nothing.
     fn standing(&self, now: Now) -> Change {
         Change {
             number: self.recent.latest(),
@@ -130,7 +130,7 @@ impl History {
         self.remember(now, What::Lock { event, label, why }, false);
     }
 
-    /// Something is wrong with this machine, or is not any more.
+    /// Something is wrong with this machine, or no longer is.
     pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
         let what = What::Trouble {
             event,
@@ -321,7 +321,7 @@ impl Observe<Event> for History {
 }
 
 impl Entry {
-    /// The event as watchers are told of it.
+    /// Returns the event as watchers get it.
     pub fn message(&self, number: u64) -> EventMessage {
         let mut message = EventMessage {
             number,

@@ -1,5 +1,4 @@
-//! What of a node's surroundings is looked after about once a second, and only when the loop is awake
-//! anyway.
+//! Looks after a node's surroundings about once a second, and only when the loop is awake anyway.
 
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ use super::attachment::Attachment;
 use super::state_file::StateFile;
 use crate::observe::RateLimit;
 
-/// How often a state file that cannot be written is complained about.
+/// The time between two warnings of a state file that cannot be written.
 const COMPLAINT: Duration = Duration::from_secs(60);
 
-/// Says what went wrong with the interface and the state file, and not too often.
+/// Logs what went wrong with the interface and the state file, at a limited rate.
 #[derive(Debug)]
 pub struct Housekeeping {
     kernel_drops: u64,
@@ -22,7 +21,7 @@ pub struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// Nothing to complain about yet.
+    /// Nothing logged yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! How often locks were granted, lost and refused on this machine.
+//! Counts locks granted, lost and refused on this machine.
 
 use std::collections::BTreeMap;
 
 use super::locks::Notice;
 use crate::control::{LockTotals, LossReason, RefusalReason};
 
-/// What has become of all who have asked for the token here.
+/// How often locks were granted, lost and refused here.
 #[derive(Debug, Default)]
 pub struct LockCount {
     granted: u64,
@@ -14,7 +14,7 @@ pub struct LockCount {
 }
 
 impl LockCount {
-    /// A client was told this.
+    /// Counts what a client was told.
     pub fn told(&mut self, notice: &Notice) {
         match notice {
             Notice::Granted { .. } => self.granted += 1,
@@ -25,12 +25,12 @@ impl LockCount {
         }
     }
 
-    /// A client does not get the token.
+    /// Counts a refusal.
     pub fn refused(&mut self, why: RefusalReason) {
         *self.refused.entry(why).or_default() += 1;
     }
 
-    /// The totals as they are shown, with every reason that there is.
+    /// Returns the totals for the status, with every reason that there is.
     pub fn totals(&self) -> LockTotals {
         let named = |name: &str, count: Option<&u64>| (name.to_owned(), *count.unwrap_or(&0));
         let lost = LossReason::ALL.iter();

@@ -35,7 +35,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// One that holds the ring's `lock`.
+    /// Makes the node that holds the ring's `lock`.
     pub const fn new(
         around: Surroundings,
         service: Service,

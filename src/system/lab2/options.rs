@@ -117,23 +117,23 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     pub max_members: usize,
 
-    /// How long a member that is silent stays in the table, or never: it is remembered for good.
+    /// How long to remember a silent member; with never, for good.
     ///
-    /// The ring then forgets it, unless somebody hears it. Until it speaks again it does not count as one of
-    /// those that are known. ringctl forget does the same at once.
+    /// After that the ring forgets it, unless some member still hears it. A forgotten member does not count
+    /// as known until it speaks again. ringctl forget does the same at once.
     #[arg(long, value_name = "DURATION", default_value = "24h", allow_hyphen_values = true, value_parser = parse_forget_after)]
     pub forget_after: ForgetAfter,
 
-    /// How many members the ring has, for the grade quorum: more than half of them.
+    /// How many members the ring has; a quorum is more than half of them.
     ///
-    /// All members must be told the same. If this one has heard more since it was started, those count.
-    /// Without it all members that it has heard of since then do: halves of a segment that was cut before
-    /// they ever met, or of which one was started anew since, each have a quorum then.
+    /// Give all members the same number. If this one has heard more members since it started, it counts
+    /// those. Without --expect it counts all that it has heard of since it started. Then each half of a cut
+    /// segment has a quorum if the halves never met, or if one of them restarted after the cut.
     #[arg(long, value_name = "COUNT")]
     pub expect: Option<usize>,
 
     /// The directory of IFACE.state, which holds what must survive a restart. With another --ethertype
-    /// than the usual it is IFACE:TYPE.state, as in eth0:0x88b6.state.
+    /// than the default the file is IFACE:TYPE.state, as in eth0:0x88b6.state.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
     pub state_dir: PathBuf,
 
@@ -143,15 +143,15 @@ pub struct Options {
 
     /// A shell command to run at every change of state or grade.
     ///
-    /// Hooks run one at a time and in order, this one before those of --hooks-dir, and the daemon
-    /// does not wait for them. RINGD_STATE and more in their environment say what has changed.
+    /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not
+    /// wait for them. RINGD_STATE and other variables tell them what has changed.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
     /// A directory of programs to run at every change of state or grade, in order of their names.
     ///
-    /// It is read at each change. Skipped are names that begin with a dot, what editors and
-    /// package managers leave behind (~, .bak, .dpkg-old, …), and what is not executable.
+    /// ringd reads the directory at each change. It skips names that begin with a dot, files that editors
+    /// and package managers leave behind (~, .bak, .dpkg-old, …), and files that are not executable.
     #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
     pub hooks_dir: PathBuf,
 

@@ -1,4 +1,4 @@
-//! Who waits until this node owns nothing because it is paused.
+//! Clients that wait until a paused node owns nothing.
 
 use ring_proto::time::Instant;
 
@@ -12,18 +12,18 @@ pub enum Progress {
     Complete,
     /// It still does.
     Pending(PendingReason),
-    /// There is no pause any more: why.
+    /// Why the pause is over.
     Over(&'static str),
 }
 
-/// Those who wait, and until when.
+/// The clients that wait, each with its deadline.
 #[derive(Debug, Default)]
 pub struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
 }
 
 impl Pausing {
-    /// A client is to be told when the pause is complete, or then how far it has come.
+    /// Adds a client: it gets a reply when the pause is complete, or at `until` with what it waits for.
     pub fn wait(&mut self, client: ClientId, until: Instant) {
         self.waiting.push((client, until));
     }
@@ -33,17 +33,17 @@ impl Pausing {
         self.waiting.iter().any(|&(waiting, _)| waiting == client)
     }
 
-    /// A client is gone.
+    /// Removes a client.
     pub fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|&(waiting, _)| waiting != client);
     }
 
-    /// When the first one is to be told something.
+    /// Returns the earliest deadline of a client.
     pub fn deadline(&self) -> Option<Instant> {
         self.waiting.iter().map(|&(_, until)| until).min()
     }
 
-    /// Tells those for whom there is something to be told; they wait no longer.
+    /// Replies to the clients whose wait is over, and removes them.
     pub fn settle(
         &mut self,
         now: Instant,

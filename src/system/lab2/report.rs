@@ -1,4 +1,4 @@
-//! The status as log lines, for who asks by SIGUSR1.
+//! The status as log lines, in answer to SIGUSR1.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use tracing::info;
 use crate::control::{ClientStatus, Counters, MemberStatus, Status, harmless};
 use crate::observe::lab2::TokenWords;
 
-/// The most members, and the most clients, that are named.
+/// Maximum members named, and maximum clients.
 const NAMED: usize = 32;
-/// How many of them stand in one line.
+/// Maximum names in one line.
 const IN_A_LINE: usize = 4;
 
-/// Logs how the ring is, as this node sees it; `token` is the strongest that it knows. A log for machines has all of
-/// it in the first line.
+/// Logs the ring's status as this node sees it; `token` is the strongest that it knows. A JSON log has all of it
+/// in the first line.
 pub fn log(status: &Status, token: Option<Token>) {
     // Strings, numbers and maps with string keys: nothing that JSON lacks.
     let json = serde_json::to_string(status).unwrap_or_default();

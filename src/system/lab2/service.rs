@@ -1,5 +1,4 @@
-//! What clients of the control socket ask for beyond the status: locks, the token's data, and to
-//! hear what happens.
+//! Serves clients of the control socket beyond the status: locks, the token's data, pauses, and watching.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -28,40 +27,40 @@ use crate::fencing::FencingToken;
 use crate::host::{Backstops, Client, ClientId, Error, Server, Watchers, spoken};
 use crate::observe::lab2::Limit;
 
-/// What is to be done for a request.
+/// How to answer a request.
 #[derive(Debug)]
 pub enum Reaction {
-    /// This is the reply.
+    /// Send this reply.
     Reply(Reply),
-    /// It comes later.
+    /// The reply follows later.
     Later,
-    /// This is the reply, once the machine was given the command.
+    /// Give the machine this command, then send this reply.
     Command(Command, Reply),
-    /// The status is the reply.
+    /// Reply with the status.
     Status,
-    /// A snapshot, with the status, is the reply.
+    /// Reply with a snapshot, which contains the status.
     Snapshot,
 }
 
-/// Everybody who wants more than the status.
+/// All clients that want more than the status.
 #[derive(Debug)]
 pub struct Service {
     interface: String,
     locks: Locks,
     count: LockCount,
-    /// When somebody who waits may be granted the token.
+    /// When a client that waits may be granted the token.
     settles_at: Option<Instant>,
     backstops: Backstops,
     watchers: Watchers,
     pausing: Pausing,
     stored_pause: StoredPause,
-    /// Clients whose standing has changed, and whether they may be silent now.
+    /// Clients whose state has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
     told: Vec<(ClientId, LockRequest, Notice)>,
 }
 
 impl Service {
-    /// Nobody wants anything.
+    /// No clients yet.
     pub fn new(interface: &str, stored_pause: StoredPause) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -77,7 +76,7 @@ impl Service {
         }
     }
 
-    /// When [`settle`](Self::settle) is to be called at the latest.
+    /// When to call [`settle`](Self::settle) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
@@ -87,28 +86,28 @@ impl Service {
         deadlines.into_iter().flatten().min()
     }
 
-    /// The daemon shuts down: nobody is granted the token any more.
+    /// The daemon shuts down: nobody is granted the token from now on.
     pub fn leave(&mut self) {
         self.locks.leave();
     }
 
-    /// Who holds the token here and who waits for it.
+    /// Returns who holds the token here and who waits for it.
     pub fn clients(&self, now: Instant) -> Vec<ClientStatus> {
         self.locks.clients(now).collect()
     }
 
-    /// What has become of all who have asked for the token here.
+    /// Returns how often locks were granted, refused and lost here.
     pub fn lock_totals(&self) -> LockTotals {
         self.count.totals()
     }
 
-    /// Whether a client of this machine works with the token.
+    /// Whether a client of this machine holds the token.
     pub const fn is_held(&self) -> bool {
         self.locks.is_held()
     }
 
-    /// What is to be done for a request and the descriptors that came with it, of which those stay that nobody
-    /// keeps.
+    /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the
+    /// vector.
     pub fn answer(
         &mut self,
         now: Now,
@@ -202,7 +201,7 @@ impl Service {
         }
     }
 
-    /// Whether the lock that is held on this machine is that of a fencing token.
+    /// Whether the lock that is held on this machine has this fencing token.
     fn is_held_under(&self, token: Option<&str>) -> bool {
         let token = token.and_then(|text| text.parse().ok());
         token.is_some_and(|token: FencingToken| self.locks.held().map(fencing) == Some(token))
@@ -223,7 +222,7 @@ impl Service {
         self.lock(now, peer, &request.lock, Some(job), machine)
     }
 
-    /// A job whose lock was lost is lost itself, whatever its client makes of the end.
+    /// A job whose lock was lost counts as lost, whatever its client reports.
     fn ran(&self, client: ClientId, done: bool) -> Reaction {
         if !self.locks.holds(client) || self.locks.held().is_none() {
             return error("this connection has no lock: whether the job was done is not recorded");
@@ -305,10 +304,10 @@ impl Service {
         Reaction::Reply(Reply::Done {})
     }
 
-    /// An earlier run was paused, and this one is to be.
+    /// Pauses the node if an earlier run was paused for good.
     ///
     /// # Errors
-    /// The system does not tell whether it was.
+    /// The kernel does not tell whether it was.
     pub fn go_on_pausing(&mut self) -> Result<bool, Error> {
         let stored = &self.stored_pause;
         let paused = stored.is_stored().map_err(|source| Error::State {
@@ -321,7 +320,7 @@ impl Service {
         Ok(paused)
     }
 
-    /// What a pause waits for that is not complete.
+    /// Returns what an incomplete pause waits for.
     pub fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
         match self.progress(machine) {
             Progress::Pending(why) => Some(why),
@@ -388,7 +387,7 @@ impl Service {
         }
     }
 
-    /// Looks after all clients; returns what the machine is to do, and is to be called again then.
+    /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
     pub fn settle(
         &mut self,
         now: Now,
@@ -441,7 +440,7 @@ impl Service {
             }
             server.tell(now.monotonic, client, &reply);
         }
-        // With the memory that it has.
+        // Along with its memory.
         self.told = told;
         if command.is_none() {
             self.tell_pausing(now, server, machine);
@@ -454,7 +453,7 @@ impl Service {
         command
     }
 
-    /// The client that had the token is gone, and has not given it back.
+    /// The client that held the token is gone and has not given it back.
     fn deserted(
         &mut self,
         now: Now,
@@ -517,7 +516,7 @@ impl Service {
     }
 }
 
-/// A member is to leave all tables, unless it is there.
+/// Removes a member from all tables, unless it is heard.
 fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction {
     let mac = match address(member, machine) {
         Ok(mac) => mac,
@@ -578,7 +577,7 @@ const fn grade(grade: lab2::Grade) -> Grade {
     }
 }
 
-/// Why a job is not run.
+/// Returns why a job is not run.
 fn has_run(RunView { stamp, age, .. }: RunView) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
     let ago = spoken(ago);
@@ -593,7 +592,7 @@ fn has_run(RunView { stamp, age, .. }: RunView) -> String {
     }
 }
 
-/// Whoever looks after the machine is to know whose work was ended, and why.
+/// Logs whose work was ended, and why.
 fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
     let (reason, text) = (loss.why.name(), &loss.text);
     let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
@@ -628,7 +627,7 @@ fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
     }
 }
 
-/// The MAC of the member that is meant, by its MAC or its ip.
+/// Returns the MAC of the member with this MAC or ip.
 fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
     if let Ok(mac) = text.parse::<mac_address::MacAddress>() {
         return Ok(MacAddr(mac.bytes()));

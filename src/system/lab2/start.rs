@@ -1,4 +1,4 @@
-//! How a node is started.
+//! Starts a node.
 
 use std::io;
 use std::path::Path;
@@ -22,10 +22,10 @@ use crate::host::{Error, Host, Pace, spoken};
 use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{RingLock, clock};
 
-/// An owner without work that holds the token for less has hooks run all the time.
+/// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Runs a daemon until it was asked to shut down and has done so.
+/// Runs a daemon until it has shut down on request.
 ///
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.

@@ -1,4 +1,4 @@
-//! The status that is shown, made from the machine and what surrounds it.
+//! Makes the status from the machine and its surroundings.
 
 use std::net::Ipv6Addr;
 
@@ -13,7 +13,7 @@ use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStat
 use crate::fencing::FencingToken;
 use crate::observe::lab2::{Differs, Tally, Wrong};
 
-/// How the ring is, as this node, which was started then, sees it at `now`.
+/// Returns the ring's status as this node, started at `started`, sees it at `now`.
 pub fn status(
     started: Now,
     now: Instant,
@@ -80,7 +80,7 @@ fn run(RunView { stamp, age, .. }: RunView) -> RunStatus {
     }
 }
 
-/// What a run has come to, for people and programs.
+/// Returns the outcome of a run, for people and programs.
 pub const fn outcome_text(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Begun => "begun",
@@ -91,7 +91,7 @@ pub const fn outcome_text(outcome: RunOutcome) -> &'static str {
 }
 
 fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
-    // The machine's present is when it was last called; the node itself is there now.
+    // The machine's time is that of its last call; the node itself is alive now.
     let seen = if view.mac == own {
         Some(now)
     } else {

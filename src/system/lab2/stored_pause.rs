@@ -1,4 +1,4 @@
-//! A pause that survives the daemon: a file beside the state, there for as long as the pause lasts.
+//! A pause that survives the daemon: a file beside the state file, which exists for as long as the pause lasts.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,14 +9,14 @@ use tracing::warn;
 
 use crate::sys::owned;
 
-/// Where a pause is stored.
+/// The file of a stored pause.
 #[derive(Debug)]
 pub struct StoredPause {
     path: PathBuf,
 }
 
 impl StoredPause {
-    /// Beside the file that has the node's state.
+    /// The file beside the node's state file.
     pub fn beside(state: &Path) -> Self {
         Self {
             path: state.with_extension("paused"),
@@ -28,15 +28,15 @@ impl StoredPause {
         &self.path
     }
 
-    /// Whether an earlier run has stored one.
+    /// Whether an earlier run has stored a pause.
     ///
     /// # Errors
-    /// What is there is no file of this user's own, or the system does not tell.
+    /// The file does not belong to this user, or the kernel does not tell whether it exists.
     pub fn is_stored(&self) -> io::Result<bool> {
         owned::exists(&self.path)
     }
 
-    /// Stores one.
+    /// Stores a pause.
     ///
     /// # Errors
     /// Says why not.
@@ -46,7 +46,7 @@ impl StoredPause {
             .map_err(|why| self.cannot("store", &why))
     }
 
-    /// Forgets the one that is stored, if there is one.
+    /// Removes the stored pause, if there is one.
     ///
     /// # Errors
     /// Says why not.
@@ -59,7 +59,7 @@ impl StoredPause {
         Ok(())
     }
 
-    /// Has the disk know of it, in a thread of its own: the loop waits for no disk.
+    /// Syncs the directory in a thread of its own: the loop waits for no disk.
     fn sync(&self) {
         let Some(directory) = self.path.parent().map(Path::to_owned) else {
             return;

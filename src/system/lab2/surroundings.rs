@@ -1,4 +1,4 @@
-//! What the machine has around it: an interface, a file, and those who see what happens.
+//! The machine's surroundings: an interface, a state file, and observers.
 
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
@@ -15,7 +15,7 @@ use crate::host::Pace;
 use crate::observe::lab2::Observers;
 use crate::sys::{PacketSocket, clock};
 
-/// What surrounds the machine.
+/// The machine's surroundings.
 #[derive(Debug)]
 pub struct Surroundings {
     /// When the daemon was started.
@@ -41,7 +41,7 @@ impl Surroundings {
         status
     }
 
-    /// Looks how fast the clock runs; who watches is told if that becomes wrong, or right again.
+    /// Checks the rate of the clock, and tells watchers if that becomes wrong, or right again.
     pub fn look_at_pace(&mut self, now: Now) {
         let Some((clock, counter)) = clock::rates() else {
             return;
@@ -60,7 +60,7 @@ impl Surroundings {
         }
     }
 
-    /// What the machine's driver works with.
+    /// Lends the driver what it works with.
     pub fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
         Environment {
             link: self.attachment.socket(),
@@ -70,7 +70,7 @@ impl Surroundings {
     }
 }
 
-/// Everybody who sees what happens.
+/// All observers of events.
 #[derive(Debug)]
 pub struct Audience {
     pub observers: Observers,

@@ -1,4 +1,4 @@
-//! What clients are told of a lock that they do not get or no longer have, as sentences.
+//! Sentences for clients that do not get a lock or no longer have it.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
 use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
 use crate::host::spoken;
 
-/// What is known when a sentence is made.
+/// What the sentences are made of.
 #[derive(Debug)]
 pub struct Scene<'a> {
     pub machine: &'a Lab2,
     /// The daemon's interface.
     pub interface: &'a str,
-    /// Who holds the token on this machine, or else waits for it first.
+    /// The client that holds the token on this machine, or else the first one that waits for it.
     pub first: Option<ClientStatus>,
 }
 
 impl Scene<'_> {
-    /// Why a request is refused.
+    /// Returns why a request is refused.
     pub fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
         let waited = match request.wait_ms {
             Some(0) => "not waited for".to_owned(),
@@ -49,7 +49,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Why a lock is lost.
+    /// Returns why a lock is lost.
     pub fn loss(&self, why: LossReason, request: &LockRequest) -> String {
         match why {
             LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
@@ -80,7 +80,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Who has the token.
+    /// Returns who has the token.
     fn holder(&self) -> String {
         if !self.machine.is_link_up() {
             return format!("{} has no link", self.interface);
@@ -109,7 +109,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Who has not confirmed a tenure.
+    /// Returns which members have not confirmed a tenure.
     fn too_few(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => no_quorum(self.machine.votes()),
@@ -118,7 +118,7 @@ impl Scene<'_> {
     }
 }
 
-/// What a client is called, for a terminal: it has chosen its label itself.
+/// Returns a client's label, made harmless for a terminal: the client has chosen it.
 fn name(label: &str, pid: Option<i32>) -> String {
     match (label, pid) {
         ("", Some(pid)) => format!("process {pid}"),
@@ -127,7 +127,7 @@ fn name(label: &str, pid: Option<i32>) -> String {
     }
 }
 
-/// That no name is free, and how one becomes so: a job whose period is over gives way.
+/// Returns that no name is free, and how to free one: a job whose period is over gives way.
 fn no_names(runs: impl Iterator<Item = RunView>) -> String {
     let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
     let first = runs.min_by_key(left).map(|run| {
@@ -149,7 +149,7 @@ fn no_quorum(votes: Votes) -> String {
         quorum,
     } = votes;
     if ring == 1 {
-        // One that knows nobody else has no quorum, unless it was told that there is nobody.
+        // A node that knows no other member has no quorum, unless it was told that there is none.
         return "no quorum: no other member is known; ringd --expect says how many there are"
             .to_owned();
     }

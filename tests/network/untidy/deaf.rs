@@ -120,7 +120,7 @@ fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<(
     let others = Watcher::of_all(&ring.daemons[..2])?;
     let mut own = Watcher::of(&ring.daemons[2])?;
     deafen(&ring, 2);
-    own.is_told("deaf", "this node hears nobody any more")?;
+    own.is_told("deaf", "this node no longer hears anybody")?;
     own.daemon
         .wait_for_status(PATIENCE, |status| status["deaf"] == true)?;
     others_tell_of(&ring, own.daemon, others)?;

@@ -34,7 +34,7 @@ enum Fault {
     /// The link refuses the node's frames, or takes them again.
     Refuse(u8),
     Accept(u8),
-    /// A node, and the last byte of its new ip; 0: it has none any more.
+    /// A node, and the last byte of its new ip; 0: it no longer has one.
     Move(u8, u8),
 }
 

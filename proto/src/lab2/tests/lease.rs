@@ -97,7 +97,7 @@ fn a_giver_has_a_lease_too() {
     assert_eq!(
         rig.pass_time(2 * TAKE_TIMEOUT),
         [""; 0],
-        "no offers any more"
+        "no more offers"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The members are asked about a job, and not enough of them agree.
+//! Asks the members about a job while not enough of them agree.
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, RunEnd};
@@ -12,21 +12,21 @@ use crate::control::Grade;
 pub(super) struct Asking {
     token: Token,
     client: ClientId,
-    /// Until when the token is kept from others.
+    /// When other members get their turn.
     until: Instant,
     /// The same, until it has been looked at then.
     due: Option<Instant>,
 }
 
 impl Asking {
-    /// When something is to be done.
+    /// The next deadline.
     pub(super) const fn deadline(&self) -> Option<Instant> {
         self.due
     }
 }
 
 impl Locks {
-    /// Forgets what is past.
+    /// Drops deadlines that have passed.
     pub(super) fn review_asking(&mut self, now: Instant, facts: &Facts) {
         self.asking = self
             .asking
@@ -36,9 +36,9 @@ impl Locks {
         }
     }
 
-    /// What the machine is told while it asks the members about the job of the client at this place: to
-    /// go on, until others who want the token have waited long enough. Then they have their turn, and those
-    /// of this machine theirs, before the job is tried again.
+    /// Returns the command for a machine that asks the members about the job of the client at this place: to go on
+    /// until others that want the token have waited long enough. Then they have their turn, and other clients of
+    /// this machine theirs, before the job is tried again.
     pub(super) fn go_on_asking(
         &mut self,
         at: usize,
@@ -71,7 +71,7 @@ impl Locks {
         Some(Command::EndOnce(client, RunEnd::NotRun))
     }
 
-    /// Whether somebody else could work with the token.
+    /// Whether another client could use the token.
     fn is_in_the_way(&self, client: ClientId, now: Instant, facts: &Facts) -> bool {
         let is_safe = |require: Grade| facts.worth_granting_until(now, require).is_some();
         let mut others = self.waiting.iter().filter(|it| it.client != client);

@@ -1,4 +1,4 @@
-//! One client: how it waits, and how it holds.
+//! One client, waiting or holding.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, nanos};
 use super::{Client, ClientId};
 use crate::control::{ClientStatus, Grade, LockRequest};
 
-/// How long before the end of its longest time a holder is told of it.
+/// How long before the end of its maximum hold a holder gets notice.
 const WARNING: Duration = Duration::from_secs(1);
 
 /// A job that is to run once in a period.
@@ -19,7 +19,7 @@ pub struct Job {
     pub name: lab2::JobName,
     /// The period.
     pub every: Duration,
-    /// A run that has failed or was lost does not count.
+    /// Whether a run that has failed or was lost does not count.
     pub retry: bool,
 }
 
@@ -33,14 +33,15 @@ pub(super) struct Waiter {
     since: Instant,
     /// When it gives up.
     pub(super) until: Option<Instant>,
-    /// How safe the token must be.
+    /// The grade that it requires.
     pub(super) require: Grade,
     /// The job that it wants the token for.
     pub(super) job: Option<Job>,
 }
 
 impl Waiter {
-    /// Who does not want to wait for others' work still waits for `way`, the token's way here.
+    /// A client that does not want to wait for others' work still waits for `way`: upper bound for fetching an
+    /// idle token.
     pub(super) fn new(now: Instant, client: Client, request: LockRequest, way: Duration) -> Self {
         let patience = request.wait_ms.map(|ms| match ms {
             0 => way,
@@ -67,7 +68,7 @@ impl Waiter {
         }
     }
 
-    /// What the machine is asked for the job.
+    /// Returns what to ask the machine for the job.
     pub(super) fn once(&self) -> Option<lab2::OnceRequest> {
         let job = self.job?;
         Some(lab2::OnceRequest {
@@ -97,14 +98,14 @@ impl Waiter {
 /// The client that has the token.
 #[derive(Debug)]
 pub(super) struct Holder {
-    /// What it has waited with.
+    /// Its request.
     pub(super) asked: Waiter,
     /// Since when it has it.
     since: Instant,
     pub(super) token: Token,
-    /// What it was told last: nobody else is granted the token before.
+    /// The end of the lease that it was told last: nobody else is granted the token before then.
     pub(super) until: Instant,
-    /// It was told that its work must have ended by then.
+    /// When its work must have ended, as it was told.
     pub(super) ends_by: Option<Instant>,
 }
 
@@ -119,24 +120,25 @@ impl Holder {
         }
     }
 
-    /// When it is to be looked after.
+    /// Its next deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.gone_at().or_else(|| Some(self.warn_at()?.0))
     }
 
-    /// When nothing of it is left, if it was told to end. It may not have heard that: the process that
-    /// would end its work is stopped, say. What it was told before ends it all the same.
+    /// When none of its work is left, if it was told to end. It may not have heard that, for example because the
+    /// process that would end its work is stopped. The end of the lease that it was told before ends it all the
+    /// same.
     pub(super) fn gone_at(&self) -> Option<Instant> {
         self.ends_by.map(|ends_by| ends_by.max(self.until))
     }
 
-    /// The end of its time, if it is to be told of that now.
+    /// Returns the end of its maximum hold, if it must get notice of that now.
     pub(super) fn overdue(&self, now: Instant) -> Option<Instant> {
         let (warn_at, end) = self.warn_at()?;
         (warn_at <= now).then_some(end)
     }
 
-    /// When it is told of its end, and its end.
+    /// When it gets notice of its end, and the end.
     fn warn_at(&self) -> Option<(Instant, Instant)> {
         let max_hold = self.asked.request.max_hold_ms.map(Duration::from_millis)?;
         let warning = WARNING.min(max_hold / 4);

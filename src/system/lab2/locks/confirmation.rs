@@ -1,4 +1,4 @@
-//! The token is here, but for none of those who wait is it as safe as they require.
+//! The token is here, but it has the required grade for none of the clients that wait.
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::Command;
@@ -6,29 +6,29 @@ use ring_proto::time::Instant;
 
 use super::{Facts, Locks};
 
-/// So many TAKE_TIMEOUTs the token is kept from others that want it.
+/// How many TAKE_TIMEOUTs the token is kept from other members that want it.
 const PATIENCE: u32 = 8;
 
-/// The members are asked to confirm the tenure.
+/// A time in which the members are asked to confirm the tenure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Confirmation {
     token: Token,
-    /// Until when it is kept from others.
+    /// When other members get their turn.
     until: Instant,
-    /// When the members are to be asked again.
+    /// When to ask the members again.
     ask: Option<Instant>,
 }
 
 impl Confirmation {
-    /// When something is to be done.
+    /// The next deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.ask
     }
 }
 
 impl Locks {
-    /// Has the members asked to confirm the tenure, for a while more often than they are anyway. Then
-    /// others who want the token have their turn.
+    /// Has the machine ask the members to confirm the tenure, for a while and more often than it does anyway. Then
+    /// other members that want the token have their turn.
     pub(super) fn ask_for_grade(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What the machine knows that the queue has to know.
+//! The machine's state, as far as the queue depends on it.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use ring_proto::time::Instant;
 
 use crate::control::Grade;
 
-/// What the machine knows.
+/// The machine's state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     /// The token, if it may be used here now.
     pub token: Option<Token>,
-    /// Nobody else is granted the token before then.
+    /// The end of the lease: nobody else is granted the token before then.
     pub lease_until: Instant,
-    /// How safe the token is, and until when.
+    /// The tenure's grade.
     pub grade: Grade,
-    /// When the grade ends unless it is confirmed again.
+    /// When the grade ends unless the members confirm it again.
     pub grade_until: Instant,
-    /// The shortest WAITER_TIMEOUT of the ring: about as long as what is confirmed anew lasts.
+    /// The shortest WAITER_TIMEOUT of the ring: about as long as a confirmation lasts.
     pub patience: Duration,
-    /// TAKE_TIMEOUT: how long an answer of the members may take.
+    /// TAKE_TIMEOUT: upper bound for an answer of the members.
     pub take_timeout: Duration,
-    /// How long the members may be asked about a job while others want the token.
+    /// Maximum time for asking the members about a job while others want the token.
     pub asking_lasts: Duration,
     /// Another member has asked for the token.
     pub others_want: bool,
-    /// The state.
+    /// The machine's state in the ring.
     pub state: State,
     /// Why this node was OWNER no longer when that happened last.
     pub last_loss: Option<Reason>,
     /// Frames can be sent.
     pub link_up: bool,
-    /// The job that was asked for last, by its client, and how far that has come.
+    /// The job that was asked for last, by its client, and its progress.
     pub once: Option<(u64, OnceStanding)>,
 }
 
 impl Facts {
-    /// Until when the token is as safe as required; `None` if it is not.
+    /// Returns until when the token has the required grade; `None` if it has not.
     pub(super) fn safe_until(&self, required: Grade) -> Option<Instant> {
         let until = match required {
             Grade::Alone => self.lease_until,
@@ -47,8 +47,8 @@ impl Facts {
         (self.grade >= required).then_some(until)
     }
 
-    /// The same for who is to be granted the token: what the members have promised is worth no command
-    /// that is ended again at once, as on the smaller side of a cut, where nobody renews it.
+    /// The same for a grant: a promise that is about to end is not worth a command that would be ended again at
+    /// once, as on the smaller side of a cut, where nobody renews it.
     pub(super) fn worth_granting_until(&self, now: Instant, required: Grade) -> Option<Instant> {
         let is_worth_it =
             |&until: &Instant| required == Grade::Alone || until.since(now) >= self.patience / 2;

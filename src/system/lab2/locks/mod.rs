@@ -1,8 +1,8 @@
-//! Who on this machine holds the token, and who waits for it, in order: no sockets, no clock.
+//! The queue of this machine's clients for the token, and the one that holds it: no sockets, no clock.
 //!
-//! The machine takes one application's wishes; this makes one of many. All that happens goes
-//! through [`Locks::settle`], which is told what the machine knows and tells each client what
-//! becomes of it, and the machine what is wanted of it.
+//! The machine serves one application; the queue makes one of many clients. Everything goes through
+//! [`Locks::settle`]: it gets the machine's state, notifies each client of its outcome, and returns what the
+//! machine has to do.
 
 mod asking;
 mod client;
@@ -264,7 +264,7 @@ impl Locks {
         self.standing == Standing::Leaving
     }
 
-    /// The daemon shuts down: nobody is granted the token any more.
+    /// The daemon shuts down: nobody is granted the token from now on.
     pub fn leave(&mut self) {
         self.standing = Standing::Leaving;
     }

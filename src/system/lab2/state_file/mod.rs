@@ -1,8 +1,8 @@
-//! What survives a restart, in a file that is never half written.
+//! State that survives a restart, in a file that is never half written.
 //!
-//! Nothing is synced to the disk while the ring runs: a page that
-//! was written survives the process, and what a power loss takes is made good by the clock that
-//! a generated token's progress starts from (`docs/protocol.md`, order of tokens).
+//! Nothing is synced to the disk while the ring runs: a written page survives the process. After a power loss
+//! the clock makes up for what was lost: a generated token's progress starts from it (`docs/protocol.md`, order
+//! of tokens).
 
 mod record;
 mod stamps;

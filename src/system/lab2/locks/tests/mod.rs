@@ -195,7 +195,7 @@ fn a_holder_that_is_gone_without_a_word_has_the_time_that_it_was_promised() {
     assert_eq!(
         rig.locks.held(),
         None,
-        "nothing is done in its name any more"
+        "nothing more is done in its name"
     );
     assert_eq!(rig.live_through(LEASE - Duration::from_millis(1)), []);
     assert_eq!(rig.live_through(Duration::from_millis(1)), rig.granted(2));
@@ -338,7 +338,7 @@ fn a_holder_is_warned_before_its_longest_time_ends_and_dropped_then() {
     let (why, until) = (LossReason::MaxHold, end);
     let told = rig.later(Duration::from_millis(1));
     assert_eq!(told, [(1, Notice::Lost { why, until })]);
-    assert_eq!(rig.locks.held(), None, "it may not be used any more");
+    assert_eq!(rig.locks.held(), None, "it may no longer be used");
     assert!(rig.locks.is_held(), "but it is waited for");
     assert_eq!(rig.later(Duration::from_millis(50)), []);
     assert!(rig.locks.is_held(), "it may not have heard of it");
