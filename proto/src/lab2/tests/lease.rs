@@ -94,11 +94,7 @@ fn a_giver_has_a_lease_too() {
     rig.sleep_through(WAITER_TIMEOUT - IDLE_HOLD);
     assert_eq!(rig.wake(), [QUESTION]);
     assert_eq!(rig.state(), State::Looser);
-    assert_eq!(
-        rig.pass_time(2 * TAKE_TIMEOUT),
-        [""; 0],
-        "no more offers"
-    );
+    assert_eq!(rig.pass_time(2 * TAKE_TIMEOUT), [""; 0], "no more offers");
 }
 
 #[test]

@@ -192,11 +192,7 @@ fn a_holder_that_is_gone_without_a_word_has_the_time_that_it_was_promised() {
     rig.wants(1);
     rig.wants(2);
     rig.locks.leave_behind(rig.now, 1);
-    assert_eq!(
-        rig.locks.held(),
-        None,
-        "nothing more is done in its name"
-    );
+    assert_eq!(rig.locks.held(), None, "nothing more is done in its name");
     assert_eq!(rig.live_through(LEASE - Duration::from_millis(1)), []);
     assert_eq!(rig.live_through(Duration::from_millis(1)), rig.granted(2));
     rig.wants(3);
