@@ -28,12 +28,12 @@ impl<S: System> World<S> {
             fabric.pipes.push(pipe);
             fabric.pipes.len() - 1
         };
-        self.push_step_at(self.now, Step::Connect(at));
+        self.push_step(self.now, Step::Connect(at));
         let (least, most) = self.network.latency;
         let mut due = self.now + 2 * (least + most);
         for &byte in &stranger.says {
             due += stranger.gap;
-            self.push_step_at(due, Step::Data(at, 1, vec![byte]));
+            self.push_step(due, Step::Data(at, 1, vec![byte]));
         }
     }
 }

@@ -131,8 +131,9 @@ pub(super) struct End {
     pub(super) gone: bool,
     /// A stranger that reads what comes.
     pub(super) reads: bool,
-    /// Sent to it, and not arrived: it arrives in this order, each at one event.
-    pub(super) coming: VecDeque<Step>,
+    /// Steps on their way to it, each with the time at which it was sent. They arrive in this order, one at
+    /// each event.
+    pub(super) coming: VecDeque<(u64, Step)>,
 }
 
 /// A connection.

@@ -46,19 +46,16 @@ impl<S: System> World<S> {
         }
     }
 
-    fn push_step(&mut self, leaves: u64, step: Step) {
+    /// Sends a step to its end, where it arrives after all that was sent there before `leaves`.
+    pub(super) fn push_step(&mut self, leaves: u64, step: Step) {
+        let (pipe, to) = step.place();
+        {
+            let coming = &mut self.fabric.borrow_mut().pipes[pipe].ends[to].coming;
+            let at = coming.partition_point(|&(sent, _)| sent <= leaves);
+            coming.insert(at, (leaves, step));
+        }
         let (least, spread) = self.network.latency;
         let due = leaves + least + self.rng.below(spread + 1);
-        self.push_step_at(due, step);
-    }
-
-    /// Puts something on its way that arrives at `due`, or when what was sent before it was to arrive, if
-    /// that is later.
-    pub(super) fn push_step_at(&mut self, due: u64, step: Step) {
-        let (pipe, to) = step.place();
-        self.fabric.borrow_mut().pipes[pipe].ends[to]
-            .coming
-            .push_back(step);
         self.queue.push(due, Event::Stream(pipe, to));
     }
 
@@ -106,7 +103,7 @@ impl<S: System> World<S> {
         let next = self.fabric.borrow_mut().pipes[pipe].ends[to]
             .coming
             .pop_front();
-        let Some(step) = next else { return };
+        let Some((_, step)) = next else { return };
         match step {
             Step::Connect(pipe) => self.connect(pipe),
             Step::Answer(pipe, stands) => {
