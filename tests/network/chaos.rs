@@ -40,6 +40,7 @@ fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
     let text = |it: &Finding| format!("{:?}: {}: {}\n", it.at, it.rule.words(), it.text);
     let found: String = verdict.findings.iter().map(text).collect();
     ensure!(found.is_empty(), "{found}see {}", folder.display());
+    eprintln!("{:?}", verdict.counts);
     // The run was as long and as rich as it was to be, and the page tells of it.
     ensure!(evidence.complete && evidence.cycles.len() >= 2 && evidence.faults.len() >= 4);
     ensure!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, tests};
+use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, tests};
 
 use super::{BINARIES, PATIENCE, ringctl};
 
@@ -61,10 +61,10 @@ fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
         )?;
     }
     // It is the only one, for longer than the others' patience.
-    let (done, said) = ringctl(&slow, &["run", "-w", "20", "--", "true"])?;
+    let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
     let mark = segment.capture().mark();
-    let (done, said) = ringctl(&slow, &["run", "-w", "20", "--", "sleep", "2"])?;
+    let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "sleep", "2"])?;
     ensure!(done, "{said}");
     let stood = |seen: &Seen| matches!(seen.message, Message::GeneratingToken { .. });
     let elections = segment
@@ -89,7 +89,7 @@ fn who_expects_another_number_is_named() -> Result<()> {
     // Two of three are a quorum, two of two would be one as well; one of them is none.
     let (done, said) = ringctl(
         &one,
-        &["run", "-w", "20", "--require", "quorum", "--", "true"],
+        &["run", "-w", WAIT, "--require", "quorum", "--", "true"],
     )?;
     ensure!(done, "{said}");
     let status = one.status()?;
