@@ -2,6 +2,7 @@
 
 pub mod ancillary;
 mod arrival;
+mod datagrams;
 mod filter;
 mod interface;
 mod internet;

@@ -71,7 +71,7 @@ impl Setting {
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)),
             &UdpOptions {
                 interface: Some((interface.name.clone(), interface.index)),
-                shared: false,
+                ..UdpOptions::default()
             },
         )?;
         let network = TcpNetwork::listen(

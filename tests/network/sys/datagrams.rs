@@ -25,7 +25,7 @@ impl End {
         let interface = find(node, "eth0")?;
         let options = UdpOptions {
             interface: Some((interface.name.clone(), interface.index)),
-            shared: false,
+            ..UdpOptions::default()
         };
         let scope = interface.index;
         let address = match address {
