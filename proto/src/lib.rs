@@ -14,7 +14,7 @@
 //! 3. [`Machine::poll_stream`]: carry it out, and ask [`Machine::poll_write`] while the connection takes
 //!    bytes. What comes of it is told with [`Machine::handle_stream`], an input like any other.
 //! 4. [`Machine::poll_event`].
-//! 5. [`Machine::poll_job`]: have it done off the loop; its outcome is a command.
+//! 5. [`Machine::poll_job`]: have it done off the loop, or cancelled; the outcome of each job is a command.
 //! 6. [`Machine::poll_timeout`]: when to call [`Machine::handle_timeout`] at the latest.
 //!
 //! A machine **bounds its output for each input**: the caller drains it in one go, and whatever else waits, messages,
@@ -35,7 +35,7 @@ pub mod throttle;
 pub mod time;
 pub mod timers;
 
-pub use machine::{Machine, Sent, Stored, Ticket, Transmit};
+pub use machine::{JobOp, Machine, Sent, Stored, Ticket, Transmit};
 use ring_codec::MacAddr;
 pub use stream::{Closed, StreamEvent, StreamId, StreamOp};
 

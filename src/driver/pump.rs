@@ -3,7 +3,7 @@
 use std::io;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
 
 use super::{Happened, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
@@ -192,8 +192,8 @@ impl<M: Machine> Driver<M> {
         true
     }
 
-    /// Returns the machine's next job, to be done off the loop.
-    pub fn next_job(&mut self) -> Option<M::Job> {
+    /// Returns the machine's next job, to be done off the loop, or that it wants jobs cancelled.
+    pub fn next_job(&mut self) -> Option<JobOp<M::Job>> {
         self.pump.machine.poll_job()
     }
 
