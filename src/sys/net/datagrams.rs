@@ -14,9 +14,7 @@ use std::time::Duration;
 use libc::{c_int, iovec, mmsghdr};
 use nix::errno::Errno;
 use rustix::io;
-use rustix::net::{
-    MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg, sendto,
-};
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg, sendto};
 
 use crate::driver::{ReceiveBatch, TransmitBatch};
 
@@ -135,7 +133,10 @@ fn sender(name: &[u8; NAME]) -> Option<SocketAddr> {
     }
     let (flow, rest) = rest.split_first_chunk()?;
     let (ip, rest) = rest.split_first_chunk::<16>()?;
-    let (flow, scope) = (u32::from_be_bytes(*flow), u32::from_ne_bytes(*rest.first_chunk()?));
+    let (flow, scope) = (
+        u32::from_be_bytes(*flow),
+        u32::from_ne_bytes(*rest.first_chunk()?),
+    );
     let address = SocketAddrV6::new(Ipv6Addr::from(*ip), port, flow, scope);
     (family == libc::AF_INET6).then_some(address.into())
 }
@@ -153,16 +154,17 @@ fn arrival(header: &libc::msghdr) -> Option<Duration> {
         return None;
     }
     // SAFETY: behind such a header the kernel writes a whole time; nothing says how it is aligned.
-    let at = unsafe { libc::CMSG_DATA(first).cast::<libc::timespec>().read_unaligned() };
+    let at = unsafe {
+        libc::CMSG_DATA(first)
+            .cast::<libc::timespec>()
+            .read_unaligned()
+    };
     let seconds = u64::try_from(at.tv_sec).ok()?;
     Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?))
 }
 
 /// Sends the messages in order and returns how many were accepted: at least one, if there is one.
-pub(super) fn send(
-    socket: BorrowedFd<'_>,
-    batch: &TransmitBatch<SocketAddr>,
-) -> io::Result<usize> {
+pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch<SocketAddr>) -> io::Result<usize> {
     let mut messages = batch.iter();
     if messages.len() == 1
         && let Some((message, to)) = messages.next()
@@ -223,7 +225,12 @@ mod tests {
         assert_eq!(sender(&name), "192.0.2.1:4660".parse().ok());
         name[..2].copy_from_slice(&10_u16.to_ne_bytes());
         name[4..8].fill(0);
-        name[8..24].copy_from_slice(&"fe80::1".parse::<std::net::Ipv6Addr>().expect("one").octets());
+        name[8..24].copy_from_slice(
+            &"fe80::1"
+                .parse::<std::net::Ipv6Addr>()
+                .expect("one")
+                .octets(),
+        );
         name[24..].copy_from_slice(&7_u32.to_ne_bytes());
         assert_eq!(sender(&name), "[fe80::1%7]:4660".parse().ok());
     }

@@ -122,7 +122,10 @@ impl UdpLink {
     /// # Errors
     /// The system does not say.
     pub fn buffers(&self) -> io::Result<(usize, usize)> {
-        let (receive, send) = (self.socket.recv_buffer_size()?, self.socket.send_buffer_size()?);
+        let (receive, send) = (
+            self.socket.recv_buffer_size()?,
+            self.socket.send_buffer_size()?,
+        );
         // The kernel says twice what it was asked for.
         Ok((receive / 2, send / 2))
     }
