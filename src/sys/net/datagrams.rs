@@ -92,7 +92,7 @@ impl Receiver {
             header.msg_iov = part;
             header.msg_iovlen = 1;
             header.msg_name = envelope.name.as_mut_ptr().cast();
-            header.msg_namelen = NAME as libc::socklen_t;
+            header.msg_namelen = libc::socklen_t::try_from(NAME).unwrap_or_default();
             header.msg_control = envelope.control.as_mut_ptr().cast();
             header.msg_controllen = CONTROL as _;
             asked += 1;

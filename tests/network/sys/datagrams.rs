@@ -22,14 +22,14 @@ struct End {
 
 impl End {
     fn bind(node: &Node, address: IpAddr) -> Result<Self> {
-        Self::with(node, "eth0", address, UdpOptions::default())
+        Self::with(node, "eth0", address, &UdpOptions::default())
     }
 
-    fn with(node: &Node, name: &str, address: IpAddr, options: UdpOptions) -> Result<Self> {
+    fn with(node: &Node, name: &str, address: IpAddr, options: &UdpOptions) -> Result<Self> {
         let interface = find(node, name)?;
         let options = UdpOptions {
             interface: Some((interface.name.clone(), interface.index)),
-            ..options
+            ..options.clone()
         };
         let scope = interface.index;
         let address = match address {
@@ -90,7 +90,7 @@ fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
         // It stands by the network's broadcast address as well.
         ns.ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
         let any = Ipv4Addr::UNSPECIFIED.into();
-        ends.push(End::with(node, "eth0", any, options.clone())?);
+        ends.push(End::with(node, "eth0", any, options)?);
     }
     let [left, right] = <[End; 2]>::try_from(ends).ok().context("two")?;
     let address = |last| SocketAddr::from((Ipv4Addr::new(10, 9, 0, last), PORT));
@@ -217,7 +217,7 @@ pub fn what_the_kernel_drops_is_counted() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends_with(&options)?;
     let (room, _) = right.link.buffers()?;
     ensure!(room == 4_096, "{room}");
-    let sent = batch(&[(100, 1, to); SENT])?;
+    let sent = batch(&vec![(100, 1, to); SENT])?;
     ensure!(left.link.send(&sent)? == SENT);
     let give_up = Instant::now() + PATIENCE;
     let mut received = 0;
@@ -282,7 +282,7 @@ pub fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
                 node,
                 name,
                 Ipv4Addr::UNSPECIFIED.into(),
-                options,
+                &options,
             )?);
         }
     }

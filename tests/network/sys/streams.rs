@@ -31,16 +31,16 @@ impl End {
             resets,
             ..TcpOptions::default()
         };
-        Self::with(node, last, options)
+        Self::with(node, last, &options)
     }
 
-    fn with(node: &Node, last: u8, options: TcpOptions) -> Result<Self> {
+    fn with(node: &Node, last: u8, options: &TcpOptions) -> Result<Self> {
         node.ns()
             .ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
         let address = SocketAddr::from((Ipv4Addr::new(10, 9, 0, last), 0));
         let options = TcpOptions {
             interface: Some("eth0".to_owned()),
-            ..options
+            ..options.clone()
         };
         let network = node.ns().run(|| TcpNetwork::listen(address, options))??;
         let address = network.address()?;
@@ -119,8 +119,8 @@ fn connected(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
 
 fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     let [left, right] = Segment::pair()?;
-    let mut left = End::with(&left, 1, options.clone())?;
-    let mut right = End::with(&right, 2, options.clone())?;
+    let mut left = End::with(&left, 1, options)?;
+    let mut right = End::with(&right, 2, options)?;
     let to = right.streams.vacant().context("a slot")?;
     let from = left.open(right.address)?;
     left.expect((from, Happened::Connected))?;
@@ -248,7 +248,7 @@ pub fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
             own_address,
             ..TcpOptions::default()
         };
-        let mut left = End::with(&left, 11, options)?;
+        let mut left = End::with(&left, 11, &options)?;
         let mut right = End::new(&right, 2, false)?;
         left.open(right.address)?;
         let (_, Happened::Accepted(from)) = right.next()? else {
