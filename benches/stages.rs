@@ -1,22 +1,25 @@
 //! The stages of a hop that are not the machine's, each by itself and with the daemon's own code:
 //! reading the clocks, waiting when there is no need to, receiving, storing, sending. What a hop
-//! takes beyond their sum and the machine's step is the wake-up.
+//! takes beyond their sum and the machine's step is the wake-up. Beside them datagrams over UDP, many in a
+//! system call and one in each.
 //!
-//! `cargo bench --bench stages [FILTER]`
+//! `cargo bench --bench stages [FILTER]`, such as `-- datagrams`
 
 #[path = "real/fabric.rs"]
 mod fabric;
 
 use std::fs::File;
 use std::hint::black_box;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use criterion::Criterion;
+use criterion::{Criterion, Throughput};
 use ring_codec::lab2::{Digest, ETHERTYPE, Frame, Message, Token};
-use ringd::driver::{Link, ReceiveBatch, TransmitBatch, frames};
-use ringd::sys::{Interest, Interface, PacketSocket, Poller, clock};
+use ring_segment::NetNs;
+use ringd::driver::{Link, ReceiveBatch, TransmitBatch, datagrams, frames};
+use ringd::sys::{Interest, Interface, PacketSocket, Poller, UdpLink, UdpOptions, clock};
 
 use fabric::{Fabric, Kind, Place};
 
@@ -32,6 +35,7 @@ fn main() -> Result<()> {
     let c = &mut criterion;
     c.bench_function("stage/clocks", |b| b.iter(clock::now));
     store(c)?;
+    datagrams(c)?;
     for (kind, name) in [(Kind::Pair, "pair"), (Kind::Bridge, "bridge")] {
         Stand::new(kind)?.measure(c, name);
     }
@@ -46,6 +50,88 @@ fn store(c: &mut Criterion) -> Result<()> {
     write(&file)?;
     c.bench_function("stage/store", |b| b.iter(|| write(&file)));
     Ok(())
+}
+
+/// Datagrams that are sent before they are received.
+const DATAGRAMS: usize = datagrams::RECEIVE_BATCH;
+/// Bytes of each.
+const DATAGRAM: usize = 100;
+
+/// What some datagrams cost from sending to having been received.
+fn datagrams(c: &mut Criterion) -> Result<()> {
+    let ns = NetNs::new()?;
+    ns.ip("link set lo up\n")?;
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let link = || UdpLink::bind(any, &UdpOptions::default());
+    let (mut left, mut right) = ns.run(|| Ok::<_, std::io::Error>((link()?, link()?)))??;
+    let socket = || UdpSocket::bind(any);
+    let (from, to) = ns.run(|| Ok::<_, std::io::Error>((socket()?, socket()?)))??;
+    let address = to.local_addr()?;
+    // The fastest pass of each, in which nothing else had the processor.
+    let mut fastest = [Duration::MAX; 3];
+    let mut group = c.benchmark_group("stage/datagrams");
+    group.throughput(Throughput::Elements(DATAGRAMS as u64));
+    let mut measure = |at: usize, name, pass: &mut dyn FnMut()| {
+        group.bench_function(name, |b| {
+            b.iter_custom(|times| {
+                let mut all = Duration::ZERO;
+                for _ in 0..times {
+                    let start = Instant::now();
+                    pass();
+                    let took = start.elapsed();
+                    fastest[at] = fastest[at].min(took);
+                    all += took;
+                }
+                all
+            });
+        });
+    };
+    let mut room = [0; DATAGRAM];
+    measure(0, "sockets, one a call", &mut || {
+        for _ in 0..DATAGRAMS {
+            from.send_to(&[1; DATAGRAM], address).expect("it is sent");
+        }
+        for _ in 0..DATAGRAMS {
+            assert_eq!(to.recv_from(&mut room).expect("it has come").0, DATAGRAM);
+        }
+    });
+    for (at, name, size) in [(1, "driver, one a call", 1), (2, "driver", DATAGRAMS)] {
+        let to = right.address()?;
+        let (sent, mut received) = batches(size, to)?;
+        measure(at, name, &mut || {
+            let now = clock::now();
+            for _ in 0..DATAGRAMS / size {
+                assert_eq!(left.send(&sent).expect("they are sent"), size);
+            }
+            for _ in 0..DATAGRAMS / size {
+                right.receive(now, &mut received).expect("a link");
+                assert_eq!(received.len(), size);
+            }
+        });
+    }
+    group.finish();
+    if !fastest.contains(&Duration::MAX) {
+        let [sockets, one, many] = fastest;
+        let times = |other: Duration| other.as_secs_f64() / many.as_secs_f64();
+        println!(
+            "fastest passes {fastest:?}: many a call is {:.2} × as fast as sockets, {:.2} × as one a call",
+            times(sockets),
+            times(one)
+        );
+    }
+    Ok(())
+}
+
+fn batches(
+    size: usize,
+    to: SocketAddr,
+) -> Result<(TransmitBatch<SocketAddr>, ReceiveBatch<SocketAddr>)> {
+    let mut sent = TransmitBatch::of(size, DATAGRAM);
+    for _ in 0..size {
+        sent.next_buffer().context("there is room")?.fill(1);
+        sent.push(DATAGRAM, to);
+    }
+    Ok((sent, ReceiveBatch::of(size, DATAGRAM)))
 }
 
 /// Two stations in one thread, so that nobody has to be woken up.

@@ -6,6 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -14,8 +15,11 @@ use ring_proto::lab2::{Constants, Durable, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Stored};
 use ringd::driver::frames::MAX_FRAME;
-use ringd::driver::{Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch};
+use ringd::driver::{
+    Driver, Environment, Link, ReceiveBatch, Refused, Store, TransmitBatch, datagrams,
+};
 use ringd::observe::lab2::{Log, Observers, Tally};
+use ringd::sys::{UdpLink, UdpOptions, clock};
 
 thread_local! {
     /// How often this thread has asked for memory.
@@ -372,6 +376,29 @@ fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_r
         assert_eq!(steady.unicast, [0; 12], "{nodes} nodes: of each kind");
         assert_eq!(steady.broadcast, [0; 12], "{nodes} nodes: of each kind");
     }
+}
+
+/// A thousand clients that speak at once are no more to it than one.
+#[test]
+fn nothing_is_allocated_for_datagrams_either() {
+    const LEN: usize = 32;
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let bind = || UdpLink::bind(any, &UdpOptions::default()).expect("a port");
+    let (mut left, mut right) = (bind(), bind());
+    let to = right.address().expect("its address");
+    let mut sent: TransmitBatch<SocketAddr> = datagrams::transmit_batch(LEN);
+    let mut received = datagrams::receive_batch(LEN);
+    for len in (1..).take(sent.capacity()) {
+        sent.push(len, to);
+    }
+    let before = ALLOCATIONS.get();
+    for _ in 0..100 {
+        assert_eq!(left.send(&sent).expect("they are sent"), sent.len());
+        right.receive(clock::now(), &mut received).expect("a link");
+        assert_eq!(received.len(), sent.len());
+        assert!(received.iter().map(|(bytes, ..)| bytes.len()).eq(1..=LEN));
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
 }
 
 #[test]

@@ -14,8 +14,13 @@
 //! 3. [`Machine::poll_stream`]: carry it out, and ask [`Machine::poll_write`] while the connection takes
 //!    bytes. What comes of it is told with [`Machine::handle_stream`], an input like any other.
 //! 4. [`Machine::poll_event`].
-//! 5. [`Machine::poll_job`]: have it done off the loop; its outcome is a command.
+//! 5. [`Machine::poll_job`]: have it done off the loop, or cancelled; the outcome of each job is a command.
 //! 6. [`Machine::poll_timeout`]: when to call [`Machine::handle_timeout`] at the latest.
+//!
+//! A machine **bounds its output for each input**: the caller drains it in one go, and whatever else waits, messages,
+//! timeouts, clients, waits for that. What takes more (a list to ten thousand sessions, the repetition of all that is
+//! unanswered) the machine does in parts, some tens of messages each: [`Machine::poll_timeout`] says that the next part
+//! is due at once, and the inputs between two parts have their turn.
 //!
 //! A call at the wrong time is harmless: a spurious time-out, a message while the link is down, a
 //! time that is behind an earlier one (the machine's own clock then stands still).
@@ -30,7 +35,7 @@ pub mod throttle;
 pub mod time;
 pub mod timers;
 
-pub use machine::{Machine, Sent, Stored, Ticket, Transmit};
+pub use machine::{JobOp, Machine, Sent, Stored, Ticket, Transmit};
 use ring_codec::MacAddr;
 pub use stream::{Closed, StreamEvent, StreamId, StreamOp};
 

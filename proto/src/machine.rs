@@ -56,6 +56,16 @@ pub enum Stored {
     Failed,
 }
 
+/// What a machine wants of who does its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobOp<J> {
+    /// Do this job, after those that were started before it. Its outcome is a command.
+    Start(J),
+    /// End the job in hand, and have those that wait end as soon as they begin. Each still has its outcome:
+    /// the one that it has come to meanwhile, or that it was cancelled.
+    Cancel,
+}
+
 /// A protocol's state machine. See the [crate's contract](crate#contract).
 pub trait Machine {
     /// Whom messages are from and for, as the link knows them; `()` where each says so itself.
@@ -111,8 +121,8 @@ pub trait Machine {
     fn poll_write(&mut self, _id: StreamId, _room: &mut [u8]) -> usize {
         0
     }
-    /// The next thing to be done off the loop.
-    fn poll_job(&mut self) -> Option<Self::Job> {
+    /// The next thing to be done off the loop, or to be left.
+    fn poll_job(&mut self) -> Option<JobOp<Self::Job>> {
         None
     }
     /// The next event for observers.

@@ -8,6 +8,8 @@ use ring_proto::{Closed, StreamId};
 use super::connection::{After, Phase, Stream};
 use super::{Happened, Streams};
 
+/// Peers in a row that cannot be accepted, after which the network is not asked again for now: more than wait.
+const FAILED_PEERS: usize = 4096;
 /// One slot in this many may hold a connection that the machine is done with.
 const CLOSING_ONE_OF: usize = 2;
 
@@ -25,7 +27,8 @@ pub trait Network<P> {
     /// Accepts the next connection, and returns its peer.
     ///
     /// # Errors
-    /// `WouldBlock`: there is none. Anything else: this attempt failed.
+    /// `WouldBlock`: there is none. `OutOfMemory`: there is no memory or descriptor for one, for now. Anything else:
+    /// this connection failed; there may be another.
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
     /// Announces from now on when something may have changed for `connection`, each change once.
@@ -198,12 +201,20 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     }
 
     fn accept(&mut self) {
+        let mut failed = 0;
         while self.accepts && !self.vacant.is_empty() {
             match self.network.accept() {
-                Ok((connection, from)) => self.add(Ok(connection), Phase::Accepted(from)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok((connection, from)) => {
+                    failed = 0;
+                    self.add(Ok(connection), Phase::Accepted(from));
+                }
                 // Without a descriptor the next attempt waits until another peer comes or a connection closes.
-                Err(_) => self.accepts = false,
+                Err(error) if is_final(error.kind()) => self.accepts = false,
+                // A peer that has given up must not keep those behind it waiting, who are not announced again.
+                Err(_) => {
+                    failed += 1;
+                    self.accepts = failed < FAILED_PEERS;
+                }
             }
         }
     }
@@ -354,6 +365,11 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
             stream.consume(count);
         }
     }
+}
+
+/// Whether another peer cannot be accepted either.
+fn is_final(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::OutOfMemory)
 }
 
 /// The key under which a connection is watched.

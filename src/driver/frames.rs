@@ -1,6 +1,6 @@
 //! Links that carry Ethernet frames, which contain their addresses.
 
-use super::{ReceiveBatch, TransmitBatch};
+use super::{Quota, ReceiveBatch, TransmitBatch};
 
 /// Size of one frame's buffer in bytes. Longer frames are truncated: no message is that long.
 pub const MAX_FRAME: usize = 1536;
@@ -8,6 +8,9 @@ pub const MAX_FRAME: usize = 1536;
 pub const RECEIVE_BATCH: usize = 32;
 /// Maximum frames that one send call takes.
 pub const TRANSMIT_BATCH: usize = 8;
+
+/// A few batches a turn; before a timeout more than a packet socket's queue holds.
+pub const QUOTA: Quota = Quota::of_messages(4 * RECEIVE_BATCH, 64 * RECEIVE_BATCH);
 
 /// An empty batch for frames to receive.
 #[must_use]

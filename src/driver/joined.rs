@@ -4,7 +4,7 @@ use std::io;
 
 use ring_proto::time::Now;
 
-use super::{Link, ReceiveBatch, Refused, Streams, TransmitBatch};
+use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch};
 
 /// A link of datagrams with connections beside them.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Joined<D, S> {
 }
 
 impl<P, D: Link<P>, S: Streams<P>> Link<P> for Joined<D, S> {
+    const QUOTA: Quota = D::QUOTA;
+
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()> {
         self.datagrams.receive(now, batch)
     }

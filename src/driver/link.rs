@@ -5,11 +5,41 @@ use std::io;
 use ring_proto::time::Now;
 use thiserror::Error;
 
-use super::{ReceiveBatch, Streams, TransmitBatch};
+use super::{ReceiveBatch, Streams, TransmitBatch, frames, streams};
+
+/// How much of a link's input one turn of a loop handles. Each kind of link says so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Maximum messages, in whole batches.
+    pub messages: usize,
+    /// The same if the machine's deadline has passed: more than the link's queue holds.
+    pub messages_before_timeout: usize,
+    /// Maximum events of connections.
+    pub events: usize,
+    /// The same if the machine's deadline has passed.
+    pub events_before_timeout: usize,
+}
+
+impl Quota {
+    /// That of a kind of link with so many messages; of the connections beside them, if there are any, what is
+    /// usual.
+    #[must_use]
+    pub const fn of_messages(messages: usize, before_timeout: usize) -> Self {
+        Self {
+            messages,
+            messages_before_timeout: before_timeout,
+            events: streams::EVENTS,
+            events_before_timeout: streams::EVENTS_BEFORE_TIMEOUT,
+        }
+    }
+}
 
 /// A link that carries whole messages: [frames](super::frames), which contain their addresses (`P` is `()`), or
-/// datagrams between peers with addresses of type `P`.
+/// [datagrams](super::datagrams) between peers with addresses of type `P`.
 pub trait Link<P = ()> {
+    /// How much of its input one turn handles: as of frames, unless its kind says otherwise.
+    const QUOTA: Quota = frames::QUOTA;
+
     /// Receives up to a batch of messages without waiting. The batch is empty if nothing has arrived. A message's
     /// age is as of `now`, or of a later time if it has come since: no message is handled at a time before it
     /// came.

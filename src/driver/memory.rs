@@ -90,6 +90,8 @@ pub struct Lan {
     /// Peers that are to be connected to, in order.
     pub reachable: VecDeque<Wire>,
     pub calls: VecDeque<(Wire, u32)>,
+    /// Why the next calls cannot be accepted.
+    pub refusals: VecDeque<ErrorKind>,
     pub changed: VecDeque<Changed>,
 }
 
@@ -105,6 +107,9 @@ impl Network<u32> for Shared {
     }
 
     fn accept(&mut self) -> io::Result<(Wire, u32)> {
+        if let Some(refusal) = self.0.borrow_mut().refusals.pop_front() {
+            return Err(refusal.into());
+        }
         let call = self.0.borrow_mut().calls.pop_front();
         call.ok_or_else(|| ErrorKind::WouldBlock.into())
     }

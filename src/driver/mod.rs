@@ -4,6 +4,7 @@
 mod batch;
 mod connection;
 mod connections;
+pub mod datagrams;
 pub mod frames;
 mod joined;
 mod link;
@@ -14,7 +15,7 @@ pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_ROOM;
 pub use connections::{Changed, Connection, Connections, Network};
 pub use joined::Joined;
-pub use link::{Link, Refused};
+pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, Observe, Store};
 pub use streams::{Happened, Streams};
 

@@ -3,18 +3,10 @@
 use std::io;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
 
 use super::{Happened, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// Maximum batches of messages received in one turn.
-const BATCHES: usize = 4;
-/// The same if the machine's deadline has passed: more than a link's queue holds.
-const BATCHES_BEFORE_TIMEOUT: usize = 64;
-/// Maximum events of connections handled in one turn.
-const HAPPENINGS: usize = 64;
-/// The same if the machine's deadline has passed.
-const HAPPENINGS_BEFORE_TIMEOUT: usize = 4096;
 /// Maximum timeouts handled in one turn: one timeout may lead to another at the same time.
 const TIMEOUTS: usize = 4;
 
@@ -115,32 +107,30 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
-        let batches = match (self.is_due(now), arrived) {
-            (true, _) => BATCHES_BEFORE_TIMEOUT,
-            (false, true) => BATCHES,
+        let quota = match (self.is_due(now), arrived) {
+            (true, _) => L::QUOTA.messages_before_timeout,
+            (false, true) => L::QUOTA.messages,
             (false, false) => 0,
         };
         let mut present = now;
-        for _ in 0..batches {
+        let mut handled = 0;
+        while handled < quota {
             let more = self.receive(present, environment)?;
-            if !more
-                || self
-                    .received
-                    .newest()
-                    .is_none_or(|came| came > now.monotonic)
-            {
+            let newest = self.received.newest();
+            if !more || newest.is_some_and(|came| came > now.monotonic) {
                 break;
             }
+            handled += self.received.capacity();
             present = clock();
         }
         let streams = environment.link.as_deref_mut().and_then(Link::streams);
         let happens = arrived || streams.is_some_and(|streams| streams.is_due());
-        let happenings = match (self.is_due(now), happens) {
-            (true, _) => HAPPENINGS_BEFORE_TIMEOUT,
-            (false, true) => HAPPENINGS,
+        let events = match (self.is_due(now), happens) {
+            (true, _) => L::QUOTA.events_before_timeout,
+            (false, true) => L::QUOTA.events,
             (false, false) => 0,
         };
-        for _ in 0..happenings {
+        for _ in 0..events {
             if !self.stream(now, environment) {
                 break;
             }
@@ -202,8 +192,8 @@ impl<M: Machine> Driver<M> {
         true
     }
 
-    /// Returns the machine's next job, to be done off the loop.
-    pub fn next_job(&mut self) -> Option<M::Job> {
+    /// Returns the machine's next job, to be done off the loop, or that it wants jobs cancelled.
+    pub fn next_job(&mut self) -> Option<JobOp<M::Job>> {
         self.pump.machine.poll_job()
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
 
 use super::memory::{Shared, Wire};
 use super::{
@@ -102,8 +102,8 @@ impl Machine for Clerk {
         self.said.drain(..count);
         count
     }
-    fn poll_job(&mut self) -> Option<usize> {
-        self.jobs.pop_front()
+    fn poll_job(&mut self) -> Option<JobOp<usize>> {
+        self.jobs.pop_front().map(JobOp::Start)
     }
     fn poll_event(&mut self) -> Option<String> {
         assert!(
@@ -218,7 +218,7 @@ fn a_datagram_is_answered_to_who_has_sent_it() {
     assert_eq!(stage.place.sent, [(5, b"ab".to_vec()), (6, b"c".to_vec())]);
     assert_eq!(stage.disk.0, [2, 1]);
     let jobs: Vec<_> = std::iter::from_fn(|| stage.driver.next_job()).collect();
-    assert_eq!(jobs, [2, 1]);
+    assert_eq!(jobs, [2, 1].map(JobOp::Start));
 }
 
 #[test]

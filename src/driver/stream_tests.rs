@@ -1,5 +1,7 @@
 //! What connections owe the machine and the network.
 
+use std::io::ErrorKind;
+
 use ring_proto::{Closed, StreamId};
 
 use super::memory::{Peer, Shared, Wire};
@@ -27,6 +29,11 @@ impl Rig {
         lan.changed.push_back(Changed::Listener);
         drop(lan);
         wire
+    }
+
+    /// The next peers give up, or cannot be accepted for another reason.
+    fn refuse(&self, reasons: impl IntoIterator<Item = ErrorKind>) {
+        self.lan.0.borrow_mut().refusals.extend(reasons);
     }
 
     /// A connection that stands, and its other end.
@@ -261,4 +268,40 @@ fn of_one_that_failed_nothing_is_told_to_who_is_done_with_it() {
         }
         assert_eq!(rig.happens(), []);
     }
+}
+
+#[test]
+fn a_peer_that_has_given_up_keeps_nobody_behind_it_waiting() {
+    let mut rig = Rig::new();
+    rig.refuse([
+        ErrorKind::ConnectionAborted,
+        ErrorKind::NetworkDown,
+        ErrorKind::Interrupted,
+        ErrorKind::Other,
+    ]);
+    rig.call(7, 0);
+    let (_, what) = rig.streams.next().expect("it is accepted");
+    assert_eq!(what, Happened::Accepted(7));
+}
+
+#[test]
+fn without_a_descriptor_the_network_is_asked_again_when_something_changes() {
+    let mut rig = Rig::new();
+    let (id, _) = rig.accepted(0);
+    rig.refuse([ErrorKind::OutOfMemory]);
+    rig.call(8, 0);
+    assert_eq!(rig.happens(), []);
+    assert!(!rig.streams.is_due(), "it would be asked all the time");
+    rig.streams.abort(id);
+    let all: Vec<_> = rig.happens().into_iter().map(|(_, what)| what).collect();
+    assert_eq!(all, [Happened::Accepted(8)]);
+}
+
+#[test]
+fn a_listener_that_is_broken_for_good_costs_a_bounded_time() {
+    let mut rig = Rig::new();
+    rig.refuse(std::iter::repeat_n(ErrorKind::InvalidInput, 1_000_000));
+    rig.call(7, 0);
+    assert_eq!(rig.happens(), []);
+    assert!(!rig.streams.is_due());
 }

@@ -12,7 +12,9 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
 
 use super::frames::{RECEIVE_BATCH, TRANSMIT_BATCH};
-use super::{Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch};
+use super::{
+    Driver, Environment, Link, Observe, Quota, ReceiveBatch, Refused, Store, TransmitBatch,
+};
 
 const NOW: Now = Now {
     monotonic: Instant::from_nanos(7),
@@ -449,6 +451,52 @@ fn a_turn_reads_on_before_a_time_out_until_nothing_older_than_itself_is_left() {
     let said = turn(stage, NOW.monotonic.as_nanos(), true);
     let heard = said.iter().take_while(|line| *line != "time-out").count();
     assert_eq!(heard, batches * 2 * RECEIVE_BATCH);
+}
+
+/// A link that never runs dry.
+#[derive(Debug)]
+struct Spring;
+
+impl Link for Spring {
+    const QUOTA: Quota = Quota::of_messages(2, 5);
+
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
+        batch.clear();
+        while let Some(buffer) = batch.next_buffer() {
+            buffer[0] = b'e';
+            batch.push(1, (), now, Duration::from_nanos(1));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
+        Ok(batch.len())
+    }
+}
+
+#[test]
+fn how_much_a_turn_handles_is_the_links_to_say() {
+    let now = NOW.monotonic.as_nanos();
+    for (due, expected) in [(now + 1, 2), (now, 5)] {
+        let mut journal = Journal::default();
+        let puppet = Puppet {
+            journal: journal.clone(),
+            deadline: Some(Instant::from_nanos(due)),
+            ..Puppet::default()
+        };
+        let (received, transmit) = (ReceiveBatch::of(1, 8), TransmitBatch::of(1, 8));
+        let mut driver = Driver::with_batches(puppet, received, transmit);
+        let mut environment = Environment {
+            link: Some(&mut Spring),
+            store: &mut journal.clone(),
+            observer: &mut journal,
+        };
+        let turn = driver.turn(NOW, true, || NOW, &mut environment);
+        turn.expect("it can be received from");
+        let heard = journal.take();
+        let heard = heard.iter().filter(|line| line.starts_with("hears"));
+        assert_eq!(heard.count(), expected);
+    }
 }
 
 #[test]

@@ -19,14 +19,17 @@ pub trait Task: Send + 'static {
     /// Its outcome, for the machine.
     type Answer: Send + 'static;
 
-    /// Does a job. If that takes long, look at `bell` for when to stop.
+    /// Does a job. If that takes long, look at `bell` for when to stop: the job may have been cancelled before it
+    /// begins.
     fn carry_out(&mut self, job: Self::Job, bell: &Bell) -> Self::Answer;
 }
 
 /// The jobs of one machine, as the loop sees them.
 #[derive(Debug)]
 pub struct Jobs<T: Task> {
-    worker: Worker<VecDeque<T::Job>>,
+    worker: Worker<VecDeque<(u64, T::Job)>>,
+    /// The next job's number.
+    next: u64,
     answers: Receiver<T::Answer>,
     /// Rings when there is an answer, and at the thread's end.
     answered: Arc<Bell>,
@@ -54,7 +57,8 @@ impl<T: Task> Jobs<T> {
             // Dropped after the sender, so that the loop finds the channel closed when it hears the bell.
             let rings = rings;
             let sender = sender;
-            while let Some(job) = mailbox.next(&mut poller) {
+            while let Some((number, job)) = mailbox.next(&mut poller) {
+                mailbox.bell().begin(number);
                 let answer = task.carry_out(job, mailbox.bell());
                 if sender.send(answer).is_err() {
                     break;
@@ -64,6 +68,7 @@ impl<T: Task> Jobs<T> {
         })?;
         Ok(Self {
             worker,
+            next: 0,
             answers,
             answered,
         })
@@ -71,7 +76,13 @@ impl<T: Task> Jobs<T> {
 
     /// Adds a job; [`post`](Self::post) passes it on.
     pub fn give(&mut self, job: T::Job) {
-        self.worker.hold(job);
+        self.worker.hold((self.next, job));
+        self.next += 1;
+    }
+
+    /// Cancels all jobs so far, that in hand and those that wait. Each still has its answer.
+    pub fn cancel(&self) {
+        self.worker.bell().cancel_before(self.next);
     }
 
     /// Passes jobs on to the worker. Never waits.
@@ -101,8 +112,8 @@ impl<T: Task> Jobs<T> {
         self.answered.silence();
     }
 
-    /// Ends the job in hand and drops the others.
-    pub fn cancel(&self) {
+    /// Ends the job in hand and drops the others, without an answer: there will be no more jobs.
+    pub fn end(&self) {
         self.worker.cancel();
     }
 
@@ -156,7 +167,7 @@ mod tests {
     }
 
     /// The next answer, or that there will be none.
-    fn answer(jobs: &Jobs<Doubles>) -> io::Result<u32> {
+    fn answer<T: Task>(jobs: &Jobs<T>) -> io::Result<T::Answer> {
         let mut poller = Poller::new()?;
         poller.add(jobs, 0, Interest::Read)?;
         for _ in 0..60 {
@@ -174,11 +185,56 @@ mod tests {
         let mut jobs = Jobs::start(Doubles).expect("a thread");
         for (job, expected) in [(2, Some(4)), (4, Some(8)), (3, None)] {
             jobs.give(job);
-            jobs.post(Instant::default());
-            while jobs.deadline().is_some() {
-                jobs.post(Instant::default());
-            }
+            post(&mut jobs);
             assert_eq!(answer(&jobs).ok(), expected);
+        }
+    }
+
+    fn post<T: Task>(jobs: &mut Jobs<T>) {
+        jobs.post(Instant::default());
+        while jobs.deadline().is_some() {
+            jobs.post(Instant::default());
+        }
+    }
+
+    /// Says that it has begun, and works until it is cancelled, or not at all.
+    struct Endless(mpsc::Sender<&'static str>);
+
+    impl Task for Endless {
+        type Job = &'static str;
+        type Answer = (&'static str, bool);
+
+        fn carry_out(&mut self, job: &'static str, bell: &Bell) -> Self::Answer {
+            self.0.send(job).expect("the test listens");
+            let mut poller = Poller::new().expect("a poller");
+            poller.add(bell, 0, Interest::Read).expect("added");
+            while job != "short" && !bell.is_cancelled() {
+                poller.wait(Some(Duration::from_secs(60))).expect("a wait");
+                bell.silence();
+            }
+            (job, bell.is_cancelled())
+        }
+    }
+
+    #[test]
+    fn cancelled_jobs_have_their_answers_and_later_ones_are_done() {
+        let (begins, begun) = mpsc::channel();
+        let mut jobs = Jobs::start(Endless(begins)).expect("a thread");
+        jobs.give("in hand");
+        jobs.give("waits");
+        post(&mut jobs);
+        assert_eq!(begun.recv(), Ok("in hand"));
+        jobs.give("held");
+        jobs.cancel();
+        jobs.give("short");
+        post(&mut jobs);
+        for expected in [
+            ("in hand", true),
+            ("waits", true),
+            ("held", true),
+            ("short", false),
+        ] {
+            assert_eq!(answer(&jobs).ok(), Some(expected));
         }
     }
 }

@@ -2,9 +2,11 @@
 
 mod backstop;
 mod connection;
+mod cycle;
 mod descriptors;
 mod duration;
 mod endpoint;
+mod errand;
 mod error;
 pub mod hooks;
 mod housekeeping;
@@ -26,6 +28,7 @@ pub mod worker;
 
 pub use backstop::Backstops;
 pub(crate) use duration::{parse_duration, spoken};
+pub use errand::{Errand, Step};
 pub use error::Error;
 pub use jobs::{NoTask, Task};
 pub use pace::Pace;
@@ -35,7 +38,7 @@ pub use server::Server;
 pub use share::Share;
 pub use system::{Answer, Patience, ShutDown, System};
 pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
-pub use waiting::{LINK, NETWORK, Waiting};
+pub use waiting::{LINK, NETWORK, SYSTEM, Waiting};
 pub use watchers::Watchers;
 pub use who::{Client, ClientId};
 

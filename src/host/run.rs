@@ -6,10 +6,11 @@
 
 use std::path::Path;
 
-use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
+use ring_proto::{JobOp, Machine};
 use tracing::{debug, info};
 
+use super::cycle::Cycle;
 use super::descriptors::Room;
 use super::housekeeping::Housekeeping;
 use super::jobs::Jobs;
@@ -17,9 +18,9 @@ use super::notify::Notifier;
 use super::server::Server;
 use super::signals::{Signals, Wish};
 use super::system::{Answer, Patience, ShutDown, System};
-use super::waiting::{CONTROL, JOBS, SIGNALS, Waiting};
+use super::waiting::{CONTROL, JOBS, NETWORK, Ready, SIGNALS, SYSTEM, Waiting};
 use super::{Error, LogFormat};
-use crate::driver::{Driver, Link};
+use crate::driver::Driver;
 use crate::observe::LogOutput;
 use crate::sys::{clock, nice};
 
@@ -90,9 +91,11 @@ impl Host {
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.say();
         let mut running = Running {
-            driver,
+            cycle: Cycle {
+                driver,
+                waiting: self.waiting,
+            },
             jobs: None,
-            waiting: self.waiting,
             signals: self.signals,
             server: self.server,
             server_awaited: true,
@@ -131,9 +134,8 @@ enum Leaving<C> {
 /// Everything that runs. The order of the fields is the order of dropping: the server goes before the
 /// system, whose lock keeps other daemons off the socket's path, and the log comes last.
 struct Running<S: System> {
-    driver: Driver<S::Machine>,
+    cycle: Cycle<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
-    waiting: Waiting,
     signals: Signals,
     server: Server,
     /// Whether the loop waits for the server's descriptors.
@@ -147,11 +149,11 @@ struct Running<S: System> {
 
 impl<S: System> Running<S> {
     fn start(&mut self) -> Result<(), Error> {
-        self.system.register(&self.waiting)?;
+        self.system.register(&self.cycle.waiting)?;
         let jobs = self.system.task().map(Jobs::start).transpose();
         let jobs = jobs.map_err(Error::system("start the thread that does jobs"))?;
         if let Some(jobs) = &jobs {
-            self.waiting.add(jobs, JOBS)?;
+            self.cycle.waiting.add(jobs, JOBS)?;
         }
         self.jobs = jobs;
         Ok(())
@@ -164,11 +166,12 @@ impl<S: System> Running<S> {
         let now = self.look_at_network(clock::now())?;
         self.give_jobs(now);
         let result = loop {
-            if S::is_finished(self.driver.machine()) {
+            if S::is_finished(self.cycle.driver.machine()) {
                 break Ok(());
             }
             if let Some((now, last_word)) = self.gives_up() {
-                self.driver
+                self.cycle
+                    .driver
                     .command(now, last_word, &mut self.system.environment());
                 break Ok(());
             }
@@ -178,7 +181,7 @@ impl<S: System> Running<S> {
         };
         self.notifier.stopping("telling hooks of the end");
         if let Some(jobs) = &self.jobs {
-            jobs.cancel();
+            jobs.end();
         }
         let mut in_haste = matches!(result, Err(Error::Interrupted));
         let signals = &mut self.signals;
@@ -207,44 +210,38 @@ impl<S: System> Running<S> {
 
     fn turn(&mut self) -> Result<(), Error> {
         let deadline = self.deadline();
-        let ready = self.waiting.wait(deadline)?;
-        // Reading the clocks costs a hundredth of a hop: once a turn is enough.
-        let now = clock::now();
+        let link = self.system.environment().link;
+        let (ready, now) = self.cycle.wait(link, deadline)?;
         self.notice_lateness(now.monotonic);
-        self.drive(now, ready.link);
-        if ready.network {
+        self.drive(now, ready);
+        if ready.has(NETWORK) {
             self.system.network_readable()?;
         }
         let now = self.look_at_network(now)?;
-        if ready.signals {
+        if ready.has(SIGNALS) {
             self.heed_signals(now)?;
         }
-        if ready.jobs {
+        if ready.has(JOBS) {
             self.hear_answers(now)?;
         }
-        self.serve_clients(now, ready.control)?;
+        if ready.has(SYSTEM) {
+            self.system.own_readable(now)?;
+        }
+        self.serve_clients(now, ready.has(CONTROL))?;
         self.heed_clients(now);
         self.give_jobs(now);
-        self.system.after_turn(now, self.driver.machine());
+        self.system.after_turn(now, self.cycle.driver.machine());
         self.keep_house(now);
         Ok(())
     }
 
-    /// Returns the earliest deadline.
-    fn deadline(&mut self) -> Option<Instant> {
-        let link = self.system.environment().link;
-        if link
-            .and_then(Link::streams)
-            .is_some_and(|streams| streams.is_due())
-        {
-            return Some(Instant::default());
-        }
+    /// Returns the earliest deadline that is not the machine's.
+    fn deadline(&self) -> Option<Instant> {
         let give_up = match self.leaving {
             Leaving::Now(at, _) => Some(at),
             Leaving::No | Leaving::WhenReleased => None,
         };
         let deadlines = [
-            self.driver.deadline(),
             self.jobs.as_ref().and_then(Jobs::deadline),
             self.server.deadline(),
             self.system.deadline(),
@@ -256,23 +253,23 @@ impl<S: System> Running<S> {
 
     /// Counts and logs a late wake-up: peers may have given this node up.
     fn notice_lateness(&mut self, now: Instant) {
-        let Some(due) = self.driver.deadline() else {
+        let Some(due) = self.cycle.driver.deadline() else {
             return;
         };
         let late = now.since(due);
-        let Patience { noticed, harmful } = S::patience(self.driver.machine());
+        let Patience { noticed, harmful } = S::patience(self.cycle.driver.machine());
         if late > noticed {
             self.system.count_late_wake_up();
             self.housekeeping.late(now, late, harmful);
         }
     }
 
-    fn drive(&mut self, now: Now, arrived: bool) {
+    fn drive(&mut self, now: Now, ready: Ready) {
         let environment = &mut self.system.environment();
-        let driven = self.driver.turn(now, arrived, clock::now, environment);
-        if let Err(error) = driven {
+        if let Err(error) = self.cycle.pump(now, ready, environment) {
             let net = self.system.link_failed(now.monotonic, &error);
-            self.driver
+            self.cycle
+                .driver
                 .link_changed(now, net, &mut self.system.environment());
         }
     }
@@ -280,11 +277,12 @@ impl<S: System> Running<S> {
     /// Handles changes of the network. Returns the time after that.
     fn look_at_network(&mut self, mut now: Now) -> Result<Now, Error> {
         for _ in 0..STEPS {
-            let looked = self.system.poll_network(now.monotonic, &self.waiting);
+            let looked = self.system.poll_network(now.monotonic, &self.cycle.waiting);
             let Some(net) = looked? else { break };
             // Opening a socket took a while, in which this node could not have answered.
             now = clock::now();
-            self.driver
+            self.cycle
+                .driver
                 .link_changed(now, net, &mut self.system.environment());
         }
         Ok(now)
@@ -299,7 +297,7 @@ impl<S: System> Running<S> {
                     self.notifier.stopping(next);
                     self.leaving = Leaving::WhenReleased;
                 }
-                Wish::Report => self.system.report(now, self.driver.machine()),
+                Wish::Report => self.system.report(now, self.cycle.driver.machine()),
                 Wish::Nothing(signal) => info!(
                     event = "signal_ignored",
                     signal = signal.as_str(),
@@ -318,7 +316,8 @@ impl<S: System> Running<S> {
         jobs.heard();
         // One answer a job: the machine bounds how many there are.
         while let Some(answer) = jobs.answer().map_err(Error::system("do jobs"))? {
-            self.driver
+            self.cycle
+                .driver
                 .command(now, answer, &mut self.system.environment());
         }
         Ok(())
@@ -327,15 +326,18 @@ impl<S: System> Running<S> {
     /// Passes the machine's jobs to the worker.
     fn give_jobs(&mut self, now: Now) {
         let Some(jobs) = &mut self.jobs else { return };
-        while let Some(job) = self.driver.next_job() {
-            jobs.give(job);
+        while let Some(wanted) = self.cycle.driver.next_job() {
+            match wanted {
+                JobOp::Start(job) => jobs.give(job),
+                JobOp::Cancel => jobs.cancel(),
+            }
         }
         jobs.post(now.monotonic);
     }
 
     fn serve_clients(&mut self, now: Now, ready: bool) -> Result<(), Error> {
         let Self {
-            driver,
+            cycle: Cycle { driver, .. },
             system,
             server,
             ..
@@ -364,9 +366,9 @@ impl<S: System> Running<S> {
         if awaited != self.server_awaited {
             self.server_awaited = awaited;
             if awaited {
-                self.waiting.add(self.server.poller(), CONTROL)?;
+                self.cycle.waiting.add(self.server.poller(), CONTROL)?;
             } else {
-                self.waiting.remove(self.server.poller())?;
+                self.cycle.waiting.remove(self.server.poller())?;
             }
         }
         Ok(())
@@ -375,7 +377,7 @@ impl<S: System> Running<S> {
     /// Passes clients' wishes to the machine and the outcomes to the clients.
     fn heed_clients(&mut self, now: Now) {
         let Self {
-            driver,
+            cycle: Cycle { driver, .. },
             system,
             server,
             ..
@@ -391,10 +393,10 @@ impl<S: System> Running<S> {
                 command,
                 patience,
                 last_word,
-            } = S::shut_down(self.driver.machine());
+            } = S::shut_down(self.cycle.driver.machine());
             self.leaving = Leaving::Now(now.monotonic + patience, Some(last_word));
             let environment = &mut self.system.environment();
-            self.driver.command(now, command, environment);
+            self.cycle.driver.command(now, command, environment);
         }
     }
 
@@ -406,7 +408,7 @@ impl<S: System> Running<S> {
         let now = now.monotonic;
         self.notifier.feed(now);
         if matches!(self.leaving, Leaving::No) {
-            let (system, machine) = (&self.system, self.driver.machine());
+            let (system, machine) = (&self.system, self.cycle.driver.machine());
             self.notifier.update(now, || system.condition(machine));
         }
     }

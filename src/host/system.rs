@@ -69,8 +69,9 @@ pub trait System: Sized {
     /// Returns what does the machine's jobs; called once. `None`: the machine has none.
     fn task(&mut self) -> Option<Self::Task>;
 
-    /// Registers descriptors with the loop: the link's under [`LINK`](super::LINK), if it is open already, and
-    /// those that report changes of the network under [`NETWORK`](super::NETWORK).
+    /// Registers descriptors with the loop: the link's under [`LINK`](super::LINK), if it is open already, those
+    /// that report changes of the network under [`NETWORK`](super::NETWORK), and of its own, by which threads of
+    /// the system get into the loop, under [`SYSTEM`](super::SYSTEM).
     ///
     /// # Errors
     /// The kernel refuses.
@@ -81,6 +82,15 @@ pub trait System: Sized {
     /// # Errors
     /// The descriptor is broken.
     fn network_readable(&mut self) -> Result<(), Error>;
+
+    /// A descriptor under [`SYSTEM`](super::SYSTEM) is readable. What follows for the machine is told by
+    /// [`poll_clients`](Self::poll_clients), in the same turn.
+    ///
+    /// # Errors
+    /// The descriptor is broken.
+    fn own_readable(&mut self, _now: Now) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Returns the next change of the network for the machine, if there is one. A new link registers itself
     /// with `waiting`.

@@ -1,4 +1,4 @@
-//! What the daemon's loop waits for.
+//! What a loop waits for.
 
 use std::os::fd::AsFd;
 
@@ -11,26 +11,26 @@ use crate::sys::{Alarm, Interest, Poller};
 pub const LINK: u64 = 0;
 /// The key for changes of the network.
 pub const NETWORK: u64 = 1;
+/// The key for a descriptor of the system's own, by which its other threads get into the loop.
+pub const SYSTEM: u64 = 2;
 /// The key for signals.
-pub(super) const SIGNALS: u64 = 2;
+pub(super) const SIGNALS: u64 = 3;
 /// The key for the control socket and its clients.
-pub(super) const CONTROL: u64 = 3;
+pub(super) const CONTROL: u64 = 4;
 /// The key for answers to jobs.
-pub(super) const JOBS: u64 = 4;
-const ALARM: u64 = 5;
+pub(super) const JOBS: u64 = 5;
+const ALARM: u64 = 6;
+/// The first key for descriptors of who runs an [`Errand`](super::Errand).
+pub(super) const CALLER: u64 = 8;
 
-/// The descriptors that a wait has found ready.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "descriptors that know nothing of each other"
-)]
+/// The keys of the descriptors that a wait has found ready, each below 64.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ready {
-    pub link: bool,
-    pub network: bool,
-    pub signals: bool,
-    pub control: bool,
-    pub jobs: bool,
+pub(super) struct Ready(u64);
+
+impl Ready {
+    pub const fn has(self, key: u64) -> bool {
+        key < 64 && self.0 & (1 << key) != 0
+    }
 }
 
 /// Waits for any registered descriptor, or a deadline.
@@ -59,6 +59,7 @@ impl Waiting {
     /// # Errors
     /// The system refuses.
     pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), Error> {
+        debug_assert!(key < 64, "a key that no wait can tell");
         let added = self.poller.add(fd, key, Interest::Read);
         added.map_err(Error::system("wait for a descriptor"))
     }
@@ -82,15 +83,11 @@ impl Waiting {
         self.poller.wait(None).map_err(Error::system("wait"))?;
         let mut ready = Ready::default();
         for found in self.poller.ready() {
-            match found.key {
-                LINK => ready.link = true,
-                NETWORK => ready.network = true,
-                SIGNALS => ready.signals = true,
-                CONTROL => ready.control = true,
-                JOBS => ready.jobs = true,
-                ALARM => self.alarm.went_off(),
-                _ => {}
+            if found.key == ALARM {
+                self.alarm.went_off();
             }
+            ready.0 |=
+                u32::try_from(found.key).map_or(0, |key| 1_u64.checked_shl(key).unwrap_or(0));
         }
         Ok(ready)
     }

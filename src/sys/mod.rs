@@ -15,8 +15,8 @@ mod wait;
 
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use net::{
-    Interface, InterfaceWatch, OpenError, PacketSocket, TcpConnection, TcpNetwork, TcpOptions,
-    UdpLink, UdpOptions, ancillary, user_of_rival,
+    Address, Interface, InterfaceWatch, OpenError, PacketSocket, TcpConnection, TcpNetwork,
+    TcpOptions, UdpLink, UdpOptions, ancillary, user_of_rival,
 };
 pub use process::{
     Hierarchy, IgnoredSignals, KeptLine, KillFile, Killed, Lifeline, Survivor, Tied, Tree,

@@ -2,8 +2,6 @@
 
 mod change;
 mod directory;
-mod output;
-mod process;
 mod queue;
 mod runner;
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use tracing::{debug, info, warn};
 
-use super::process::{self, End};
 use super::{Change, Queue, Settings, directory};
 use crate::host::spoken;
 use crate::host::worker::Mailbox;
+use crate::host::worker::program::{self, End, Terms};
 use crate::observe::RateLimit;
 use crate::sys::{Poller, clock};
 
@@ -140,7 +140,13 @@ impl<'a, C: Change> Runner<'a, C> {
                 );
             }
         };
-        let end = process::run(&mut command, until, self.mailbox.bell(), &mut say);
+        let terms = Terms {
+            input: None,
+            capture: None,
+            until,
+            bell: self.mailbox.bell(),
+        };
+        let end = program::run(&mut command, &terms, &mut say).map(|outcome| outcome.end);
         let took = begun.elapsed();
         debug!(
             event = "hook_ran",
@@ -149,11 +155,11 @@ impl<'a, C: Change> Runner<'a, C> {
             "hook {name} ran for {took:?} at event {}",
             change.number()
         );
-        let problem = self.problem(end, Instant::now() < until);
+        let problem = self.problem(end);
         self.judge(name, problem);
     }
 
-    fn problem(&self, end: io::Result<End>, in_time: bool) -> Option<String> {
+    fn problem(&self, end: io::Result<End>) -> Option<String> {
         let says = |text: &dyn Display| Some(text.to_string());
         match end {
             Err(error) => says(&format_args!("cannot be started: {error}")),
@@ -164,7 +170,7 @@ impl<'a, C: Change> Runner<'a, C> {
             Ok(End::LeftBehind(_)) => {
                 says(&"left processes behind, which were ended: start with setsid what is to go on")
             }
-            Ok(End::Late) if in_time => says(&"was ended: ringd is shutting down"),
+            Ok(End::Cancelled) => says(&"was ended: ringd is shutting down"),
             Ok(End::Late) => says(&format_args!(
                 "did not end within {} and was ended (--hook-timeout)",
                 spoken(self.settings.timeout)

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -23,6 +24,10 @@ pub(super) enum Closing {
 pub struct Bell {
     event: EventFd,
     closing: Mutex<Closing>,
+    /// The number of the work in hand, if it has one.
+    in_hand: AtomicU64,
+    /// All work before this number was cancelled.
+    cancelled: AtomicU64,
 }
 
 impl Bell {
@@ -35,6 +40,8 @@ impl Bell {
         Ok(Self {
             event: EventFd::from_flags(flags)?,
             closing: Mutex::new(Closing::No),
+            in_hand: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
         })
     }
 
@@ -53,8 +60,29 @@ impl Bell {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when work that may run until `until` must stop, given the daemon's end.
+    /// The thread begins the work of this number.
+    pub(in crate::host) fn begin(&self, number: u64) {
+        self.in_hand.store(number, Ordering::Relaxed);
+    }
+
+    /// Cancels all work before this number, and wakes the thread.
+    pub(in crate::host) fn cancel_before(&self, number: u64) {
+        self.cancelled.store(number, Ordering::Relaxed);
+        // The thread sees what was stored before it hears the bell.
+        self.ring();
+    }
+
+    /// Whether the work in hand was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.in_hand.load(Ordering::Relaxed) < self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Returns when work that may run until `until` must stop, given that it may have been cancelled, and the
+    /// daemon's end.
     pub fn limit(&self, until: Instant, now: Instant) -> Instant {
+        if self.is_cancelled() {
+            return now;
+        }
         match *self.closing() {
             Closing::No => until,
             Closing::By(by) => until.min(by),
@@ -62,7 +90,7 @@ impl Bell {
         }
     }
 
-    /// Whether the work in hand must end at once.
+    /// Whether the work in hand must end at once, without a moment to end by itself.
     pub fn closes_now(&self) -> bool {
         matches!(*self.closing(), Closing::Now)
     }

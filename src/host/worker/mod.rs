@@ -6,6 +6,8 @@
 mod bell;
 mod inbox;
 mod mailbox;
+mod output;
+pub mod program;
 
 use std::io;
 use std::sync::Arc;
@@ -92,6 +94,11 @@ impl<Q: Inbox> Worker<Q> {
     /// When to call [`post`](Self::post) again at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
+    }
+
+    /// The thread's bell.
+    pub(super) fn bell(&self) -> &Bell {
+        self.mailbox.bell()
     }
 
     /// Whether posting is not urgent: see [`Mailbox::rest`].

@@ -5,7 +5,7 @@
 )]
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 
@@ -28,6 +28,8 @@ pub struct Interface {
     /// Its first IPv4 address, mapped; else its first global IPv6 address, else its first
     /// link-local one, else `::`.
     pub ip: [u8; 16],
+    /// All its addresses, in the system's order.
+    pub addresses: Vec<Address>,
     /// Whether the administrator has set it up.
     pub up: bool,
     /// Whether its carrier is there and the kernel sends frames through it.
@@ -36,6 +38,55 @@ pub struct Interface {
     pub mtu: usize,
     /// Whether it carries Ethernet frames.
     pub ethernet: bool,
+}
+
+/// An address of an interface, and the subnet that it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub ip: IpAddr,
+    /// How many of its first bits are the subnet's.
+    pub prefix: u8,
+}
+
+impl Address {
+    /// Whether `ip` is in the same subnet: it can be reached without a router.
+    #[must_use]
+    pub fn is_on_link(&self, ip: IpAddr) -> bool {
+        let differs = match (self.ip, ip) {
+            (IpAddr::V4(own), IpAddr::V4(ip)) => {
+                u128::from(own.to_bits() ^ ip.to_bits()) << (u128::BITS - u32::BITS)
+            }
+            (IpAddr::V6(own), IpAddr::V6(ip)) => own.to_bits() ^ ip.to_bits(),
+            _ => return false,
+        };
+        differs.leading_zeros() >= self.prefix.into()
+    }
+
+    /// The IPv4 address that stands for all in the subnet; one of one or two addresses (/32, /31) has none.
+    #[must_use]
+    pub fn broadcast(&self) -> Option<Ipv4Addr> {
+        let (own, host) = self.v4()?;
+        Some(Ipv4Addr::from_bits(own | host))
+    }
+
+    /// The IPv4 address that stands for the subnet itself; one of one or two addresses has none.
+    #[must_use]
+    pub fn network(&self) -> Option<Ipv4Addr> {
+        let (own, host) = self.v4()?;
+        Some(Ipv4Addr::from_bits(own & !host))
+    }
+
+    /// An IPv4 address, and the bits of it that are not the subnet's, if these are more than one.
+    fn v4(&self) -> Option<(u32, u32)> {
+        let IpAddr::V4(own) = self.ip else {
+            return None;
+        };
+        let host = u32::MAX
+            .checked_shr(self.prefix.into())
+            .filter(|&host| host > 1)?;
+        Some((own.to_bits(), host))
+    }
 }
 
 impl Interface {
@@ -67,6 +118,7 @@ impl Interface {
             index,
             mac: MacAddr(link.and_then(LinkAddr::addr).unwrap_or_default()),
             ip: preferred(addresses.filter_map(internet)),
+            addresses: known.iter().filter_map(address).collect(),
             up: flags.contains(InterfaceFlags::IFF_UP),
             carrier: flags.contains(carrier),
             mtu,
@@ -110,6 +162,18 @@ fn link(known: &InterfaceAddress) -> Option<(Option<&LinkAddr>, InterfaceFlags)>
 fn internet(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
     v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
+}
+
+/// An address with the length of its prefix.
+fn address(known: &InterfaceAddress) -> Option<Address> {
+    let ip = internet(known.address.as_ref()?)?;
+    let mask = known.netmask.as_ref().and_then(internet)?;
+    let prefix = match mask {
+        IpAddr::V4(mask) => mask.to_bits().leading_ones(),
+        IpAddr::V6(mask) => mask.to_bits().leading_ones(),
+    };
+    let prefix = u8::try_from(prefix).ok()?;
+    Some(Address { ip, prefix })
 }
 
 /// The address that the protocols carry: see [`Interface::ip`].
@@ -159,7 +223,51 @@ fn mtu(name: &str) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::preferred;
+    use super::{Address, preferred};
+
+    fn address(ip: &str, prefix: u8) -> Address {
+        let ip = ip.parse().expect("an address");
+        Address { ip, prefix }
+    }
+
+    #[test]
+    fn a_subnet_has_a_broadcast_address_unless_it_is_too_small() {
+        for (ip, prefix, expected) in [
+            ("192.0.2.77", 24, Some(("192.0.2.0", "192.0.2.255"))),
+            ("192.0.2.77", 30, Some(("192.0.2.76", "192.0.2.79"))),
+            ("10.9.0.1", 0, Some(("0.0.0.0", "255.255.255.255"))),
+            ("192.0.2.77", 31, None),
+            ("192.0.2.77", 32, None),
+            ("fe80::1", 64, None),
+        ] {
+            let it = address(ip, prefix);
+            let found = it.network().zip(it.broadcast());
+            let found = found.map(|(network, all)| (network.to_string(), all.to_string()));
+            let expected = expected.map(|(network, all)| (network.to_owned(), all.to_owned()));
+            assert_eq!(found, expected, "{ip}/{prefix}");
+        }
+    }
+
+    #[test]
+    fn who_is_on_the_link_is_told_by_the_prefix() {
+        for (ip, prefix, other, expected) in [
+            ("192.0.2.77", 24, "192.0.2.1", true),
+            ("192.0.2.77", 24, "192.0.3.1", false),
+            ("192.0.2.77", 31, "192.0.2.76", true),
+            ("192.0.2.77", 32, "192.0.2.76", false),
+            ("192.0.2.77", 0, "8.8.8.8", true),
+            ("192.0.2.77", 0, "::1", false),
+            ("fe80::1", 64, "fe80::ffff", true),
+            ("fe80::1", 64, "fe80:0:0:1::1", false),
+        ] {
+            let other = other.parse().expect("an address");
+            assert_eq!(
+                address(ip, prefix).is_on_link(other),
+                expected,
+                "{ip}/{prefix} {other}"
+            );
+        }
+    }
 
     fn prefer(ips: &[&str]) -> String {
         let ips = ips.iter().map(|ip| ip.parse().expect("an address"));

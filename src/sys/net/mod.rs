@@ -2,6 +2,7 @@
 
 pub mod ancillary;
 mod arrival;
+mod datagrams;
 mod filter;
 mod interface;
 mod internet;
@@ -13,7 +14,7 @@ mod tcp;
 mod udp;
 mod watch;
 
-pub use interface::Interface;
+pub use interface::{Address, Interface};
 pub use packet::{OpenError, PacketSocket};
 pub use rival::user_of_rival;
 pub use tcp::{TcpConnection, TcpNetwork, TcpOptions};

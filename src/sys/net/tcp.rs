@@ -6,8 +6,9 @@ use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use nix::sys::socket::setsockopt;
 use rustix::event::{Timespec, epoll};
-use socket2::{Protocol, Socket, Type};
+use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
 use super::internet;
 use crate::driver::{Changed, Connection, Network};
@@ -23,6 +24,17 @@ const AT_ONCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
+/// Options of sockets that no library knows.
+mod options {
+    // The macro calls the other one by its bare name.
+    use nix::{setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(
+        /// Binding an address chooses no port for it yet.
+        BindAddressNoPort, SetOnly, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, bool
+    );
+}
+
 /// What is common to all connections of a network.
 #[derive(Debug, Clone, Default)]
 pub struct TcpOptions {
@@ -31,12 +43,20 @@ pub struct TcpOptions {
     /// A connection that is not closed in so many words is reset, even if the process is killed: its peer reads
     /// an end only where one was meant.
     pub resets: bool,
+    /// Connections to peers come from the address at which it listens, from any port; else from the one that the
+    /// system chooses.
+    pub own_address: bool,
+    /// A connection whose peer is silent for so long, while bytes for it wait or not, is given up: the peer is
+    /// asked three times in that time, in whole seconds. `None`: only after many minutes, or never.
+    pub liveness: Option<Duration>,
 }
 
 /// Connections to and from one address.
 #[derive(Debug)]
 pub struct TcpNetwork {
     options: TcpOptions,
+    /// Where connections to peers come from.
+    source: Option<SocketAddr>,
     listener: Socket,
     epoll: OwnedFd,
     /// Keys of those that have changed.
@@ -57,7 +77,9 @@ impl TcpNetwork {
         let key = epoll::EventData::new_u64(LISTENER);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, &listener, key, flags)?;
+        let own = internet::address(&listener.local_addr()?)?;
         Ok(Self {
+            source: options.own_address.then(|| any_port(own)),
             options,
             listener,
             epoll,
@@ -88,13 +110,37 @@ fn socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// The same address, with any port.
+fn any_port(mut address: SocketAddr) -> SocketAddr {
+    address.set_port(0);
+    address
+}
+
 fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
     // A small message must not wait for the acknowledgement of the one before.
     socket.set_tcp_nodelay(true)?;
     if options.resets {
         socket.set_linger(Some(Duration::ZERO))?;
     }
+    if let Some(liveness) = options.liveness {
+        // The kernel counts in seconds, from one.
+        let period = Duration::from_secs((liveness / 3).as_secs().max(1));
+        let asks = TcpKeepalive::new().with_time(period).with_interval(period);
+        socket.set_tcp_keepalive(&asks)?;
+        // It counts for bytes that are not acknowledged, and in place of how often a silent peer is asked.
+        socket.set_tcp_user_timeout(Some(liveness))?;
+    }
     Ok(())
+}
+
+/// Names errors that stand for no memory and no descriptor.
+fn named(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+            ErrorKind::OutOfMemory.into()
+        }
+        _ => error,
+    }
 }
 
 impl Network<SocketAddr> for TcpNetwork {
@@ -102,6 +148,11 @@ impl Network<SocketAddr> for TcpNetwork {
 
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpConnection> {
         let socket = socket(to, &self.options)?;
+        if let Some(source) = self.source {
+            // The port is chosen with the peer in view: one port serves connections to several.
+            setsockopt(&socket, options::BindAddressNoPort, &true)?;
+            socket.bind(&source.into())?;
+        }
         match socket.connect(&to.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
             _ => Ok(TcpConnection(socket)),
@@ -109,7 +160,7 @@ impl Network<SocketAddr> for TcpNetwork {
     }
 
     fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
-        let (socket, from) = self.listener.accept()?;
+        let (socket, from) = self.listener.accept().map_err(named)?;
         socket.set_nonblocking(true)?;
         prepare(&socket, &self.options)?;
         Ok((TcpConnection(socket), internet::address(&from)?))

@@ -1,6 +1,7 @@
 //! A second system, run by the daemon's host: datagrams, connections, a job, a durable record, and commands
 //! from `ringctl`.
 
+mod errand;
 mod node;
 mod process;
 
@@ -17,6 +18,7 @@ use ring_note::Version;
 use ring_note::wire::{self, Announcement, Header, MAX_NOTE};
 use ring_segment::{Layout, PATIENCE, Segment, Test, limit, tests};
 
+use errand::an_errand_needs_no_daemon;
 use node::PORT;
 pub use process::run_if_asked;
 use process::{Node, start, start_with_period};
@@ -28,6 +30,9 @@ pub fn tests() -> Vec<Test> {
         a_mebibyte_is_fetched_and_read_over_the_control_socket,
         peers_that_dribble_or_never_read_or_say_nothing_keep_nobody_from_it,
         a_forged_note_is_verified_and_not_shown,
+        an_editor_is_ended_for_what_is_written_later,
+        another_thread_gets_into_the_loop,
+        an_errand_needs_no_daemon,
         a_node_ends_when_it_is_told_to,
     ]
 }
@@ -204,6 +209,50 @@ fn a_forged_note_is_verified_and_not_shown() -> Result<()> {
     victim.wait_for_counter("fetch_corrupt")?;
     ensure!(victim.note()?.is_empty(), "it is shown");
     Ok(())
+}
+
+/// A job that is a program, with what it has started.
+fn an_editor_is_ended_for_what_is_written_later() -> Result<()> {
+    let segment = segment(1)?;
+    let mut node = start(segment.node(0))?;
+    node.kill()?;
+    let started = node.folder().join("started");
+    let line = "read -r text; case $text in slow) sleep 1000 & echo $! >FILE.new; mv FILE.new FILE; \
+                wait;; esac; echo \"edited $text\"";
+    fs::write(
+        node.editor(),
+        line.replace("FILE", &started.display().to_string()),
+    )?;
+    node.start()?;
+    node.write("quick")?;
+    node.wait_for("edited quick\n")?;
+    node.write("slow")?;
+    let give_up = Instant::now() + PATIENCE;
+    while !started.exists() {
+        ensure!(Instant::now() < give_up, "the editor does not start");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let child = fs::read_to_string(&started)?;
+    node.write("quick again")?;
+    node.wait_for("edited quick again\n")?;
+    node.wait_for_counter("dropped")?;
+    let child = format!("/proc/{}/cmdline", child.trim());
+    let command = fs::read(&child).unwrap_or_default();
+    ensure!(command.is_empty(), "what the editor has started still runs");
+    Ok(())
+}
+
+/// Nothing else happens that would wake the node.
+fn another_thread_gets_into_the_loop() -> Result<()> {
+    let segment = segment(1)?;
+    let node = start_with_period(segment.node(0), Duration::from_secs(3600))?;
+    UnixStream::connect(node.desk())?.write_all(b"left there")?;
+    let give_up = Instant::now() + PATIENCE;
+    while !node.stored().exists() {
+        ensure!(Instant::now() < give_up, "it stores nothing");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    node.wait_for("left there")
 }
 
 fn a_node_ends_when_it_is_told_to() -> Result<()> {

@@ -1,26 +1,34 @@
 //! A node of the shared note, run by the daemon's host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write as _};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ring_note::{Command, Event, Job, Net, Note, Notes, Options, Version, wire};
 use ring_proto::Stored;
 use ring_proto::time::{Instant, Now, nanos};
+use ring_segment::PATIENCE;
 use ringd::control::{NodeStatus, Reply, Request, Summary, TokenData};
 use ringd::driver::{
     Connections, Driver, Environment, Joined, Observe, ReceiveBatch, Store, TransmitBatch,
 };
 use ringd::host::worker::Bell;
+use ringd::host::worker::program::{self, End, Terms};
 use ringd::host::{
-    Answer, Client, Error, Host, LINK, LogFormat, Patience, Server, ShutDown, System, Task, Waiting,
+    Answer, Client, Error, Host, LINK, LogFormat, Patience, SYSTEM, Server, ShutDown, System, Task,
+    Waiting,
 };
 use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
 
@@ -63,6 +71,16 @@ impl Setting {
         self.folder.join("first")
     }
 
+    /// The editor that notes go through, a line for the shell, if there is one.
+    pub fn editor(&self) -> PathBuf {
+        self.folder.join("editor")
+    }
+
+    /// A socket for what is to be written.
+    pub fn desk(&self) -> PathBuf {
+        self.folder.join("desk")
+    }
+
     /// Runs the node until it is shut down.
     pub fn run(&self) -> Result<()> {
         let interface = Interface::find("eth0")?.context("no interface")?;
@@ -71,7 +89,7 @@ impl Setting {
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)),
             &UdpOptions {
                 interface: Some((interface.name.clone(), interface.index)),
-                shared: false,
+                ..UdpOptions::default()
             },
         )?;
         let network = TcpNetwork::listen(
@@ -79,6 +97,7 @@ impl Setting {
             TcpOptions {
                 interface: Some(interface.name),
                 resets: true,
+                ..TcpOptions::default()
             },
         )?;
         let disk = Disk(self.note());
@@ -99,7 +118,9 @@ impl Setting {
             },
             disk,
             counters: Counters::default(),
-            first: fs::read(self.first()).ok(),
+            to_write: fs::read(self.first()).into_iter().collect(),
+            editor: fs::read_to_string(self.editor()).ok(),
+            desk: Desk::open(&self.desk())?,
             is_up: false,
         };
         let received = ReceiveBatch::of(BATCH, wire::ANNOUNCEMENT + 1);
@@ -158,16 +179,72 @@ impl Observe<Event> for Counters {
     }
 }
 
-/// Verifies checksums.
+/// Edits notes and verifies checksums.
 #[derive(Debug)]
-struct Verifier;
+struct Worker {
+    /// A line for the shell that a note goes through before it is written, if there is one.
+    editor: Option<String>,
+}
 
-impl Task for Verifier {
+impl Worker {
+    /// The note as the editor leaves it; `None` if it fails, or is cancelled.
+    fn edit(&self, note: Note, bell: &Bell) -> Option<Note> {
+        let Some(editor) = &self.editor else {
+            return Some(note);
+        };
+        let terms = Terms {
+            input: Some(&note.bytes),
+            capture: Some(wire::MAX_NOTE),
+            until: std::time::Instant::now() + PATIENCE,
+            bell,
+        };
+        let mut shell = process::Command::new("/bin/sh");
+        let outcome = program::run(shell.args(["-c", editor]), &terms, &mut |_| {}).ok()?;
+        let is_done = matches!(outcome.end, End::Exit(status) if status.success());
+        (is_done && !outcome.output.is_cut).then(|| Note {
+            bytes: outcome.output.bytes.into(),
+            ..note
+        })
+    }
+}
+
+impl Task for Worker {
     type Job = Job;
     type Answer = Command;
 
-    fn carry_out(&mut self, job: Job, _: &Bell) -> Command {
-        job.run()
+    fn carry_out(&mut self, job: Job, bell: &Bell) -> Command {
+        match job {
+            Job::Sum(note) => self
+                .edit(note, bell)
+                .map_or(Command::NotSummed, |note| Job::Sum(note).run()),
+            Job::Verify(_) => job.run(),
+        }
+    }
+}
+
+/// Where somebody leaves what is to be written, with a thread of its own that has no part in the loop.
+#[derive(Debug)]
+struct Desk {
+    left: Receiver<Vec<u8>>,
+    /// Rings when something was left.
+    bell: Arc<Bell>,
+}
+
+impl Desk {
+    fn open(path: &Path) -> Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        let bell = Arc::new(Bell::new()?);
+        let (sender, left) = mpsc::channel();
+        let rings = Arc::clone(&bell);
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut bytes = Vec::new();
+                if stream.read_to_end(&mut bytes).is_ok() && sender.send(bytes).is_ok() {
+                    rings.ring();
+                }
+            }
+        });
+        Ok(Self { left, bell })
     }
 }
 
@@ -188,8 +265,9 @@ struct NoteNode {
     link: Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>,
     disk: Disk,
     counters: Counters,
-    /// To be written at the start.
-    first: Option<Vec<u8>>,
+    to_write: VecDeque<Vec<u8>>,
+    editor: Option<String>,
+    desk: Desk,
     /// The machine was told of the network.
     is_up: bool,
 }
@@ -218,7 +296,7 @@ impl System for NoteNode {
     type Link = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
     type Store = Disk;
     type Observer = Counters;
-    type Task = Verifier;
+    type Task = Worker;
     type Condition = Shows;
 
     fn environment(&mut self) -> Environment<'_, Self::Link, Disk, Counters> {
@@ -229,13 +307,21 @@ impl System for NoteNode {
         }
     }
 
-    fn task(&mut self) -> Option<Verifier> {
-        Some(Verifier)
+    fn task(&mut self) -> Option<Worker> {
+        let editor = self.editor.take();
+        Some(Worker { editor })
     }
 
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
         waiting.add(&self.link.datagrams, LINK)?;
-        waiting.add(self.link.streams.network(), LINK)
+        waiting.add(self.link.streams.network(), LINK)?;
+        waiting.add(&*self.desk.bell, SYSTEM)
+    }
+
+    fn own_readable(&mut self, _: Now) -> Result<(), Error> {
+        self.desk.bell.silence();
+        self.to_write.extend(self.desk.left.try_iter());
+        Ok(())
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {
@@ -282,7 +368,7 @@ impl System for NoteNode {
     }
 
     fn poll_clients(&mut self, _: Now, _: &mut Server, _: &Notes) -> Option<Command> {
-        self.first.take().map(Command::Write)
+        self.to_write.pop_front().map(Command::Write)
     }
 
     fn after_turn(&mut self, _: Now, _: &Notes) {}

@@ -1,8 +1,9 @@
 //! Nodes as processes of their own, and `ringctl` to ask them.
 
 use std::env;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,6 +81,21 @@ impl Node {
         self.folder.path().join("first")
     }
 
+    /// The file of a line for the shell that edits what is written.
+    pub fn editor(&self) -> PathBuf {
+        self.folder.path().join("editor")
+    }
+
+    /// The socket of another thread, which has it write a note.
+    pub fn desk(&self) -> PathBuf {
+        self.folder.path().join("desk")
+    }
+
+    /// Its directory.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The file in which it stores the note.
     pub fn stored(&self) -> PathBuf {
         self.folder.path().join("note")
@@ -87,6 +103,8 @@ impl Node {
 
     /// Starts it, and waits until it answers.
     pub fn start(&mut self) -> Result<()> {
+        // That of an earlier life.
+        let _ = fs::remove_file(self.desk());
         let mut command = Command::new(env::current_exe()?);
         command
             .env(NODE, self.setting()?.to_string())

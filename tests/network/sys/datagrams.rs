@@ -22,10 +22,14 @@ struct End {
 
 impl End {
     fn bind(node: &Node, address: IpAddr) -> Result<Self> {
-        let interface = find(node, "eth0")?;
+        Self::with(node, "eth0", address, &UdpOptions::default())
+    }
+
+    fn with(node: &Node, name: &str, address: IpAddr, options: &UdpOptions) -> Result<Self> {
+        let interface = find(node, name)?;
         let options = UdpOptions {
             interface: Some((interface.name.clone(), interface.index)),
-            shared: false,
+            ..options.clone()
         };
         let scope = interface.index;
         let address = match address {
@@ -44,7 +48,12 @@ impl End {
 
     /// Waits for datagrams: who sent each, its bytes and its age.
     fn next(&mut self) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
-        let mut batch = ReceiveBatch::of(8, 2_000);
+        self.next_of(2_000)
+    }
+
+    /// Waits for datagrams of at most that length.
+    fn next_of(&mut self, longest: usize) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
+        let mut batch = ReceiveBatch::of(MANY.into(), longest);
         let give_up = Instant::now() + PATIENCE;
         while batch.is_empty() {
             let left = give_up.saturating_duration_since(Instant::now());
@@ -70,13 +79,18 @@ fn batch(messages: &[(usize, u8, SocketAddr)]) -> Result<TransmitBatch<SocketAdd
 
 /// Two stations with addresses of their own, and those.
 fn ends() -> Result<([End; 2], [SocketAddr; 2])> {
+    ends_with(&UdpOptions::default())
+}
+
+fn ends_with(options: &UdpOptions) -> Result<([End; 2], [SocketAddr; 2])> {
     let nodes = Segment::pair()?;
     let mut ends = Vec::new();
     for (node, last) in nodes.iter().zip(1..) {
         let ns = node.ns();
         // It stands by the network's broadcast address as well.
         ns.ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
-        ends.push(End::bind(node, Ipv4Addr::UNSPECIFIED.into())?);
+        let any = Ipv4Addr::UNSPECIFIED.into();
+        ends.push(End::with(node, "eth0", any, options)?);
     }
     let [left, right] = <[End; 2]>::try_from(ends).ok().context("two")?;
     let address = |last| SocketAddr::from((Ipv4Addr::new(10, 9, 0, last), PORT));
@@ -146,4 +160,165 @@ pub fn a_broadcast_and_a_multicast_reach_the_other() -> Result<()> {
         && it.scope_id() == right.interface.index);
     ensure!(is_local && bytes == &[8; 2], "{heard:?}");
     Ok(())
+}
+
+/// More than one system call takes, in either direction.
+const MANY: u8 = 150;
+
+pub fn a_refused_datagram_among_many_loses_none_behind_it() -> Result<()> {
+    let ([mut left, mut right], [from, to]) = ends()?;
+    let refused = 70;
+    let len = |number| if number == refused { TOO_LONG } else { 3 };
+    let all: Vec<_> = (0..MANY).map(|it| (len(it), it, to)).collect();
+    let mut sent = batch(&all)?;
+    let mut accepted = 0;
+    while !sent.is_empty() {
+        match left.link.send(&sent) {
+            Ok(0) => bail!("nothing was sent, and nothing refused"),
+            Ok(count) => {
+                sent.drop_first(count);
+                accepted += count;
+            }
+            Err(Refused::TooLong) if accepted == usize::from(refused) => sent.drop_first(1),
+            Err(other) => bail!("after {accepted}: {other:?}"),
+        }
+    }
+    ensure!(accepted == usize::from(MANY) - 1, "{accepted}");
+    let mut received = Vec::new();
+    while received.len() < accepted {
+        received.extend(right.next()?);
+    }
+    let numbers = received.iter().map(|(_, bytes, _)| bytes[0]);
+    ensure!(numbers.eq((0..MANY).filter(|&it| it != refused)));
+    let is_whole = |(sender, bytes, _): &(_, Vec<u8>, _)| *sender == from && bytes.len() == 3;
+    ensure!(received.iter().all(is_whole), "{received:?}");
+    Ok(())
+}
+
+pub fn a_datagram_that_is_cut_is_none() -> Result<()> {
+    let ([mut left, mut right], [_, to]) = ends()?;
+    left.link
+        .send(&batch(&[(5, 1, to), (11, 2, to), (10, 3, to)])?)?;
+    let mut received = Vec::new();
+    while received.len() < 2 {
+        received.extend(right.next_of(10)?);
+    }
+    let lengths: Vec<_> = received.iter().map(|(_, bytes, _)| bytes.len()).collect();
+    ensure!(lengths == [5, 10] && right.link.cut() == 1, "{lengths:?}");
+    Ok(())
+}
+
+pub fn what_the_kernel_drops_is_counted() -> Result<()> {
+    const SENT: usize = 1_000;
+    let options = UdpOptions {
+        receive_buffer: Some(4_096),
+        ..UdpOptions::default()
+    };
+    let ([mut left, mut right], [_, to]) = ends_with(&options)?;
+    let (room, _) = right.link.buffers()?;
+    ensure!(room == 4_096, "{room}");
+    let sent = batch(&vec![(100, 1, to); SENT])?;
+    ensure!(left.link.send(&sent)? == SENT);
+    let give_up = Instant::now() + PATIENCE;
+    let mut received = 0;
+    loop {
+        let mut batch = ReceiveBatch::of(SENT, 200);
+        right.link.receive(clock::now(), &mut batch)?;
+        received += batch.len();
+        let dropped = usize::try_from(right.link.kernel_drops()?)?;
+        if received + dropped == SENT && right.link.kernel_drops()? > 0 {
+            break;
+        }
+        ensure!(
+            Instant::now() < give_up,
+            "{received} received, {dropped} dropped"
+        );
+    }
+    ensure!(received > 0);
+    Ok(())
+}
+
+/// As large as is asked for, or as the system lets anybody.
+pub fn a_buffer_is_as_large_as_it_may_be() -> Result<()> {
+    const MUCH: usize = 16 << 20;
+    let options = UdpOptions {
+        receive_buffer: Some(MUCH),
+        send_buffer: Some(MUCH),
+        ..UdpOptions::default()
+    };
+    let ([left, _right], _) = ends_with(&options)?;
+    let limit = |name| -> Result<usize> {
+        let limit = std::fs::read_to_string(format!("/proc/sys/net/core/{name}"))?;
+        Ok(limit.trim().parse()?)
+    };
+    let (receive, send) = left.link.buffers()?;
+    ensure!(
+        receive == MUCH || receive == limit("rmem_max")?,
+        "{receive}"
+    );
+    ensure!(send == MUCH || send == limit("wmem_max")?, "{send}");
+    Ok(())
+}
+
+/// Two networks between the same two stations; the group is joined on both, by a link each.
+pub fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
+    let group = Ipv4Addr::new(239, 1, 2, 3);
+    let nodes = Segment::pair()?;
+    let mut ends = Vec::new();
+    join_again(&nodes, "eth7")?;
+    for (node, last) in nodes.iter().zip(1..) {
+        node.ns().ip(&format!(
+            "address add 10.9.0.{last}/24 dev eth0\n\
+             address add 10.9.7.{last}/24 dev eth7\n\
+             link set eth7 up\n"
+        ))?;
+        for name in ["eth0", "eth7"] {
+            let options = UdpOptions {
+                groups: vec![group.into()],
+                shared: true,
+                ..UdpOptions::default()
+            };
+            ends.push(End::with(
+                node,
+                name,
+                Ipv4Addr::UNSPECIFIED.into(),
+                &options,
+            )?);
+        }
+    }
+    let [mut left_0, mut left_7, mut right_0, mut right_7] =
+        <[End; 4]>::try_from(ends).ok().context("four")?;
+    let to = SocketAddr::from((group, PORT));
+    left_0.link.send(&batch(&[(1, 0, to)])?)?;
+    left_7.link.send(&batch(&[(1, 7, to)])?)?;
+    for (end, subnet) in [(&mut right_0, 0), (&mut right_7, 7)] {
+        let heard = end.next()?;
+        let (sender, bytes, _) = &heard[0];
+        let from = Ipv4Addr::new(10, 9, subnet, 1);
+        let is_right = heard.len() == 1 && sender.ip() == from && bytes == &[subnet];
+        ensure!(is_right, "{heard:?}");
+    }
+    // What comes next came not before it: neither took the other way as well.
+    let ways = [
+        (&mut left_0, &mut right_0, 0),
+        (&mut left_7, &mut right_7, 7),
+    ];
+    for (left, right, subnet) in ways {
+        let to = SocketAddr::from((Ipv4Addr::new(10, 9, subnet, 2), PORT));
+        left.link.send(&batch(&[(1, 99, to)])?)?;
+        let heard = right.next()?;
+        ensure!(heard.len() == 1 && heard[0].1 == [99], "{heard:?}");
+    }
+    Ok(())
+}
+
+/// Another cable between the two, between interfaces of this name.
+fn join_again([left, right]: &[Node; 2], name: &str) -> Result<()> {
+    right.ns().run(|| {
+        // By number, since `thread-self` is another one to `ip`; as the mounted /proc counts them.
+        let own = std::fs::read_link("/proc/thread-self")?;
+        let there = format!("name {name} netns /proc/{}/ns/net", own.display());
+        left.ns()
+            .ip(&format!("link add {name} type veth peer {there}\n"))
+    })?
 }

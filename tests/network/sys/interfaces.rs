@@ -1,11 +1,11 @@
 //! Looking interfaces up, and hearing of their changes.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Result, ensure};
 use ring_proto::LinkState;
 use ring_segment::{Node, Segment};
-use ringd::sys::{Interface, InterfaceWatch};
+use ringd::sys::{Address, Interface, InterfaceWatch};
 
 use crate::sys::helpers::{find, rings};
 
@@ -63,6 +63,32 @@ pub fn ip_addresses_are_found_in_their_order() -> Result<()> {
         let ip = ip(&left)?;
         ensure!(ip == found, "{ip}, not {found}");
     }
+    Ok(())
+}
+
+pub fn all_addresses_have_their_prefix() -> Result<()> {
+    let [left, _right] = Segment::pair()?;
+    ensure!(find(&left, "eth0")?.addresses.is_empty());
+    left.ns().enable_ipv6()?;
+    left.ns()
+        .ip("link set eth0 down\nlink set eth0 addrgenmode none\nlink set eth0 up\n")?;
+    let added = [
+        "192.0.2.1/24",
+        "198.51.100.6/31",
+        "203.0.113.9/32",
+        "2001:db8::1/64",
+    ];
+    for address in added {
+        left.ns().ip(&format!("addr add {address} dev eth0\n"))?;
+    }
+    let addresses = find(&left, "eth0")?.addresses;
+    let shown = addresses
+        .iter()
+        .map(|it| format!("{}/{}", it.ip, it.prefix));
+    let shown: Vec<_> = shown.collect();
+    ensure!(shown == added, "{shown:?}");
+    let all = addresses.iter().find_map(Address::broadcast);
+    ensure!(all == Some(Ipv4Addr::new(192, 0, 2, 255)), "{all:?}");
     Ok(())
 }
 

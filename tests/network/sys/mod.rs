@@ -12,14 +12,18 @@ mod surroundings;
 use ring_segment::Test;
 
 use datagrams::{
-    a_broadcast_and_a_multicast_reach_the_other, a_datagram_that_has_waited_has_its_age,
-    each_datagram_has_its_sender_and_its_outcome,
+    a_broadcast_and_a_multicast_reach_the_other, a_buffer_is_as_large_as_it_may_be,
+    a_datagram_that_has_waited_has_its_age, a_datagram_that_is_cut_is_none,
+    a_multicast_reaches_through_the_interface_named_only,
+    a_refused_datagram_among_many_loses_none_behind_it,
+    each_datagram_has_its_sender_and_its_outcome, what_the_kernel_drops_is_counted,
 };
 pub use helpers::act_as_a_child;
 use interfaces::{
     a_bridge_and_a_macvlan_are_ethernet, a_missing_interface_is_none_and_the_others_have_names,
-    an_interface_is_as_it_was_made, an_interface_that_cannot_send_is_down,
-    ip_addresses_are_found_in_their_order, the_watch_rings_on_addresses, the_watch_rings_on_links,
+    all_addresses_have_their_prefix, an_interface_is_as_it_was_made,
+    an_interface_that_cannot_send_is_down, ip_addresses_are_found_in_their_order,
+    the_watch_rings_on_addresses, the_watch_rings_on_links,
 };
 use locks::{
     a_killed_holder_leaves_no_lock, a_lock_is_held_until_it_is_dropped,
@@ -33,6 +37,8 @@ use packets::{
     what_is_sent_has_control_priority,
 };
 use streams::{
+    a_connection_comes_from_the_own_address_if_it_must,
+    a_peer_that_falls_silent_is_given_up_in_time,
     a_peer_that_never_reads_costs_no_more_than_a_buffer, a_process_that_dies_leaves_no_end_behind,
     a_reset_after_the_end_is_told, what_is_written_arrives_whole_and_so_does_the_answer,
     who_does_not_listen_refuses,
@@ -65,15 +71,23 @@ pub fn tests() -> Vec<Test> {
         a_missing_permission_is_explained,
         each_datagram_has_its_sender_and_its_outcome,
         a_datagram_that_has_waited_has_its_age,
+        a_refused_datagram_among_many_loses_none_behind_it,
+        a_datagram_that_is_cut_is_none,
+        what_the_kernel_drops_is_counted,
+        a_buffer_is_as_large_as_it_may_be,
         a_broadcast_and_a_multicast_reach_the_other,
+        a_multicast_reaches_through_the_interface_named_only,
         what_is_written_arrives_whole_and_so_does_the_answer,
         a_peer_that_never_reads_costs_no_more_than_a_buffer,
         a_process_that_dies_leaves_no_end_behind,
         a_reset_after_the_end_is_told,
         who_does_not_listen_refuses,
+        a_connection_comes_from_the_own_address_if_it_must,
+        a_peer_that_falls_silent_is_given_up_in_time,
         an_interface_is_as_it_was_made,
         an_interface_that_cannot_send_is_down,
         ip_addresses_are_found_in_their_order,
+        all_addresses_have_their_prefix,
         a_bridge_and_a_macvlan_are_ethernet,
         a_missing_interface_is_none_and_the_others_have_names,
         the_watch_rings_on_links,

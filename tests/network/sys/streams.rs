@@ -27,12 +27,20 @@ struct End {
 
 impl End {
     fn new(node: &Node, last: u8, resets: bool) -> Result<Self> {
+        let options = TcpOptions {
+            resets,
+            ..TcpOptions::default()
+        };
+        Self::with(node, last, &options)
+    }
+
+    fn with(node: &Node, last: u8, options: &TcpOptions) -> Result<Self> {
         node.ns()
             .ip(&format!("address add 10.9.0.{last}/24 dev eth0"))?;
         let address = SocketAddr::from((Ipv4Addr::new(10, 9, 0, last), 0));
         let options = TcpOptions {
             interface: Some("eth0".to_owned()),
-            resets,
+            ..options.clone()
         };
         let network = node.ns().run(|| TcpNetwork::listen(address, options))??;
         let address = network.address()?;
@@ -103,8 +111,16 @@ impl End {
 
 /// Two stations and a connection from the first to the second, by its two ids.
 fn connected(resets: bool) -> Result<([End; 2], [StreamId; 2])> {
+    connected_with(&TcpOptions {
+        resets,
+        ..TcpOptions::default()
+    })
+}
+
+fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     let [left, right] = Segment::pair()?;
-    let (mut left, mut right) = (End::new(&left, 1, resets)?, End::new(&right, 2, resets)?);
+    let mut left = End::with(&left, 1, options)?;
+    let mut right = End::with(&right, 2, options)?;
     let to = right.streams.vacant().context("a slot")?;
     let from = left.open(right.address)?;
     left.expect((from, Happened::Connected))?;
@@ -222,4 +238,40 @@ pub fn who_does_not_listen_refuses() -> Result<()> {
             }
         }
     }
+}
+
+pub fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
+    for own_address in [false, true] {
+        let [left, right] = Segment::pair()?;
+        left.ns().ip("address add 10.9.0.1/24 dev eth0")?;
+        let options = TcpOptions {
+            own_address,
+            ..TcpOptions::default()
+        };
+        let mut left = End::with(&left, 11, &options)?;
+        let mut right = End::new(&right, 2, false)?;
+        left.open(right.address)?;
+        let (_, Happened::Accepted(from)) = right.next()? else {
+            anyhow::bail!("nobody has connected");
+        };
+        // The kernel would choose the first.
+        let expected = if own_address { 11 } else { 1 };
+        ensure!(from.ip() == Ipv4Addr::new(10, 9, 0, expected), "{from}");
+        ensure!(from.port() != left.address.port(), "it listens there");
+    }
+    Ok(())
+}
+
+pub fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
+    let liveness = Duration::from_millis(1500);
+    let ([mut left, right], [idle, _]) = connected_with(&TcpOptions {
+        liveness: Some(liveness),
+        ..TcpOptions::default()
+    })?;
+    // From now on its machine throws away what is for it, and says nothing.
+    right.node.ns().ip("address del 10.9.0.2/24 dev eth0")?;
+    let begun = Instant::now();
+    left.expect((idle, Happened::Closed(Closed::TimedOut)))?;
+    ensure!(begun.elapsed() + REST > liveness, "{:?}", begun.elapsed());
+    Ok(())
 }

@@ -30,6 +30,8 @@ pub enum Event {
     Failed(Version, Failure),
     /// It closed a connection that asked for nothing in time, or one too many.
     Refused,
+    /// What was to be written was dropped.
+    Dropped,
 }
 
 impl Event {
@@ -45,6 +47,7 @@ impl Event {
             Self::Failed(_, Failure::Corrupt) => "fetch_corrupt",
             Self::Failed(_, Failure::NotStored) => "fetch_not_stored",
             Self::Refused => "refused",
+            Self::Dropped => "dropped",
         }
     }
 }
@@ -65,6 +68,7 @@ impl fmt::Display for Event {
                 write!(f, "version {version} was not fetched: {why}")
             }
             Self::Refused => f.write_str("a connection was refused"),
+            Self::Dropped => f.write_str("a version was not written"),
         }
     }
 }

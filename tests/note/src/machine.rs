@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::transfer::{Progress, Role, Transfer};
@@ -36,10 +36,12 @@ pub enum Net {
 /// What is asked of a node.
 #[derive(Debug)]
 pub enum Command {
-    /// Write a newer version; at most [`MAX_NOTE`] bytes.
+    /// Write a newer version; at most [`MAX_NOTE`] bytes. What is still being edited is dropped for it.
     Write(Vec<u8>),
     /// A job is done.
     Summed(Note),
+    /// A job was cancelled, or has failed.
+    NotSummed,
     /// A job is done.
     Verified {
         /// The note that was verified.
@@ -54,7 +56,7 @@ pub enum Command {
 /// What takes a while.
 #[derive(Debug)]
 pub enum Job {
-    /// Sum a note up.
+    /// Edit a note, if it has an editor, and sum it up.
     Sum(Note),
     /// Verify a note's checksum.
     Verify(Note),
@@ -101,7 +103,9 @@ pub struct Notes {
     offer: Option<Offer>,
     /// A connection is to be opened for the offer.
     opens: bool,
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<JobOp<Job>>,
+    /// Notes that are being edited and summed up.
+    summing: usize,
     verifying: bool,
     transfers: BTreeMap<StreamId, Transfer>,
     operations: VecDeque<StreamOp<SocketAddr>>,
@@ -125,6 +129,7 @@ impl Notes {
             offer: None,
             opens: false,
             jobs: VecDeque::new(),
+            summing: 0,
             verifying: false,
             transfers: BTreeMap::new(),
             operations: VecDeque::new(),
@@ -192,11 +197,11 @@ impl Notes {
         self.transfers.remove(&id);
         self.operations.push_back(StreamOp::Close(id));
         self.verifying = true;
-        self.jobs.push_back(Job::Verify(Note {
+        self.jobs.push_back(JobOp::Start(Job::Verify(Note {
             version: header.version,
             sum: header.sum,
             bytes: bytes.into(),
-        }));
+        })));
     }
 
     /// Ends a transfer that came to nothing.
@@ -275,13 +280,22 @@ impl Machine for Notes {
         self.now = now.monotonic;
         match command {
             Command::Write(bytes) if bytes.len() <= MAX_NOTE => {
-                self.jobs.push_back(Job::Sum(Note {
+                if self.summing > 0 {
+                    self.jobs.push_back(JobOp::Cancel);
+                }
+                self.summing += 1;
+                self.jobs.push_back(JobOp::Start(Job::Sum(Note {
                     bytes: bytes.into(),
                     ..Note::default()
-                }));
+                })));
             }
             Command::Write(_) => {}
+            Command::NotSummed => {
+                self.summing -= 1;
+                self.events.push_back(Event::Dropped);
+            }
             Command::Summed(note) => {
+                self.summing -= 1;
                 let heard = self.offer.map_or(0, |offer| offer.version.number);
                 let storing = self.storing.as_ref().map_or(0, |it| it.version.number);
                 let newest = self.shown.version.number.max(heard).max(storing);
@@ -427,7 +441,7 @@ impl Machine for Notes {
         count
     }
 
-    fn poll_job(&mut self) -> Option<Job> {
+    fn poll_job(&mut self) -> Option<JobOp<Job>> {
         self.jobs.pop_front()
     }
 

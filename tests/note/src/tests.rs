@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Closed, Machine, Stored, StreamEvent, StreamId, StreamOp};
+use ring_proto::{Closed, JobOp, Machine, Stored, StreamEvent, StreamId, StreamOp};
 
 use super::wire::{self, Announcement, HEADER, Header, REQUEST};
-use super::{Command, Event, Failure, Net, Note, Notes, Options, Version};
+use super::{Command, Event, Failure, Job, Net, Note, Notes, Options, Version};
 
 const PERIOD: Duration = Duration::from_millis(100);
 const TRANSFER: Duration = Duration::from_secs(1);
@@ -65,9 +65,17 @@ fn version(number: u64, author: u64) -> Version {
     Version { number, author }
 }
 
+/// The next job, if there is one.
+fn started(machine: &mut Notes) -> Option<Job> {
+    match machine.poll_job()? {
+        JobOp::Start(job) => Some(job),
+        JobOp::Cancel => panic!("nothing was to be cancelled"),
+    }
+}
+
 fn writes(machine: &mut Notes, text: &[u8]) {
     machine.handle_command(at(0), Command::Write(text.to_vec()));
-    let job = machine.poll_job().expect("it is summed up");
+    let job = started(machine).expect("it is summed up");
     machine.handle_command(at(0), job.run());
 }
 
@@ -159,7 +167,7 @@ fn a_newer_version_is_fetched_verified_and_stored_in_this_order() {
         assert!(machine.poll_job().is_none());
         assert_eq!(receive(&mut machine, &all[used..], true), all.len() - used);
         assert_eq!(machine.poll_stream(None), Some(StreamOp::Close(id(0))));
-        let job = machine.poll_job().expect("it is to be verified");
+        let job = started(&mut machine).expect("it is to be verified");
         assert_eq!(
             (machine.poll_durable(), machine.note()),
             (None, &Note::default())
@@ -215,7 +223,7 @@ fn what_is_cut_off_or_changed_is_not_shown() {
     let mut machine = machine(1);
     begins(&mut machine, &note);
     receive(&mut machine, &changed, true);
-    let job = machine.poll_job().expect("it is to be verified");
+    let job = started(&mut machine).expect("it is to be verified");
     machine.handle_command(at(4), job.run());
     assert_eq!(
         (machine.poll_durable(), machine.note()),
@@ -291,4 +299,21 @@ fn the_version_is_announced_in_each_period() {
     machine.handle_link(at(150), Net::Down);
     machine.handle_timeout(at(400));
     assert_eq!(announced(&mut machine), None);
+}
+
+#[test]
+fn what_is_written_later_cancels_what_is_being_edited() {
+    let mut machine = machine(1);
+    machine.handle_command(at(0), Command::Write(b"long".to_vec()));
+    let long = started(&mut machine).expect("it is summed up");
+    machine.handle_command(at(1), Command::Write(b"short".to_vec()));
+    assert!(matches!(machine.poll_job(), Some(JobOp::Cancel)));
+    let short = started(&mut machine).expect("it is summed up");
+    drop(long);
+    machine.handle_command(at(2), Command::NotSummed);
+    assert_eq!(machine.poll_event(), Some(Event::Dropped));
+    machine.handle_command(at(2), short.run());
+    stores(&mut machine, Stored::Done);
+    assert_eq!(&*machine.note().bytes, b"short");
+    writes(&mut machine, b"the next cancels nothing");
 }

@@ -1,11 +1,11 @@
-//! A hook's output, line by line.
+//! A program's output, line by line or as a whole.
 
 use std::io::{ErrorKind, Read};
 
 /// Maximum length of a line, in bytes; the rest is cut off.
 const LONGEST: usize = 1000;
 /// Maximum bytes read from one stream before the others have their turn.
-const SHARE: usize = 64 << 10;
+pub(super) const SHARE: usize = 64 << 10;
 
 /// Whether a stream may have more output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,9 +76,54 @@ impl Lines {
     }
 }
 
+/// What a program has written, up to a limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The first of it.
+    pub bytes: Vec<u8>,
+    /// There was more than the limit.
+    pub is_cut: bool,
+}
+
+impl Captured {
+    /// Reads without waiting, at most `share` bytes. It grows with what has come; what exceeds `limit` is dropped.
+    pub(super) fn read(&mut self, stream: &mut impl Read, limit: usize, share: usize) -> Stream {
+        let mut bytes = [0; 4096];
+        let mut all = 0;
+        while all < share {
+            match stream.read(&mut bytes) {
+                Ok(0) => return Stream::Ended,
+                Ok(len) => {
+                    let room = limit.saturating_sub(self.bytes.len());
+                    self.bytes.extend_from_slice(&bytes[..len.min(room)]);
+                    self.is_cut |= len > room;
+                    all += len;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => return Stream::Ended,
+            }
+        }
+        Stream::Open
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Lines, Stream};
+    use super::{Captured, LONGEST, Lines, Stream};
+
+    #[test]
+    fn a_capture_grows_up_to_its_limit() {
+        let mut captured = Captured::default();
+        let mut read = |mut bytes: &[u8]| {
+            captured.read(&mut bytes, 5, usize::MAX);
+            (captured.bytes.len(), captured.is_cut)
+        };
+        assert_eq!(read(b"abc"), (3, false));
+        assert_eq!(read(b"de"), (5, false));
+        assert_eq!(read(&[0; 9000]), (5, true));
+        assert_eq!(captured.bytes, b"abcde");
+    }
 
     fn said(pieces: &[&[u8]]) -> Vec<String> {
         let mut all = Vec::new();

@@ -1,0 +1,25 @@
+//! Links that carry datagrams between peers with addresses.
+
+use super::{Quota, ReceiveBatch, TransmitBatch};
+
+/// Size of the longest datagram over IPv4, in bytes.
+pub const MAX_DATAGRAM: usize = 65_507;
+/// Maximum datagrams that one receive call returns.
+pub const RECEIVE_BATCH: usize = 64;
+/// Maximum datagrams that one send call takes.
+pub const TRANSMIT_BATCH: usize = 32;
+/// One batch a turn. Before a timeout more than a socket's buffer of tens of megabytes holds: what came after
+/// the turn began ends it earlier.
+pub const QUOTA: Quota = Quota::of_messages(RECEIVE_BATCH, 1 << 16);
+
+/// An empty batch to receive datagrams of at most `longest` bytes; the link drops longer ones.
+#[must_use]
+pub fn receive_batch<P: Copy>(longest: usize) -> ReceiveBatch<P> {
+    ReceiveBatch::of(RECEIVE_BATCH, longest)
+}
+
+/// An empty batch to send datagrams of at most `longest` bytes.
+#[must_use]
+pub fn transmit_batch<P: Copy>(longest: usize) -> TransmitBatch<P> {
+    TransmitBatch::of(TRANSMIT_BATCH, longest)
+}
