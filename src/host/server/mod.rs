@@ -20,7 +20,7 @@ use super::connection::{Connection, Next};
 use super::endpoint::Endpoint;
 use super::share::Share;
 use super::{Client, ClientId, Error};
-use crate::control::{FramingError, Reply, Request, to_line};
+use crate::control::{FramingError, OwnRequest, Reply, Request, to_line};
 use crate::observe::RateLimit;
 use crate::sys::{Interest, Poller, Ready};
 
@@ -107,12 +107,12 @@ impl Server {
     /// [`tell`](Self::tell). All who ask for the
     /// status in one round share it.
     /// What the round costs is read off `clock`, of which `now` is an earlier reading.
-    pub fn serve(
+    pub fn serve<O: OwnRequest>(
         &mut self,
         now: Instant,
         ready: bool,
         clock: impl Fn() -> Instant,
-        mut answer: impl FnMut(Client, Request, &mut Vec<OwnedFd>) -> Option<Reply>,
+        mut answer: impl FnMut(Client, Request<O>, &mut Vec<OwnedFd>) -> Option<Reply>,
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
@@ -126,7 +126,7 @@ impl Server {
         let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
         let mut reply = |peer,
-                         request: Result<Request, FramingError>,
+                         request: Result<Request<O>, FramingError>,
                          descriptors: &mut Vec<OwnedFd>| match request {
             Ok(request @ Request::Status) => {
                 if status.is_none() {

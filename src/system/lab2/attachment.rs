@@ -7,7 +7,7 @@ use ring_proto::LinkState;
 use ring_proto::time::Instant;
 use tracing::{info, warn};
 
-use crate::control::RingName;
+use crate::control::NodeName;
 use crate::host::{Error, Share};
 use crate::sys::{
     Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
@@ -145,7 +145,7 @@ impl Attachment {
     ///
     /// # Errors
     /// There is such a process.
-    pub fn check_alone(&self, ring: &RingName) -> Result<(), Error> {
+    pub fn check_alone(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
             return Ok(());
         };

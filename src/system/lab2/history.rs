@@ -9,7 +9,8 @@ use ring_proto::time::Now;
 
 use super::change::{Change, event};
 use super::status::token_status;
-use crate::control::EventMessage;
+use crate::control::lab2::RingEvent;
+use crate::control::{EventHead, EventMessage};
 use crate::driver::Observe;
 use crate::host::Recent;
 use crate::host::hooks::{Change as _, Changes};
@@ -323,10 +324,7 @@ impl Observe<Event> for History {
 impl Entry {
     /// Returns the event as watchers get it.
     pub fn message(&self, number: u64) -> EventMessage {
-        let mut message = EventMessage {
-            number,
-            time_ms: self.time_ms,
-            event: String::new(),
+        let mut ring = RingEvent {
             from: None,
             state: self.state.name().to_owned(),
             reason: None,
@@ -339,23 +337,23 @@ impl Entry {
         };
         let event = match &self.what {
             What::State { from, reason } => {
-                message.from = Some(from.name().to_owned());
-                message.reason = Some(text::reason(*reason).0.to_owned());
+                ring.from = Some(from.name().to_owned());
+                ring.reason = Some(text::reason(*reason).0.to_owned());
                 "state_changed"
             }
             What::Owner => "owner_changed",
             What::Grade => "grade_changed",
             What::Member { event, mac } => {
-                message.member = Some(mac.to_string());
+                ring.member = Some(mac.to_string());
                 event
             }
             What::Members { event, mac, others } => {
-                message.member = Some(mac.to_string());
-                message.others = *others;
+                ring.member = Some(mac.to_string());
+                ring.others = *others;
                 event
             }
             What::HandOverFailed { to } => {
-                message.member = Some(to.to_string());
+                ring.member = Some(to.to_string());
                 "hand_over_failed"
             }
             What::Trouble {
@@ -363,18 +361,23 @@ impl Entry {
                 member,
                 text,
             } => {
-                message.member = member.map(|member| member.to_string());
-                message.reason = Some(text.as_ref().to_owned());
+                ring.member = member.map(|member| member.to_string());
+                ring.reason = Some(text.as_ref().to_owned());
                 event
             }
             What::Lock { event, label, why } => {
-                message.label = Some(label.as_ref().to_owned());
-                message.reason = why.map(str::to_owned);
+                ring.label = Some(label.as_ref().to_owned());
+                ring.reason = why.map(str::to_owned);
                 event
             }
         };
-        event.clone_into(&mut message.event);
-        message
+        let head = EventHead {
+            number,
+            time_ms: self.time_ms,
+            event: event.to_owned(),
+            text: None,
+        };
+        EventMessage::new(&head, &ring)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use ring_proto::time::Instant;
 
-use crate::control::{Pending, PendingReason, Reply};
+use crate::control::lab2::PendingReason;
+use crate::control::{Pending, Reply};
 use crate::host::ClientId;
 
 /// How far a pause has come.
@@ -60,7 +61,7 @@ impl Pausing {
                 Progress::Over(why) => Reply::Error(why.to_owned()),
                 Progress::Pending(_) if until > now => return true,
                 Progress::Pending(why) => Reply::Pending(Pending {
-                    why,
+                    why: why.name().to_owned(),
                     text: why.text().to_owned(),
                 }),
             };
@@ -75,7 +76,8 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{Pausing, Progress};
-    use crate::control::{Pending, PendingReason, Reply};
+    use crate::control::lab2::PendingReason;
+    use crate::control::{Pending, Reply};
 
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!(told(&mut pausing, 9, pending), []);
         assert_eq!(pausing.deadline(), Some(Instant::from_nanos(10)));
         let reply = Reply::Pending(Pending {
-            why: PendingReason::Holder,
+            why: "holder".to_owned(),
             text: PendingReason::Holder.text().to_owned(),
         });
         assert_eq!(told(&mut pausing, 10, pending), [(1, reply)]);

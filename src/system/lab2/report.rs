@@ -7,7 +7,8 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 use tracing::info;
 
-use crate::control::{ClientStatus, Counters, MemberStatus, Status, harmless};
+use crate::control::harmless;
+use crate::control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 use crate::observe::lab2::TokenWords;
 
 /// Maximum members named, and maximum clients.

@@ -5,7 +5,7 @@ use ring_proto::lab2::{Command, RunEnd};
 use ring_proto::time::Instant;
 
 use super::{ClientId, Facts, Locks};
-use crate::control::Grade;
+use crate::control::lab2::Grade;
 
 /// The members are asked about a job.
 #[derive(Debug, Clone, Copy)]

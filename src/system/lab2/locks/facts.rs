@@ -6,7 +6,7 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{OnceStanding, Reason, State};
 use ring_proto::time::Instant;
 
-use crate::control::Grade;
+use crate::control::lab2::Grade;
 
 /// The machine's state.
 #[derive(Debug, Clone, Copy)]

@@ -20,7 +20,7 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
 use ring_proto::time::Instant;
 
-use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::host::{Client, ClientId};
 use asking::Asking;
 pub use client::Job;

@@ -2,7 +2,8 @@ use ring_proto::lab2::Durable;
 
 use super::record::{self, LEN};
 use super::{Found, SLOTS, StateFile};
-use crate::control::{RingName, hex};
+use crate::control::lab2::parse_ring_name;
+use crate::control::{NodeName, hex};
 use crate::driver::Store;
 use crate::host::Error;
 use ring_codec::MacAddr;
@@ -23,8 +24,8 @@ fn durable(number: u32) -> Durable {
     }
 }
 
-fn ring(interface: &str) -> RingName {
-    RingName::parse(interface).expect("a name")
+fn ring(interface: &str) -> NodeName {
+    parse_ring_name(interface).expect("a name")
 }
 
 fn open(directory: &Path) -> (StateFile, Found) {

@@ -7,7 +7,7 @@ use ring_proto::time::Instant;
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
-use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 
 const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long the token is kept from others for want of a grade.

@@ -8,7 +8,7 @@ use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, S
 
 use super::super::{Job, Notice};
 use super::{HEARTBEAT, LEASE, Rig, token};
-use crate::control::{LockRequest, RefusalReason};
+use crate::control::lab2::{LockRequest, RefusalReason};
 use crate::host::{Client, ClientId};
 
 const HOUR: Duration = Duration::from_secs(3600);

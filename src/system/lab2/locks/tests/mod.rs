@@ -17,7 +17,7 @@ use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
 use super::{Client, ClientId, Facts, Locks, MAX_WAITING, Notice};
-use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 
 const LEASE: Duration = Duration::from_millis(400);
 const HEARTBEAT: Duration = Duration::from_millis(100);

@@ -6,7 +6,7 @@ use ring_proto::lab2::Command;
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
-use crate::control::{LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{LockRequest, LossReason, RefusalReason};
 
 /// How long a holder has to end.
 const NOTICE: Duration = Duration::from_secs(1);
