@@ -18,7 +18,7 @@ use super::server::Server;
 use super::signals::{Signals, Wish};
 use super::system::{Answer, Patience, ShutDown, System};
 use super::waiting::{CONTROL, JOBS, SIGNALS, Waiting};
-use super::{Error, LogFormat};
+use super::{Error, LogFormat, Program};
 use crate::driver::{Driver, Link};
 use crate::observe::LogOutput;
 use crate::sys::{clock, nice};
@@ -34,6 +34,7 @@ const TIMER_SLACK: u32 = 1_000;
 /// A process that can run a system: control socket, signals and log.
 #[derive(Debug)]
 pub struct Host {
+    program: Program,
     waiting: Waiting,
     signals: Signals,
     server: Server,
@@ -50,9 +51,14 @@ impl Host {
     ///
     /// # Errors
     /// The socket cannot be made, or a system call failed that does not fail on a healthy system.
-    pub fn start(control: &Path, log_format: LogFormat, verbose: bool) -> Result<Self, Error> {
+    pub fn start(
+        program: Program,
+        control: &Path,
+        log_format: LogFormat,
+        verbose: bool,
+    ) -> Result<Self, Error> {
         let room = Room::make();
-        let server = Server::listen(control, room.clients())?;
+        let server = Server::listen(program, control, room.clients())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
         let waiting = Waiting::new()?;
         waiting.add(&signals, SIGNALS)?;
@@ -66,6 +72,7 @@ impl Host {
         // After the log's thread has started: that one can wait.
         let favoured = nice::at_most(nice::URGENT).is_ok();
         Ok(Self {
+            program,
             waiting,
             signals,
             server,
@@ -90,6 +97,7 @@ impl Host {
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.say();
         let mut running = Running {
+            program: self.program,
             driver,
             jobs: None,
             waiting: self.waiting,
@@ -131,6 +139,7 @@ enum Leaving<C> {
 /// Everything that runs. The order of the fields is the order of dropping: the server goes before the
 /// system, whose lock keeps other daemons off the socket's path, and the log comes last.
 struct Running<S: System> {
+    program: Program,
     driver: Driver<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
     waiting: Waiting,
@@ -303,7 +312,8 @@ impl<S: System> Running<S> {
                 Wish::Nothing(signal) => info!(
                     event = "signal_ignored",
                     signal = signal.as_str(),
-                    "{signal} ignored: SIGTERM ends ringd, SIGUSR1 logs its status"
+                    "{signal} ignored: SIGTERM ends {}, SIGUSR1 logs its status",
+                    self.program
                 ),
             }
         }

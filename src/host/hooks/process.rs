@@ -136,7 +136,7 @@ impl Process {
                     Stage::Told(now)
                 }
                 Stage::Told(_) => {
-                    // A process that ringd may not kill counts as stuck as well.
+                    // A process that this one may not kill counts as stuck as well.
                     let _ = self.tree.kill();
                     Stage::Killed(now)
                 }
@@ -226,7 +226,7 @@ fn end_rest(tree: &Tree, bell: &Bell) -> bool {
         }
         thread::sleep(LOOK);
     }
-    // A process that ringd may not kill stays.
+    // A process that this one may not kill stays.
     let _ = tree.kill();
     let killed = Instant::now();
     while killed.elapsed() < LAST_BREATH && !tree.is_empty() {

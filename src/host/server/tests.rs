@@ -1,6 +1,6 @@
 use ring_proto::time::Instant;
 
-use super::{ACCEPTED, Server};
+use super::{ACCEPTED, Program, Server};
 use crate::control::{Grant, MAX_REQUEST, NoRequest, Reply};
 use crate::sys::ancillary;
 use std::cell::Cell;
@@ -36,7 +36,7 @@ impl Rig {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
         Self {
-            server: Server::listen(&path, MAX_CLIENTS).unwrap(),
+            server: Server::listen(Program("ringd"), &path, MAX_CLIENTS).unwrap(),
             path,
             now: Cell::new(Instant::from_nanos(1_000_000_000_000)),
             answers: 0,

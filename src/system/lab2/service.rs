@@ -26,8 +26,9 @@ use crate::control::{
     Version, hex,
 };
 use crate::fencing::FencingToken;
-use crate::host::{Backstops, Client, ClientId, Error, Server, Watchers, spoken};
+use crate::host::{Backstops, Client, ClientId, Server, Watchers, spoken};
 use crate::observe::lab2::Limit;
+use crate::system::Error;
 
 /// How to answer a request.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ use ringd::driver::{
 };
 use ringd::host::worker::Bell;
 use ringd::host::{
-    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Recent, Server, ShutDown,
-    System, Task, Waiting, Watchers,
+    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Program, Recent, Server,
+    ShutDown, System, Task, Waiting, Watchers,
 };
 use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
 use serde::Serialize;
@@ -70,7 +70,7 @@ impl Setting {
     /// Runs the node until it is shut down.
     pub fn run(&self) -> Result<()> {
         let interface = Interface::find("eth0")?.context("no interface")?;
-        let host = Host::start(&self.control(), LogFormat::Text, false)?;
+        let host = Host::start(Program("note"), &self.control(), LogFormat::Text, false)?;
         let datagrams = UdpLink::bind(
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)),
             &UdpOptions {

@@ -20,8 +20,9 @@ use ring_proto::lab2::{Durable, StoredStamp};
 
 use crate::control::NodeName;
 use crate::driver::Store;
-use crate::host::{self, Error, TwoSlots};
+use crate::host::{self, TwoSlots};
 use crate::sys::{owned, runtime};
+use crate::system::Error;
 use record::{LEN, MAGIC};
 use stamps::{FoundStamps, StampFile};
 
