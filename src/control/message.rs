@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use serde::de::{DeserializeOwned, Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
@@ -79,7 +79,7 @@ pub enum Request<O: OwnRequest> {
         turns: bool,
     },
     /// What only this system's nodes are asked.
-    #[serde(untagged, skip_deserializing)]
+    #[serde(skip)]
     Own(O),
 }
 
@@ -107,8 +107,11 @@ impl<O: OwnRequest> Request<O> {
 }
 
 impl<O: OwnRequest> Serialize for Request<O> {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, to)
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Own(own) => own.serialize(to),
+            common => Self::serialize(common, to),
+        }
     }
 }
 

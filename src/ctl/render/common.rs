@@ -121,14 +121,13 @@ fn rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Resu
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(columns.iter().map(|key| format!(" {}", harmless(key))));
+        .set_header(columns.iter().map(|key| harmless(key)));
     for fields in &elements_fields {
         let cell = |column: &&str| {
             let field = fields.iter().find(|(key, _)| key == column);
-            let text = field.map_or_else(String::new, |(key, own)| {
+            field.map_or_else(String::new, |(key, own)| {
                 plain(key, own).unwrap_or_else(|| harmless(own.text()))
-            });
-            format!(" {text}")
+            })
         };
         table.add_row(columns.iter().map(cell));
     }
@@ -190,8 +189,6 @@ mod tests {
     }
 
     fn page(text: &str) -> String {
-        let fields: serde_json::Value = own(text).read().expect("it is JSON");
-        drop(fields);
         let status: NodeStatus = serde_json::from_str(text).expect("it is JSON");
         let mut out = Vec::new();
         AnyView::of(status)

@@ -137,7 +137,7 @@ impl System for Node {
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
         let history = &mut self.around.audience.history;
-        self.service.settle(now, server, machine, history)
+        self.service.serve_clients(now, server, machine, history)
     }
 
     fn after_turn(&mut self, now: Now, _: &Lab2) {

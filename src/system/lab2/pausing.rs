@@ -45,7 +45,7 @@ impl Pausing {
     }
 
     /// Replies to the clients whose wait is over, and removes them.
-    pub fn settle(
+    pub fn reply_to_waiting(
         &mut self,
         now: Instant,
         progress: impl FnOnce() -> Progress,
@@ -82,7 +82,7 @@ mod tests {
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();
         let now = Instant::from_nanos(now);
-        pausing.settle(
+        pausing.reply_to_waiting(
             now,
             || progress,
             |client, reply| told.push((client, reply.clone())),

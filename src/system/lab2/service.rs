@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::history::History;
 use super::lock_totals::LockCount;
-use super::locks::{Facts, Job, Locks, Notice};
+use super::locks::{Job, Locks, MachineState, Notice};
 use super::pausing::{Pausing, Progress};
 use super::status::{outcome_text, token_status};
 use super::stored_pause::StoredPause;
@@ -52,7 +52,7 @@ pub struct Service {
     locks: Locks,
     count: LockCount,
     /// When a client that waits may be granted the token.
-    settles_at: Option<Instant>,
+    grants_from: Option<Instant>,
     backstops: Backstops,
     watchers: Watchers,
     pausing: Pausing,
@@ -69,7 +69,7 @@ impl Service {
             interface: interface.to_owned(),
             locks: Locks::default(),
             count: LockCount::default(),
-            settles_at: None,
+            grants_from: None,
             backstops: Backstops::new(),
             watchers: Watchers::default(),
             pausing: Pausing::default(),
@@ -79,11 +79,11 @@ impl Service {
         }
     }
 
-    /// When to call [`settle`](Self::settle) at the latest.
+    /// When to call [`serve_clients`](Self::serve_clients) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
-            self.settles_at,
+            self.grants_from,
             self.pausing.deadline(),
         ];
         deadlines.into_iter().flatten().min()
@@ -404,7 +404,7 @@ impl Service {
     }
 
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
-    pub fn settle(
+    pub fn serve_clients(
         &mut self,
         now: Now,
         server: &mut Server,
@@ -422,8 +422,8 @@ impl Service {
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
-        let settled = machine.settled_at().filter(|&at| at > now.monotonic);
-        self.settles_at = settled.filter(|_| !self.locks.is_idle());
+        let not_yet = machine.settled_at().filter(|&at| at > now.monotonic);
+        self.grants_from = not_yet.filter(|_| !self.locks.is_idle());
         let command = if self.locks.is_idle() {
             None
         } else {
@@ -434,8 +434,11 @@ impl Service {
                 told.push((client, request.unwrap_or_default(), notice));
             };
             self.locks.dismiss(|once| machine.met_by(once), &mut tell);
-            self.locks
-                .settle(now.monotonic, &facts(now, machine, history), &mut tell)
+            self.locks.update(
+                now.monotonic,
+                &machine_state(now, machine, history),
+                &mut tell,
+            )
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
         let mut told = std::mem::take(&mut self.told);
@@ -514,7 +517,7 @@ impl Service {
 
     fn tell_pausing(&mut self, now: Now, server: &mut Server, machine: &Lab2) {
         let mut pausing = std::mem::take(&mut self.pausing);
-        pausing.settle(
+        pausing.reply_to_waiting(
             now.monotonic,
             || self.progress(machine),
             |client, reply| {
@@ -563,8 +566,8 @@ fn usable(now: Now, machine: &Lab2) -> Option<Token> {
         .filter(|_| settled && machine.may_use_token())
 }
 
-fn facts(now: Now, machine: &Lab2, history: &History) -> Facts {
-    Facts {
+fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
+    MachineState {
         token: usable(now, machine),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
