@@ -273,7 +273,7 @@ mod tests {
             (r#"{"request":"dance"}"#, "missing field `steps`"),
             ("{}", "missing field `request`"),
             (r#"{"request":7}"#, "invalid type"),
-            ("[]", "invalid type"),
+            ("[]", "missing field `request`"),
         ] {
             let error = read::<Own>(line).expect_err(line);
             assert!(error.contains(wrong), "{line}: {error}");

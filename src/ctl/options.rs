@@ -40,7 +40,8 @@ Exit codes:
   3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
   5  status: the node is in no ring, since it looks for the token (LOOSER),
-     elects an owner (GENERATING), or its link is down
+     elects an owner (GENERATING), or its link is down; or, of another system,
+     it says that it is not healthy
 
 The help of run, once, lock, wait and guard lists theirs.";
 

@@ -10,7 +10,7 @@ use crate::control::{NodeStatus, Percentiles};
 /// A daemon's view of its ring.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "properties that know nothing of each other"
 )]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {

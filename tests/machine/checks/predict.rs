@@ -13,7 +13,7 @@ use super::oracle::{Oracle, Output};
 /// The machine before a frame came.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "five facts that know nothing of each other"
+    reason = "five properties that know nothing of each other"
 )]
 pub struct Before {
     me: MacAddr,
