@@ -33,7 +33,7 @@ pub(super) fn watch(
                 }
             }
             Reply::Event(event) => {
-                let head = event.head().map_err(unreadable)?;
+                let head = event.head().map_err(|reason| unreadable(&reason))?;
                 next = Some(head.number + 1);
                 if !json {
                     show_event(&event, &head, output)?;
@@ -101,7 +101,9 @@ impl<'a> News<'a> {
 
 fn show_snapshot(snapshot: Snapshot, output: &mut impl Write) -> anyhow::Result<()> {
     let Snapshot { number, status } = snapshot;
-    let line = systems::view(status).map_err(unreadable)?.line();
+    let line = systems::view(status)
+        .map_err(|reason| unreadable(&reason))?
+        .line();
     writeln!(output, "{number} now {line}")?;
     Ok(())
 }
@@ -113,6 +115,6 @@ fn show_event(event: &EventMessage, head: &EventHead, output: &mut impl Write) -
     writeln!(output, "{} {time} {} {text}", head.number, head.event)
 }
 
-fn unreadable(reason: serde_json::Error) -> Error {
+fn unreadable(reason: &serde_json::Error) -> Error {
     Error::Unexpected(reason.to_string())
 }

@@ -204,6 +204,10 @@ pub enum RingCommand {
 pub struct PauseOptions {
     /// Wait until the node owns nothing, for so many seconds at the most; without it for 2.
     #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds, allow_negative_numbers = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "so clap tells an option without a value from none"
+    )]
     pub wait: Option<Option<Duration>>,
 
     /// Stay paused when the daemon or the machine starts again.
