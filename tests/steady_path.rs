@@ -30,7 +30,7 @@ thread_local! {
 struct Counting;
 
 fn count() {
-    // A thread that ends has no counter any more, and nobody asks for it.
+    // A thread that ends no longer has a counter, and nobody asks for it.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 

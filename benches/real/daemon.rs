@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use ringd::control::Status;
+use ringd::control::lab2::Status;
 use tempfile::TempDir;
 
 use super::fabric::Place;

@@ -88,7 +88,9 @@ pub fn to_line<T: Serialize>(message: &T) -> Result<Vec<u8>, FramingError> {
 #[cfg(test)]
 mod tests {
     use super::{FramingError, LineBuffer, MAX_REQUEST, to_line};
-    use crate::control::{Reply, Request};
+    use crate::control::{NoRequest, Reply};
+
+    type Request = crate::control::Request<NoRequest>;
 
     fn put(buffer: &mut LineBuffer, bytes: &[u8]) {
         buffer.space()[..bytes.len()].copy_from_slice(bytes);

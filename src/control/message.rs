@@ -1,60 +1,68 @@
-//! What is asked over the control socket, and what is answered (`docs/control.md`).
+//! What is asked over the control socket, and what is answered (`docs/control.md`): the envelope, and what all
+//! systems have in common.
 
-use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
 
-use super::{NodeStatus, Status, TokenStatus};
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use super::{
+    EventMessage, Grant, LockRequest, Loss, NodeStatus, OwnJson, Refusal, Renewal, Snapshot,
+};
 
 /// The version of the protocol that this module describes.
 pub const PROTOCOL: u32 = 1;
 
-/// The longest label of a client, in bytes: a file may be called so.
-pub const MAX_LABEL: usize = 255;
+/// What only one system's nodes are asked: an enum of requests whose names are none of [`Request`]'s.
+pub trait OwnRequest: Debug + Serialize + DeserializeOwned {
+    /// What a lock may be required to be ([`LockRequest::require`]).
+    type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
+
+    /// Whether it is carried out only for a client that is there for the answer
+    /// ([`Request::needs_its_client`]).
+    fn needs_its_client(&self) -> bool;
+}
+
+/// For a system whose nodes are asked nothing of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request")]
+pub enum NoRequest {}
+
+impl OwnRequest for NoRequest {
+    type Require = Self;
+
+    fn needs_its_client(&self) -> bool {
+        match *self {}
+    }
+}
 
 /// A request: `{"request":"status"}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "request", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    remote = "Self",
+    tag = "request",
+    rename_all = "snake_case",
+    bound = "O: OwnRequest"
+)]
 #[non_exhaustive]
-pub enum Request {
+pub enum Request<O: OwnRequest> {
     /// Which protocol is spoken here.
     Version,
-    /// How the daemon sees its ring.
+    /// How the daemon sees its system.
     Status,
     /// The token, for this connection, until it says [`Request::Unlock`] or ends.
-    Lock(LockRequest),
-    /// The token, to run a job that has not run in its period.
-    Once(OnceRequest),
-    /// The job that this connection was granted the token for has ended.
-    Ran {
-        /// Whether it has succeeded.
-        done: bool,
-    },
-    /// The job that this connection was granted the token for was not begun, and never will be.
-    NotRun,
+    Lock(LockRequest<O::Require>),
     /// How the work of this connection, which has the token, is ended if it ends without
     /// [`Request::Unlock`]: by the descriptors that come with this.
     Bind,
     /// The work is done, or no longer wanted.
     Unlock,
-    /// The token is to go to another member now.
-    Yield {
-        /// To which, by its MAC or ip; without it to the next.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        to: Option<String>,
-    },
-    /// Take part, but own nothing: maintenance.
-    Pause(PauseRequest),
-    /// The end of [`Request::Pause`].
-    Resume,
-    /// A member that is silent, or has left, is to leave all tables.
-    Forget {
-        /// Its address.
-        member: String,
-    },
     /// The token's data, as far as it is known here.
     DataGet,
     /// Changes the token's data.
     DataSet {
-        /// Up to 1,024 bytes, in hexadecimal digits.
+        /// In hexadecimal digits.
         hex: String,
         /// The fencing token of the lock under which this is done; not needed by the connection
         /// that has it.
@@ -66,34 +74,57 @@ pub enum Request {
         /// From the event of this number on, if it is still known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
-        /// With the turns of a token that goes its way round the ring.
+        /// With the routine, as the turns of a token that goes its way round the ring.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         turns: bool,
     },
+    /// What only this system's nodes are asked.
+    #[serde(skip)]
+    Own(O),
 }
 
-impl Request {
+/// The names of those that every system may know.
+const COMMON: [&str; 8] = [
+    "version", "status", "lock", "bind", "unlock", "data_get", "data_set", "watch",
+];
+
+impl<O: OwnRequest> Request<O> {
     /// Whether it is carried out only for a client that is there for the answer. One that has given up
     /// has been told that nothing came of it.
     #[must_use]
-    pub const fn needs_its_client(&self) -> bool {
+    pub fn needs_its_client(&self) -> bool {
         match self {
-            Self::Lock(_)
-            | Self::Once(_)
-            | Self::Yield { .. }
-            | Self::Pause(_)
-            | Self::Resume
-            | Self::Forget { .. }
-            | Self::DataSet { .. } => true,
+            Self::Lock(_) | Self::DataSet { .. } => true,
             Self::Version
             | Self::Status
-            | Self::Ran { .. }
-            | Self::NotRun
             | Self::Bind
             | Self::Unlock
             | Self::DataGet
             | Self::Watch { .. } => false,
+            Self::Own(own) => own.needs_its_client(),
         }
+    }
+}
+
+impl<O: OwnRequest> Serialize for Request<O> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Own(own) => own.serialize(to),
+            common => Self::serialize(common, to),
+        }
+    }
+}
+
+impl<'de, O: OwnRequest> Deserialize<'de> for Request<O> {
+    /// Told apart by its name first, either kind can say what is wrong with it.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let request = Value::deserialize(from)?;
+        let name = request.get("request").and_then(Value::as_str);
+        let read = match name {
+            Some(name) if !COMMON.contains(&name) => O::deserialize(request).map(Self::Own),
+            _ => Self::deserialize(request),
+        };
+        read.map_err(D::Error::custom)
     }
 }
 
@@ -104,71 +135,6 @@ const fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 const fn is_yes(value: &bool) -> bool {
     *value
-}
-
-/// How a lock is wanted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockRequest {
-    /// What for, as others see it: at most [`MAX_LABEL`] bytes.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub label: String,
-    /// How long it is waited for, in milliseconds; without it for ever. 0: only if nobody works
-    /// with the token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_ms: Option<u64>,
-    /// For how long it is held at the most, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_hold_ms: Option<u64>,
-    /// How safe it is to be, as long as it is held.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub require: Option<Grade>,
-    /// The fencing token of the lock under which the client runs itself. It would wait for that without
-    /// end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub under: Option<String>,
-}
-
-/// A job that is to run once in a period, and how its lock is wanted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OnceRequest {
-    /// The job: 1 to 32 printable ASCII characters without blanks.
-    pub name: String,
-    /// The period: no run within this time after the last one began, in milliseconds.
-    pub every_ms: u64,
-    /// A run that has failed or was lost does not count.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub retry: bool,
-    /// How the lock is wanted.
-    #[serde(flatten)]
-    pub lock: LockRequest,
-}
-
-/// How a pause is wanted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PauseRequest {
-    /// Who holds the token here ends its work in its own time, and is not told to.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub drain: bool,
-    /// It lasts beyond the daemon's end.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub persist: bool,
-    /// How long the answer may wait for its being complete, in milliseconds; without it not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_ms: Option<u64>,
-}
-
-/// How safe a lock is (`docs/guarantees.md`), from the least to the most.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Grade {
-    /// Nobody is known to have confirmed it.
-    Alone,
-    /// All members that were heard lately have confirmed it.
-    View,
-    /// A majority of the ring has.
-    Quorum,
 }
 
 /// A reply: `{"status":{…}}` or `{"error":"…"}`.
@@ -192,14 +158,14 @@ pub enum Reply {
     Unlocked {},
     /// It is carried out.
     Done {},
-    /// To [`Request::Pause`]: the node is to own nothing, but still does.
+    /// It is begun, but not complete after the time that its client would wait.
     Pending(Pending),
     /// To [`Request::DataGet`].
     Data(TokenData),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
     /// Unasked, after [`Request::Watch`].
-    Event(Box<EventMessage>),
+    Event(EventMessage),
     /// The request was not understood, or not carried out: why, as a sentence.
     Error(String),
 }
@@ -209,210 +175,20 @@ pub enum Reply {
 pub struct Version {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// The daemon's version.
+    /// The program's version.
     pub ringd: String,
-    /// Its interface.
-    pub interface: String,
+    /// Its interface; absent: it has none, or more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
 }
 
-/// A lock that is held.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
-    /// The token.
-    pub token: TokenStatus,
-    /// The same as a fencing token: progress-author-number.
-    pub fencing: String,
-    /// How safe it is: `alone`, `view` or `quorum`.
-    pub grade: String,
-    /// The token's data, in hexadecimal digits.
-    pub data: String,
-    /// Nobody else is granted the token before this time of CLOCK_BOOTTIME, in nanoseconds.
-    pub until_ns: u64,
-}
-
-/// Why there is no lock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// For programs.
-    pub why: RefusalReason,
-    /// For people, as a sentence.
-    pub text: String,
-}
-
-/// Why a lock was not granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RefusalReason {
-    /// It was waited for as long as was asked.
-    Timeout,
-    /// A client of this machine has it, and it was not to be waited for.
-    Busy,
-    /// The token came, but was not as safe as required for as long as was waited.
-    Grade,
-    /// The node is paused, and it was not to be waited for.
-    Paused,
-    /// The job has run in its period, or runs.
-    Ran,
-    /// No more jobs can be remembered until the period of one is over.
-    Names,
-    /// This interface's frames are too short to tell the members of a job.
-    Mtu,
-    /// Too many clients wait already.
-    Crowded,
-    /// The client runs under the lock that it asks for.
-    Nested,
-    /// The daemon shuts down.
-    Leaving,
-}
-
-impl RefusalReason {
-    /// All there are.
-    pub const ALL: [Self; 10] = [
-        Self::Timeout,
-        Self::Nested,
-        Self::Busy,
-        Self::Grade,
-        Self::Paused,
-        Self::Ran,
-        Self::Names,
-        Self::Mtu,
-        Self::Crowded,
-        Self::Leaving,
-    ];
-
-    /// As programs are told it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Busy => "busy",
-            Self::Grade => "grade",
-            Self::Paused => "paused",
-            Self::Ran => "ran",
-            Self::Names => "names",
-            Self::Mtu => "mtu",
-            Self::Crowded => "crowded",
-            Self::Nested => "nested",
-            Self::Leaving => "leaving",
-        }
-    }
-}
-
-/// A lock is safe for longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Renewal {
-    /// As in [`Grant::until_ns`].
-    pub until_ns: u64,
-}
-
-/// The end of a lock that was not asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
-    /// For programs.
-    pub why: LossReason,
-    /// For people, as a sentence.
-    pub text: String,
-    /// By when the work must have ended, as a time of CLOCK_BOOTTIME in nanoseconds; it may be
-    /// past.
-    pub until_ns: u64,
-}
-
-/// Why a node that is to own nothing still owns the token.
+/// Why something that was begun is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// For programs.
-    pub why: PendingReason,
+    /// For programs: the system's own word.
+    pub why: String,
     /// For people, as a sentence.
     pub text: String,
-}
-
-/// What a pause waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PendingReason {
-    /// The end of a client's work.
-    Holder,
-    /// Another member that takes the token.
-    Token,
-}
-
-impl PendingReason {
-    /// What a person is told.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Holder => "a program of this machine still works under the token",
-            Self::Token => {
-                "no other member has taken the token, which stays here unused until one does"
-            }
-        }
-    }
-}
-
-/// Why a lock ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LossReason {
-    /// Somebody has asked this node to hand the token over.
-    Yield,
-    /// It was held for as long as it was to be.
-    MaxHold,
-    /// The daemon shuts down.
-    Shutdown,
-    /// Another node has a stronger token.
-    StrongerToken,
-    /// No heartbeat could be sent for so long that others may have elected another owner.
-    Lease,
-    /// What must survive a restart could not be stored.
-    NotStored,
-    /// No other member takes the token from this node, which has let go of it.
-    NobodyTakes,
-    /// The interface's link is down.
-    Link,
-    /// It is no longer as safe as was required.
-    Grade,
-    /// The node was paused.
-    Paused,
-    /// The client is gone, and has not given it back. Nobody is left who could be told.
-    Gone,
-}
-
-impl LossReason {
-    /// All there are.
-    pub const ALL: [Self; 11] = [
-        Self::Yield,
-        Self::MaxHold,
-        Self::Shutdown,
-        Self::StrongerToken,
-        Self::Lease,
-        Self::NotStored,
-        Self::NobodyTakes,
-        Self::Link,
-        Self::Grade,
-        Self::Paused,
-        Self::Gone,
-    ];
-
-    /// As programs are told it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Yield => "yield",
-            Self::MaxHold => "max_hold",
-            Self::Shutdown => "shutdown",
-            Self::StrongerToken => "stronger_token",
-            Self::Lease => "lease",
-            Self::NotStored => "not_stored",
-            Self::NobodyTakes => "nobody_takes",
-            Self::Link => "link",
-            Self::Grade => "grade",
-            Self::Paused => "paused",
-            Self::Gone => "gone",
-        }
-    }
 }
 
 /// The token's data.
@@ -420,58 +196,87 @@ impl LossReason {
 pub struct TokenData {
     /// In hexadecimal digits.
     pub hex: String,
-    /// The token that it belongs to.
-    pub token: Option<TokenStatus>,
+    /// The token that it belongs to, as the system shows it.
+    pub token: Option<OwnJson>,
 }
 
-/// Everything as it is after the event of a number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// The number of the last event before it.
-    pub number: u64,
-    /// The state of things.
-    pub status: Status,
-}
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-const fn is_none(count: &usize) -> bool {
-    *count == 0
-}
+    use super::{COMMON, NoRequest, OwnRequest, Request};
+    use crate::control::LockRequest;
 
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventMessage {
-    /// Grows by one from event to event, turns of the token included.
-    pub number: u64,
-    /// When: milliseconds since 1970.
-    pub time_ms: u64,
-    /// What: `state_changed`, `grade_changed`, `owner_changed`, `member_added`, `member_left`,
-    /// `member_forgotten`, `lock_granted`, ….
-    pub event: String,
-    /// The state before, of `state_changed`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// The state since.
-    pub state: String,
-    /// Why, of `state_changed` and the end of a lock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The token held, or else the strongest known.
-    pub token: Option<TokenStatus>,
-    /// Who holds it as far as is known.
-    pub owner: Option<String>,
-    /// How safe a lock is now.
-    pub grade: String,
-    /// The member that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<String>,
-    /// To how many other members the same has happened, of `member_silent` and `member_alive`.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub others: usize,
-    /// The client whose lock it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    /// What a system may have of its own.
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "request", rename_all = "snake_case")]
+    enum Own {
+        Dance { steps: u32 },
+    }
+
+    impl OwnRequest for Own {
+        type Require = u8;
+
+        fn needs_its_client(&self) -> bool {
+            true
+        }
+    }
+
+    fn read<O: OwnRequest>(line: &str) -> Result<Request<O>, String> {
+        serde_json::from_str(line).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_common_request_is_known_by_its_name_and_comes_back() {
+        let requests: [Request<Own>; 8] = [
+            Request::Version,
+            Request::Status,
+            Request::Lock(LockRequest {
+                require: Some(7),
+                ..LockRequest::default()
+            }),
+            Request::Bind,
+            Request::Unlock,
+            Request::DataGet,
+            Request::DataSet {
+                hex: "00".to_owned(),
+                token: None,
+            },
+            Request::Watch {
+                from: Some(3),
+                turns: false,
+            },
+        ];
+        for (request, name) in requests.into_iter().zip(COMMON) {
+            let line = serde_json::to_string(&request).expect("it is JSON");
+            let start = format!("{{\"request\":\"{name}\"");
+            assert!(line.starts_with(&start), "{line}");
+            assert_eq!(read(&line), Ok(request));
+        }
+    }
+
+    #[test]
+    fn what_is_a_systems_own_is_known_to_that_system_alone() {
+        let own = Request::Own(Own::Dance { steps: 2 });
+        let line = r#"{"request":"dance","steps":2}"#;
+        assert_eq!(serde_json::to_string(&own).expect("it is JSON"), line);
+        assert!(own.needs_its_client());
+        assert_eq!(read(line), Ok(own));
+        let error = read::<NoRequest>(line).expect_err("it has none");
+        assert!(error.contains("unknown variant `dance`"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_request_is_said_by_its_kind() {
+        for (line, wrong) in [
+            (r#"{"request":"watch","from":"x"}"#, "expected u64"),
+            (r#"{"request":"dance"}"#, "missing field `steps`"),
+            ("{}", "missing field `request`"),
+            (r#"{"request":7}"#, "invalid type"),
+            ("[]", "missing field `request`"),
+        ] {
+            let error = read::<Own>(line).expect_err(line);
+            assert!(error.contains(wrong), "{line}: {error}");
+        }
+    }
 }

@@ -1,29 +1,31 @@
-//! Requests and replies between `ringd` and `ringctl`, and their framing.
+//! Requests and replies between a daemon and `ringctl`, and their framing.
 //!
 //! The client sends a [`Request`] as one line of JSON, at most [`MAX_REQUEST`] bytes, and gets a
 //! [`Reply`] as one line of JSON; then it may send the next.
+//!
+//! Here is what all systems have in common: the envelope, locks, names. What is a system's own lies in a folder of
+//! its name: its requests as an [`OwnRequest`], its status and its events as types that [`NodeStatus`] and
+//! [`EventMessage`] are made of and read as.
 
+mod event;
 mod framing;
 pub(crate) mod hex;
+pub mod lab2;
+mod lock;
 mod message;
 mod name;
+mod own;
 mod status;
-mod summary;
 mod text;
 
+pub use event::{EventHead, EventMessage, Snapshot};
 pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
-pub use message::{
-    EventMessage, Grade, Grant, LockRequest, Loss, LossReason, MAX_LABEL, OnceRequest, PROTOCOL,
-    PauseRequest, Pending, PendingReason, Refusal, RefusalReason, Renewal, Reply, Request,
-    Snapshot, TokenData, Version,
-};
-pub use name::{RingName, parse_ethertype};
-pub use status::{
-    ClientStatus, ConstantsStatus, Counters, HandOverLatency, LockTotals, MemberStatus, RunStatus,
-    Status, TokenStatus,
-};
-pub use summary::{NodeStatus, Summary};
+pub use lock::{Grant, LockRequest, Loss, MAX_LABEL, Refusal, Renewal};
+pub use message::{NoRequest, OwnRequest, PROTOCOL, Pending, Reply, Request, TokenData, Version};
+pub use name::NodeName;
+pub use own::OwnJson;
+pub use status::{NodeStatus, Percentiles};
 pub use text::harmless;
 
-/// Where `ringd` makes its control socket if it is not told otherwise, by the [`RingName`].
+/// Where a daemon makes its control socket if it is not told otherwise, by its [`NodeName`].
 pub const CONTROL_DIR: &str = "/run/ringd";

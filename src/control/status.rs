@@ -1,267 +1,118 @@
-//! What `ringctl status` shows. The field names are the keys of its JSON.
-
-use std::collections::BTreeMap;
+//! What `status` answers, whatever the system.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Grade, PendingReason};
+use super::OwnJson;
 
-/// A daemon's view of its ring.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
-)]
+/// A node's status: an object with the system's own keys, as it came.
+///
+/// Two keys are read by whoever knows nothing of the system: `system`, its name, tells one system's status from
+/// another's, and `healthy` whether the node does what it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    /// The daemon's version.
+#[serde(transparent)]
+pub struct NodeStatus(OwnJson);
+
+/// The keys that every system's status may have.
+#[derive(Deserialize)]
+struct CommonKeys {
     #[serde(default)]
-    pub ringd: String,
-    /// When it was started: milliseconds since 1970, by the clock of then.
+    system: Option<String>,
     #[serde(default)]
-    pub started_ms: u64,
-    /// For how long it has run, in nanoseconds.
-    #[serde(default)]
-    pub up_ns: u64,
-    /// The interface's name.
-    pub interface: String,
-    /// Its own address.
-    pub mac: String,
-    /// `up`, or why nothing can be sent: `is down`, `has no carrier`, `is gone`, ….
-    pub link: String,
-    /// OWNER, WAITER, LOOSER or GENERATING.
-    pub state: String,
-    /// The token held, or the strongest known; `null` if none is.
-    pub token: Option<TokenStatus>,
-    /// How safe the token is that is held here: `alone`, `view` or `quorum`; `alone` if none is.
-    #[serde(default)]
-    pub grade: String,
-    /// The node takes part, but owns nothing.
-    #[serde(default)]
-    pub paused: bool,
-    /// The node hears nobody, though it may not be alone: others pay no heed to it as an owner.
-    #[serde(default)]
-    pub deaf: bool,
-    /// Nobody takes the token from this node: it owns nothing until frames to it alone arrive.
-    #[serde(default)]
-    pub unfit: bool,
-    /// What the promises assume and does not hold just now, as sentences.
-    #[serde(default)]
-    pub troubles: Vec<String>,
-    /// What must survive a restart can be stored. A node that cannot store it owns nothing.
-    #[serde(default = "yes")]
-    pub stored: bool,
-    /// What a pause waits for that is not complete; `null`: there is none, or it is.
-    #[serde(default)]
-    pub pausing: Option<PendingReason>,
-    /// Who holds it as far as is known.
-    pub owner: Option<String>,
-    /// Nanoseconds since the token was heard of; `null`: not yet.
-    pub heard_about_token_ns: Option<u64>,
-    /// The member table in order of MAC, the node itself included.
-    pub members: Vec<MemberStatus>,
-    /// The table's XXH3-64 as 16 hex digits.
-    pub ring_hash: String,
-    /// Who holds the token on this machine, and who waits for it, in order.
-    #[serde(default)]
-    pub clients: Vec<ClientStatus>,
-    /// The last run of each job that runs once in a period.
-    #[serde(default)]
-    pub runs: Vec<RunStatus>,
-    /// What has become of all locks of this machine since the daemon started.
-    #[serde(default)]
-    pub locks: LockTotals,
-    /// The constants in force.
-    pub constants: ConstantsStatus,
-    /// What has happened since the daemon started.
-    pub counters: Counters,
+    healthy: Option<bool>,
 }
 
-const fn yes() -> bool {
-    true
-}
-
-impl Status {
-    /// Whether the node is in a ring, be it one of its own: its link is up, and it holds the token or
-    /// trusts that it is held.
+impl NodeStatus {
+    /// Makes the status of a node of `system`. `own` is an object, with neither of the two keys.
     #[must_use]
-    pub fn is_in_ring(&self) -> bool {
-        self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER")
+    pub fn new(system: &str, healthy: bool, own: &impl Serialize) -> Self {
+        #[derive(Serialize)]
+        struct Whole<'a, T> {
+            system: &'a str,
+            healthy: bool,
+            #[serde(flatten)]
+            own: &'a T,
+        }
+        Self(OwnJson::of(&Whole {
+            system,
+            healthy,
+            own,
+        }))
     }
 
-    /// The state, and what is to be known of it, for people.
+    /// Makes the status of a system that was there before the key `system`.
+    pub(super) fn without_system(own: &impl Serialize) -> Self {
+        Self(OwnJson::of(own))
+    }
+
+    /// The JSON.
     #[must_use]
-    pub fn standing(&self) -> String {
-        let mut text = self.state.clone();
-        if self.state == "OWNER" && !self.grade.is_empty() {
-            text = format!("{text}, grade {}", self.grade);
-        }
-        if let Some(why) = self.pausing {
-            text = format!("{text}, pausing: {}", why.text());
-        } else if self.paused {
-            text.push_str(", paused: owns nothing");
-        }
-        if self.unfit {
-            text.push_str(", no member takes the token from it: owns nothing");
-        }
-        if self.deaf {
-            text.push_str(", hears nobody");
-        }
-        if !self.stored {
-            text.push_str(", cannot write its state file: owns nothing");
-        }
-        text
+    pub const fn json(&self) -> &OwnJson {
+        &self.0
+    }
+
+    /// The system's name; `None`: it has no key `system`, or has something else there.
+    #[must_use]
+    pub fn system(&self) -> Option<String> {
+        self.0.read::<CommonKeys>().ok()?.system
+    }
+
+    /// Whether the node says of itself that it does what it is for. One that does not say so answers, at least.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        let keys = self.0.read::<CommonKeys>();
+        keys.ok().and_then(|keys| keys.healthy).unwrap_or(true)
     }
 }
 
-/// A token's identity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenStatus {
-    /// Grows with every hand-over.
-    pub progress: u64,
-    /// The address of the station that made the chain.
-    pub author: String,
-    /// That station's number for it.
-    pub number: u32,
-    /// The same as a fencing token: progress-author-number.
-    #[serde(default)]
-    pub fencing: String,
-}
-
-/// A client of this machine that holds the token, or waits for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientStatus {
-    /// What it says that it is.
-    pub label: String,
-    /// Its process; `null` if that is not known.
-    pub pid: Option<i32>,
-    /// Whether it holds the token.
-    pub holds: bool,
-    /// Nanoseconds since it has it, or has waited for it.
-    pub since_ns: u64,
-    /// How safe it requires the token to be; absent: it does not mind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub require: Option<Grade>,
-}
-
-/// The last run of a job that runs once in a period.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunStatus {
-    /// The job.
-    pub name: String,
-    /// Who ran it.
-    pub runner: String,
-    /// `begun`: nobody has said that it has ended; `done`, `failed`, or `void`: it never began.
-    pub outcome: String,
-    /// How long ago it began, in nanoseconds.
-    pub began_ns: u64,
-    /// For how long it counts from then on, in nanoseconds.
-    pub every_ns: u64,
-}
-
-/// How often locks were granted, lost and refused. Every key of the maps is always there.
+/// Percentiles of a time, in nanoseconds; all 0 before the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockTotals {
-    /// Locks that were granted.
-    pub granted: u64,
-    /// Locks that ended before they were given back, by reason (`yield`, …).
-    pub lost: BTreeMap<String, u64>,
-    /// Requests that were not granted, by reason (`timeout`, …).
-    pub refused: BTreeMap<String, u64>,
-}
-
-/// One member.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemberStatus {
-    /// Its address on the segment.
-    pub mac: String,
-    /// Its name on the machine of who asks, which `ringctl` adds; absent if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Its ip (`10.0.0.1`, `fe80::1`); `null` if it has none or none is known yet.
-    pub ip: Option<String>,
-    /// `alive`, `silent` (not heard for long), `left` (it has said so), `deaf` (it says that it hears nobody)
-    /// or `paused`.
-    #[serde(default)]
-    pub state: String,
-    /// For how many more turns it is passed over.
-    pub penalty: u32,
-    /// It takes part, but owns nothing for now.
-    #[serde(default)]
-    pub paused: bool,
-    /// Nanoseconds since its last frame; `null`: only heard of. 0 for the node itself.
-    pub last_seen_ns: Option<u64>,
-    /// In what it differs from this node although all members must agree; `null`: in nothing.
-    #[serde(default)]
-    pub differs: Option<String>,
-}
-
-/// The constants in force, times in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConstantsStatus {
-    /// HEART_BEAT_PERIOD.
-    pub heartbeat_ns: u64,
-    /// WAITER_TIMEOUT.
-    pub waiter_timeout_ns: u64,
-    /// LOOSER_TIMEOUT.
-    pub looser_timeout_ns: u64,
-    /// LOOSER_ANSWER_TIMEOUT.
-    pub looser_answer_timeout_ns: u64,
-    /// TAKE_TIMEOUT.
-    pub take_timeout_ns: u64,
-    /// TAKE_ATTEMPTS.
-    pub take_attempts: u32,
-    /// IDLE_HOLD; `null`: for ever.
-    pub idle_hold_ns: Option<u64>,
-    /// The frames' EtherType, as `0x88b5`.
-    pub ethertype: String,
-    /// The most members that the table holds.
-    pub max_members: usize,
-    /// How many members the ring is to have; `null`: those that are known.
-    #[serde(default)]
-    pub expect: Option<usize>,
-    /// For how long a silent member stays in the table; `null`: for good.
-    #[serde(default)]
-    pub forget_after_ns: Option<u64>,
-}
-
-/// Counters since the start. Every key of the maps is always there, be its value 0.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Valid frames received, by kind (`TAKE_TOKEN`, …).
-    pub received: BTreeMap<String, u64>,
-    /// Frames accepted for sending, by kind.
-    pub sent: BTreeMap<String, u64>,
-    /// Frames that could not be sent, by kind.
-    pub send_failed: BTreeMap<String, u64>,
-    /// Received frames without effect, by reason (`truncated`, `kernel_queue_full`, …).
-    pub dropped: BTreeMap<String, u64>,
-    /// State changes (`WAITER->OWNER`, …).
-    pub state_changes: BTreeMap<String, u64>,
-    /// Why the state changed (`token_taken`, …).
-    pub state_change_reasons: BTreeMap<String, u64>,
-    /// Hand-overs to other members that were acknowledged.
-    pub hand_overs: u64,
-    /// Hand-overs that failed.
-    pub hand_overs_failed: u64,
-    /// From the first TAKE_TOKEN to the acknowledgement.
-    pub hand_over_latency: HandOverLatency,
-    /// Authors that the full table did not take.
-    pub table_full: u64,
-    /// Wake-ups at which the loop found itself late.
-    pub late_wake_ups: u64,
-}
-
-/// Percentiles of hand-over latency, in nanoseconds; all 0 before the first hand-over.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandOverLatency {
-    /// The fastest.
+pub struct Percentiles {
+    /// The shortest.
     pub min_ns: u64,
-    /// Half were faster.
+    /// Half were shorter.
     pub p50_ns: u64,
-    /// 90 % were faster.
+    /// 90 % were shorter.
     pub p90_ns: u64,
-    /// 99 % were faster.
+    /// 99 % were shorter.
     pub p99_ns: u64,
-    /// The slowest.
+    /// The longest.
     pub max_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serialize;
+
+    use super::NodeStatus;
+    use crate::control::Reply;
+
+    #[derive(Serialize)]
+    struct Own {
+        role: &'static str,
+        counters: Vec<u8>,
+    }
+
+    #[test]
+    fn a_status_keeps_the_systems_own_keys_behind_those_of_all() {
+        let own = Own {
+            role: "leader",
+            counters: vec![1],
+        };
+        let status = NodeStatus::new("note", false, &own);
+        let line = r#"{"system":"note","healthy":false,"role":"leader","counters":[1]}"#;
+        assert_eq!(status.json().text(), line);
+        assert_eq!(status.system().as_deref(), Some("note"));
+        assert!(!status.is_healthy());
+    }
+
+    #[test]
+    fn it_comes_through_the_envelope_to_the_byte() {
+        let line = r#"{"status":{"protocol":"x", "n":[1, 2],"a":{}}}"#;
+        let Ok(Reply::Status(status)) = serde_json::from_str(line) else {
+            panic!("{line}");
+        };
+        assert_eq!((status.system(), status.is_healthy()), (None, true));
+        let again = serde_json::to_string(&Reply::Status(status)).expect("it is JSON");
+        assert_eq!(again, line);
+    }
 }

@@ -14,9 +14,12 @@ use ring_proto::time::Instant;
 use super::connection::{Connection, Heard};
 use super::lines::Lines;
 use super::{Error, peer};
-use crate::control::{LockRequest, Reply, Request, to_line};
+use crate::control::{NoRequest, OwnRequest, Reply, Request, to_line};
 use crate::host::spoken;
 use crate::sys::clock;
+
+/// A request that every system may know.
+pub(super) type Plain = Request<NoRequest>;
 
 /// Maximum time for each step of a conversation. A wait for the token comes on top of it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,7 +32,7 @@ pub(super) const HUNG_UP: &str =
 ///
 /// # Errors
 /// The daemon cannot be reached, does not answer in time, or sends a reply that this version does not know.
-pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
+pub(super) fn ask<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<Reply, Error> {
     let failed = |reason| Error::Exchange {
         path: path.to_owned(),
         reason,
@@ -62,7 +65,7 @@ pub fn ask(path: &Path, request: &Request) -> Result<Reply, Error> {
 ///
 /// # Errors
 /// As [`ask`], or the daemon says why not.
-pub(super) fn done(path: &Path, request: &Request) -> Result<(), Error> {
+pub(super) fn done<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<(), Error> {
     match ask(path, request)? {
         Reply::Done {} => Ok(()),
         Reply::Error(why) => Err(Error::Refused(why)),
@@ -72,8 +75,8 @@ pub(super) fn done(path: &Path, request: &Request) -> Result<(), Error> {
 
 /// Returns the deadline for the answer to a request for the token; `None`: there is none. The daemon counts the
 /// time itself, but a stopped daemon does not.
-pub(super) fn answers_by(lock: &LockRequest) -> Option<Instant> {
-    let wait = lock.wait_ms.map(Duration::from_millis);
+pub(super) fn answers_by(wait_ms: Option<u64>) -> Option<Instant> {
+    let wait = wait_ms.map(Duration::from_millis);
     wait.map(|wait| clock::now().monotonic + wait + PATIENCE)
 }
 
@@ -86,15 +89,16 @@ pub(super) fn silent() -> String {
 }
 
 /// Returns the same for a request that the daemon may have begun before it fell silent.
-pub(super) fn silent_to(request: &Request) -> String {
+pub(super) fn silent_to<O: OwnRequest>(request: &Request<O>) -> String {
     format!("{}{}", silent(), may_take_effect(request))
 }
 
 /// Returns what to add for a request without an answer. A daemon drops a request whose client is gone before it
 /// has read it.
-const fn may_take_effect(request: &Request) -> &'static str {
+fn may_take_effect<O: OwnRequest>(request: &Request<O>) -> &'static str {
     match request {
-        Request::Lock(_) | Request::Once(_) => "",
+        // A lock ends with its connection.
+        Request::Lock(_) => "",
         request if request.needs_its_client() => {
             "; unless it has read the request already, nothing comes of that: ringctl status shows it"
         }
@@ -162,7 +166,7 @@ pub(super) fn probe(path: &Path) -> io::Result<UnixStream> {
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
     let mut stream = UnixStream::from(socket);
-    let line = to_line(&Request::Version).map_err(io::Error::other)?;
+    let line = to_line(&Plain::Version).map_err(io::Error::other)?;
     stream.write_all(&line)?;
     Ok(stream)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::client::reach;
-use crate::control::RingName;
+use crate::control::NodeName;
 
 /// Finds the only control socket in `directory`.
 ///
@@ -36,7 +36,7 @@ fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
         let entry = entry.map_err(Error::Directory)?;
         let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
         let path = entry.path();
-        if is_socket && RingName::of_socket(&path).is_some() && is_listened_at(&path) {
+        if is_socket && NodeName::of_socket(&path).is_some() && is_listened_at(&path) {
             sockets.push(path);
         }
     }
@@ -49,7 +49,7 @@ fn is_listened_at(path: &Path) -> bool {
 }
 
 fn name(path: &Path) -> Option<String> {
-    Some(RingName::of_socket(path)?.to_string())
+    Some(NodeName::of_socket(path)?.to_string())
 }
 
 #[cfg(test)]

@@ -1,42 +1,41 @@
 //! `ringctl`: finds the daemon, asks it, and shows the answer.
+//!
+//! What all systems have in common is here, and names none of them; what is a system's own is in a folder of its
+//! name, here and in `render/`. `systems.rs` knows which there are.
 
 mod client;
 mod connection;
-mod data;
 mod discover;
 mod error;
 mod fence;
 mod gate;
+mod held;
 mod keeper;
+mod kill_timer;
+mod lab2;
+mod lease;
 mod lines;
-mod lock;
-mod names;
 mod options;
-mod pause;
 mod peer;
 mod pipe;
 mod prober;
 mod render;
 mod run;
+mod status;
+mod systems;
 mod values;
 mod watch;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{self, Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
-
 pub use error::Error;
-pub use options::{
-    Acquire, Command, DataCommand, GuardOptions, LockOptions, OnceOptions, Options, PauseOptions,
-    RunOptions, Target,
-};
+pub use options::{Command, GuardOptions, Options};
+pub use systems::SystemCommand;
 
-use crate::control::{CONTROL_DIR, NodeStatus, Reply, Request, Status, harmless};
-
-/// The exit code of `status` for a node that is in no ring.
-const NOT_IN_RING: u8 = 5;
+use crate::control::CONTROL_DIR;
+use status::Shown;
 
 /// Does what the options say, prints to `output`, and returns the process's exit code.
 ///
@@ -45,88 +44,24 @@ const NOT_IN_RING: u8 = 5;
 pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
     match &options.command {
         Command::Status { json } => {
-            let status = node_status(&socket(options)?)?;
-            if !options.quiet {
-                show(&status, *json, output).context("cannot write the answer")?;
-            }
-            let is_well = match &status {
-                NodeStatus::Lab2(status) => status.is_in_ring(),
-                NodeStatus::Other(summary) => summary.healthy,
+            let shown = match json {
+                _ if options.quiet => Shown::No,
+                true => Shown::Json,
+                false => Shown::Page,
             };
-            return Ok(if is_well { 0 } else { NOT_IN_RING });
+            status::status(&socket(options)?, shown, output)
         }
-        Command::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
-        Command::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),
-        Command::Lock(lock) => lock::lock(&full_socket(options)?, lock, output)?,
-        Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
-        Command::Pause(pause) => pause::pause(&socket(options)?, pause, options.quiet)?,
-        Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
-        Command::Yield { to } => yield_to(&socket(options)?, to.as_deref())?,
-        Command::Forget { member } => {
-            let member = member.clone();
-            client::done(&socket(options)?, &Request::Forget { member })?;
-        }
-        Command::Data { command } => data::data(&socket(options)?, command, output)?,
+        Command::System(command) => command.carry_out(options, output),
         Command::Watch { json, from, turns } => {
             watch::watch(&socket(options)?, *json, *from, *turns, output)?;
+            Ok(0)
         }
-        Command::Wait { target, timeout } => watch::wait(&socket(options)?, *target, *timeout)?,
-        Command::Guard(guard) => return Ok(fence::guard(guard)?),
-        Command::Keep => keeper::keep()?,
-        Command::Become { gate, command } => return Ok(gate::wait_and_become(*gate, command)),
-    }
-    Ok(0)
-}
-
-/// Asks for the status of a node of a Lab2 ring.
-fn status(socket: &Path) -> Result<Status, Error> {
-    match node_status(socket)? {
-        NodeStatus::Lab2(status) => Ok(*status),
-        NodeStatus::Other(summary) => Err(Error::Refused(format!(
-            "a node of {} is in no ring",
-            harmless(&summary.system)
-        ))),
-    }
-}
-
-fn node_status(socket: &Path) -> Result<NodeStatus, Error> {
-    match client::ask(socket, &Request::Status)? {
-        Reply::Status(mut status) => {
-            if let NodeStatus::Lab2(status) = &mut status {
-                names::Names::read().give_to(status);
-            }
-            Ok(status)
+        Command::Guard(guard) => Ok(fence::guard(guard)?),
+        Command::Keep => {
+            keeper::keep()?;
+            Ok(0)
         }
-        Reply::Error(why) => Err(Error::Refused(why)),
-        other => Err(Error::Unexpected(format!("{other:?}"))),
-    }
-}
-
-fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
-    let to = match to {
-        Some(name) if names::is_name(name) => Some(names::member_called(name, &status(socket)?)?),
-        address => address.map(str::to_owned),
-    };
-    client::done(socket, &Request::Yield { to })
-}
-
-fn show(status: &NodeStatus, json: bool, output: &mut impl Write) -> io::Result<()> {
-    if json {
-        serde_json::to_writer_pretty(&mut *output, status)?;
-        writeln!(output)?;
-    } else {
-        match status {
-            NodeStatus::Lab2(status) => render::status(status, output)?,
-            NodeStatus::Other(summary) => render::summary(summary, output)?,
-        }
-    }
-    output.flush()
-}
-
-fn not_acquired(text: String, options: &Acquire) -> Error {
-    Error::NotAcquired {
-        text,
-        code: options.conflict_exit_code,
+        Command::Become { gate, command } => Ok(gate::wait_and_become(*gate, command)),
     }
 }
 

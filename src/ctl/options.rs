@@ -1,19 +1,16 @@
-//! The command line of `ringctl`.
+//! The command line of `ringctl`: what is common to all systems.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use ring_proto::lab2::JobName;
+use clap::{Args, Parser, Subcommand};
 
-use super::values::{event, exit_code, label, period, process, seconds, shortened};
-use super::{duration_ms, fence};
-use crate::control::{Grade, LockRequest, RingName};
+use super::systems::{SystemCommand, parse_name};
+use super::values::event;
+use crate::control::NodeName;
 use crate::fencing::FencingToken;
-use crate::host::parse_duration;
 
 /// How many characters of a wrong value are shown.
 const SHOWN: usize = 40;
@@ -43,131 +40,10 @@ Exit codes:
   3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
   5  status: the node is in no ring, since it looks for the token (LOOSER),
-     elects an owner (GENERATING), or its link is down
+     elects an owner (GENERATING), or its link is down; or, of another system,
+     it says that it is not healthy
 
 The help of run, once, lock, wait and guard lists theirs.";
-
-const RUN: &str = "\
-The command's environment:
-  RINGD_TOKEN     the fencing token: progress-author-number
-  RINGD_LOCK      the same: ringctl data set works under that lock, and ringctl
-                  run, once and lock do not wait for its end
-  RINGD_PROGRESS  its first part, which grows with every hand-over
-  RINGD_GRADE     how safe the lock was when it was granted: quorum (more than
-                  half of the ring confirms it), view (all that were heard
-                  lately do) or alone
-  RINGD_DATA      the token's data in hexadecimal digits, since no
-                  environment can hold a byte of value 0
-
-ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the
-command. While it waits for the token, the first four end it, and USR1, USR2
-and WINCH do nothing.
-
-A cut segment has a holder on each side, but only one of them has a quorum, if
-ringd --expect says how many members there are. With --require quorum the
-command starts when there is a quorum, and is ended when the quorum is lost.
-
-When the token is lost, the command and all that it has started get SIGTERM,
-and SIGKILL before another node can be granted the token. The same happens to
-what a command leaves behind when it ends, and if ringctl is killed. What leaves
-its process group (setsid) is found by its control group (version 2), where one
-can be made, and what leaves that (systemd-run --scope, su -) by its process
-group. What leaves both is not found.
-
-An ordinary user cannot end what runs as another user, unless a control group
-can be made: use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. Otherwise
-ringctl says what works on, and holds the token until that has ended, or the
-token is lost.
-
-Exit codes: those of the command; 128 and the signal's number, if one ended it;
-and
-  1    the token was not granted in time (-E sets another code); ringd answered
-       with an error, as too many clients, ringctl runs under the token
-       already, or a system call failed (always 1)
-  3    no ringd runs here, it has ended, or it does not answer
-  75   the token was lost; the message says whether all was ended in time
-  126  the command cannot be run
-  127  there is no such command
-
-Examples:
-  ringctl run -- backup /srv           wait for the token
-  ringctl run -n -- backup /srv        do not wait while another one holds it
-  ringctl run -w 2.5 -E 9 -c 'a && b'  give up after 2.5 s, with exit code 9";
-
-const ONCE: &str = "\
-Put the same line into the crontab of every machine, with the path of ringctl. The first one that is
-granted the token stamps the run with NAME, has the other members store the
-stamp, and runs the command as ringctl run does. The others find the stamp: they
-do nothing, say nothing and exit with 0.
-
-The period counts from when the last run began, so give it a little less than the
-time between two calls: 20h for a job that cron starts every 24 hours. It is
-counted by each machine's own clock; no two clocks are compared.
-
-A run counts as soon as it is stamped, whatever becomes of it: within the period
-there is never a second one. With --retry one that has failed (exit code other than
-0) or was lost (the machine crashed, the token was lost) does not count, and the
-next machine that asks runs the command again, at once or when the token is free.
-A command that this machine does not have or cannot run (exit codes 127 and 126,
-unless they are a shell's) was not begun: the next machine that asks runs it.
-
-A segment that is cut may run the job once on each side. With --require quorum it
-runs on the side that has more than half of the members, whose number ringd was
-told with --expect, and on no other.
-
-The last runs are shown by ringctl status. A ring remembers 32 names. A name whose
-period is over gives way to a new one. To end the period of one that is no longer
-needed: ringctl once NAME --every 1ms -- true.
-
-The command's environment and exit codes are those of ringctl run, and
-  0   the job has run in this period, or is being run (-v says where)
-  1   no more names can be remembered, or the token was not granted in time (-E
-      sets another code)
-
-Examples:
-  ringctl once nightly --every 20h -- backup /srv
-  ringctl once nightly --every 20h --retry --require quorum -- backup /srv";
-
-const LOCK: &str = "\
-A process in the background (ringd-keeper) holds the lock for as long as the
-process that the lock is bound to is alive. Prefer ringctl run where it fits:
-here only --kill ends the script when the lock is lost, and nothing ends what
-the script has started. --kill fails if ringd and ringd-keeper are killed at the
-same time.
-
-Exit codes:
-  0   the lock is held
-  1   the token was not granted in time (-E sets another code); --check: it is
-      not held; ringd answered with an error, or a system call failed (always 1)
-  3   no ringd runs here, it has ended, or it does not answer
-  75  the token was lost; only with --pipe, or right after it was acquired
-
-In a script, bound to its process:
-  token=$(ringctl lock --pid $$ --kill) || exit
-  RINGD_TOKEN=$token ringctl guard /nfs/report.fence -- mv report /nfs/
-  RINGD_LOCK=$token ringctl data set 'report moved'
-  ringctl unlock --pid $$
-
-Bound to an open file descriptor, 9, and to all who inherit it:
-  mkfifo /tmp/lock.$$
-  ringctl lock --pipe > /tmp/lock.$$ &
-  exec 9< /tmp/lock.$$; rm /tmp/lock.$$
-  read -r token <&9 || exit
-  ...
-  exec 9<&-
-When the lock is lost, reading from 9 gives the end of the file.";
-
-const PAUSE: &str = "\
-Exit codes:
-  0  the node owns nothing, and will not until resume
-  6  pending: it is to own nothing, but still does. A program works under the
-     token (--drain), or no other member takes it: the token then stays here,
-     and is granted to nobody, until one does
-
-Examples:
-  ringctl pause --persist && reboot            it does not own the token again
-                                               until ringctl resume
-  ringctl pause --drain --wait && apt upgrade  let the nightly job end first";
 
 const WATCH: &str = "\
 Shows owners elected and lost, members, grades, and the locks of this machine.
@@ -180,12 +56,6 @@ all remembered, the state of all things comes first, with the number of the last
 event before it.
 
 Exit codes: 3 when ringd ends; the message says with which --from to go on.";
-
-const WAIT: &str = "\
-Exit codes:
-  0  the node is in that state
-  1  it was not in the time that -w gives
-  3  no ringd runs here, or it has ended";
 
 const GUARD: &str = "\
 The command runs while FILE is locked as by flock, so nothing newer slips in
@@ -224,8 +94,8 @@ pub struct Options {
     pub quiet: bool,
 
     /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype.
-    #[arg(short, long, value_name = "IFACE", global = true, value_parser = RingName::parse)]
-    pub interface: Option<RingName>,
+    #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name)]
+    pub interface: Option<NodeName>,
 }
 
 impl Options {
@@ -259,51 +129,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run a command while the token is held, then give it back.
-    Run(RunOptions),
-    /// Run a command on one machine of the ring, once in a period.
-    Once(OnceOptions),
-    /// Hold the token for a script that cannot wrap a command; print its fencing token.
-    Lock(LockOptions),
-    /// Give back the token that ringctl lock holds.
-    Unlock {
-        /// The process that the lock is bound to [default: the caller].
-        #[arg(long, value_parser = process, allow_negative_numbers = true)]
-        pid: Option<i32>,
-    },
-    /// Hand the token over now.
-    ///
-    /// What runs under the token here is told to end first, as on a loss. An error if the token is not
-    /// here: where nobody works with it, it moves on ten times a second.
-    Yield {
-        /// To the member of this MAC, ip or name, as status shows them; without it to the next.
-        #[arg(value_name = "MEMBER")]
-        to: Option<String>,
-    },
-    /// Let this machine take part but never own the token: maintenance.
-    ///
-    /// What runs under the token here is told to end first, as on a loss. It lasts until resume. Without
-    /// --persist it ends with the daemon, too.
-    #[command(after_long_help = PAUSE)]
-    Pause(PauseOptions),
-    /// End a pause, be it --persist or not.
-    Resume,
-    /// Make the ring forget a member that is gone for good.
-    ///
-    /// It leaves all tables, and is no longer counted. A member that is silent is forgotten by itself after
-    /// a day (ringd --forget-after). One that is still heard cannot be forgotten: stop its ringd first.
-    /// One that speaks again is a member again.
-    Forget {
-        /// The member's MAC address or ip, as status shows it.
-        #[arg(value_name = "MAC")]
-        member: String,
-    },
-    /// Get or set the bytes that travel with the token, at most 1,024.
-    Data {
-        /// What to do.
-        #[command(subcommand)]
-        command: DataCommand,
-    },
+    /// What can be done with nodes of one system only.
+    #[command(flatten)]
+    System(SystemCommand),
     /// Print the state of the ring, then each event as it happens.
     #[command(after_long_help = WATCH)]
     Watch {
@@ -316,16 +144,6 @@ pub enum Command {
         /// Print every turn of the token too, ten and more a second.
         #[arg(long)]
         turns: bool,
-    },
-    /// Wait until this node is in a state.
-    #[command(after_long_help = WAIT)]
-    Wait {
-        /// A state, or held: a program on this machine holds the token.
-        #[arg(value_name = "STATE", ignore_case = true)]
-        target: Target,
-        /// Give up after SECONDS; fractions are allowed.
-        #[arg(short = 'w', long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
-        timeout: Option<Duration>,
     },
     /// Run CMD only if FILE records no newer token than $RINGD_TOKEN.
     Guard(GuardOptions),
@@ -342,198 +160,6 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
-}
-
-/// How a pause is wanted.
-#[derive(Debug, Clone, Args)]
-pub struct PauseOptions {
-    /// Wait until the node owns nothing, for so many seconds at the most; without it for 2.
-    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds, allow_negative_numbers = true)]
-    pub wait: Option<Option<Duration>>,
-
-    /// Stay paused when the daemon or the machine starts again.
-    #[arg(long)]
-    pub persist: bool,
-
-    /// Let what runs under the token here end in its own time; nothing else is granted it meanwhile.
-    #[arg(long)]
-    pub drain: bool,
-}
-
-/// How the token is wanted.
-#[derive(Debug, Clone, Args)]
-pub struct Acquire {
-    /// Do not wait while another program holds the token. A ringd that does not answer gets 5 s.
-    #[arg(short, long, conflicts_with = "timeout")]
-    pub nonblock: bool,
-
-    /// Give up after SECONDS; fractions are allowed. A ringd that does not answer gets 5 s more.
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
-    pub timeout: Option<Duration>,
-
-    /// Exit with CODE if the token is not granted.
-    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
-    pub conflict_exit_code: u8,
-
-    /// Give up the token after DURATION (30s, 5m).
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub max_hold: Option<Duration>,
-
-    /// Wait until so many members confirm the token, and give it up when they no longer do.
-    #[arg(short = 'r', long, value_name = "GRADE", value_enum)]
-    pub require: Option<Grade>,
-
-    /// The name of the work, as status and watch show it [default: that of the command].
-    #[arg(long, value_name = "TEXT", value_parser = label)]
-    pub label: Option<String>,
-}
-
-impl Acquire {
-    /// The request to the daemon, with the label `what` unless another one is given.
-    pub(super) fn request(&self, what: &str) -> LockRequest {
-        let none = self.nonblock.then_some(0);
-        LockRequest {
-            label: self.label.as_deref().unwrap_or(shortened(what)).to_owned(),
-            wait_ms: none.or(self.timeout.map(duration_ms)),
-            max_hold_ms: self.max_hold.map(duration_ms),
-            require: self.require,
-            under: fence::token_of_caller().map(|token| token.to_string()),
-        }
-    }
-}
-
-impl LockOptions {
-    /// The request to the daemon.
-    pub(super) fn request(&self) -> LockRequest {
-        self.acquire.request("lock")
-    }
-}
-
-/// What is done with the token's data.
-#[derive(Debug, Clone, Subcommand)]
-pub enum DataCommand {
-    /// Print the data in hexadecimal digits.
-    Get {
-        /// Print the bytes as they are.
-        #[arg(long)]
-        raw: bool,
-    },
-    /// Change the data: under $RINGD_LOCK, or else under a lock taken for it.
-    Set {
-        /// The bytes; -: those of standard input.
-        #[arg(allow_hyphen_values = true)]
-        value: String,
-        /// How the token is wanted.
-        #[command(flatten)]
-        acquire: Acquire,
-    },
-}
-
-/// What can be waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "UPPER")]
-pub enum Target {
-    /// It has the token.
-    Owner,
-    /// It waits for it.
-    Waiter,
-    /// It looks for a lost token.
-    Looser,
-    /// It stands for election.
-    Generating,
-    /// A program on this machine holds it.
-    #[value(name = "held")]
-    Held,
-}
-
-impl Target {
-    /// Whether it is reached in this state, with a client that holds the token or not.
-    pub(super) fn is(self, state: &str, held: bool) -> bool {
-        match self {
-            Self::Owner => state == "OWNER",
-            Self::Waiter => state == "WAITER",
-            Self::Looser => state == "LOOSER",
-            Self::Generating => state == "GENERATING",
-            Self::Held => held,
-        }
-    }
-}
-
-/// What is to be run, and how.
-#[derive(Debug, Clone, Args)]
-#[command(after_long_help = RUN)]
-pub struct RunOptions {
-    /// How the token is wanted.
-    #[command(flatten)]
-    pub acquire: Acquire,
-
-    /// Time between SIGTERM and SIGKILL; less if another node may be granted the token before.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub grace: Duration,
-
-    /// Run STRING with sh.
-    #[arg(short = 'c', long = "command", value_name = "STRING")]
-    pub shell: Option<OsString>,
-
-    /// The command and its arguments.
-    #[arg(
-        value_name = "CMD",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        conflicts_with = "shell",
-        required_unless_present = "shell"
-    )]
-    pub command: Vec<OsString>,
-}
-
-/// What is to be run once in a period, and how.
-#[derive(Debug, Clone, Args)]
-#[command(after_long_help = ONCE)]
-pub struct OnceOptions {
-    /// The job: 1 to 32 printable ASCII characters. Each name has its own period.
-    #[arg(value_name = "NAME", value_parser = job_name)]
-    pub name: JobName,
-
-    /// The period: nothing is run within this time after the last run began.
-    #[arg(long, value_name = "DURATION", required = true, value_parser = period, allow_hyphen_values = true)]
-    pub every: Duration,
-
-    /// Run it again in the period if the last run failed or was lost.
-    #[arg(long)]
-    pub retry: bool,
-
-    /// Say where the job has run if it is not run here.
-    #[arg(short, long)]
-    pub verbose: bool,
-
-    /// How it is run.
-    #[command(flatten)]
-    pub run: RunOptions,
-}
-
-/// For whom the token is to be held.
-#[derive(Debug, Clone, Args)]
-#[command(after_long_help = LOCK)]
-pub struct LockOptions {
-    /// How the token is wanted.
-    #[command(flatten)]
-    pub acquire: Acquire,
-
-    /// Bind the lock to this process [default: the caller].
-    #[arg(long, value_parser = process, allow_negative_numbers = true)]
-    pub pid: Option<i32>,
-
-    /// Send the process SIGTERM when the lock is lost, even if the process that holds it is killed or stopped.
-    #[arg(long)]
-    pub kill: bool,
-
-    /// Hold the lock for as long as any process has the other end of standard output, a pipe, open.
-    #[arg(long, conflicts_with_all = ["pid", "kill", "check"])]
-    pub pipe: bool,
-
-    /// Acquire nothing: print the fencing token if the lock is still held.
-    #[arg(long, conflicts_with = "kill")]
-    pub check: bool,
 }
 
 /// What is to be run, and against which record.
@@ -566,97 +192,14 @@ pub struct GuardOptions {
     pub command: Vec<OsString>,
 }
 
-/// The name of a job.
-fn job_name(text: &str) -> Result<JobName, String> {
-    let wrong = "a job's name has 1 to 32 printable ASCII characters, and no blanks";
-    JobName::new(text).ok_or_else(|| wrong.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
+    use clap::CommandFactory;
 
-    use super::{Command, Options, RingName};
-
-    fn run(arguments: &[&str]) -> super::RunOptions {
-        let given = ["ringctl", "run"].iter().chain(arguments);
-        match Options::try_parse_from(given)
-            .expect("they are right")
-            .command
-        {
-            Command::Run(run) => run,
-            other => panic!("{other:?}"),
-        }
-    }
+    use super::Options;
 
     #[test]
     fn the_declaration_is_sound() {
         Options::command().debug_assert();
-    }
-
-    #[test]
-    fn it_is_called_as_flock_is() {
-        let options = run(&["-w", "0.25", "-E", "9", "ls", "-n", "--label"]);
-        let request = options.acquire.request("ls");
-        assert_eq!(request.wait_ms, Some(250));
-        assert_eq!(options.acquire.conflict_exit_code, 9);
-        assert_eq!(options.command, ["ls", "-n", "--label"]);
-        assert_eq!(
-            run(&["-n", "--", "ls"]).acquire.request("ls").wait_ms,
-            Some(0)
-        );
-        assert_eq!(run(&["ls"]).acquire.request("ls").wait_ms, None);
-        assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
-    }
-
-    #[test]
-    fn the_last_of_an_option_given_twice_counts() {
-        let options = run(&["-w", "1", "-E", "9", "-w", "2.5", "-E", "8", "ls"]);
-        assert_eq!(options.acquire.request("ls").wait_ms, Some(2500));
-        assert_eq!(options.acquire.conflict_exit_code, 8);
-        let once = run(&["-n", "-n", "--", "ls", "-x", "-x"]);
-        assert_eq!(once.acquire.request("ls").wait_ms, Some(0));
-        assert_eq!(once.command, ["ls", "-x", "-x"], "nothing of the command's");
-        let given = ["ringctl", "-i", "a", "status", "-i", "b"];
-        let options = Options::try_parse_from(given).expect("they are right");
-        assert_eq!(options.interface, RingName::parse("b").ok());
-    }
-
-    #[test]
-    fn a_command_or_a_line_is_wanted_and_not_both() {
-        for wrong in [
-            &["run"][..],
-            &["run", "-c", "a", "b"],
-            &["run", "-n", "-w", "1", "a"],
-        ] {
-            let given = ["ringctl"].iter().chain(wrong);
-            assert!(Options::try_parse_from(given).is_err(), "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_number_is_told_of_in_plain_words() {
-        for (given, said) in [
-            (&["run", "-w", "-1", "ls"][..], "cannot be negative"),
-            (&["run", "-w", "inf", "ls"], "too long"),
-            (&["run", "-E", "-1", "ls"], "from 0 to 255"),
-            (&["run", "-E", "256", "ls"], "from 0 to 255"),
-            (&["run", "--grace", "-5s", "ls"], "not a duration"),
-            (&["run", "--max-hold", "-5s", "ls"], "not a duration"),
-            (&["pause", "--wait", "-1"], "cannot be negative"),
-            (&["once", "x", "--every", "-5s", "ls"], "not a duration"),
-            (&["once", "x", "--every", "5", "ls"], "no unit"),
-            (&["once", "x", "--every", "0s", "ls"], "cannot be 0"),
-            (&["once", "x", "--every", "999us", "ls"], "cannot be 0"),
-            (&["lock", "--pid", "-1"], "not the number of a process"),
-            (&["unlock", "--pid", "x"], "not the number of a process"),
-            (&["watch", "--from", "-1"], "not the number of an event"),
-            (&["wait", "held", "-w", "-1"], "cannot be negative"),
-        ] {
-            let given = ["ringctl"].iter().chain(given);
-            let error = Options::try_parse_from(given).expect_err("it is wrong");
-            let text = error.to_string();
-            assert!(text.contains(said), "{text}");
-        }
     }
 }

@@ -3,134 +3,89 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
-use ring_proto::time::Instant;
-
-use super::keeper::{KillTimer, Lease, OVERDUE, Why};
-use super::lines::Lines;
-use super::options::LockOptions;
-use super::prober::Prober;
-use super::run::without_lock;
+use super::connection::Connection;
+use super::held::{HeldLock, Said};
+use super::keeper::NotAcquired;
+use super::kill_timer::KillTimer;
+use super::lease::{Margins, OVERDUE};
 use super::{Error, client};
-use crate::control::{Reply, Request};
+use crate::control::OwnJson;
 use crate::sys::{Alarm, Interest, Poller, clock};
-
-/// Maximum time for the daemon to confirm that the lock is given back.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;
 const ALARM: u64 = 2;
 
-/// Holds the lock for as long as any process has the other end of standard output open.
+/// Asks the daemon at `socket` for the lock, waits `wait_ms` for it, and prints its fencing token. Then holds it for
+/// as long as any process has the other end of standard output open.
 ///
 /// # Errors
-/// The lock is not granted, or it is lost.
+/// The lock is not granted, for which `not_acquired` has the error, or it is lost.
 pub(super) fn while_read(
     socket: &Path,
-    options: &LockOptions,
+    request: &OwnJson,
+    wait_ms: Option<u64>,
+    margins: Margins,
+    not_acquired: impl Fn(NotAcquired) -> Error,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let lock = options.request();
-    let answers_by = client::answers_by(&lock);
-    let mut daemon = client::endless(socket)?;
+    let answers_by = client::answers_by(wait_ms);
+    let connection = Connection::open(socket)?;
     let mut poller = Poller::new()?;
     let mut alarm = Alarm::new()?;
-    poller.add(&daemon, DAEMON, Interest::Read)?;
+    // Ends this process, and so closes the descriptor, at the end of the lease at the latest.
+    let mut kill_timer = KillTimer::new().map_err(io::Error::from)?;
+    poller.add(&connection, DAEMON, Interest::Read)?;
     poller.add(&alarm, ALARM, Interest::Read)?;
     // The write end of a pipe: the poller reports only its closing.
     let stdout = io::stdout();
     poller
         .add(stdout.as_fd(), READER, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
-    // A daemon without room for one more client says so and hangs up without reading.
-    let _ = daemon.send(&Request::Lock(lock));
-    let mut prober = Prober::new(socket);
-    let mut pipe = Pipe {
-        options,
-        output,
-        lease: None,
-        kill_timer: KillTimer::new().map_err(io::Error::from)?,
-    };
+    let mut lock = HeldLock::ask(connection, request, answers_by, margins);
     loop {
-        let warn_at = pipe.lease.map(|lease| lease.warn_at());
-        if warn_at.is_some_and(|at| at <= clock::now().monotonic) {
+        if lock.is_overdue(clock::now().monotonic) {
             return Err(Error::Lost(OVERDUE.to_owned()).into());
         }
-        alarm.by(warn_at.or(answers_by))?;
-        if pipe.lease.is_none() {
-            prober.wait(&poller, None)?;
+        alarm.by(lock.deadline())?;
+        if lock.lease().is_none() {
+            lock.wait_at(&poller)?;
         }
         poller.wait(None)?;
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {
-            drop(pipe);
-            give_back(&mut daemon)?;
-            return Ok(());
+            drop(kill_timer);
+            return Ok(lock.give_back(None)?);
         }
         if ready.contains(&ALARM) {
             alarm.went_off();
         }
         if ready.contains(&DAEMON) {
-            daemon.fill();
+            lock.fill();
         }
-        while let Some(reply) = daemon.next() {
-            pipe.hear(reply)?;
+        while let Some(said) = lock.next() {
+            if let Some(lease) = lock.lease() {
+                kill_timer.set(lease.until());
+            }
+            match said {
+                Said::Granted(grant) => {
+                    writeln!(output, "{}", grant.fencing)?;
+                    output.flush()?;
+                }
+                Said::Renewed => {}
+                Said::Refused(refusal) => {
+                    return Err(not_acquired(NotAcquired::Refused(refusal)).into());
+                }
+                Said::Lost(loss) => return Err(Error::Lost(loss.text).into()),
+                Said::Error(why) => return Err(Error::Refused(why).into()),
+            }
         }
-        let is_late = answers_by.is_some_and(|by| by <= clock::now().monotonic);
-        if pipe.lease.is_none() && is_late {
+        if lock.is_unanswered(clock::now().monotonic) {
             return Err(Error::Gone(client::silent()).into());
         }
-        if daemon.has_ended() {
+        if lock.has_ended() {
             return Err(Error::Gone("ringd has ended, and the lock with it".to_owned()).into());
         }
-    }
-}
-
-/// Nobody is told that it is given back; the answer is waited for all the same, if it comes soon:
-/// nobody works any more, so there is nothing that a silent daemon could spoil.
-fn give_back(daemon: &mut Lines) -> io::Result<()> {
-    daemon.stream().set_read_timeout(Some(PATIENCE))?;
-    let _ = daemon.send(&Request::Unlock);
-    while daemon
-        .wait::<Reply>()
-        .is_some_and(|reply| reply != Reply::Unlocked {})
-    {}
-    Ok(())
-}
-
-/// The state of the lock.
-struct Pipe<'a, W> {
-    options: &'a LockOptions,
-    output: &'a mut W,
-    lease: Option<Lease>,
-    /// Ends this process, and so closes the descriptor, at the end of the lease at the latest.
-    kill_timer: KillTimer,
-}
-
-impl<W: Write> Pipe<'_, W> {
-    fn hear(&mut self, reply: Reply) -> anyhow::Result<()> {
-        let now = clock::now().monotonic;
-        match (reply, &mut self.lease) {
-            (Reply::Granted(grant), None) => {
-                let lease = Lease::new(Instant::from_nanos(grant.until_ns), now);
-                self.lease = Some(lease);
-                self.kill_timer.set(lease.until());
-                writeln!(self.output, "{}", grant.fencing)?;
-                self.output.flush()?;
-            }
-            (Reply::Renewed(renewal), Some(lease)) => {
-                lease.renew(Instant::from_nanos(renewal.until_ns), now);
-                self.kill_timer.set(lease.until());
-            }
-            (Reply::Refused(refusal), _) => {
-                return Err(without_lock(Why::of(refusal), &self.options.acquire).into());
-            }
-            (Reply::Lost(loss), _) => return Err(Error::Lost(loss.text).into()),
-            (Reply::Error(why), _) => return Err(Error::Refused(why).into()),
-            _ => {}
-        }
-        Ok(())
     }
 }

@@ -10,8 +10,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring_proto::time::Instant;
 
-use super::client;
-use crate::control::{NodeStatus, Reply, Request, Status, harmless};
+use super::client::{self, Plain};
+use super::systems;
+use crate::control::Reply;
 use crate::sys::clock;
 
 /// Maximum silence before the daemon is probed.
@@ -100,10 +101,11 @@ impl<'a> Prober<'a> {
             return;
         }
         self.explains_at = None;
-        if let Ok(Reply::Status(NodeStatus::Lab2(status))) =
-            client::ask(self.socket, &Request::Status)
+        let status = client::ask(self.socket, &Plain::Status);
+        if let Ok(Reply::Status(status)) = status
+            && let Ok(view) = systems::view(status)
+            && let Some(why) = view.obstacle()
         {
-            let why = obstacle(&status);
             // Where nobody can be told it waits all the same.
             let _ = writeln!(io::stderr(), "ringctl: waiting for the token: {why}");
         }
@@ -132,34 +134,6 @@ impl<'a> Prober<'a> {
             Phase::Told(_) => return,
         };
         self.phase = next;
-    }
-}
-
-/// Returns why the token does not come at once.
-fn obstacle(status: &Status) -> String {
-    let holder = status.clients.iter().find(|client| client.holds);
-    match (&status.owner, holder) {
-        _ if status.link != "up" => format!("{} has no link", status.interface),
-        _ if !status.stored => {
-            "ringd cannot write its state file, and this node owns nothing until it \
-             can"
-            .to_owned()
-        }
-        (_, Some(holder)) => {
-            let label = harmless(&holder.label);
-            format!("held by {label} on this machine")
-        }
-        _ if status.paused => "this node is paused; ringctl resume ends that".to_owned(),
-        _ if status.unfit => "no member takes the token from this node, which therefore owns \
-             nothing; ringctl resume ends that"
-            .to_owned(),
-        (Some(owner), None) if *owner == status.mac => format!(
-            "this node owns the token, and may not grant it yet; its grade is {}",
-            status.grade
-        ),
-        (Some(owner), None) => format!("held by {owner}"),
-        (None, None) if status.deaf => "no owner is known: this node hears nobody".to_owned(),
-        (None, None) => "no owner is known".to_owned(),
     }
 }
 
@@ -194,39 +168,5 @@ impl Phase {
         }
         let is_ready = |at: usize| waiting.get(at).and_then(PollFd::any).unwrap_or(false);
         Ok((is_ready(0), is_ready(1)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::obstacle;
-    use crate::control::Status;
-    use crate::ctl::render::tests::example;
-
-    /// Changes what a status shows.
-    type Change = fn(&mut Status);
-
-    #[test]
-    fn what_keeps_the_token_from_its_user_is_said() {
-        let of: [(Change, &str); 8] = [
-            (|it| it.link = "is down".to_owned(), "eth0 has no link"),
-            (|it| it.stored = false, "cannot write its state file"),
-            (|it| it.paused = true, "paused; ringctl resume"),
-            (|it| it.unfit = true, "no member takes the token"),
-            (
-                |it| it.owner = Some(it.mac.clone()),
-                "this node owns the token, and may not grant it yet; its grade is alone",
-            ),
-            (|_| {}, "held by 02:00:00:00:00:02"),
-            (|it| (it.owner, it.deaf) = (None, true), "hears nobody"),
-            (|it| it.owner = None, "no owner is known"),
-        ];
-        for (is_so, part) in of {
-            let mut status = example();
-            status.clients.clear();
-            is_so(&mut status);
-            let said = obstacle(&status);
-            assert!(said.contains(part), "{said}");
-        }
     }
 }

@@ -5,6 +5,9 @@
 //! A slot that is not whole may have held the newest token: it is never known which of both was torn
 //! by a crash, before anybody acted under its token, and which was damaged later. So a record that is not
 //! whole says nothing.
+//!
+//! The state files of nodes (`src/host/two_slots.rs`) have two slots as well, and why the two share no code is said
+//! there: those go by a sequence and fall back on the slot before, which here would let a stale holder pass.
 
 use xxhash_rust::xxh3::xxh3_64;
 

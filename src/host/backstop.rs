@@ -81,7 +81,7 @@ impl Backstops {
 
     fn kill_file(&self, descriptor: OwnedFd) -> Result<KillFile, (&'static str, OwnedFd)> {
         let Some(hierarchy) = self.hierarchy else {
-            return Err(("ringd sees no control groups (version 2)", descriptor));
+            return Err(("this daemon sees no control groups (version 2)", descriptor));
         };
         let found = hierarchy.kill_file(descriptor);
         found.map_err(|other| {
@@ -126,7 +126,7 @@ fn end_group(kill: &KillFile) {
     if error.raw_os_error() != Some(Errno::ENODEV as i32) {
         warn!(
             event = "holder_not_ended",
-            "a holder has gone without giving the lock back, and ringd cannot end what it ran: {error}"
+            "a holder has gone without giving the lock back, and what it ran cannot be ended: {error}"
         );
     }
 }

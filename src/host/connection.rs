@@ -13,7 +13,7 @@ use nix::sys::socket::{UnixCredentials, getsockopt};
 use ring_proto::time::Instant;
 
 use super::{Client, ClientId};
-use crate::control::{FramingError, LineBuffer, Request};
+use crate::control::{FramingError, LineBuffer, OwnRequest, Request};
 use crate::sys::{Interest, ancillary, handed};
 
 /// Maximum time for a client to send its request, and again to read its reply.
@@ -114,11 +114,11 @@ impl Connection {
     /// takes. `answer` gets a request and the descriptors that came with it, takes those that it keeps, and
     /// returns the reply, or `None` if that follows later. If the client has `hung_up`, only requests that have
     /// an effect without it are answered.
-    pub fn serve(
+    pub fn serve<O: OwnRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
-        answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
+        answer: impl FnOnce(Result<Request<O>, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> Next {
         let step = self.step(now, hung_up, answer);
         self.after(step)
@@ -143,11 +143,11 @@ impl Connection {
         }
     }
 
-    fn step(
+    fn step<O: OwnRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
-        answer: impl FnOnce(Result<Request, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
+        answer: impl FnOnce(Result<Request<O>, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
     ) -> io::Result<Next> {
         if self.output.is_empty() {
             if !self.input.has_line() {

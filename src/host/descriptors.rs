@@ -48,7 +48,7 @@ impl Room {
     }
 }
 
-/// At least one, or ringd could tell nobody.
+/// At least one, or nobody could be told.
 fn clients(limit: u64) -> u64 {
     (limit.saturating_sub(THE_REST) / A_CLIENT).clamp(1, MAX_CLIENTS)
 }

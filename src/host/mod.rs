@@ -29,7 +29,7 @@ pub mod worker;
 pub use backstop::Backstops;
 pub(crate) use duration::{parse_duration, spoken};
 pub use errand::{Errand, Step};
-pub use error::Error;
+pub use error::{Error, SystemError};
 pub use jobs::{NoTask, Task};
 pub use pace::Pace;
 pub use recent::{REMEMBERED, Recent};
@@ -42,7 +42,19 @@ pub use waiting::{LINK, NETWORK, SYSTEM, Waiting};
 pub use watchers::Watchers;
 pub use who::{Client, ClientId};
 
+use std::fmt;
+
 use clap::ValueEnum;
+
+/// The name of the program that the host runs in, as its operator and its clients know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program(pub &'static str);
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
 
 /// How log lines are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -19,7 +19,7 @@ use super::server::Server;
 use super::signals::{Signals, Wish};
 use super::system::{Answer, Patience, ShutDown, System};
 use super::waiting::{CONTROL, JOBS, NETWORK, Ready, SIGNALS, SYSTEM, Waiting};
-use super::{Error, LogFormat};
+use super::{Error, LogFormat, Program};
 use crate::driver::Driver;
 use crate::observe::LogOutput;
 use crate::sys::{clock, nice};
@@ -35,6 +35,7 @@ const TIMER_SLACK: u32 = 1_000;
 /// A process that can run a system: control socket, signals and log.
 #[derive(Debug)]
 pub struct Host {
+    program: Program,
     waiting: Waiting,
     signals: Signals,
     server: Server,
@@ -51,9 +52,14 @@ impl Host {
     ///
     /// # Errors
     /// The socket cannot be made, or a system call failed that does not fail on a healthy system.
-    pub fn start(control: &Path, log_format: LogFormat, verbose: bool) -> Result<Self, Error> {
+    pub fn start(
+        program: Program,
+        control: &Path,
+        log_format: LogFormat,
+        verbose: bool,
+    ) -> Result<Self, Error> {
         let room = Room::make();
-        let server = Server::listen(control, room.clients())?;
+        let server = Server::listen(program, control, room.clients())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
         let waiting = Waiting::new()?;
         waiting.add(&signals, SIGNALS)?;
@@ -67,6 +73,7 @@ impl Host {
         // After the log's thread has started: that one can wait.
         let favoured = nice::at_most(nice::URGENT).is_ok();
         Ok(Self {
+            program,
             waiting,
             signals,
             server,
@@ -91,6 +98,7 @@ impl Host {
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.say();
         let mut running = Running {
+            program: self.program,
             cycle: Cycle {
                 driver,
                 waiting: self.waiting,
@@ -134,6 +142,7 @@ enum Leaving<C> {
 /// Everything that runs. The order of the fields is the order of dropping: the server goes before the
 /// system, whose lock keeps other daemons off the socket's path, and the log comes last.
 struct Running<S: System> {
+    program: Program,
     cycle: Cycle<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
     signals: Signals,
@@ -301,7 +310,8 @@ impl<S: System> Running<S> {
                 Wish::Nothing(signal) => info!(
                     event = "signal_ignored",
                     signal = signal.as_str(),
-                    "{signal} ignored: SIGTERM ends ringd, SIGUSR1 logs its status"
+                    "{signal} ignored: SIGTERM ends {}, SIGUSR1 logs its status",
+                    self.program
                 ),
             }
         }

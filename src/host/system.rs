@@ -10,7 +10,7 @@ use ring_proto::time::{Instant, Now};
 
 use super::jobs::Task;
 use super::{Client, Error, Server, Waiting};
-use crate::control::{Reply, Request};
+use crate::control::{OwnRequest, Reply, Request};
 use crate::driver::{Environment, Link, Observe, Store};
 
 /// A system's answer to a client's request.
@@ -59,6 +59,8 @@ pub trait System: Sized {
     type Observer: Observe<<Self::Machine as Machine>::Event>;
     /// Does its jobs, in the worker's thread; [`NoTask`](super::NoTask) for a machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
+    /// What only its own clients ask of it; [`NoRequest`](crate::control::NoRequest) if they ask nothing.
+    type Request: OwnRequest;
     /// The node's condition in a few words, for the service manager. It must not change with each turn of a
     /// token.
     type Condition: Copy + PartialEq + Debug + Display;
@@ -114,7 +116,7 @@ pub trait System: Sized {
         &mut self,
         now: Now,
         client: Client,
-        request: Request,
+        request: Request<Self::Request>,
         descriptors: &mut Vec<OwnedFd>,
         machine: &Self::Machine,
     ) -> Answer<<Self::Machine as Machine>::Command>;

@@ -9,6 +9,13 @@
 //! 16      the body
 //! LEN - 8 XXH3-64 of all before it, big-endian
 //! ```
+//!
+//! The record of fencing tokens (`src/fencing/slots.rs`) has two slots with checksums as well, and shares nothing with
+//! this one, since each needs what would be wrong in the other. Here a sequence says which slot is the newer one and
+//! which is written next, and a damaged slot gives way to the other: a node that has lost its last step starts from
+//! the one before. There the tokens themselves say which is newer, a slot is a line of text that people and other
+//! programs can read, and a single damaged byte makes the whole record say nothing: the token that was lost may have been the
+//! one that would have kept a stale holder off. What is left in common is one call of a hash function.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

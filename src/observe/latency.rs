@@ -5,7 +5,7 @@ use std::time::Duration;
 use hdrhistogram::{CreationError, Histogram};
 use ring_proto::time::nanos;
 
-use crate::control::HandOverLatency;
+use crate::control::Percentiles;
 
 /// The finest difference that is kept, in nanoseconds: less than a hundredth of any rotation. The
 /// bounds are fixed so that the histogram never grows.
@@ -35,11 +35,11 @@ impl Latency {
 
     /// The percentiles so far.
     #[must_use]
-    pub fn percentiles(&self) -> HandOverLatency {
+    pub fn percentiles(&self) -> Percentiles {
         if self.0.is_empty() {
-            return HandOverLatency::default();
+            return Percentiles::default();
         }
-        HandOverLatency {
+        Percentiles {
             min_ns: self.0.min(),
             p50_ns: self.0.value_at_quantile(0.5),
             p90_ns: self.0.value_at_quantile(0.9),
@@ -52,14 +52,14 @@ impl Latency {
 #[cfg(test)]
 mod tests {
     use super::Latency;
-    use crate::control::HandOverLatency;
+    use crate::control::Percentiles;
     use std::time::Duration;
 
     #[test]
     fn nothing_recorded_is_all_zero() {
         assert_eq!(
             Latency::new().unwrap().percentiles(),
-            HandOverLatency::default()
+            Percentiles::default()
         );
     }
 

@@ -1,4 +1,18 @@
 //! The systems that this program can run a node of: their options, links, names, and what `status`
 //! shows. No rules, and no loop.
+//!
+//! A system's folder may name `ring_codec` and `ring_proto`, there its own protocol and what all have in common; of
+//! this crate [`control`](crate::control), [`driver`](crate::driver), [`fencing`](crate::fencing),
+//! [`host`](crate::host), [`observe`](crate::observe) and [`sys`](crate::sys); and this module. It names no other
+//! system, nor [`ctl`](crate::ctl), [`sim`](crate::sim) or [`cli`](crate::cli), which lie above or beside it.
+//! `.ci/purity` fails with the line that does. What is to be written to add a system is in `docs/contributing.md`.
 
+mod error;
 pub mod lab2;
+
+pub use error::Error;
+
+use crate::host::Program;
+
+/// The program that these systems' nodes run in.
+pub const PROGRAM: Program = Program("ringd");

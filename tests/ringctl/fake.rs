@@ -181,7 +181,7 @@ fn nanos(time: Duration) -> u64 {
 
 fn granted(until: Duration) -> Value {
     json!({"granted": {
-        "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7},
+        "token": {"progress": 1795, "author": "02:00:00:00:00:01", "number": 7, "fencing": "1795-02:00:00:00:00:01-7"},
         "fencing": "1795-02:00:00:00:00:01-7",
         "grade": "alone",
         "data": "00ff",

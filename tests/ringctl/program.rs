@@ -122,7 +122,7 @@ impl Running {
         self.output.as_mut().expect("it is open")
     }
 
-    /// Nobody reads its output any more.
+    /// Nobody reads its output from now on.
     pub fn close_output(&mut self) {
         self.output = None;
     }
@@ -170,7 +170,7 @@ impl Drop for Running {
         let _ = self.child.wait();
         if std::thread::panicking() {
             let (output, errors) = (self.output.as_mut().map(Text::so_far), self.errors.so_far());
-            eprintln!("not asked for any more: output {output:?}, errors {errors:?}");
+            eprintln!("no longer asked for: output {output:?}, errors {errors:?}");
         }
     }
 }

@@ -28,7 +28,7 @@ fn start(fake: &Fake, arguments: &[&str]) -> Running {
 }
 
 fn token() -> Value {
-    json!({"progress": 1795, "author": "02:00:00:00:00:01", "number": 7})
+    json!({"progress": 1795, "author": "02:00:00:00:00:01", "number": 7, "fencing": "1795-02:00:00:00:00:01-7"})
 }
 
 fn event(number: u64, from: &str, state: &str) -> Value {

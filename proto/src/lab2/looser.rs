@@ -207,7 +207,7 @@ impl Lab2 {
             self.out.timers.stop(Timer::Answer);
             self.begin_tenure(Tenure::of_own(token), Reason::Elected);
             self.said_so();
-            self.settle_down();
+            self.plan_pass();
         }
     }
 }

@@ -237,7 +237,7 @@ impl Lab2 {
     }
 
     /// What depends on the state that an input has led to in the end.
-    fn settle_input(&mut self) {
+    fn finish_input(&mut self) {
         self.review_hearing();
         self.look_around();
         self.recount();
@@ -344,7 +344,7 @@ impl Machine for Lab2 {
         self.expire_grade();
         self.out.begin_replies();
         self.receive(frame, age);
-        self.settle_input();
+        self.finish_input();
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
@@ -368,7 +368,7 @@ impl Machine for Lab2 {
             Command::ShutDown => self.shut_down(),
             Command::Leave => self.leave(),
         }
-        self.settle_input();
+        self.finish_input();
     }
 
     fn handle_link(&mut self, now: Now, link: LinkState) {
@@ -387,12 +387,12 @@ impl Machine for Lab2 {
                 self.fire(timer);
             }
         }
-        self.settle_input();
+        self.finish_input();
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
         self.advance(now);
-        let Some(Outgoing { to, content }) = self.out.outbox.settle(ticket) else {
+        let Some(Outgoing { to, content }) = self.out.outbox.complete(ticket) else {
             return;
         };
         let kind = content.kind();

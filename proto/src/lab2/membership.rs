@@ -203,7 +203,7 @@ impl Lab2 {
     /// another address to all is shown it too, since perhaps nobody decides, and this node is not of
     /// those that answer.
     fn let_decide(&mut self, mac: MacAddr, envelope: Envelope) {
-        self.table.settle();
+        self.table.sort();
         let Some(first) = self.table.find(mac) else {
             return;
         };

@@ -154,7 +154,7 @@ impl Outbox {
         clippy::needless_pass_by_value,
         reason = "a ticket is good for one report"
     )]
-    pub(super) fn settle(&mut self, ticket: Ticket) -> Option<Outgoing> {
+    pub(super) fn complete(&mut self, ticket: Ticket) -> Option<Outgoing> {
         let at = self
             .in_flight
             .iter()

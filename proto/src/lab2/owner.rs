@@ -33,7 +33,7 @@ impl Lab2 {
         if self.broadcast_is_due() || self.may_speak() {
             self.on_heartbeat_due();
         }
-        self.settle_down();
+        self.plan_pass();
     }
 
     /// Enters OWNER.
@@ -61,7 +61,7 @@ impl Lab2 {
 
     /// Decides when the token goes on: at once if another wants it, after IDLE_HOLD if there is
     /// no work, not by itself otherwise.
-    pub(super) fn settle_down(&mut self) {
+    pub(super) fn plan_pass(&mut self) {
         let hold = self.constants.idle_hold;
         if hold.is_zero() || self.is_urged() {
             self.pass();

@@ -43,7 +43,7 @@ impl Lab2 {
         {
             self.hand_over_failed(offer);
         } else if !paused && self.may_pass() && !self.out.timers.is_set(Timer::Pass) {
-            self.settle_down();
+            self.plan_pass();
         }
     }
 

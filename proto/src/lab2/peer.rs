@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// What is remembered of every member: 24 bytes.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "properties that know nothing of each other"
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Peer {

@@ -220,7 +220,7 @@ impl Lab2 {
         {
             return;
         }
-        self.table.settle();
+        self.table.sort();
         let me = self.me();
         let members = self.table.members().iter().zip(self.table.peers());
         let silent =

@@ -80,7 +80,7 @@ impl Lab2 {
     /// those of other holders, than the table has.
     pub(super) fn show_more(&mut self) {
         let part = self.members_per_frame();
-        self.table.settle();
+        self.table.sort();
         for _ in 0..self.out.replies_left() {
             self.count_part();
             if self.sweep.parts > self.table.len().div_ceil(part) {

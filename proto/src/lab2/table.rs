@@ -106,13 +106,13 @@ impl Table {
     /// Hashes the members if they have changed, so that [`digest`](Self::digest) need not.
     pub(super) fn hash_anew(&mut self) {
         if self.hash.is_none() {
-            self.settle();
+            self.sort();
             self.hash = Some(xxh3_64(self.members.as_bytes()));
         }
     }
 
     /// Puts all members in order. Places change.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn sort(&mut self) {
         if self.in_order == self.len() {
             return;
         }
@@ -149,7 +149,7 @@ impl Table {
         order
     }
 
-    /// The members, in order once they are [settled](Self::settle).
+    /// The members, in order once they are [sorted](Self::sort).
     pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -295,7 +295,7 @@ impl Table {
         if self.members.len() - self.in_order < LATE {
             return Inserted::New(self.members.len() - 1);
         }
-        self.settle();
+        self.sort();
         Inserted::New(self.rank(member.mac))
     }
 
@@ -444,7 +444,7 @@ impl Table {
 
     /// Removes members, whose addresses are in order, with all that is remembered of them.
     pub(super) fn remove(&mut self, macs: &[MacAddr]) {
-        self.settle();
+        self.sort();
         let goes = |mac: &MacAddr| macs.binary_search(mac).is_ok();
         let mut kept = 0;
         for at in 0..self.members.len() {
@@ -469,7 +469,7 @@ impl Table {
     /// The places of the members whose turn it is after `last`, up to `me`, in ring order; beyond
     /// the end of the table they go on from its start.
     fn turns(&mut self, last: MacAddr, me: MacAddr) -> std::ops::Range<usize> {
-        self.settle();
+        self.sort();
         let len = self.members.len();
         let after = self.members.partition_point(|member| member.mac <= last);
         let until = self.rank(me);

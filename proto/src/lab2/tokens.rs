@@ -54,8 +54,8 @@ impl Lab2 {
         gives_way
     }
 
-    /// Tells the holder of a token that a stronger one is known here, if nothing is heard of that
-    /// one any more: its own holder would have said so. A weaker token of the same chain has only
+    /// Tells the holder of a token that a stronger one is known here, if that one is no longer
+    /// heard of: its own holder would have said so. A weaker token of the same chain has only
     /// been overtaken on its way.
     fn object_to(&mut self, token: Token, envelope: Envelope) {
         let now = self.now.monotonic;

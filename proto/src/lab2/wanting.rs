@@ -27,7 +27,7 @@ impl Lab2 {
         let was_at_work = std::mem::take(&mut self.want);
         self.out.timers.stop(Timer::Want);
         if was_at_work {
-            self.settle_down();
+            self.plan_pass();
         }
     }
 

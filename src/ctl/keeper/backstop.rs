@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::signal::Signal;
 
-use super::super::lines::Lines;
-use crate::control::Request;
+use super::super::client::Plain;
+use super::super::held::HeldLock;
 use crate::sys::{Lifeline, Tied};
 
 /// Work that is signalled when this process ends, in whatever way.
@@ -32,11 +32,11 @@ impl Backstop {
     /// Hands it to the daemon, with what ends a control group, to which the daemon writes if this
     /// process ends without giving the lock back. A daemon of an earlier version does not know what to
     /// do with it, and one that is gone is found out as ever: nobody waits for the answer.
-    pub(super) fn hand_over(&self, daemon: &mut Lines, kill: Option<&File>) {
+    pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);
         let descriptors: Vec<_> = line.into_iter().chain(kill).collect();
-        let _ = daemon.send_with(&Request::Bind, &descriptors);
+        let _ = lock.say_with(&Plain::Bind, &descriptors);
     }
 
     /// No process is signalled from now on.

@@ -8,30 +8,14 @@ use std::os::unix::net::UnixStream;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{chdir, close, setsid};
-use ring_proto::time::Instant;
 
+use super::super::connection::Connection;
+use super::super::held::HeldLock;
 use super::super::{Error, client, lines::Lines};
 use super::binding::BoundProcess;
 use super::work::Work;
-use super::{Assignment, Binding, NAME, Note, Order, Why};
+use super::{Assignment, Binding, NAME, NotAcquired, Note, Order};
 use crate::sys::nice;
-
-/// A daemon that was asked for the lock.
-pub(super) struct Daemon {
-    pub(super) lines: Lines,
-    /// The deadline for its answer, if there is one.
-    pub(super) answers_by: Option<Instant>,
-}
-
-impl Daemon {
-    fn ask(assignment: &Assignment) -> Result<Self, Error> {
-        let answers_by = client::answers_by(assignment.want.lock());
-        let mut lines = client::endless(&assignment.socket)?;
-        // A daemon that has no room for one more client says so and hangs up without reading.
-        let _ = lines.send(&assignment.want.request());
-        Ok(Self { lines, answers_by })
-    }
-}
 
 /// Holds a lock for the parent process, which speaks to this one over standard input.
 ///
@@ -48,16 +32,31 @@ pub fn keep() -> io::Result<()> {
         Binding::Command => None,
         Binding::Process { pid, kill } => match BoundProcess::to(pid, kill, &assignment.socket) {
             Ok(bound) => Some(bound),
-            Err(why) => return caller.send(&Note::NotAcquired(Why::Refused(why))),
+            Err(why) => return caller.send(&Note::NotAcquired(NotAcquired::Unbound(why))),
         },
     };
-    let connected = Daemon::ask(&assignment);
+    let asked = ask(&assignment);
     // A keeper must not keep a file system busy.
     chdir("/")?;
-    match connected {
-        Ok(daemon) => Work::new(&assignment, caller, daemon, bound)?.run(),
-        Err(error) => caller.send(&Note::NotAcquired(Why::NoDaemon(error.to_string()))),
+    match asked {
+        Ok(lock) => Work::new(&assignment, caller, lock, bound)?.run(),
+        Err(error) => {
+            let why = NotAcquired::NoDaemon(error.to_string());
+            caller.send(&Note::NotAcquired(why))
+        }
     }
+}
+
+/// Asks the daemon for the lock. The parent process, whose user is kept waiting, looks into its silence.
+fn ask(assignment: &Assignment) -> Result<HeldLock<'static>, Error> {
+    let answers_by = client::answers_by(assignment.wait_ms);
+    let connection = Connection::over(client::endless(&assignment.socket)?);
+    Ok(HeldLock::ask(
+        connection,
+        &assignment.request,
+        answers_by,
+        assignment.margins,
+    ))
 }
 
 /// Leaves the terminal, and closes all that the caller had open.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-use super::lease::Lease;
+use super::super::lease::Lease;
 use super::tree::{Killed, Survivor, Tree};
 use crate::sys::group::Hidden;
 

@@ -30,7 +30,7 @@
 //! says so and holds the lock until that is gone, or the lease is over: then its kill timer ends it.
 //!
 //! Where all of them are stopped, and perhaps the whole machine, the keeper cannot end the command in
-//! time. The kernel can: it kills the keeper at the end of the lease (`kill_timer`), and the command's
+//! time. The kernel can: it kills the keeper at the end of the lease (`super::kill_timer`), and the command's
 //! process group with it ([`Lifeline`](crate::sys::Lifeline)). What is stopped dies without having
 //! woken up.
 //!
@@ -45,21 +45,17 @@ mod backstop;
 mod begin;
 mod binding;
 mod ending;
-mod kill_timer;
-mod lease;
+mod messages;
 mod registration;
 mod start;
 mod tree;
-mod words;
 mod work;
 
 pub use begin::keep;
-pub(super) use kill_timer::KillTimer;
-pub(super) use lease::{Lease, OVERDUE};
+pub(super) use messages::{Assignment, Binding, JobReports, NotAcquired, Note, Order};
 pub(super) use registration::find_keeper;
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Killed, Survivor, Tree, out_of_reach};
-pub(super) use words::{Assignment, Binding, Note, Order, Want, Why};
 
 /// The name that a keeper goes by.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

@@ -8,15 +8,14 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use ring_proto::time::Instant;
 
+use super::super::held::{HeldLock, Said};
+use super::super::kill_timer::KillTimer;
+use super::super::lease::OVERDUE;
 use super::super::{client, lines::Lines};
 use super::backstop::Backstop;
-use super::begin::Daemon;
 use super::binding::BoundProcess;
 use super::ending::Ending;
-use super::kill_timer::KillTimer;
-use super::lease::{Lease, OVERDUE};
-use super::{Assignment, Binding, Note, Order, Tree, Want, Why, out_of_reach};
-use crate::control::{Loss, Reply, Request};
+use super::{Assignment, Binding, JobReports, NotAcquired, Note, Order, Tree, out_of_reach};
 use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 
 // In the order in which they are heard.
@@ -27,9 +26,6 @@ const REGISTRATION: u64 = 3;
 const CONNECTION: u64 = 4;
 const ALARM: u64 = 5;
 
-/// How long the daemon may take to confirm that the lock is given back.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// How long ending the command may take where there is no time left.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
 
@@ -37,7 +33,8 @@ const LAST_MOMENT: Duration = Duration::from_millis(100);
 pub(super) struct Work {
     grace: Duration,
     caller: Lines,
-    daemon: Lines,
+    /// What the daemon has said of the lock.
+    lock: HeldLock<'static>,
     poller: Poller,
     alarm: Alarm,
     tree: Tree,
@@ -46,9 +43,6 @@ pub(super) struct Work {
     /// Who has come to end the lock, and waits for that.
     connection: Option<Lines>,
     token: String,
-    lease: Option<Lease>,
-    /// By when the daemon has answered, if it is to answer by any time.
-    answers_by: Option<Instant>,
     ending: Option<Ending>,
     /// Burns while there is work that must have ended, or been told to, with the lease.
     kill_timer: Option<KillTimer>,
@@ -58,9 +52,20 @@ pub(super) struct Work {
     has_ended: bool,
     /// The caller was told that something works on all the same.
     is_outlived: bool,
-    /// What is to be told of the job that the lock is for: that it never began, or whether it was done;
-    /// nothing if it was interrupted.
-    job: Option<Request>,
+    /// What has become of the command, if the lock is for a job.
+    job: Job,
+    reports: Option<JobReports>,
+}
+
+/// What has become of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    /// It was not begun.
+    NotBegun,
+    /// It was begun, and has not ended, or the loss of the lock has interrupted it.
+    Begun,
+    /// It has ended under the lock, with success or not.
+    Ended { done: bool },
 }
 
 /// Whether there is more to do.
@@ -71,23 +76,19 @@ enum Next {
 }
 
 impl Work {
-    /// For this assignment, with all that it speaks to. The daemon was asked for the lock already.
+    /// For this assignment, with all that it speaks to. The lock was asked for already.
     ///
     /// # Errors
     /// The process has too many files open.
     pub(super) fn new(
         assignment: &Assignment,
         caller: Lines,
-        daemon: Daemon,
+        lock: HeldLock<'static>,
         bound: Option<BoundProcess>,
     ) -> io::Result<Self> {
-        let Daemon {
-            lines: daemon,
-            answers_by,
-        } = daemon;
         let poller = Poller::new()?;
         let alarm = Alarm::new()?;
-        poller.add(&daemon, DAEMON, Interest::Read)?;
+        poller.add(&lock, DAEMON, Interest::Read)?;
         poller.add(&caller, CALLER, Interest::Read)?;
         poller.add(&alarm, ALARM, Interest::Read)?;
         if let Some(bound) = &bound {
@@ -102,7 +103,7 @@ impl Work {
         Ok(Self {
             grace: Duration::from_millis(assignment.grace_ms),
             caller,
-            daemon,
+            lock,
             poller,
             alarm,
             tree,
@@ -110,14 +111,13 @@ impl Work {
             stands_alone: false,
             connection: None,
             token: String::new(),
-            lease: None,
-            answers_by,
             ending: None,
             kill_timer,
             backstop: None,
             has_ended: false,
             is_outlived: false,
-            job: matches!(assignment.want, Want::Once(_)).then_some(Request::NotRun),
+            job: Job::NotBegun,
+            reports: assignment.reports.clone(),
         })
     }
 
@@ -162,27 +162,22 @@ impl Work {
     }
 
     fn deadline(&self, now: Instant) -> Option<Instant> {
-        match (&self.ending, &self.lease) {
-            (Some(ending), _) => Some(ending.next(now)),
-            (None, Some(lease)) => Some(lease.warn_at()),
-            (None, None) => self.answers_by,
+        match &self.ending {
+            Some(ending) => Some(ending.next(now)),
+            None => self.lock.deadline(),
         }
     }
 
     fn alarm_went_off(&mut self) -> Next {
         self.alarm.went_off();
-        let is_late = self
-            .answers_by
-            .is_some_and(|by| clock::now().monotonic >= by);
-        if self.lease.is_some() || !is_late {
+        if !self.lock.is_unanswered(clock::now().monotonic) {
             return Next::GoOn;
         }
-        self.note(&Note::NotAcquired(Why::NoDaemon(client::silent())));
-        Next::Done
+        self.not_acquired(NotAcquired::NoDaemon(client::silent()))
     }
 
     fn on_time(&mut self, now: Instant) -> Next {
-        let Some(lease) = self.lease else {
+        let Some(lease) = self.lock.lease() else {
             return Next::GoOn;
         };
         if self.is_overdue(now) {
@@ -205,68 +200,56 @@ impl Work {
 
     /// Whether the lease has not been renewed in time, as far as is known.
     fn is_overdue(&self, now: Instant) -> bool {
-        let lease = self.lease.filter(|_| self.ending.is_none());
-        lease.is_some_and(|lease| now >= lease.warn_at())
+        self.ending.is_none() && self.lock.is_overdue(now)
     }
 
     /// On a busy machine this process may have waited for a processor while the renewal lay in its
     /// socket.
     fn hear_what_has_come(&mut self, now: Instant) -> io::Result<Next> {
-        if self.daemon.fill_by(Some(now))? {
+        if self.lock.fill_at(now)? {
             return Ok(self.heed_daemon());
         }
         Ok(Next::GoOn)
     }
 
     fn hear_daemon(&mut self) -> Next {
-        self.daemon.fill();
+        self.lock.fill();
         self.heed_daemon()
     }
 
     fn heed_daemon(&mut self) -> Next {
-        while let Some(reply) = self.daemon.next() {
-            let now = clock::now().monotonic;
-            let why = match (reply, &mut self.lease) {
-                (Reply::Granted(grant), None) => {
-                    let until = Instant::from_nanos(grant.until_ns);
-                    self.lease = Some(Lease::new(until, now));
-                    self.arm_kill_timer(now);
+        while let Some(said) = self.lock.next() {
+            self.arm_kill_timer();
+            let why = match said {
+                Said::Granted(grant) => {
                     self.back_up_bound();
                     self.token.clone_from(&grant.fencing);
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
                     self.note(&Note::Granted { grant, cgroup });
                     continue;
                 }
-                (Reply::Refused(refusal), None) => Why::of(refusal),
-                (Reply::Error(text), None) => Why::Error(text),
-                (Reply::Renewed(renewal), Some(lease)) => {
-                    lease.renew(Instant::from_nanos(renewal.until_ns), now);
-                    self.arm_kill_timer(now);
+                Said::Renewed => continue,
+                Said::Lost(loss) => {
+                    self.lose(loss.text);
                     continue;
                 }
-                (Reply::Lost(loss), Some(_)) => {
-                    self.lost(loss, now);
-                    continue;
-                }
-                _ => continue,
+                Said::Refused(refusal) => NotAcquired::Refused(refusal),
+                Said::Error(text) => NotAcquired::Error(text),
             };
-            self.note(&Note::NotAcquired(why));
-            return Next::Done;
+            return self.not_acquired(why);
         }
-        if self.daemon.has_ended() {
+        if self.lock.has_ended() {
             return self.daemon_has_gone();
         }
         Next::GoOn
     }
 
     fn daemon_has_gone(&mut self) -> Next {
-        if self.lease.is_none() {
-            let why = Why::NoDaemon(client::HUNG_UP.to_owned());
-            self.note(&Note::NotAcquired(why));
-            return Next::Done;
+        if self.lock.lease().is_none() {
+            return self.not_acquired(NotAcquired::NoDaemon(client::HUNG_UP.to_owned()));
         }
         // It would be reported for ever.
-        let _ = self.poller.remove(&self.daemon);
+        let _ = self.poller.remove(&self.lock);
         self.lose("ringd has ended".to_owned());
         Next::GoOn
     }
@@ -281,14 +264,14 @@ impl Work {
                         // It has not begun: there is nothing that it should be told.
                         let _ = self.tree.kill();
                     } else {
-                        self.job = None;
+                        self.job = Job::Begun;
                         self.note(&Note::Go);
                     }
                 }
-                Order::Ran { done: None } => self.job = Some(Request::NotRun),
+                Order::Ran { done: None } => self.job = Job::NotBegun,
                 // What the loss of the lock has interrupted may look as if it had ended well.
                 Order::Ran { done: Some(done) } if self.ending.is_none() => {
-                    self.job = Some(Request::Ran { done });
+                    self.job = Job::Ended { done };
                 }
                 Order::Ended => self.has_ended(),
                 Order::StandAlone => {
@@ -302,7 +285,7 @@ impl Work {
             return Ok(Next::GoOn);
         }
         self.poller.remove(&self.caller)?;
-        if self.lease.is_none() {
+        if self.lock.lease().is_none() {
             return Ok(Next::Done);
         }
         if !self.stands_alone {
@@ -317,7 +300,7 @@ impl Work {
         self.tree.adopt(leader);
         self.backstop = Backstop::tie(Tied::Group(leader), Signal::SIGKILL).ok();
         if let Some(backstop) = &self.backstop {
-            backstop.hand_over(&mut self.daemon, self.tree.kill_file().as_ref());
+            backstop.hand_over(&mut self.lock, self.tree.kill_file().as_ref());
         }
     }
 
@@ -325,7 +308,7 @@ impl Work {
     fn back_up_bound(&mut self) {
         self.backstop = self.bound.as_ref().and_then(BoundProcess::backstop);
         if let Some(backstop) = &self.backstop {
-            backstop.hand_over(&mut self.daemon, None);
+            backstop.hand_over(&mut self.lock, None);
         }
     }
 
@@ -333,9 +316,12 @@ impl Work {
     /// the lock.
     fn has_ended(&mut self) {
         let now = clock::now().monotonic;
-        if self.ending.is_none() && self.lease.is_some_and(|lease| lease.is_over(now)) {
+        let is_over = self.lock.lease().is_some_and(|lease| lease.is_over(now));
+        if self.ending.is_none() && is_over {
             self.lose("the lease ended before the command did".to_owned());
-            self.job.take_if(|job| matches!(job, Request::Ran { .. }));
+            if let Job::Ended { .. } = self.job {
+                self.job = Job::Begun;
+            }
         }
         self.has_ended = true;
         self.end();
@@ -345,7 +331,7 @@ impl Work {
         if let Some(bound) = &self.bound {
             self.poller.remove(bound)?;
         }
-        if self.lease.is_none() {
+        if self.lock.lease().is_none() {
             return Ok(Next::Done);
         }
         self.end();
@@ -364,7 +350,7 @@ impl Work {
             .as_mut()
             .and_then(|bound| bound.registration.hear())
         {
-            let is_held = self.lease.is_some() && self.ending.is_none();
+            let is_held = self.lock.lease().is_some() && self.ending.is_none();
             match order {
                 Order::Check if is_held => {
                     // One who does not wait for the answer needs none.
@@ -379,19 +365,18 @@ impl Work {
         }
     }
 
-    /// The daemon says that the lock is over, and by when the work must be.
-    fn lost(&mut self, loss: Loss, now: Instant) {
-        self.lease = Some(Lease::new(Instant::from_nanos(loss.until_ns), now));
-        self.arm_kill_timer(now);
-        self.lose(loss.text);
-    }
-
     /// Has the kernel end all at the end of the lease, if this process does not get to it. If that is
     /// past it is about to.
-    fn arm_kill_timer(&mut self, now: Instant) {
-        if let (Some(kill_timer), Some(lease)) = (&mut self.kill_timer, &self.lease) {
-            kill_timer.set(lease.until().max(now + LAST_MOMENT));
+    fn arm_kill_timer(&mut self) {
+        if let (Some(kill_timer), Some(lease)) = (&mut self.kill_timer, self.lock.lease()) {
+            kill_timer.set(lease.until().max(clock::now().monotonic + LAST_MOMENT));
         }
+    }
+
+    /// The lock is not to be had, which is all that there is to say.
+    fn not_acquired(&mut self, why: NotAcquired) -> Next {
+        self.note(&Note::NotAcquired(why));
+        Next::Done
     }
 
     fn lose(&mut self, text: String) {
@@ -417,19 +402,13 @@ impl Work {
         if let Some(backstop) = self.backstop.take() {
             backstop.lift();
         }
-        let stream = self.daemon.stream();
-        stream.set_read_timeout(Some(PATIENCE))?;
-        if let Some(job) = &self.job {
-            // A daemon that is gone is found out by the next request.
-            let _ = self.daemon.send(job);
-        }
-        if self.daemon.send(&Request::Unlock).is_ok() {
-            while let Some(reply) = self.daemon.wait() {
-                if matches!(reply, Reply::Unlocked {}) {
-                    break;
-                }
-            }
-        }
+        let report = self.reports.as_ref().and_then(|reports| match self.job {
+            Job::NotBegun => Some(&reports.not_begun),
+            Job::Begun => None,
+            Job::Ended { done: true } => Some(&reports.done),
+            Job::Ended { done: false } => Some(&reports.failed),
+        });
+        self.lock.give_back(report)?;
         self.note(&Note::Released);
         if let Some(mut connection) = self.connection {
             let _ = connection.send(&Note::Released);

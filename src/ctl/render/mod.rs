@@ -1,279 +1,32 @@
-//! A status as people want to read it.
+//! A status as people want to read it: a system's own page in a folder of its name, or that of any system.
 
-mod summary;
-#[cfg(test)]
-pub(super) mod tests;
+pub(super) mod common;
+pub(super) mod lab2;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Deserializer;
 
-use crate::control::{
-    ConstantsStatus, Counters, Grade, HandOverLatency, LockTotals, MemberStatus, Status, harmless,
-};
-pub use summary::summary;
+use crate::control::OwnJson;
 
-/// The most members that are listed; a larger ring is for programs (`--json`).
+/// The most rows of a list that are shown; a longer one is for programs (`--json`).
 const LISTED: usize = 100;
 
-/// Writes the status.
+/// Writes JSON for programs, indented, with its keys in their order.
 ///
 /// # Errors
 /// `out` takes nothing.
-pub fn status(status: &Status, out: &mut impl Write) -> io::Result<()> {
-    head(status, out)?;
-    writeln!(out, "\nMembers ({})", status.members.len())?;
-    writeln!(out, "{}", members(status).trim_fmt())?;
-    if let Some(more) = status.members.len().checked_sub(LISTED).filter(|&n| n > 0) {
-        writeln!(
-            out,
-            "  and {more} more: ringctl status --json lists them all"
-        )?;
-    }
-    warnings(status, out)?;
-    clients(status, out)?;
-    runs(status, out)?;
-    locks(&status.locks, out)?;
-    constants(&status.constants, out)?;
-    counters(&status.counters, out)
-}
-
-fn head(status: &Status, out: &mut impl Write) -> io::Result<()> {
-    let link = match status.link.as_str() {
-        "up" => String::new(),
-        why => format!(" ({} {why})", status.interface),
-    };
-    let token = status
-        .token
-        .as_ref()
-        .map_or_else(|| "none known".to_owned(), |token| token.fencing.clone());
-    let owner = match &status.owner {
-        Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
-        Some(owner) => owner.clone(),
-        None => "unknown".to_owned(),
-    };
-    let heard = status
-        .heard_about_token_ns
-        .map_or_else(|| "never".to_owned(), |ns| format!("{} ago", short(ns)));
-    let lines = [
-        ("Daemon", daemon(status)),
-        (
-            "Interface",
-            format!("{}, MAC {}{link}", status.interface, status.mac),
-        ),
-        ("State", status.standing()),
-        ("Token", token),
-        ("Owner", owner),
-        ("Token heard", heard),
-        ("Ring hash", status.ring_hash.clone()),
-    ];
-    for (name, value) in lines {
-        writeln!(out, "{name:<13}{value}")?;
-    }
-    Ok(())
-}
-
-/// Which daemon answers, and since when it runs.
-fn daemon(status: &Status) -> String {
-    let started = SystemTime::UNIX_EPOCH + Duration::from_millis(status.started_ms);
-    let started = humantime::format_rfc3339_seconds(started);
-    let up = short(status.up_ns);
-    format!("ringd {}, started {started}, {up} ago", status.ringd)
-}
-
-/// What is wrong, and members that do not agree with this node.
-fn warnings(status: &Status, out: &mut impl Write) -> io::Result<()> {
-    for trouble in status.troubles.iter().take(LISTED) {
-        writeln!(out, "  Warning: {}", harmless(trouble))?;
-    }
-    let differ = |member: &&MemberStatus| member.differs.is_some();
-    for member in status.members.iter().filter(differ).take(LISTED) {
-        let differs = member.differs.as_deref().unwrap_or_default();
-        writeln!(out, "  Warning: {} {}", member.mac, harmless(differs))?;
-    }
-    Ok(())
-}
-
-/// Who on this machine holds the token, or waits for it.
-fn clients(status: &Status, out: &mut impl Write) -> io::Result<()> {
-    if status.clients.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\nClients ({})", status.clients.len())?;
-    for client in status.clients.iter().take(LISTED) {
-        let pid = client
-            .pid
-            .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
-        let does = if client.holds { "holds" } else { "waits" };
-        let since = short(client.since_ns);
-        let require = match client.require {
-            Some(Grade::Quorum) => ", requires quorum",
-            Some(Grade::View) => ", requires view",
-            Some(Grade::Alone) | None => "",
-        };
-        writeln!(
-            out,
-            "  {does} for {since}, process {pid} {}{require}",
-            harmless(&client.label)
-        )?;
-    }
-    Ok(())
-}
-
-/// The last run of each job that runs once in a period.
-fn runs(status: &Status, out: &mut impl Write) -> io::Result<()> {
-    if status.runs.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\nJobs, run once in a period ({})", status.runs.len())?;
-    for run in &status.runs {
-        let (began, every) = (short(run.began_ns), short(run.every_ns));
-        let (name, outcome, runner) = (harmless(&run.name), &run.outcome, &run.runner);
-        writeln!(
-            out,
-            "  {name}  {outcome}, begun {began} ago by {runner}, every {every}"
-        )?;
-    }
-    Ok(())
-}
-
-/// What has become of all locks of this machine.
-fn locks(locks: &LockTotals, out: &mut impl Write) -> io::Result<()> {
-    let sum = |counts: &BTreeMap<String, u64>| {
-        let sum: u64 = counts.values().sum();
-        let some = counts.iter().filter(|(_, count)| **count > 0);
-        let some: Vec<_> = some.map(|(why, count)| format!("{why} {count}")).collect();
-        if some.is_empty() {
-            sum.to_string()
-        } else {
-            format!("{sum} ({})", some.join(", "))
-        }
-    };
-    let (granted, lost, refused) = (locks.granted, sum(&locks.lost), sum(&locks.refused));
-    writeln!(
-        out,
-        "\nLocks\n  granted {granted}, lost {lost}, refused {refused}"
-    )
-}
-
-fn members(status: &Status) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header([" MAC", "IP", "NAME", "STATE", "PENALTY", "LAST SEEN", ""]);
-    for member in status.members.iter().take(LISTED) {
-        table.add_row(row(status, member));
-    }
-    table
-}
-
-fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
-    let is_self = member.mac == status.mac;
-    let seen = match member.last_seen_ns {
-        _ if is_self => "now".to_owned(),
-        Some(ns) => format!("{} ago", short(ns)),
-        None => "never".to_owned(),
-    };
-    let is_owner = status.owner.as_ref() == Some(&member.mac);
-    let remark = match (is_self, is_owner) {
-        (true, true) => "this node, owner",
-        (true, false) => "this node",
-        (false, true) => "owner",
-        (false, false) => "",
-    };
-    let penalty = match member.penalty {
-        0 => "-".to_owned(),
-        1 => "1 turn".to_owned(),
-        turns => format!("{turns} turns"),
-    };
-    let ip = member.ip.as_deref().unwrap_or("-");
-    [
-        format!(" {}", member.mac),
-        ip.to_owned(),
-        member
-            .name
-            .as_deref()
-            .map_or_else(|| "-".to_owned(), harmless),
-        member.state.clone(),
-        penalty,
-        seen,
-        remark.to_owned(),
-    ]
-}
-
-fn constants(constants: &ConstantsStatus, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\nConstants")?;
-    writeln!(
-        out,
-        "  heartbeat {}, waiter timeout {}, looser timeout {}, answer timeout {}",
-        short(constants.heartbeat_ns),
-        short(constants.waiter_timeout_ns),
-        short(constants.looser_timeout_ns),
-        short(constants.looser_answer_timeout_ns),
-    )?;
-    writeln!(
-        out,
-        "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}, expect {}",
-        short(constants.take_timeout_ns),
-        constants.take_attempts,
-        constants
-            .idle_hold_ns
-            .map_or_else(|| "forever".to_owned(), short),
-        constants.ethertype,
-        constants.max_members,
-        constants
-            .expect
-            .map_or_else(|| "-".to_owned(), |expect| expect.to_string()),
-    )
-}
-
-fn counters(counters: &Counters, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\nCounters (those that are not 0)")?;
-    writeln!(
-        out,
-        "  hand-overs {}, failed {}",
-        counters.hand_overs, counters.hand_overs_failed
-    )?;
-    if counters.hand_overs > 0 {
-        latency(&counters.hand_over_latency, out)?;
-    }
-    let single = |name: &str, value| BTreeMap::from([(name.to_owned(), value)]);
-    let groups = [
-        ("received", &counters.received),
-        ("sent", &counters.sent),
-        ("not sent", &counters.send_failed),
-        ("dropped", &counters.dropped),
-        ("state changes", &counters.state_changes),
-        ("reasons", &counters.state_change_reasons),
-        (
-            "table full",
-            &single("authors not remembered", counters.table_full),
-        ),
-        ("late", &single("wake-ups", counters.late_wake_ups)),
-    ];
-    for (name, counts) in groups {
-        group(name, counts, out)?;
-    }
-    Ok(())
-}
-
-fn latency(latency: &HandOverLatency, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "  hand-over latency: min {}, p50 {}, p90 {}, p99 {}, max {}",
-        short(latency.min_ns),
-        short(latency.p50_ns),
-        short(latency.p90_ns),
-        short(latency.p99_ns),
-        short(latency.max_ns),
-    )
+pub(super) fn json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
+    let mut from = Deserializer::from_str(own.text());
+    let mut to = serde_json::Serializer::pretty(&mut *out);
+    serde_transcode::transcode(&mut from, &mut to)?;
+    writeln!(out)
 }
 
 /// The counters of one group, one a line; nothing if all are 0.
-fn group(name: &str, counts: &BTreeMap<String, u64>, out: &mut impl Write) -> io::Result<()> {
+fn group(name: &str, counts: &BTreeMap<String, u64>, out: &mut dyn Write) -> io::Result<()> {
     let mut name = name;
     for (key, count) in counts.iter().filter(|(_, count)| **count > 0) {
         writeln!(out, "  {name:<14}{key:<24}{count:>12}")?;
@@ -301,5 +54,41 @@ fn short(ns: u64) -> String {
         0..10 => format!("{whole}.{part:02}{unit}"),
         10..100 => format!("{whole}.{}{unit}", part / 10),
         _ => format!("{whole}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{json, short};
+    use crate::control::OwnJson;
+
+    #[test]
+    fn json_is_indented_and_nothing_else() {
+        let text = r#"{"z":18446744073709551615,"a":[null,-1.5,"\u0007"],"e":{}}"#;
+        let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
+        let mut out = Vec::new();
+        json(&own, &mut out).expect("a vector takes all");
+        let out = String::from_utf8(out).expect("it is text");
+        let flat: String = out.split_whitespace().collect();
+        assert_eq!(flat, text);
+        assert!(out.contains("\n  \"z\": 1"), "{out}");
+    }
+
+    #[test]
+    fn times_are_short() {
+        for (ns, expected) in [
+            (0, "0"),
+            (999, "999ns"),
+            (1_000, "1us"),
+            (1_256, "1.25us"),
+            (99_950, "99.9us"),
+            (100_000_000, "100ms"),
+            (123_456_789, "123ms"),
+            (2_005_000_000, "2.00s"),
+            (59_999_999_999, "59.9s"),
+            (185_400_000_000, "3m 5s"),
+        ] {
+            assert_eq!(short(ns), expected, "{ns}");
+        }
     }
 }

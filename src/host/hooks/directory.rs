@@ -83,7 +83,7 @@ fn distrust(path: &Path) -> Option<String> {
     match owned::changeable_by_others(path) {
         Ok(None) => None,
         Ok(Some(way)) => Some(format!(
-            "is skipped: others than root and ringd's user may change {}; chmod go-w it, and chown it if it \
+            "is skipped: others than root and this daemon's user may change {}; chmod go-w it, and chown it if it \
              is another user's",
             way.display()
         )),

@@ -119,7 +119,7 @@ impl<'a, C: Change> Runner<'a, C> {
         let begun = Instant::now();
         let until = begun + self.settings.timeout;
         if self.mailbox.bell().limit(until, begun) <= begun {
-            let why = "was not run: ringd is shutting down";
+            let why = "was not run: the daemon is shutting down";
             return self.judge(name, Some(why.to_owned()));
         }
         let mut command = hook.command();
@@ -170,7 +170,7 @@ impl<'a, C: Change> Runner<'a, C> {
             Ok(End::LeftBehind(_)) => {
                 says(&"left processes behind, which were ended: start with setsid what is to go on")
             }
-            Ok(End::Cancelled) => says(&"was ended: ringd is shutting down"),
+            Ok(End::Cancelled) => says(&"was ended: the daemon is shutting down"),
             Ok(End::Late) => says(&format_args!(
                 "did not end within {} and was ended (--hook-timeout)",
                 spoken(self.settings.timeout)

@@ -19,8 +19,8 @@ use tracing::warn;
 use super::connection::{Connection, Next};
 use super::endpoint::Endpoint;
 use super::share::Share;
-use super::{Client, ClientId, Error};
-use crate::control::{FramingError, Reply, Request, to_line};
+use super::{Client, ClientId, Error, Program};
+use crate::control::{FramingError, OwnRequest, Reply, Request, to_line};
 use crate::observe::RateLimit;
 use crate::sys::{Interest, Poller, Ready};
 
@@ -38,6 +38,7 @@ const PLACES: u64 = 1 << 16;
 /// The control socket and its clients.
 #[derive(Debug)]
 pub struct Server {
+    program: Program,
     endpoint: Endpoint,
     poller: Poller,
     clients: Vec<Option<(ClientId, Connection)>>,
@@ -56,17 +57,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `path` for `most` clients at a time; takes the place of a socket that nobody listens at any more.
+    /// Listens at `path` for `most` clients at a time; takes the place of a socket without a listener.
     ///
     /// # Errors
     /// The path cannot be used, or somebody else listens there.
-    pub fn listen(path: &Path, most: usize) -> Result<Self, Error> {
+    pub fn listen(program: Program, path: &Path, most: usize) -> Result<Self, Error> {
         let endpoint = Endpoint::bind(path)?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
         poller
             .add(endpoint.listener(), LISTENER, Interest::Read)
             .map_err(Error::system("wait for clients"))?;
         Ok(Self {
+            program,
             endpoint,
             poller,
             clients: Vec::new(),
@@ -107,12 +109,12 @@ impl Server {
     /// [`tell`](Self::tell). All who ask for the
     /// status in one round share it.
     /// What the round costs is read off `clock`, of which `now` is an earlier reading.
-    pub fn serve(
+    pub fn serve<O: OwnRequest>(
         &mut self,
         now: Instant,
         ready: bool,
         clock: impl Fn() -> Instant,
-        mut answer: impl FnMut(Client, Request, &mut Vec<OwnedFd>) -> Option<Reply>,
+        mut answer: impl FnMut(Client, Request<O>, &mut Vec<OwnedFd>) -> Option<Reply>,
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
@@ -126,7 +128,7 @@ impl Server {
         let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
         let mut reply = |peer,
-                         request: Result<Request, FramingError>,
+                         request: Result<Request<O>, FramingError>,
                          descriptors: &mut Vec<OwnedFd>| match request {
             Ok(request @ Request::Status) => {
                 if status.is_none() {
@@ -230,7 +232,7 @@ impl Server {
             let free = self.clients.iter().position(Option::is_none);
             let place = free.unwrap_or(self.clients.len());
             if place >= self.most {
-                refuse(&stream, self.most);
+                refuse(self.program, &stream, self.most);
                 continue;
             }
             let client = Connection::new(stream, now).and_then(|client| {
@@ -287,9 +289,9 @@ fn place(client: ClientId) -> usize {
 }
 
 /// Tells a client that there is no room, if it takes that without being waited for.
-fn refuse(mut stream: &UnixStream, most: usize) {
+fn refuse(program: Program, mut stream: &UnixStream, most: usize) {
     let reply = Reply::Error(format!(
-        "ringd serves {most} clients already: try again later"
+        "{program} serves {most} clients already: try again later"
     ));
     if stream.set_nonblocking(true).is_ok() {
         // It is closed in any case.

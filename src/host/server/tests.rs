@@ -1,7 +1,7 @@
 use ring_proto::time::Instant;
 
-use super::{ACCEPTED, Server};
-use crate::control::{Grant, MAX_REQUEST, Reply, Request};
+use super::{ACCEPTED, Program, Server};
+use crate::control::{Grant, MAX_REQUEST, NoRequest, Reply};
 use crate::sys::ancillary;
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
@@ -11,6 +11,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
+
+type Request = crate::control::Request<NoRequest>;
 
 const MAX_CLIENTS: usize = 64;
 /// More than a socket takes before it is read from.
@@ -34,7 +36,7 @@ impl Rig {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
         Self {
-            server: Server::listen(&path, MAX_CLIENTS).unwrap(),
+            server: Server::listen(Program("ringd"), &path, MAX_CLIENTS).unwrap(),
             path,
             now: Cell::new(Instant::from_nanos(1_000_000_000_000)),
             answers: 0,
@@ -63,7 +65,7 @@ impl Rig {
             now.get(),
             true,
             || now.get(),
-            |_, request, _| {
+            |_, request: Request, _| {
                 assert_eq!(request, Request::Status);
                 *answers += 1;
                 now.set(now.get() + cost);
@@ -328,9 +330,9 @@ fn descriptors_come_with_the_request_of_a_holder_that_they_were_sent_with() {
         "who waits hands nothing over"
     );
     let grant = Grant {
-        token: serde_json::from_str(r#"{"progress":1,"author":"","number":1}"#).unwrap(),
+        token: None,
         fencing: String::new(),
-        grade: String::new(),
+        grade: None,
         data: String::new(),
         until_ns: 0,
     };

@@ -144,7 +144,7 @@ fn favour_nobody(name: &str) {
         debug!(
             event = "worker_favoured",
             worker = name,
-            "the thread '{name}' runs with ringd's own share of the CPU: {error}"
+            "the thread '{name}' runs with the daemon's own share of the CPU: {error}"
         );
     }
 }

@@ -13,8 +13,8 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::Routine;
+use super::display::{Differs, Hidden, Ip, KnownToken, Limit, Members, Others, Wrong};
 use super::text::{drop_reason, reason};
-use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenWords, Wrong};
 use crate::driver::Observe;
 use crate::observe::RateLimit;
 
@@ -89,7 +89,7 @@ impl Log {
         };
         let (key, text) = reason(why);
         let (from, to) = (from.name(), to.name());
-        let (words, members) = (TokenWords(self.known), Members(self.members));
+        let (shown, members) = (KnownToken(self.known), Members(self.members));
         let token = self.known.map(display);
         macro_rules! line {
             ($level:ident) => {
@@ -100,7 +100,7 @@ impl Log {
                     reason = key,
                     token,
                     members = self.members,
-                    "{from} -> {to}: {text}; {words}, {members}{hidden}"
+                    "{from} -> {to}: {text}; {shown}, {members}{hidden}"
                 )
             };
         }
@@ -121,14 +121,14 @@ impl Log {
         let Some(hidden) = self.admit_turn(now, routine) else {
             return;
         };
-        let (event, words) = ("owner_changed", TokenWords(self.known));
+        let (event, shown) = ("owner_changed", KnownToken(self.known));
         let token = self.known.map(display);
         match owner {
             Some(owner) if routine => {
-                debug!(event, %owner, token, "owner is {owner}; {words}{hidden}");
+                debug!(event, %owner, token, "owner is {owner}; {shown}{hidden}");
             }
-            Some(owner) => info!(event, %owner, token, "owner is {owner}; {words}{hidden}"),
-            None => info!(event, token, "owner is unknown; {words}{hidden}"),
+            Some(owner) => info!(event, %owner, token, "owner is {owner}; {shown}{hidden}"),
+            None => info!(event, token, "owner is unknown; {shown}{hidden}"),
         }
     }
 
@@ -136,12 +136,12 @@ impl Log {
         let Some(hidden) = self.admit_turn(now, routine) else {
             return;
         };
-        let (event, grade, words) = ("grade_changed", grade.name(), TokenWords(Some(token)));
+        let (event, grade, shown) = ("grade_changed", grade.name(), KnownToken(Some(token)));
         let token = display(token);
         if routine {
-            debug!(event, grade, %token, "grade is {grade}; {words}{hidden}");
+            debug!(event, grade, %token, "grade is {grade}; {shown}{hidden}");
         } else {
-            info!(event, grade, %token, "grade is {grade}; {words}{hidden}");
+            info!(event, grade, %token, "grade is {grade}; {shown}{hidden}");
         }
     }
 
@@ -157,13 +157,13 @@ impl Log {
         if self.routine.ungraded()
             && let Some(hidden) = self.admit(now)
         {
-            let (grade, words) = (Grade::Alone.name(), TokenWords(self.known));
+            let (grade, shown) = (Grade::Alone.name(), KnownToken(self.known));
             let token = self.known.map(display);
             info!(
                 event = "grade_changed",
                 grade,
                 token,
-                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED:?}; {words}{hidden}"
+                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED:?}; {shown}{hidden}"
             );
         }
     }
@@ -239,10 +239,10 @@ impl Log {
                 );
             }
             Event::MemberDiffers { mac, difference } => {
-                let words = Differs(difference);
+                let shown = Differs(difference);
                 warn!(
                     event = "member_differs", %mac,
-                    "member {mac} {words}: start all members with the same options{hidden}"
+                    "member {mac} {shown}: start all members with the same options{hidden}"
                 );
             }
             Event::MemberAgrees { mac } => info!(
@@ -264,12 +264,12 @@ impl Log {
         let Some(hidden) = self.admit(now) else {
             return;
         };
-        let words = Wrong { trouble, over };
-        let (name, mac) = (words.event(), words.member().map(display));
+        let shown = Wrong { trouble, over };
+        let (name, mac) = (shown.event(), shown.member().map(display));
         if over {
-            info!(event = name, mac, "{words}{hidden}");
+            info!(event = name, mac, "{shown}{hidden}");
         } else {
-            warn!(event = name, mac, "{words}{hidden}");
+            warn!(event = name, mac, "{shown}{hidden}");
         }
     }
 

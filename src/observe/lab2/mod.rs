@@ -1,17 +1,17 @@
 //! What is said and counted of a Lab2 node's events.
 
+mod display;
 mod log;
 mod routine;
 mod tally;
 pub mod text;
-mod words;
 
+pub use display::{Differs, Ip, KnownToken, Limit, Wrong};
 pub use log::Log;
 use ring_proto::lab2::Event;
 use ring_proto::time::Now;
 pub(crate) use routine::Routine;
 pub use tally::Tally;
-pub use words::{Differs, Ip, Limit, TokenWords, Wrong};
 
 use crate::driver::Observe;
 

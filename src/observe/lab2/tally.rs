@@ -8,7 +8,7 @@ use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
 
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
-use crate::control::Counters;
+use crate::control::lab2::Counters;
 use crate::driver::Observe;
 use crate::observe::Latency;
 

@@ -15,7 +15,7 @@ use ring_proto::lab2::Lab2;
 
 use super::lab2::{Outcome, Rule, Schedule, Subject, Trace, replay, shrink};
 use files::Files;
-use options::What;
+use options::Selection;
 
 /// So much of what led to a violation is printed.
 const TRACE_LINES: usize = 60;
@@ -32,16 +32,16 @@ pub fn run(options: &Options) -> Result<bool, Error> {
 
 fn run_machines<M: Subject>(options: &Options, out: &mut impl Write) -> Result<bool, Error> {
     let record = options.record.as_deref();
-    match options.what() {
-        What::Schedule(path) => {
+    match options.selection() {
+        Selection::Schedule(path) => {
             let schedule = files::read_schedule(&path)?;
             one::<M>(&schedule, record, None, out)
         }
-        What::Seed(seed) => {
+        Selection::Seed(seed) => {
             let schedule = Schedule::of(&options.settings(seed));
             one::<M>(&schedule, record, Some(&options.keep()), out)
         }
-        What::Seeds(seeds) => many::<M>(options, seeds, out),
+        Selection::Seeds(seeds) => many::<M>(options, seeds, out),
     }
 }
 

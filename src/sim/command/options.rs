@@ -74,20 +74,20 @@ pub struct Options {
     pub schedule: Option<PathBuf>,
 }
 
-/// What is to be run.
+/// The runs that were asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Selection {
     Seed(u64),
     Seeds(Range<u64>),
     Schedule(PathBuf),
 }
 
 impl Options {
-    pub(super) fn what(&self) -> What {
+    pub(super) fn selection(&self) -> Selection {
         match (&self.schedule, &self.seeds) {
-            (Some(path), _) => What::Schedule(path.clone()),
-            (None, Some(seeds)) => What::Seeds(seeds.clone()),
-            (None, None) => What::Seed(self.seed.unwrap_or(SEED)),
+            (Some(path), _) => Selection::Schedule(path.clone()),
+            (None, Some(seeds)) => Selection::Seeds(seeds.clone()),
+            (None, None) => Selection::Seed(self.seed.unwrap_or(SEED)),
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn without_options_one_seed_meets_all_faults() {
         let options = parse(&[]).unwrap();
-        assert_eq!(options.what(), What::Seed(1));
+        assert_eq!(options.selection(), Selection::Seed(1));
         let settings = options.settings(1);
         assert_eq!((settings.nodes, settings.faults), (5, Faults::all()));
         assert_eq!(settings.time, Duration::from_secs(60));
@@ -183,12 +183,12 @@ mod tests {
             "drop,-drop,twin",
         ];
         let options = parse(&given).unwrap();
-        assert_eq!(options.what(), What::Seeds(3..9));
+        assert_eq!(options.selection(), Selection::Seeds(3..9));
         let settings = options.settings(4);
         assert_eq!((settings.seed, settings.nodes), (4, 7));
         assert_eq!(settings.faults, Faults::only(FaultKind::Twin));
         let kept = parse(&["--schedule", "a.json", "--record", "dir"]).unwrap();
-        assert_eq!(kept.what(), What::Schedule("a.json".into()));
+        assert_eq!(kept.selection(), Selection::Schedule("a.json".into()));
         assert_eq!(kept.keep(), Path::new("dir"));
     }
 

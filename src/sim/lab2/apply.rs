@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::claim::claim;
 use super::lease::is_orderly;
 use super::node::{BLANK, Node};
+use super::notation::{CARDS, card, ip};
 use super::plan::{Fault, MTU, Schedule};
 use super::settings::FaultKind;
 use super::subject::Subject;
-use super::words::{CARDS, card, ip};
 use super::world::World;
 use crate::sim::kernel::network::{Network, Weather};
 

@@ -2,12 +2,12 @@
 
 use ring_proto::time::nanos;
 
+use super::notation::CARDS;
 use super::plan::{
     Action, Fault, MIN_MTU, MTU, NARROWEST, Schedule, usual_forget, usual_take_attempts,
     usual_take_timeout,
 };
 use super::settings::{FaultKind, Settings};
-use super::words::CARDS;
 use crate::sim::kernel::rng::{Rng, Stream};
 
 const MS: u64 = 1_000;

@@ -112,7 +112,7 @@ impl<M: Subject> World<M> {
         self.system.stats.calm_at = self.now();
         let calm = self.now();
         let bounds = self.bounds();
-        self.settle(&bounds);
+        self.await_one_owner(&bounds);
         self.equal_tables(calm, &bounds);
         self.serve();
         self.replace();
@@ -150,7 +150,7 @@ impl<M: Subject> World<M> {
     }
 
     /// Invariant 2.
-    fn settle(&mut self, bounds: &Bounds) {
+    fn await_one_owner(&mut self, bounds: &Bounds) {
         self.phase("one owner is to remain");
         let begin = self.now();
         let limit = if self.system.checks.exempt.names_clash() {
@@ -319,7 +319,7 @@ impl<M: Subject> World<M> {
             self.broken(Rule::Replaced, what);
         }
         self.count_broadcasts(&before);
-        self.settle(&bounds);
+        self.await_one_owner(&bounds);
     }
 
     /// An election costs O(n) broadcasts: since `before` there were no more.

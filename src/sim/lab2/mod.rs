@@ -14,6 +14,7 @@ mod lease;
 mod life;
 mod liveness;
 mod node;
+mod notation;
 mod once;
 mod outcome;
 mod plan;
@@ -27,9 +28,9 @@ mod subject;
 mod trace;
 mod unresponsive;
 mod view;
-mod words;
 mod world;
 
+pub use notation::{line, mac, name, node_of};
 pub use outcome::{MAX_VIOLATIONS, Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
@@ -37,7 +38,6 @@ pub use run::{replay, run, shrink};
 pub use settings::{FaultKind, Faults, Settings};
 pub use subject::Subject;
 pub use trace::Trace;
-pub use words::{line, mac, name, node_of};
 pub use world::World;
 
 pub use super::kernel::network::Weather;

@@ -6,8 +6,8 @@ use ring_proto::lab2::Constants;
 use ring_proto::time::nanos;
 use serde::{Deserialize, Serialize};
 
+use super::notation::CARDS;
 use super::settings::FaultKind;
-use super::words::CARDS;
 use crate::sim::kernel::schedule;
 
 /// No time of a schedule is longer.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use ring_proto::lab2::Event;
 
+use super::notation::line;
 use super::outcome::Violation;
 use super::plan::Fault;
 use super::record::Record;
-use super::words::line;
 
 /// Keeps the last lines of a run up to its first violation. Clones share them.
 #[derive(Debug, Clone)]

@@ -7,11 +7,12 @@ use ring_proto::LinkState;
 use ring_proto::time::Instant;
 use tracing::{info, warn};
 
-use crate::control::RingName;
-use crate::host::{Error, Share};
+use crate::control::NodeName;
+use crate::host::{self, Share};
 use crate::sys::{
     Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
 };
+use crate::system::Error;
 
 /// The time after a failure until the next look at the interface, unless the kernel reports a change.
 const RETRY: Duration = Duration::from_secs(1);
@@ -115,16 +116,15 @@ impl Attachment {
     ///
     /// # Errors
     /// There is no such interface, it is not Ethernet, or the process lacks the right.
-    pub fn open(name: &str, ethertype: u16) -> Result<Self, Error> {
-        let watch = InterfaceWatch::new().map_err(Error::system("watch the interfaces"))?;
-        let list = Error::system("list the interfaces");
+    pub fn open(name: &str, ethertype: u16) -> Result<Self, host::Error> {
+        let watch = InterfaceWatch::new().map_err(host::Error::system("watch the interfaces"))?;
+        let list = host::Error::system("list the interfaces");
         let Some(interface) = Interface::find(name).map_err(list)? else {
-            return Err(Error::NoInterface {
-                name: name.to_owned(),
-                existing: Interface::names().unwrap_or_default(),
-            });
+            let existing = Interface::names().unwrap_or_default();
+            let name = name.to_owned();
+            return Err(Error::NoInterface { name, existing }.into());
         };
-        drop(PacketSocket::open(&interface, ethertype)?);
+        drop(PacketSocket::open(&interface, ethertype).map_err(Error::Open)?);
         Ok(Self {
             name: name.to_owned(),
             ethertype,
@@ -145,7 +145,7 @@ impl Attachment {
     ///
     /// # Errors
     /// There is such a process.
-    pub fn check_alone(&self, ring: &RingName) -> Result<(), Error> {
+    pub fn check_alone(&self, ring: &NodeName) -> Result<(), Error> {
         let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
             return Ok(());
         };

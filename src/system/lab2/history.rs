@@ -9,15 +9,16 @@ use ring_proto::time::Now;
 
 use super::change::{Change, event};
 use super::status::token_status;
-use crate::control::EventMessage;
+use crate::control::lab2::RingEvent;
+use crate::control::{EventHead, EventMessage};
 use crate::driver::Observe;
 use crate::host::Recent;
 use crate::host::hooks::{Change as _, Changes};
 use crate::observe::lab2::{Differs, Routine, Wrong, text};
 
-/// What happened.
+/// A kind of event, with what belongs to it.
 #[derive(Debug, Clone)]
-enum What {
+enum EventKind {
     State {
         from: State,
         reason: Reason,
@@ -49,7 +50,7 @@ enum What {
     },
 }
 
-impl What {
+impl EventKind {
     /// Whether hooks get it.
     const fn is_told(&self) -> bool {
         matches!(
@@ -63,7 +64,7 @@ impl What {
 #[derive(Debug, Clone)]
 pub struct Entry {
     time_ms: u64,
-    what: What,
+    kind: EventKind,
     state: State,
     token: Option<Token>,
     owner: Option<MacAddr>,
@@ -127,23 +128,23 @@ impl History {
     /// Something happened to a local lock.
     pub fn lock(&mut self, now: Now, event: &'static str, label: &str, why: Option<&'static str>) {
         let label = label.into();
-        self.remember(now, What::Lock { event, label, why }, false);
+        self.remember(now, EventKind::Lock { event, label, why }, false);
     }
 
     /// Something is wrong with this machine, or no longer is.
     pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
-        let what = What::Trouble {
+        let kind = EventKind::Trouble {
             event,
             member: None,
             text: text.into(),
         };
-        self.remember(now, what, false);
+        self.remember(now, kind, false);
     }
 
-    fn remember(&mut self, now: Now, what: What, routine: bool) {
+    fn remember(&mut self, now: Now, kind: EventKind, routine: bool) {
         let entry = Entry {
             time_ms: now.wall / 1_000_000,
-            what,
+            kind,
             state: self.state,
             token: self.token,
             owner: self.owner,
@@ -163,15 +164,15 @@ impl Changes for History {
     fn change(&self, number: u64) -> Option<Change> {
         let entry = self.recent.get(number)?;
         let now = entry.state;
-        let (event, from, reason, member) = match entry.what {
-            What::State { from, reason } => (event::STATE, from, Some(reason), None),
-            What::Grade => (event::GRADE, now, None, None),
-            What::Members { event, mac, others } => (event, now, None, Some((mac, others))),
+        let (event, from, reason, member) = match entry.kind {
+            EventKind::State { from, reason } => (event::STATE, from, Some(reason), None),
+            EventKind::Grade => (event::GRADE, now, None, None),
+            EventKind::Members { event, mac, others } => (event, now, None, Some((mac, others))),
             _ => return None,
         };
         // A change of state is told before the change of owner that comes with it.
         let after = self.recent.get(number + 1);
-        let settled = after.filter(|after| matches!(after.what, What::Owner));
+        let owned = after.filter(|after| matches!(after.kind, EventKind::Owner));
         Some(Change {
             number,
             time_ms: entry.time_ms,
@@ -180,7 +181,7 @@ impl Changes for History {
             state: Some(entry.state),
             reason,
             token: entry.token,
-            owner: settled.unwrap_or(entry).owner,
+            owner: owned.unwrap_or(entry).owner,
             grade: entry.grade,
             member,
             merged: 0,
@@ -189,13 +190,14 @@ impl Changes for History {
 
     /// The first, the last and the last change of state are enough.
     fn change_since(&self, number: u64) -> Option<Change> {
-        let what = |number: u64| Some(&self.recent.get(number)?.what);
-        let mut told = (number..=self.latest()).filter(|&it| what(it).is_some_and(What::is_told));
+        let kind = |number: u64| Some(&self.recent.get(number)?.kind);
+        let mut told =
+            (number..=self.latest()).filter(|&it| kind(it).is_some_and(EventKind::is_told));
         let first = told.next()?;
         let (mut state, mut last, mut merged) = (first, first, 0);
         for number in told {
             (last, merged) = (number, merged + 1);
-            if let Some(What::State { .. }) = what(number) {
+            if let Some(EventKind::State { .. }) = kind(number) {
                 state = number;
             }
         }
@@ -228,7 +230,7 @@ impl Changes for History {
 impl Observe<Event> for History {
     fn observe(&mut self, now: Now, event: &Event) {
         let routine = self.routine.includes(now.monotonic, event);
-        let what = match *event {
+        let kind = match *event {
             Event::StateChanged {
                 from,
                 to,
@@ -240,59 +242,59 @@ impl Observe<Event> for History {
                 if from == State::Owner && to != State::Owner {
                     self.last_loss = Some(reason);
                 }
-                What::State { from, reason }
+                EventKind::State { from, reason }
             }
             Event::OwnerChanged { owner, token } => {
                 (self.owner, self.token) = (owner, token.or(self.token));
-                What::Owner
+                EventKind::Owner
             }
             Event::GradeChanged { grade, .. } => {
                 self.grade = grade;
-                What::Grade
+                EventKind::Grade
             }
             Event::HandOverFailed { to, minted, .. } => {
                 self.grade = minted.map_or(self.grade, |_| Grade::Alone);
                 self.token = minted.or(self.token);
-                What::HandOverFailed { to }
+                EventKind::HandOverFailed { to }
             }
-            Event::MemberAdded { mac, .. } => What::Member {
+            Event::MemberAdded { mac, .. } => EventKind::Member {
                 event: "member_added",
                 mac,
             },
-            Event::MemberMoved { mac, .. } => What::Member {
+            Event::MemberMoved { mac, .. } => EventKind::Member {
                 event: "member_moved",
                 mac,
             },
-            Event::MemberLeft { mac } => What::Member {
+            Event::MemberLeft { mac } => EventKind::Member {
                 event: "member_left",
                 mac,
             },
-            Event::MemberSilent { mac, others, .. } => What::Members {
+            Event::MemberSilent { mac, others, .. } => EventKind::Members {
                 event: event::SILENT,
                 mac,
                 others,
             },
-            Event::MemberAlive { mac, others } => What::Members {
+            Event::MemberAlive { mac, others } => EventKind::Members {
                 event: event::ALIVE,
                 mac,
                 others,
             },
-            Event::HearingChanged { deaf, .. } => What::Trouble {
+            Event::HearingChanged { deaf, .. } => EventKind::Trouble {
                 event: if deaf { "deaf" } else { "hears" },
                 member: None,
                 text: "hearing".into(),
             },
-            Event::FitnessChanged { unfit } => What::Trouble {
+            Event::FitnessChanged { unfit } => EventKind::Trouble {
                 event: if unfit { "unfit" } else { "fit" },
                 member: None,
                 text: "hand_over".into(),
             },
-            Event::Trouble { trouble, over } => What::Trouble {
+            Event::Trouble { trouble, over } => EventKind::Trouble {
                 event: Wrong { trouble, over }.event(),
                 member: Wrong { trouble, over }.member(),
                 text: Wrong { trouble, over }.to_string().into(),
             },
-            Event::StorageChanged { failed } => What::Trouble {
+            Event::StorageChanged { failed } => EventKind::Trouble {
                 event: if failed {
                     "state_not_stored"
                 } else {
@@ -301,32 +303,29 @@ impl Observe<Event> for History {
                 member: None,
                 text: "state_file".into(),
             },
-            Event::MemberDiffers { mac, difference } => What::Trouble {
+            Event::MemberDiffers { mac, difference } => EventKind::Trouble {
                 event: "member_differs",
                 member: Some(mac),
                 text: Differs(difference).to_string().into(),
             },
-            Event::MemberAgrees { mac } => What::Member {
+            Event::MemberAgrees { mac } => EventKind::Member {
                 event: "member_agrees",
                 mac,
             },
-            Event::MemberForgotten { mac, .. } => What::Member {
+            Event::MemberForgotten { mac, .. } => EventKind::Member {
                 event: "member_forgotten",
                 mac,
             },
             _ => return,
         };
-        self.remember(now, what, routine);
+        self.remember(now, kind, routine);
     }
 }
 
 impl Entry {
     /// Returns the event as watchers get it.
     pub fn message(&self, number: u64) -> EventMessage {
-        let mut message = EventMessage {
-            number,
-            time_ms: self.time_ms,
-            event: String::new(),
+        let mut ring = RingEvent {
             from: None,
             state: self.state.name().to_owned(),
             reason: None,
@@ -337,44 +336,49 @@ impl Entry {
             others: 0,
             label: None,
         };
-        let event = match &self.what {
-            What::State { from, reason } => {
-                message.from = Some(from.name().to_owned());
-                message.reason = Some(text::reason(*reason).0.to_owned());
+        let event = match &self.kind {
+            EventKind::State { from, reason } => {
+                ring.from = Some(from.name().to_owned());
+                ring.reason = Some(text::reason(*reason).0.to_owned());
                 "state_changed"
             }
-            What::Owner => "owner_changed",
-            What::Grade => "grade_changed",
-            What::Member { event, mac } => {
-                message.member = Some(mac.to_string());
+            EventKind::Owner => "owner_changed",
+            EventKind::Grade => "grade_changed",
+            EventKind::Member { event, mac } => {
+                ring.member = Some(mac.to_string());
                 event
             }
-            What::Members { event, mac, others } => {
-                message.member = Some(mac.to_string());
-                message.others = *others;
+            EventKind::Members { event, mac, others } => {
+                ring.member = Some(mac.to_string());
+                ring.others = *others;
                 event
             }
-            What::HandOverFailed { to } => {
-                message.member = Some(to.to_string());
+            EventKind::HandOverFailed { to } => {
+                ring.member = Some(to.to_string());
                 "hand_over_failed"
             }
-            What::Trouble {
+            EventKind::Trouble {
                 event,
                 member,
                 text,
             } => {
-                message.member = member.map(|member| member.to_string());
-                message.reason = Some(text.as_ref().to_owned());
+                ring.member = member.map(|member| member.to_string());
+                ring.reason = Some(text.as_ref().to_owned());
                 event
             }
-            What::Lock { event, label, why } => {
-                message.label = Some(label.as_ref().to_owned());
-                message.reason = why.map(str::to_owned);
+            EventKind::Lock { event, label, why } => {
+                ring.label = Some(label.as_ref().to_owned());
+                ring.reason = why.map(str::to_owned);
                 event
             }
         };
-        event.clone_into(&mut message.event);
-        message
+        let head = EventHead {
+            number,
+            time_ms: self.time_ms,
+            event: event.to_owned(),
+            text: None,
+        };
+        EventMessage::new(&head, &ring)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::locks::Notice;
-use crate::control::{LockTotals, LossReason, RefusalReason};
+use crate::control::lab2::{LockTotals, LossReason, RefusalReason};
 
 /// How often locks were granted, lost and refused here.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::LockCount;
-    use crate::control::{LossReason, RefusalReason};
+    use crate::control::lab2::{LossReason, RefusalReason};
     use crate::system::lab2::locks::Notice;
 
     #[test]

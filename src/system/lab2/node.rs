@@ -16,6 +16,7 @@ use super::report;
 use super::service::{Reaction, Service};
 use super::state_file::StateFile;
 use super::surroundings::{Audience, Surroundings};
+use crate::control::lab2::RingRequest;
 use crate::control::{NodeStatus, Reply, Request, Snapshot};
 use crate::driver::Environment;
 use crate::host::hooks::Hooks;
@@ -58,6 +59,7 @@ impl System for Node {
     type Store = StateFile;
     type Observer = Audience;
     type Task = NoTask<Command>;
+    type Request = RingRequest;
     type Condition = Condition;
 
     fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
@@ -109,7 +111,7 @@ impl System for Node {
         &mut self,
         now: Now,
         client: Client,
-        request: Request,
+        request: Request<RingRequest>,
         descriptors: &mut Vec<OwnedFd>,
         machine: &Lab2,
     ) -> Answer<Command> {
@@ -123,10 +125,10 @@ impl System for Node {
             Reaction::Command(command, reply) => Answer::Command(command, reply),
             Reaction::Status => {
                 let status = around.status(now, machine, service);
-                Answer::Reply(Reply::Status(NodeStatus::Lab2(Box::new(status))))
+                Answer::Reply(Reply::Status(NodeStatus::from(&status)))
             }
             Reaction::Snapshot => {
-                let status = around.status(now, machine, service);
+                let status = NodeStatus::from(&around.status(now, machine, service));
                 let number = around.audience.history.recent().latest();
                 Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
             }
@@ -135,7 +137,7 @@ impl System for Node {
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
         let history = &mut self.around.audience.history;
-        self.service.settle(now, server, machine, history)
+        self.service.serve_clients(now, server, machine, history)
     }
 
     fn after_turn(&mut self, now: Now, _: &Lab2) {

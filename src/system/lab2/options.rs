@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Parser;
 use ring_proto::lab2::{Constants, FOREVER};
 
-use crate::control::{CONTROL_DIR, RingName, parse_ethertype};
+use crate::control::lab2::{parse_ethertype, ring_name};
+use crate::control::{CONTROL_DIR, NodeName};
 use crate::host::{LogFormat, parse_duration};
 
 const EXAMPLES: &str = "\
@@ -198,8 +199,8 @@ impl Options {
 
     /// The ring's name on this machine.
     #[must_use]
-    pub fn ring(&self) -> RingName {
-        RingName::new(&self.interface, self.ethertype)
+    pub fn ring(&self) -> NodeName {
+        ring_name(&self.interface, self.ethertype)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use ring_proto::time::Instant;
 
-use crate::control::{Pending, PendingReason, Reply};
+use crate::control::lab2::PendingReason;
+use crate::control::{Pending, Reply};
 use crate::host::ClientId;
 
 /// How far a pause has come.
@@ -44,7 +45,7 @@ impl Pausing {
     }
 
     /// Replies to the clients whose wait is over, and removes them.
-    pub fn settle(
+    pub fn reply_to_waiting(
         &mut self,
         now: Instant,
         progress: impl FnOnce() -> Progress,
@@ -60,7 +61,7 @@ impl Pausing {
                 Progress::Over(why) => Reply::Error(why.to_owned()),
                 Progress::Pending(_) if until > now => return true,
                 Progress::Pending(why) => Reply::Pending(Pending {
-                    why,
+                    why: why.name().to_owned(),
                     text: why.text().to_owned(),
                 }),
             };
@@ -75,12 +76,13 @@ mod tests {
     use ring_proto::time::Instant;
 
     use super::{Pausing, Progress};
-    use crate::control::{Pending, PendingReason, Reply};
+    use crate::control::lab2::PendingReason;
+    use crate::control::{Pending, Reply};
 
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();
         let now = Instant::from_nanos(now);
-        pausing.settle(
+        pausing.reply_to_waiting(
             now,
             || progress,
             |client, reply| told.push((client, reply.clone())),
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!(told(&mut pausing, 9, pending), []);
         assert_eq!(pausing.deadline(), Some(Instant::from_nanos(10)));
         let reply = Reply::Pending(Pending {
-            why: PendingReason::Holder,
+            why: "holder".to_owned(),
             text: PendingReason::Holder.text().to_owned(),
         });
         assert_eq!(told(&mut pausing, 10, pending), [(1, reply)]);

@@ -7,8 +7,9 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 use tracing::info;
 
-use crate::control::{ClientStatus, Counters, MemberStatus, Status, harmless};
-use crate::observe::lab2::TokenWords;
+use crate::control::harmless;
+use crate::control::lab2::{ClientStatus, Counters, MemberStatus, Status};
+use crate::observe::lab2::KnownToken;
 
 /// Maximum members named, and maximum clients.
 const NAMED: usize = 32;
@@ -41,7 +42,7 @@ fn node(status: &Status, token: Option<Token>) -> String {
     let heard = heard.map_or_else(String::new, |span| format!(", heard of {span} ago"));
     format!(
         "{interface} {link}, MAC {mac}; {standing}; owner {owner}, {}{heard}",
-        TokenWords(token)
+        KnownToken(token)
     )
 }
 

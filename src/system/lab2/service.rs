@@ -12,20 +12,23 @@ use tracing::{info, warn};
 
 use super::history::History;
 use super::lock_totals::LockCount;
-use super::locks::{Facts, Job, Locks, Notice};
+use super::locks::{Job, Locks, MachineState, Notice};
 use super::pausing::{Pausing, Progress};
 use super::status::{outcome_text, token_status};
 use super::stored_pause::StoredPause;
 use super::verdict::Scene;
-use crate::control::hex;
+use crate::control::lab2::{
+    ClientStatus, Grade, LockRequest, LockTotals, LossReason, OnceRequest, PauseRequest,
+    PendingReason, RefusalReason, RingRequest,
+};
 use crate::control::{
-    ClientStatus, Grade, Grant, LockRequest, LockTotals, Loss, LossReason, MAX_LABEL, OnceRequest,
-    PROTOCOL, PauseRequest, PendingReason, Refusal, RefusalReason, Renewal, Reply, Request,
-    TokenData, Version,
+    Grant, Loss, MAX_LABEL, OwnJson, PROTOCOL, Refusal, Renewal, Reply, Request, TokenData,
+    Version, hex,
 };
 use crate::fencing::FencingToken;
-use crate::host::{Backstops, Client, ClientId, Error, Server, Watchers, spoken};
+use crate::host::{Backstops, Client, ClientId, Server, Watchers, spoken};
 use crate::observe::lab2::Limit;
+use crate::system::Error;
 
 /// How to answer a request.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ pub struct Service {
     locks: Locks,
     count: LockCount,
     /// When a client that waits may be granted the token.
-    settles_at: Option<Instant>,
+    grants_from: Option<Instant>,
     backstops: Backstops,
     watchers: Watchers,
     pausing: Pausing,
@@ -66,7 +69,7 @@ impl Service {
             interface: interface.to_owned(),
             locks: Locks::default(),
             count: LockCount::default(),
-            settles_at: None,
+            grants_from: None,
             backstops: Backstops::new(),
             watchers: Watchers::default(),
             pausing: Pausing::default(),
@@ -76,11 +79,11 @@ impl Service {
         }
     }
 
-    /// When to call [`settle`](Self::settle) at the latest.
+    /// When to call [`serve_clients`](Self::serve_clients) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
-            self.settles_at,
+            self.grants_from,
             self.pausing.deadline(),
         ];
         deadlines.into_iter().flatten().min()
@@ -112,7 +115,7 @@ impl Service {
         &mut self,
         now: Now,
         peer: Client,
-        request: Request,
+        request: Request<RingRequest>,
         descriptors: &mut Vec<OwnedFd>,
         machine: &Lab2,
         history: &History,
@@ -121,9 +124,6 @@ impl Service {
         match request {
             Request::Lock(request) => self.lock(now, peer, &request, None, machine),
             Request::Bind => self.bind(client, descriptors),
-            Request::Once(request) => self.once(now, peer, &request, machine),
-            Request::Ran { done } => self.ran(client, done),
-            Request::NotRun => self.not_run(client),
             Request::Unlock => {
                 self.backstops.cancel(client);
                 if self.locks.release(client) {
@@ -131,13 +131,9 @@ impl Service {
                 }
                 Reaction::Reply(Reply::Unlocked {})
             }
-            Request::Yield { to } => self.yield_to(to.as_deref(), machine),
-            Request::Forget { member } => forget(now, &member, machine),
-            Request::Pause(request) => self.pause(now, peer, &request),
-            Request::Resume => self.resume(peer),
             Request::DataGet => Reaction::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
-                token: machine.token().map(token_status),
+                token: machine.token().map(shown),
             })),
             Request::DataSet { hex, token } => {
                 self.set_data(client, &hex, token.as_deref(), machine)
@@ -146,9 +142,29 @@ impl Service {
             Request::Version => Reaction::Reply(Reply::Version(Version {
                 protocol: PROTOCOL,
                 ringd: env!("CARGO_PKG_VERSION").to_owned(),
-                interface: self.interface.clone(),
+                interface: Some(self.interface.clone()),
             })),
             Request::Status => Reaction::Status,
+            Request::Own(request) => self.answer_own(now, peer, request, machine),
+        }
+    }
+
+    /// Returns how to answer a request that only nodes of a ring know.
+    fn answer_own(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: RingRequest,
+        machine: &Lab2,
+    ) -> Reaction {
+        match request {
+            RingRequest::Once(request) => self.once(now, peer, &request, machine),
+            RingRequest::Ran { done } => self.ran(peer.id, done),
+            RingRequest::NotRun => self.not_run(peer.id),
+            RingRequest::Yield { to } => self.yield_to(to.as_deref(), machine),
+            RingRequest::Forget { member } => forget(now, &member, machine),
+            RingRequest::Pause(request) => self.pause(now, peer, &request),
+            RingRequest::Resume => self.resume(peer),
         }
     }
 
@@ -177,7 +193,7 @@ impl Service {
         if let Err(why) = asked {
             self.count.refused(why);
             let text = self.scene(now, machine).refusal(why, request);
-            return Reaction::Reply(Reply::Refused(Refusal { why, text }));
+            return Reaction::Reply(refused(why, text));
         }
         self.changed.push((peer.id, true));
         Reaction::Later
@@ -388,7 +404,7 @@ impl Service {
     }
 
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
-    pub fn settle(
+    pub fn serve_clients(
         &mut self,
         now: Now,
         server: &mut Server,
@@ -406,8 +422,8 @@ impl Service {
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
-        let settled = machine.settled_at().filter(|&at| at > now.monotonic);
-        self.settles_at = settled.filter(|_| !self.locks.is_idle());
+        let not_yet = machine.settled_at().filter(|&at| at > now.monotonic);
+        self.grants_from = not_yet.filter(|_| !self.locks.is_idle());
         let command = if self.locks.is_idle() {
             None
         } else {
@@ -418,8 +434,11 @@ impl Service {
                 told.push((client, request.unwrap_or_default(), notice));
             };
             self.locks.dismiss(|once| machine.met_by(once), &mut tell);
-            self.locks
-                .settle(now.monotonic, &facts(now, machine, history), &mut tell)
+            self.locks.update(
+                now.monotonic,
+                &machine_state(now, machine, history),
+                &mut tell,
+            )
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
         let mut told = std::mem::take(&mut self.told);
@@ -430,7 +449,7 @@ impl Service {
             match (&notice, &reply) {
                 (Notice::Granted { .. }, _) => history.lock(now, "lock_granted", label, None),
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
-                    say_loss(server.client(client), label, loss);
+                    say_loss(server.client(client), label, *why, loss);
                     history.lock(now, "lock_lost", label, Some(why.name()));
                 }
                 (Notice::Refused(_) | Notice::Ran(_), _) => {
@@ -447,7 +466,7 @@ impl Service {
             let recent = history.recent();
             self.watchers
                 .tell(now.monotonic, server, recent, |entry, number| {
-                    Reply::Event(Box::new(entry.message(number)))
+                    Reply::Event(entry.message(number))
                 });
         }
         command
@@ -462,39 +481,34 @@ impl Service {
         machine: &Lab2,
         history: &mut History,
     ) {
+        let why = LossReason::Gone;
         let notice = Notice::Lost {
-            why: LossReason::Gone,
+            why,
             until: now.monotonic,
         };
         self.count.told(&notice);
         if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
-            say_loss(Some(peer), &request.label, &loss);
-            history.lock(now, "lock_lost", &request.label, Some(loss.why.name()));
+            say_loss(Some(peer), &request.label, why, &loss);
+            history.lock(now, "lock_lost", &request.label, Some(why.name()));
         }
     }
 
     fn reply(&self, now: Now, request: &LockRequest, notice: &Notice, machine: &Lab2) -> Reply {
         match *notice {
             Notice::Granted { token, until } => Reply::Granted(Grant {
-                token: token_status(token),
+                token: Some(shown(token)),
                 fencing: fencing(token).to_string(),
-                grade: machine.grade().name().to_owned(),
+                grade: Some(machine.grade().name().to_owned()),
                 data: hex::encode(machine.data()),
                 until_ns: until.as_nanos(),
             }),
             Notice::Renewed { until } => Reply::Renewed(Renewal {
                 until_ns: until.as_nanos(),
             }),
-            Notice::Refused(why) => Reply::Refused(Refusal {
-                why,
-                text: self.scene(now, machine).refusal(why, request),
-            }),
-            Notice::Ran(run) => Reply::Refused(Refusal {
-                why: RefusalReason::Ran,
-                text: has_run(run),
-            }),
+            Notice::Refused(why) => refused(why, self.scene(now, machine).refusal(why, request)),
+            Notice::Ran(run) => refused(RefusalReason::Ran, has_run(run)),
             Notice::Lost { why, until } => Reply::Lost(Loss {
-                why,
+                why: why.name().to_owned(),
                 text: self.scene(now, machine).loss(why, request),
                 until_ns: until.as_nanos(),
             }),
@@ -503,7 +517,7 @@ impl Service {
 
     fn tell_pausing(&mut self, now: Now, server: &mut Server, machine: &Lab2) {
         let mut pausing = std::mem::take(&mut self.pausing);
-        pausing.settle(
+        pausing.reply_to_waiting(
             now.monotonic,
             || self.progress(machine),
             |client, reply| {
@@ -552,8 +566,8 @@ fn usable(now: Now, machine: &Lab2) -> Option<Token> {
         .filter(|_| settled && machine.may_use_token())
 }
 
-fn facts(now: Now, machine: &Lab2, history: &History) -> Facts {
-    Facts {
+fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
+    MachineState {
         token: usable(now, machine),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
@@ -593,8 +607,8 @@ fn has_run(RunView { stamp, age, .. }: RunView) -> String {
 }
 
 /// Logs whose work was ended, and why.
-fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
-    let (reason, text) = (loss.why.name(), &loss.text);
+fn say_loss(peer: Option<Client>, label: &str, why: LossReason, loss: &Loss) {
+    let (reason, text) = (why.name(), &loss.text);
     let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
     let who = peer.map_or_else(
         || "a client that is gone".to_owned(),
@@ -612,7 +626,7 @@ fn say_loss(peer: Option<Client>, label: &str, loss: &Loss) {
             )
         };
     }
-    match loss.why {
+    match why {
         LossReason::StrongerToken
         | LossReason::Lease
         | LossReason::NotStored
@@ -645,6 +659,18 @@ fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
             "several members of the ring have the ip {text}: give a MAC"
         )),
     }
+}
+
+/// A token as clients are shown it.
+fn shown(token: Token) -> OwnJson {
+    OwnJson::of(&token_status(token))
+}
+
+fn refused(why: RefusalReason, text: String) -> Reply {
+    Reply::Refused(Refusal {
+        why: why.name().to_owned(),
+        text,
+    })
 }
 
 fn error(text: &str) -> Reaction {

@@ -18,9 +18,10 @@ use super::surroundings::{Audience, Surroundings};
 use crate::control::CONTROL_DIR;
 use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
-use crate::host::{Error, Host, Pace, spoken};
+use crate::host::{self, Host, Pace, spoken};
 use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{RingLock, clock};
+use crate::system::{Error, PROGRAM};
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
 const CALM: Duration = Duration::from_secs(1);
@@ -29,19 +30,24 @@ const CALM: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// It could not start, or a system call failed that does not fail on a healthy system.
-pub fn run(options: &Options) -> Result<(), Error> {
+pub fn run(options: &Options) -> Result<(), host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let ring = options.ring();
-    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string())?;
+    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string()).map_err(Error::Lock)?;
     attachment.check_alone(&ring)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
-    let host = Host::start(&options.control_path(), options.log_format, options.verbose)?;
+    let host = Host::start(
+        PROGRAM,
+        &options.control_path(),
+        options.log_format,
+        options.verbose,
+    )?;
     let tally = Tally::new().map_err(io::Error::other);
     let audience = Audience {
         observers: Observers {
-            tally: tally.map_err(Error::system("make the counters"))?,
+            tally: tally.map_err(host::Error::system("make the counters"))?,
             log: Log::new(options.verbose),
         },
         history: History::new(host.started()),
@@ -52,7 +58,7 @@ pub fn run(options: &Options) -> Result<(), Error> {
         clock::now(),
         &audience.history,
     );
-    let hooks = hooks.map_err(Error::system("start the thread that runs hooks"))?;
+    let hooks = hooks.map_err(host::Error::system("start the thread that runs hooks"))?;
     let machine = Lab2::new(constants, found.durable()).with_stamps(store.take_stamps());
     let mut service = Service::new(&options.interface, StoredPause::beside(store.path()));
     if service.go_on_pausing()? {
@@ -72,7 +78,7 @@ pub fn run(options: &Options) -> Result<(), Error> {
     host.run(Driver::new(machine), node)
 }
 
-fn unusable(error: &ConstantError) -> Error {
+fn unusable(error: &ConstantError) -> host::Error {
     let remedy = match error {
         ConstantError::HandOverOutlastsWaiters { .. } => {
             "give fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
@@ -83,7 +89,7 @@ fn unusable(error: &ConstantError) -> Error {
         }
         _ => "ringd --help has the defaults",
     };
-    Error::Usage(format!("{error}; {remedy}"))
+    host::Error::Usage(format!("{error}; {remedy}"))
 }
 
 fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {

@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
 use super::service::Service;
-use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
+use crate::control::lab2::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
 use crate::observe::lab2::{Differs, Tally, Wrong};
 

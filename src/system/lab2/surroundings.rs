@@ -9,7 +9,7 @@ use super::history::History;
 use super::service::Service;
 use super::state_file::StateFile;
 use super::status::status;
-use crate::control::Status;
+use crate::control::lab2::Status;
 use crate::driver::{Environment, Observe};
 use crate::host::Pace;
 use crate::observe::lab2::Observers;

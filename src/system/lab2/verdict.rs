@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
 
-use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason, harmless};
+use crate::control::harmless;
+use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::host::spoken;
 
 /// What the sentences are made of.
@@ -165,7 +166,7 @@ mod tests {
     use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
 
     use super::{Scene, name, no_names, no_quorum};
-    use crate::control::{LockRequest, LossReason};
+    use crate::control::lab2::{LockRequest, LossReason};
 
     #[test]
     fn a_loss_is_explained_by_what_has_caused_it() {

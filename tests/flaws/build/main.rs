@@ -2,7 +2,7 @@
 //! patches' bodies besides their own.
 //!
 //! The copy lies in the build's own directory, so the sources that ship know nothing of it. A
-//! patch that does not fit the sources any more ends the build.
+//! patch that no longer fits the sources ends the build.
 
 mod bodies;
 
@@ -101,7 +101,7 @@ fn spoil(sources: &Sources, diff: &str) -> Result<(String, String), String> {
         .get(file)
         .ok_or_else(|| format!("there is no {path} to patch"))?;
     let spoilt = diffy::apply(source, &diff).map_err(|error| {
-        format!("does not fit {path} any more ({error}): make it anew from the rule in its head")
+        format!("no longer fits {path} ({error}): make it anew from the rule in its head")
     })?;
     Ok((file.to_owned(), spoilt))
 }

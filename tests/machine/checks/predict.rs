@@ -13,7 +13,7 @@ use super::oracle::{Oracle, Output};
 /// The machine before a frame came.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "five facts that know nothing of each other"
+    reason = "five properties that know nothing of each other"
 )]
 pub struct Before {
     me: MacAddr,
@@ -70,7 +70,7 @@ impl Before {
     }
 
     /// Whether a frame is dropped for what its author has said of itself: nobody counts on who hears nobody, or
-    /// takes an offer that its giver does not stand by any more.
+    /// takes an offer that its giver no longer stands by.
     fn is_dropped(&self, output: &Output) -> bool {
         let is_reason =
             |reason: &DropReason| matches!(reason, DropReason::AuthorDeaf | DropReason::StaleOffer);

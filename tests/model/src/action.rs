@@ -1,9 +1,9 @@
 //! What may happen next in a ring.
 
 use crate::node::Trouble;
+use crate::notation;
 use crate::sides;
 use crate::state::{Flying, Ring};
-use crate::words;
 
 /// Something that may happen. Nodes and frames are told by their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,10 +99,10 @@ impl Action {
     pub fn tell(self, ring: &Ring) -> String {
         let frame = |at: usize| {
             let flying: &Flying = &ring.frames[at];
-            let to = words::name(words::mac(flying.to));
-            format!("{} (at {to})", words::frame(&flying.bytes))
+            let to = notation::name(notation::mac(flying.to));
+            format!("{} (at {to})", notation::frame(&flying.bytes))
         };
-        let name = |at: usize| words::name(words::mac(at));
+        let name = |at: usize| notation::name(notation::mac(at));
         let unless = |refused: bool| {
             if refused {
                 ", its link takes nothing"

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Token;
 
-use crate::words;
+use crate::notation;
 
 /// A rule that was broken. Nodes are told by their places, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -144,8 +144,8 @@ pub enum Breach {
 
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let n = |at: &usize| words::name(words::mac(*at));
-        let show = |token: &Token| words::token(*token);
+        let n = |at: &usize| notation::name(notation::mac(*at));
+        let show = |token: &Token| notation::token(*token);
         let both = |[a, b]: &[usize; 2]| format!("{} and {}", n(a), n(b));
         match self {
             Self::EqualTokens { nodes, token } => {
@@ -235,7 +235,7 @@ impl fmt::Display for Breach {
             }
             Self::NotServed { node } => write!(f, "{} wants the token and starves", n(node)),
             Self::TablesDiffer { nodes } => write!(f, "the tables of {} differ", both(nodes)),
-            Self::OutOfUse => write!(f, "nobody can use the token any more"),
+            Self::OutOfUse => write!(f, "nobody can use the token"),
             Self::Busy => write!(f, "there is no end of frames and time-outs at one time"),
         }
     }

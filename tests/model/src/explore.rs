@@ -16,11 +16,11 @@ use crate::action::Action;
 use crate::fair::Fair;
 use crate::machine::{self, Snapshot};
 use crate::node::{Input, Trouble};
+use crate::notation;
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{Flying, Ring};
 use crate::turns::Turns;
-use crate::words;
 
 /// All runs of a scenario.
 pub struct Exploration {
@@ -341,7 +341,7 @@ fn mislead(ring: &mut Ring, frame: usize) {
     let ethertype = ring_codec::lab2::ETHERTYPE;
     let len = to_all.encode(ethertype, &mut buffer).unwrap_or(0);
     let bytes: Arc<[u8]> = buffer[..len].into();
-    let author = words::place(offer.author);
+    let author = notation::place(offer.author);
     for to in (0..ring.nodes.len()).filter(|&to| to != author) {
         let bytes = Arc::clone(&bytes);
         ring.frames.push(Flying { to, bytes, sent });

@@ -18,7 +18,7 @@ use crate::turns::Outcome;
 /// More events at one time than any ring of this size has use for.
 const MAX_AT_ONCE: usize = 1_000;
 
-/// A run in which nothing goes wrong any more.
+/// A run in which nothing goes wrong from some point on.
 pub struct Fair<'a> {
     scenario: &'a Scenario,
     ring: Ring,

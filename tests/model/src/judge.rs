@@ -117,7 +117,7 @@ impl Step<'_> {
             ..
         } = self.turn.node.durable;
         let known = known.is_some_and(|known| !token.is_stronger_than(&known));
-        let own = token.author != crate::words::mac(node) || token.number <= my_token_number;
+        let own = token.author != crate::notation::mac(node) || token.number <= my_token_number;
         (!known || !own).then_some(Breach::HeldUnstored { node, token })
     }
 
@@ -197,7 +197,7 @@ impl Step<'_> {
                 // What a candidate stands with is what it would say of itself: one more than it
                 // has stored.
                 let stands = |node: &Node| node.machine.state() == State::Generating;
-                let mine = candidate(&self.before.durable, crate::words::mac(node));
+                let mine = candidate(&self.before.durable, crate::notation::mac(node));
                 let counts = !is_deaf && token.is_stronger_than(&mine);
                 (stands(self.before) && stands(&self.turn.node) && counts).then_some(
                     Breach::StoodAgainst {

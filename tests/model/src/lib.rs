@@ -23,13 +23,13 @@ mod findings;
 mod judge;
 mod machine;
 mod node;
+mod notation;
 mod report;
 mod scenario;
 mod scenarios;
 mod sides;
 mod state;
 mod turns;
-mod words;
 
 pub use action::Action;
 pub use breach::Breach;

@@ -12,8 +12,8 @@ use ring_proto::{LinkState, Sent, Stored, Transmit};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::machine::{AnyMachine, Start};
+use crate::notation;
 use crate::scenario::Scenario;
-use crate::words;
 
 /// When every clock begins: late enough that no rule looks back beyond the beginning of time.
 pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
@@ -327,7 +327,7 @@ fn link(scenario: &Scenario, at: usize, mtu: Option<usize>) -> LinkState {
     let Some(mtu) = mtu else {
         return LinkState::Down;
     };
-    let mac = words::mac(at);
+    let mac = notation::mac(at);
     let mut ip = NO_IP;
     if scenario.ips {
         ip[10..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, mac.0[5]]);

@@ -46,7 +46,7 @@ pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
 fn run(exploration: Exploration, threads: usize) -> Report {
     let scenario = exploration.scenario.clone();
     let began = Instant::now();
-    // A state at the checker's greatest depth is not looked at any more.
+    // A state at the checker's greatest depth is no longer looked at.
     let depth = scenario.bounds.depth + 2;
     let checker = exploration
         .checker()

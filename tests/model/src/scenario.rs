@@ -92,7 +92,7 @@ pub struct Faults {
     pub alone: u8,
     /// A node can store nothing; it may be able to again.
     pub full: u8,
-    /// A node's link carries no long frames any more; the node may be told.
+    /// A node's link no longer carries long frames; the node may be told.
     pub narrow: u8,
 }
 

@@ -1,6 +1,6 @@
 //! The sides of a segment that has fallen apart.
 
-use crate::words;
+use crate::notation;
 
 /// The side that each node is on. Sides are counted in the order of their first nodes, so that
 /// equal partitions are equal lists.
@@ -27,7 +27,7 @@ pub fn show(sides: &[u8]) -> String {
     let members = (0..count).map(|side| {
         let on = |&at: &usize| sides[at] == side;
         let names = (0..sides.len()).filter(on);
-        let names: Vec<String> = names.map(|at| words::name(words::mac(at))).collect();
+        let names: Vec<String> = names.map(|at| notation::name(notation::mac(at))).collect();
         names.join(" ")
     });
     members.collect::<Vec<_>>().join(" | ")

@@ -13,10 +13,10 @@ use crate::breach::Breach;
 use crate::judge;
 use crate::machine::Start;
 use crate::node::{EPOCH, Node, Trouble};
+use crate::notation;
 use crate::scenario::{Faults, Scenario, Timing};
 use crate::sides::{self, Sides};
 use crate::turns::Outcome;
-use crate::words;
 
 /// A frame under way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,7 +136,7 @@ impl Ring {
         flying: &mut Vec<Flying>,
     ) {
         for (to, node) in self.nodes.iter().enumerate() {
-            let meant = destination == MacAddr::BROADCAST || destination == words::mac(to);
+            let meant = destination == MacAddr::BROADCAST || destination == notation::mac(to);
             let alone = |node: &Node| node.trouble == Some(Trouble::Alone);
             let lost =
                 destination != MacAddr::BROADCAST && (alone(node) || alone(&self.nodes[from]));
@@ -208,8 +208,8 @@ impl fmt::Debug for Ring {
     /// `n1 OWNER 3-n1-1, n2 WAITER, 2 frames under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.nodes.iter().enumerate() {
-            let name = words::name(words::mac(at));
-            let known = words::maybe(node.durable.known);
+            let name = notation::name(notation::mac(at));
+            let known = notation::maybe(node.durable.known);
             match (node.running, node.machine.held()) {
                 (false, _) => write!(f, "{name} down")?,
                 (true, Some(token)) => {
@@ -218,7 +218,7 @@ impl fmt::Debug for Ring {
                     } else {
                         " (gives)"
                     };
-                    write!(f, "{name} OWNER {}{gives}", words::token(token))?;
+                    write!(f, "{name} OWNER {}{gives}", notation::token(token))?;
                 }
                 (true, None) => write!(f, "{name} {} knows {known}", node.machine.state().name())?,
             }
@@ -226,7 +226,7 @@ impl fmt::Debug for Ring {
                 write!(f, " ({trouble:?})")?;
             }
             if let Some((token, until)) = node.quorum {
-                let token = words::token(token);
+                let token = notation::token(token);
                 write!(
                     f,
                     " (quorum for {token} for {:?})",

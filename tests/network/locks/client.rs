@@ -44,7 +44,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next line, whatever it is; an error if there is none any more.
+    /// The next line, whatever it is; an error if there is no further one.
     pub fn hear(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);

@@ -64,7 +64,7 @@ impl Running {
         Ok(())
     }
 
-    /// The rest of its output, once nobody has that open any more.
+    /// The rest of its output, once nobody has that open.
     pub fn rest(&mut self) -> String {
         self.output.take_rest()
     }
@@ -104,7 +104,7 @@ impl Running {
         Ok(())
     }
 
-    /// What it has said on standard error, once nobody has that open any more.
+    /// What it has said on standard error, once nobody has that open.
     pub fn errors(&mut self) -> String {
         self.errors.take_rest()
     }

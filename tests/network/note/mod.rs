@@ -26,6 +26,8 @@ use process::{Node, start, start_with_period};
 pub fn tests() -> Vec<Test> {
     tests![
         a_note_reaches_every_node_and_survives_their_death,
+        a_status_without_a_page_is_shown_as_it_is_and_its_exit_code_tells,
+        a_watch_shows_any_systems_events,
         a_job_waits_for_nothing_but_the_worker,
         a_mebibyte_is_fetched_and_read_over_the_control_socket,
         peers_that_dribble_or_never_read_or_say_nothing_keep_nobody_from_it,
@@ -75,13 +77,75 @@ fn a_note_reaches_every_node_and_survives_their_death() -> Result<()> {
     nodes[2].write("the second")?;
     nodes[0].start()?;
     nodes[0].wait_for("the second")?;
-    let status = nodes[0].ringctl(&["status"])?;
-    let text = String::from_utf8_lossy(&status.stdout);
-    ensure!(status.status.success(), "{status:?}");
-    ensure!(text.contains("shows version 2-3"), "{text}");
     let refused = nodes[0].ringctl(&["yield"])?;
     let why = String::from_utf8_lossy(&refused.stderr);
-    ensure!(why.contains("a note has no such thing"), "{why}");
+    ensure!(why.contains("unknown variant `yield`"), "{why}");
+    let refused = nodes[0].ringctl(&["wait", "OWNER"])?;
+    let why = String::from_utf8_lossy(&refused.stderr);
+    ensure!(why.contains("a node of note is in no ring"), "{why}");
+    Ok(())
+}
+
+/// `ringctl` has no page for a note: it shows what the node says of itself.
+fn a_status_without_a_page_is_shown_as_it_is_and_its_exit_code_tells() -> Result<()> {
+    let segment = segment(1)?;
+    let node = start(segment.node(0))?;
+    for arguments in [&["status"][..], &["status", "--json"], &["status", "-q"]] {
+        let without_note = node.ringctl(arguments)?;
+        ensure!(without_note.status.code() == Some(5), "{without_note:?}");
+    }
+    node.write("a note")?;
+    node.wait_for("a note")?;
+    let page = node.ringctl(&["status"])?;
+    let text = String::from_utf8_lossy(&page.stdout);
+    ensure!(page.status.code() == Some(0), "{page:?}");
+    for line in [
+        "system       note\n",
+        "healthy      yes\n",
+        "length       6\n",
+    ] {
+        ensure!(text.contains(line), "{text}");
+    }
+    ensure!(text.contains("\ncounters\n"), "{text}");
+    let json = node.ringctl(&["status", "--json"])?;
+    ensure!(json.status.code() == Some(0), "{json:?}");
+    let text = String::from_utf8_lossy(&json.stdout);
+    // Its keys, in the order in which it gives them.
+    let keys = ["system", "healthy", "place", "version", "up_ns", "length"];
+    let places: Vec<_> = keys
+        .iter()
+        .map(|key| text.find(&format!("  \"{key}\": ")))
+        .collect();
+    ensure!(places.is_sorted() && places[0].is_some(), "{text}");
+    let quiet = node.ringctl(&["status", "-q"])?;
+    ensure!(
+        quiet.status.code() == Some(0) && quiet.stdout.is_empty(),
+        "{quiet:?}"
+    );
+    Ok(())
+}
+
+fn a_watch_shows_any_systems_events() -> Result<()> {
+    let segment = segment(1)?;
+    let node = start(segment.node(0))?;
+    for json in [false, true] {
+        let mut watch = node.watch(json)?;
+        let first = watch.next_line()?;
+        let begins = if json {
+            "{\"snapshot\":{\"number\":"
+        } else {
+            " now system note healthy "
+        };
+        ensure!(first.contains(begins), "{first}");
+        node.write("a note")?;
+        let event = watch.next_line()?;
+        let says = if json {
+            "\"length_of_name\":"
+        } else {
+            " this node has seen "
+        };
+        ensure!(event.contains(says), "{event}");
+    }
     Ok(())
 }
 
@@ -160,7 +224,7 @@ fn peers_that_dribble_or_never_read_or_say_nothing_keep_nobody_from_it() -> Resu
         "{} bytes",
         note.len()
     );
-    author.wait_for_fact("Transfers", "0")?;
+    author.wait_for_status("transfers", 0)?;
     // It was cut off: what is left is no whole note.
     let mut rest = Vec::new();
     let end = asks.read_to_end(&mut rest);

@@ -20,17 +20,20 @@ use ring_note::{Command, Event, Job, Net, Note, Notes, Options, Version, wire};
 use ring_proto::Stored;
 use ring_proto::time::{Instant, Now, nanos};
 use ring_segment::PATIENCE;
-use ringd::control::{NodeStatus, Reply, Request, Summary, TokenData};
+use ringd::control::{
+    EventHead, EventMessage, NoRequest, NodeStatus, Reply, Request, Snapshot, TokenData,
+};
 use ringd::driver::{
     Connections, Driver, Environment, Joined, Observe, ReceiveBatch, Store, TransmitBatch,
 };
 use ringd::host::worker::Bell;
 use ringd::host::worker::program::{self, End, Terms};
 use ringd::host::{
-    Answer, Client, Error, Host, LINK, LogFormat, Patience, SYSTEM, Server, ShutDown, System, Task,
-    Waiting,
+    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Program, Recent, SYSTEM,
+    Server, ShutDown, System, Task, Waiting, Watchers,
 };
 use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
+use serde::Serialize;
 
 /// Where nodes announce and serve the note.
 pub const PORT: u16 = 57_900;
@@ -84,7 +87,7 @@ impl Setting {
     /// Runs the node until it is shut down.
     pub fn run(&self) -> Result<()> {
         let interface = Interface::find("eth0")?.context("no interface")?;
-        let host = Host::start(&self.control(), LogFormat::Text, false)?;
+        let host = Host::start(Program("note"), &self.control(), LogFormat::Text, false)?;
         let datagrams = UdpLink::bind(
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)),
             &UdpOptions {
@@ -117,7 +120,12 @@ impl Setting {
                 streams: Connections::new(network, CONNECTIONS),
             },
             disk,
-            counters: Counters::default(),
+            seen: Seen {
+                counters: BTreeMap::new(),
+                events: Recent::new(host.started()),
+            },
+            watchers: Watchers::default(),
+            new_watchers: Vec::new(),
             to_write: fs::read(self.first()).into_iter().collect(),
             editor: fs::read_to_string(self.editor()).ok(),
             desk: Desk::open(&self.desk())?,
@@ -169,14 +177,56 @@ impl Store<Note> for Disk {
     }
 }
 
-/// Counts events by their names.
-#[derive(Debug, Default)]
-struct Counters(BTreeMap<String, u64>);
+/// Counts events by their names, and retains them for watchers.
+#[derive(Debug)]
+struct Seen {
+    counters: BTreeMap<String, u64>,
+    events: Recent<Entry>,
+}
 
-impl Observe<Event> for Counters {
-    fn observe(&mut self, _: Now, event: &Event) {
-        *self.0.entry(event.name().to_owned()).or_default() += 1;
+/// An event, and when it was.
+#[derive(Debug, Clone)]
+struct Entry {
+    time_ms: u64,
+    name: &'static str,
+}
+
+impl Entry {
+    /// As watchers are told it.
+    fn message(&self, number: u64) -> EventMessage {
+        #[derive(Serialize)]
+        struct Own {
+            length_of_name: usize,
+        }
+        let head = EventHead {
+            number,
+            time_ms: self.time_ms,
+            event: self.name.to_owned(),
+            text: Some(format!("this node has seen {}", self.name)),
+        };
+        let length_of_name = self.name.len();
+        EventMessage::new(&head, &Own { length_of_name })
     }
+}
+
+impl Observe<Event> for Seen {
+    fn observe(&mut self, now: Now, event: &Event) {
+        let name = event.name();
+        *self.counters.entry(name.to_owned()).or_default() += 1;
+        let time_ms = now.wall / 1_000_000;
+        self.events.remember(Entry { time_ms, name }, false);
+    }
+}
+
+/// What `status` shows: keys of this system's own.
+#[derive(Debug, Serialize)]
+struct Status<'a> {
+    place: &'a str,
+    version: String,
+    up_ns: u64,
+    length: usize,
+    transfers: usize,
+    counters: &'a BTreeMap<String, u64>,
 }
 
 /// Edits notes and verifies checksums.
@@ -264,7 +314,10 @@ struct NoteNode {
     place: String,
     link: Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>,
     disk: Disk,
-    counters: Counters,
+    seen: Seen,
+    watchers: Watchers,
+    /// Those whose connections may be silent from now on.
+    new_watchers: Vec<ClientId>,
     to_write: VecDeque<Vec<u8>>,
     editor: Option<String>,
     desk: Desk,
@@ -273,21 +326,19 @@ struct NoteNode {
 }
 
 impl NoteNode {
-    fn summary(&self, now: Instant, machine: &Notes) -> Summary {
+    fn status(&self, now: Instant, machine: &Notes) -> NodeStatus {
         let note = machine.note();
-        Summary {
-            system: "note".to_owned(),
-            place: self.place.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+        let status = Status {
+            place: &self.place,
+            version: note.version.to_string(),
             up_ns: nanos(now.since(self.started)),
-            standing: Shows(note.version).to_string(),
-            healthy: machine.is_up(),
-            facts: vec![
-                ("Length".to_owned(), note.bytes.len().to_string()),
-                ("Transfers".to_owned(), machine.transfers().to_string()),
-            ],
-            counters: self.counters.0.clone(),
-        }
+            length: note.bytes.len(),
+            transfers: machine.transfers(),
+            counters: &self.seen.counters,
+        };
+        // What it is for is to show a note.
+        let is_healthy = machine.is_up() && !note.bytes.is_empty();
+        NodeStatus::new("note", is_healthy, &status)
     }
 }
 
@@ -295,15 +346,16 @@ impl System for NoteNode {
     type Machine = Notes;
     type Link = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
     type Store = Disk;
-    type Observer = Counters;
+    type Observer = Seen;
     type Task = Worker;
+    type Request = NoRequest;
     type Condition = Shows;
 
-    fn environment(&mut self) -> Environment<'_, Self::Link, Disk, Counters> {
+    fn environment(&mut self) -> Environment<'_, Self::Link, Disk, Seen> {
         Environment {
             link: Some(&mut self.link),
             store: &mut self.disk,
-            observer: &mut self.counters,
+            observer: &mut self.seen,
         }
     }
 
@@ -345,15 +397,22 @@ impl System for NoteNode {
     fn answer(
         &mut self,
         now: Now,
-        _: Client,
-        request: Request,
+        client: Client,
+        request: Request<NoRequest>,
         _: &mut Vec<OwnedFd>,
         machine: &Notes,
     ) -> Answer<Command> {
         match request {
-            Request::Status => {
-                let summary = self.summary(now.monotonic, machine);
-                Answer::Reply(Reply::Status(NodeStatus::Other(Box::new(summary))))
+            Request::Status => Answer::Reply(Reply::Status(self.status(now.monotonic, machine))),
+            Request::Watch { from, turns } => {
+                self.new_watchers.push(client.id);
+                let events = &self.seen.events;
+                if self.watchers.add(client.id, from, turns, events) {
+                    return Answer::Later;
+                }
+                let number = events.latest();
+                let status = self.status(now.monotonic, machine);
+                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
             }
             Request::DataGet => Answer::Reply(Reply::Data(TokenData {
                 hex: digits(&machine.note().bytes),
@@ -367,7 +426,16 @@ impl System for NoteNode {
         }
     }
 
-    fn poll_clients(&mut self, _: Now, _: &mut Server, _: &Notes) -> Option<Command> {
+    fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Notes) -> Option<Command> {
+        while let Some(client) = server.take_gone() {
+            self.watchers.forget(client);
+        }
+        for client in self.new_watchers.drain(..) {
+            server.set_lasting(now.monotonic, client, true);
+        }
+        let events = &self.seen.events;
+        let message = |entry: &Entry, number| Reply::Event(entry.message(number));
+        self.watchers.tell(now.monotonic, server, events, message);
         self.to_write.pop_front().map(Command::Write)
     }
 

@@ -2,16 +2,18 @@
 
 use std::env;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{PATIENCE, stalls};
+use ring_segment::{PATIENCE, limit, stalls};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -33,6 +35,34 @@ pub fn run_if_asked() -> Option<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// A `ringctl watch`.
+#[derive(Debug)]
+pub struct Watch {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Watch {
+    /// The next line, which must come in time.
+    pub fn next_line(&mut self) -> Result<String> {
+        if self.output.buffer().is_empty() {
+            let give_up = Instant::now() + PATIENCE;
+            let output = self.output.get_ref().as_fd();
+            ensure!(limit::is_readable(output, give_up), "nothing comes");
+        }
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        Ok(line)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// A node. It is killed when this is dropped.
@@ -157,6 +187,19 @@ impl Node {
         Ok(command.output()?)
     }
 
+    /// Watches it with `ringctl`, which is killed when the watch is dropped.
+    pub fn watch(&self, json: bool) -> Result<Watch> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+        command.arg("--socket").arg(self.control()).arg("watch");
+        command.args(json.then_some("--json"));
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let output = child.stdout.take().context("it has an output")?;
+        Ok(Watch {
+            child,
+            output: BufReader::new(output),
+        })
+    }
+
     /// Writes a version of the note.
     pub fn write(&self, text: &str) -> Result<()> {
         let output = self.ringctl(&["data", "set", text])?;
@@ -183,19 +226,14 @@ impl Node {
 
     /// Waits until it shows a note of this length.
     pub fn wait_for_shown(&self, len: usize) -> Result<()> {
-        self.wait_for_fact("Length", &len.to_string())
+        self.wait_for_status("length", len)
     }
 
-    /// Waits until its status says this.
-    pub fn wait_for_fact(&self, name: &str, value: &str) -> Result<()> {
-        let says = |status: &Value| {
-            let facts = status["facts"].as_array().into_iter().flatten();
-            facts
-                .into_iter()
-                .any(|fact| fact[0] == name && fact[1] == value)
-        };
-        let what = format!("its {name} does not become {value}");
-        self.wait_until(&what, says).map(drop)
+    /// Waits until its status has this number under a key.
+    pub fn wait_for_status(&self, key: &str, number: usize) -> Result<()> {
+        let has = |status: &Value| status[key] == number;
+        let what = format!("its {key} does not become {number}");
+        self.wait_until(&what, has).map(drop)
     }
 
     /// Waits until something has happened.

@@ -136,6 +136,6 @@ fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
             tried.remove(at);
         }
     }
-    ensure!(tried.is_empty(), "these are not there any more: {tried:?}");
+    ensure!(tried.is_empty(), "these are no longer there: {tried:?}");
     Ok(())
 }

@@ -25,7 +25,7 @@ pub fn tests() -> Vec<Test> {
         quit_on_a_terminal_hands_the_token_over,
         who_was_started_to_outlive_its_terminal_does,
         the_status_is_logged_on_demand,
-        what_nobody_waits_for_any_more_is_not_done,
+        what_nobody_waits_for_is_not_done,
     ]
 }
 
@@ -169,7 +169,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
 }
 
 /// Whoever asked for it was told that it had failed.
-fn what_nobody_waits_for_any_more_is_not_done() -> Result<()> {
+fn what_nobody_waits_for_is_not_done() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(BINARIES).spawn()?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;

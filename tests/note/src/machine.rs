@@ -89,7 +89,7 @@ struct Offer {
 /// A node.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "properties that know nothing of each other"
 )]
 #[derive(Debug)]
 pub struct Notes {

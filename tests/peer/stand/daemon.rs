@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_proto::lab2::Lab2;
 use ring_segment::{Digest, MacAddr};
-use ringd::control::Counters;
+use ringd::control::lab2::Counters;
 
 use super::host::{Disk, Process};
 use super::world::World;

@@ -110,7 +110,7 @@ impl<R: Read + AsFd> Text<R> {
             Ok(0) => self.has_ended = true,
             Ok(len) => self.seen.push_str(&String::from_utf8_lossy(&part[..len])),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // So does a terminal that nobody has open any more.
+            // So does a terminal that nobody has open.
             Err(_) => self.has_ended = true,
         }
         true

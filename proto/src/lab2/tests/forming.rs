@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 
 use super::node::Node;
-use super::words::{ip, mac, ms};
+use super::notation::{ip, mac, ms};
 use super::world::World;
 use crate::lab2::{Command, Constants, Grade, Lab2, State};
 

@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, RngSeed};
 use ring_codec::lab2::{Kind, NO_IP, Token};
 
 use super::node::{Node, Weather};
-use super::words::{ip, ms};
+use super::notation::{ip, ms};
 use super::world::World;
 use crate::lab2::{Command, Constants, Lab2};
 

@@ -10,8 +10,8 @@
 )]
 
 mod node;
+mod notation;
 mod rig;
-mod words;
 mod world;
 
 mod constants;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Token;
 
-use super::words::{BLANK, ip};
+use super::notation::{BLANK, ip};
 use crate::lab2::{Constants, Durable, Lab2, State};
 use crate::time::Instant;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_FRAME_LEN, Message, NO_IP};
 
-pub use super::words::*;
+pub use super::notation::*;
 use crate::lab2::{Command, Constants, Durable, Event, Lab2, Presence, State};
 use crate::time::{Instant, Now};
 use crate::{LinkState, Machine, Sent, Stored, Transmit};

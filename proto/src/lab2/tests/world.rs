@@ -12,7 +12,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, MAX_FRAME_LEN};
 
 use super::node::{Node, Weather};
-use super::words::{assert_stored, decode, line, mac, show};
+use super::notation::{assert_stored, decode, line, mac, show};
 use crate::lab2::{Command, Constants, Event, Grade, Lab2, Reason};
 use crate::time::{Instant, Now};
 use crate::{LinkState, Machine, Sent, Stored, Transmit};

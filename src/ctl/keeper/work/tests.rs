@@ -7,10 +7,17 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-use super::{Daemon, Lease, Lines, Next, Work};
-use crate::control::{LockRequest, Renewal, Reply, to_line};
-use crate::ctl::keeper::{Assignment, Binding, Want};
+use super::{HeldLock, Lines, Next, Work};
+use crate::control::{OwnJson, Renewal, Reply, to_line};
+use crate::ctl::connection::Connection;
+use crate::ctl::keeper::{Assignment, Binding};
+use crate::ctl::lease::{Lease, Margin, Margins};
 use crate::sys::clock;
+
+const MARGINS: Margins = Margins {
+    warning: Margin::share(4, Duration::MAX),
+    kill: Margin::share(8, Duration::MAX),
+};
 
 fn later(ms: u64) -> Instant {
     clock::now().monotonic + Duration::from_millis(ms)
@@ -22,22 +29,22 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
     let (daemon, daemons_end) = UnixStream::pair().expect("a pair of sockets");
     let assignment = Assignment {
         socket: PathBuf::new(),
-        want: Want::Lock(LockRequest::default()),
+        request: OwnJson::of(&"a lock"),
+        wait_ms: None,
+        reports: None,
+        margins: MARGINS,
         grace_ms: 0,
         binding: Binding::Process {
             pid: 0,
             kill: false,
         },
     };
-    let daemon = Daemon {
-        lines: Lines::new(daemon),
-        answers_by: None,
-    };
-    let work = Work::new(&assignment, Lines::new(caller), daemon, None);
-    let mut work = work.expect("a process may open a few files");
     let (now, second) = (clock::now().monotonic, Duration::from_secs(1));
     // Its last quarter has begun.
-    work.lease = Some(Lease::new(now + second, now.before(3 * second)));
+    let lease = Lease::new(now + second, now.before(3 * second), MARGINS);
+    let lock = HeldLock::held(Connection::over(Lines::new(daemon)), lease);
+    let work = Work::new(&assignment, Lines::new(caller), lock, None);
+    let work = work.expect("a process may open a few files");
     (work, daemons_end, callers_end)
 }
 

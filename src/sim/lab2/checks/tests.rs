@@ -6,7 +6,7 @@ use ring_proto::lab2::Durable;
 
 use super::Checks;
 use crate::sim::lab2::Rule;
-use crate::sim::lab2::words::mac;
+use crate::sim::lab2::notation::mac;
 
 fn token(progress: u64, author: usize, number: u32) -> Token {
     Token {

@@ -29,7 +29,7 @@ fn broken(world: &World<Lab2>) -> Vec<Rule> {
 fn an_undisturbed_ring_keeps_all_promises() {
     let (mut world, bounds) = ring();
     let now = world.now();
-    world.settle(&bounds);
+    world.await_one_owner(&bounds);
     world.equal_tables(now, &bounds);
     world.serve();
     world.replace();
@@ -42,7 +42,7 @@ fn an_undisturbed_ring_keeps_all_promises() {
 fn a_second_owner_is_found() {
     let (mut world, bounds) = ring();
     world.part(&[0, 0, 1]);
-    world.settle(&bounds);
+    world.await_one_owner(&bounds);
     assert_eq!(broken(&world), [Rule::OneOwner]);
 }
 

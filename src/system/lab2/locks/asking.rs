@@ -4,8 +4,8 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, RunEnd};
 use ring_proto::time::Instant;
 
-use super::{ClientId, Facts, Locks};
-use crate::control::Grade;
+use super::{ClientId, Locks, MachineState};
+use crate::control::lab2::Grade;
 
 /// The members are asked about a job.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +27,10 @@ impl Asking {
 
 impl Locks {
     /// Drops deadlines that have passed.
-    pub(super) fn review_asking(&mut self, now: Instant, facts: &Facts) {
+    pub(super) fn review_asking(&mut self, now: Instant, machine: &MachineState) {
         self.asking = self
             .asking
-            .filter(|asking| facts.token == Some(asking.token) && self.concerns(asking.client));
+            .filter(|asking| machine.token == Some(asking.token) && self.concerns(asking.client));
         if let Some(asking) = &mut self.asking {
             asking.due = asking.due.filter(|&due| due > now);
         }
@@ -43,13 +43,13 @@ impl Locks {
         &mut self,
         at: usize,
         now: Instant,
-        facts: &Facts,
+        machine: &MachineState,
         token: Token,
     ) -> Option<Command> {
         let client = self.waiting.get(at)?.client;
         let known = self.asking.filter(|asking| asking.client == client);
         let asking = known.unwrap_or_else(|| {
-            let until = now + facts.asking_lasts;
+            let until = now + machine.asking_lasts;
             Asking {
                 token,
                 client,
@@ -58,11 +58,11 @@ impl Locks {
             }
         });
         self.asking = Some(asking);
-        if now < asking.until || !self.is_in_the_way(client, now, facts) {
+        if now < asking.until || !self.is_in_the_way(client, now, machine) {
             return self.want();
         }
         self.asking = None;
-        if facts.others_want {
+        if machine.others_want {
             self.served = Some(token);
         }
         if let Some(waiter) = self.waiting.remove(at) {
@@ -72,9 +72,9 @@ impl Locks {
     }
 
     /// Whether another client could use the token.
-    fn is_in_the_way(&self, client: ClientId, now: Instant, facts: &Facts) -> bool {
-        let is_safe = |require: Grade| facts.worth_granting_until(now, require).is_some();
+    fn is_in_the_way(&self, client: ClientId, now: Instant, machine: &MachineState) -> bool {
+        let is_safe = |require: Grade| machine.worth_granting_until(now, require).is_some();
         let mut others = self.waiting.iter().filter(|it| it.client != client);
-        facts.others_want || others.any(|it| is_safe(it.require))
+        machine.others_want || others.any(|it| is_safe(it.require))
     }
 }

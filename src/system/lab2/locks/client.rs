@@ -7,7 +7,7 @@ use ring_proto::lab2;
 use ring_proto::time::{Instant, nanos};
 
 use super::{Client, ClientId};
-use crate::control::{ClientStatus, Grade, LockRequest};
+use crate::control::lab2::{ClientStatus, Grade, LockRequest};
 
 /// How long before the end of its maximum hold a holder gets notice.
 const WARNING: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::Command;
 use ring_proto::time::Instant;
 
-use super::{Facts, Locks};
+use super::{Locks, MachineState};
 
 /// How many TAKE_TIMEOUTs the token is kept from other members that want it.
 const PATIENCE: u32 = 8;
@@ -32,7 +32,7 @@ impl Locks {
     pub(super) fn ask_for_grade(
         &mut self,
         now: Instant,
-        facts: &Facts,
+        machine: &MachineState,
         token: Token,
     ) -> Option<Command> {
         let known = self
@@ -40,17 +40,17 @@ impl Locks {
             .filter(|confirmation| confirmation.token == token);
         let mut confirmation = known.unwrap_or(Confirmation {
             token,
-            until: now + facts.take_timeout * PATIENCE,
+            until: now + machine.take_timeout * PATIENCE,
             ask: Some(now),
         });
         if now >= confirmation.until {
             confirmation.ask = None;
             self.confirmation = Some(confirmation);
-            return facts.others_want.then(|| self.want_no_more()).flatten();
+            return machine.others_want.then(|| self.want_no_more()).flatten();
         }
         let due = confirmation.ask.is_some_and(|at| at <= now);
         if due {
-            confirmation.ask = Some(now + facts.take_timeout);
+            confirmation.ask = Some(now + machine.take_timeout);
         }
         self.confirmation = Some(confirmation);
         due.then_some(Command::Confirm)

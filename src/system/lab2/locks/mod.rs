@@ -1,13 +1,13 @@
 //! The queue of this machine's clients for the token, and the one that holds it: no sockets, no clock.
 //!
 //! The machine serves one application; the queue makes one of many clients. Everything goes through
-//! [`Locks::settle`]: it gets the machine's state, notifies each client of its outcome, and returns what the
+//! [`Locks::update`]: it gets the machine's state, notifies each client of its outcome, and returns what the
 //! machine has to do.
 
 mod asking;
 mod client;
 mod confirmation;
-mod facts;
+mod machine_state;
 #[cfg(test)]
 mod tests;
 
@@ -20,13 +20,13 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
 use ring_proto::time::Instant;
 
-use crate::control::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
 use crate::host::{Client, ClientId};
 use asking::Asking;
 pub use client::Job;
 use client::{Holder, Waiter};
 use confirmation::Confirmation;
-pub use facts::Facts;
+pub use machine_state::MachineState;
 
 /// The most clients that wait at a time.
 pub const MAX_WAITING: usize = 400;
@@ -105,7 +105,7 @@ pub struct Locks {
 
 impl Locks {
     /// A client wants the token, whose way here takes so long at most if nobody works with it. It is
-    /// told of the outcome by [`settle`](Self::settle), unless it is refused at once.
+    /// told of the outcome by [`update`](Self::update), unless it is refused at once.
     ///
     /// # Errors
     /// Why it does not get it.
@@ -154,7 +154,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Whether [`settle`](Self::settle) would do nothing.
+    /// Whether [`update`](Self::update) would do nothing.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let nobody = self.holder.is_none() && self.waiting.is_empty();
@@ -269,7 +269,7 @@ impl Locks {
         self.standing = Standing::Leaving;
     }
 
-    /// When [`settle`](Self::settle) is to be called at the latest.
+    /// When [`update`](Self::update) is to be called at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let holder = self.holder.iter().filter_map(Holder::deadline);
@@ -285,20 +285,20 @@ impl Locks {
 
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
     /// called again, with what the machine knows then, until it returns nothing.
-    pub fn settle(
+    pub fn update(
         &mut self,
         now: Instant,
-        facts: &Facts,
+        machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
-        self.look_after_holder(now, facts, tell);
-        self.refuse_the_impatient(now, facts, tell);
-        self.review_asking(now, facts);
-        if let Some(command) = self.end_deserted_job(facts) {
+        self.look_after_holder(now, machine, tell);
+        self.refuse_the_impatient(now, machine, tell);
+        self.review_asking(now, machine);
+        if let Some(command) = self.end_deserted_job(machine) {
             return Some(command);
         }
         if let Some(holder) = &self.holder {
-            let is_over = facts.token != Some(holder.token);
+            let is_over = machine.token != Some(holder.token);
             return if is_over && self.waiting.is_empty() {
                 self.want_no_more()
             } else {
@@ -308,15 +308,26 @@ impl Locks {
         if std::mem::take(&mut self.pausing) {
             return Some(Command::Pause(self.standing == Standing::Paused));
         }
-        if facts.state != State::Owner {
+        if machine.state != State::Owner {
             self.yielding = None;
         }
         // Where nobody may be granted the token yet it waits.
-        if facts.token.is_some()
+        if machine.token.is_some()
             && let Some(Yielding { to }) = self.yielding.take()
         {
             return Some(Command::Yield(to));
         }
+        self.serve_next(now, machine, tell)
+    }
+
+    /// Nobody here holds the token: looks for the client to grant it to, and returns what the machine is to do for
+    /// that.
+    fn serve_next(
+        &mut self,
+        now: Instant,
+        machine: &MachineState,
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
+    ) -> Option<Command> {
         if self.waiting.is_empty() {
             self.served = None;
         }
@@ -324,14 +335,14 @@ impl Locks {
             self.confirmation = None;
             return self.want_no_more();
         }
-        let Some(token) = facts.token else {
+        let Some(token) = machine.token else {
             return self.want();
         };
-        if self.served == Some(token) && facts.others_want {
+        if self.served == Some(token) && machine.others_want {
             // One grant for each turn of this node, as the others have one in theirs.
             return self.want_no_more();
         }
-        let safe = |waiter: &Waiter| facts.worth_granting_until(now, waiter.require);
+        let safe = |waiter: &Waiter| machine.worth_granting_until(now, waiter.require);
         let Some((at, until)) = self
             .waiting
             .iter()
@@ -340,22 +351,33 @@ impl Locks {
         else {
             return self
                 .want()
-                .or_else(|| self.ask_for_grade(now, facts, token));
+                .or_else(|| self.ask_for_grade(now, machine, token));
         };
         self.confirmation = None;
-        if let ControlFlow::Break(step) = self.prepare_job(at, now, facts, token, tell) {
+        if let ControlFlow::Break(step) = self.prepare_job(at, now, machine, token, tell) {
             return step;
         }
-        if let Some(waiter) = self.waiting.remove(at) {
-            self.served = Some(token);
-            tell(
-                waiter.client,
-                &waiter.request,
-                Notice::Granted { token, until },
-            );
-            self.holder = Some(Holder::new(now, waiter, token, until));
-        }
+        self.grant(at, now, token, until, tell);
         self.want()
+    }
+
+    /// Grants the lock to the client at this place of the queue: it holds the token from here on, and nobody else is
+    /// granted it before `until`.
+    fn grant(
+        &mut self,
+        at: usize,
+        now: Instant,
+        token: Token,
+        until: Instant,
+        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
+    ) {
+        let Some(waiter) = self.waiting.remove(at) else {
+            return;
+        };
+        self.served = Some(token);
+        let granted = Notice::Granted { token, until };
+        tell(waiter.client, &waiter.request, granted);
+        self.holder = Some(Holder::new(now, waiter, token, until));
     }
 
     /// Tells those who wait to run a job that has run elsewhere.
@@ -374,8 +396,8 @@ impl Locks {
     }
 
     /// The machine is at work for a client that is gone, or waits no longer.
-    fn end_deserted_job(&self, facts: &Facts) -> Option<Command> {
-        let (id, standing) = facts.once?;
+    fn end_deserted_job(&self, machine: &MachineState) -> Option<Command> {
+        let (id, standing) = machine.once?;
         let end = match standing {
             OnceStanding::Begun if self.last_job == Some(id) => RunEnd::Unknown,
             _ => RunEnd::NotRun,
@@ -389,7 +411,7 @@ impl Locks {
         &mut self,
         at: usize,
         now: Instant,
-        facts: &Facts,
+        machine: &MachineState,
         token: Token,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> ControlFlow<Option<Command>> {
@@ -397,17 +419,17 @@ impl Locks {
             return ControlFlow::Continue(());
         };
         let (client, once) = (waiter.client, waiter.once());
-        let other = facts.once.filter(|&(id, _)| id != client);
+        let other = machine.once.filter(|&(id, _)| id != client);
         if let Some((id, _)) = other {
             return ControlFlow::Break(Some(Command::EndOnce(id, RunEnd::NotRun)));
         }
         let Some(once) = once else {
             return ControlFlow::Continue(());
         };
-        let notice = match facts.once {
+        let notice = match machine.once {
             None => return ControlFlow::Break(self.want().or(Some(Command::Once(once)))),
             Some((_, OnceStanding::Asking)) => {
-                return ControlFlow::Break(self.go_on_asking(at, now, facts, token));
+                return ControlFlow::Break(self.go_on_asking(at, now, machine, token));
             }
             Some((_, OnceStanding::Begun)) => {
                 self.last_job = Some(client);
@@ -440,7 +462,7 @@ impl Locks {
     fn look_after_holder(
         &mut self,
         now: Instant,
-        facts: &Facts,
+        machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (standing, yielding) = (self.standing, self.yielding.is_some());
@@ -449,8 +471,8 @@ impl Locks {
             return;
         };
         let client = holder.asked.client;
-        if facts.token != Some(holder.token) && holder.ends_by.is_none() {
-            let why = Self::loss(facts);
+        if machine.token != Some(holder.token) && holder.ends_by.is_none() {
+            let why = Self::loss(machine);
             let until = match why {
                 // Its new holder has it already, unless that must have a quorum as this one had.
                 LossReason::StrongerToken if holder.asked.require < Grade::Quorum => now,
@@ -465,7 +487,7 @@ impl Locks {
             }
             return;
         }
-        let safe_until = facts.safe_until(holder.asked.require);
+        let safe_until = machine.safe_until(holder.asked.require);
         let ending = if standing == Standing::Leaving {
             Some((LossReason::Shutdown, now + NOTICE))
         } else if yielding {
@@ -495,11 +517,11 @@ impl Locks {
         }
     }
 
-    const fn loss(facts: &Facts) -> LossReason {
-        match facts.state {
-            _ if !facts.link_up => LossReason::Link,
+    const fn loss(machine: &MachineState) -> LossReason {
+        match machine.state {
+            _ if !machine.link_up => LossReason::Link,
             State::Owner | State::Waiter => LossReason::StrongerToken,
-            State::Looser | State::Generating => match facts.last_loss {
+            State::Looser | State::Generating => match machine.last_loss {
                 Some(Reason::NotStored) => LossReason::NotStored,
                 Some(Reason::NobodyTakes) => LossReason::NobodyTakes,
                 // It has come back meanwhile.
@@ -512,15 +534,15 @@ impl Locks {
     fn refuse_the_impatient(
         &mut self,
         now: Instant,
-        facts: &Facts,
+        machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (standing, is_held) = (self.standing, self.holder.is_some());
         let is_safe = |waiter: &Waiter| {
             let until = if is_held {
-                facts.safe_until(waiter.require)
+                machine.safe_until(waiter.require)
             } else {
-                facts.worth_granting_until(now, waiter.require)
+                machine.worth_granting_until(now, waiter.require)
             };
             until.is_some()
         };
@@ -531,7 +553,7 @@ impl Locks {
                 return true;
             } else if standing == Standing::Paused {
                 RefusalReason::Paused
-            } else if facts.token.is_some() && !is_safe(waiter) {
+            } else if machine.token.is_some() && !is_safe(waiter) {
                 RefusalReason::Grade
             } else {
                 RefusalReason::Timeout

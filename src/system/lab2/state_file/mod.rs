@@ -18,10 +18,11 @@ use nix::fcntl::{Flock, FlockArg};
 use ring_proto::Stored;
 use ring_proto::lab2::{Durable, StoredStamp};
 
-use crate::control::RingName;
+use crate::control::NodeName;
 use crate::driver::Store;
-use crate::host::{self, Error, TwoSlots};
+use crate::host::{self, TwoSlots};
 use crate::sys::{owned, runtime};
+use crate::system::Error;
 use record::{LEN, MAGIC};
 use stamps::{FoundStamps, StampFile};
 
@@ -82,7 +83,7 @@ impl StateFile {
     /// # Errors
     /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
     /// process has it locked.
-    pub fn open(directory: &Path, ring: &RingName) -> Result<(Self, Found), Error> {
+    pub fn open(directory: &Path, ring: &NodeName) -> Result<(Self, Found), Error> {
         runtime::make_directory(directory, 0o755).map_err(unusable(directory))?;
         let path = ring.state(directory);
         let file = owned::open(&path).map_err(unusable(&path))?;

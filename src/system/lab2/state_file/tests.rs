@@ -2,9 +2,11 @@ use ring_proto::lab2::Durable;
 
 use super::record::{self, LEN};
 use super::{Found, SLOTS, StateFile};
-use crate::control::{RingName, hex};
+use crate::control::lab2::parse_ring_name;
+use crate::control::{NodeName, hex};
 use crate::driver::Store;
-use crate::host::Error;
+use crate::host::SystemError;
+use crate::system::Error;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use std::fs::{self, OpenOptions};
@@ -23,8 +25,8 @@ fn durable(number: u32) -> Durable {
     }
 }
 
-fn ring(interface: &str) -> RingName {
-    RingName::parse(interface).expect("a name")
+fn ring(interface: &str) -> NodeName {
+    parse_ring_name(interface).expect("a name")
 }
 
 fn open(directory: &Path) -> (StateFile, Found) {

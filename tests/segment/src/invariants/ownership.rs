@@ -1,4 +1,4 @@
-//! On a segment where frames are not lost any more, one owner remains.
+//! On a segment where frames are no longer lost, one owner remains.
 
 use std::collections::HashSet;
 use std::time::Duration;

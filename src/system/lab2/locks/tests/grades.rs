@@ -7,7 +7,7 @@ use ring_proto::time::Instant;
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
-use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 
 const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long the token is kept from others for want of a grade.
@@ -26,9 +26,9 @@ fn requiring(grade: Grade) -> LockRequest {
 impl Rig {
     /// The members confirm the tenure: it has this grade for as long as they have promised.
     fn confirmed(&mut self, grade: Grade) -> Instant {
-        self.facts.grade = grade;
-        self.facts.grade_until = self.now + PROMISE;
-        self.facts.grade_until
+        self.machine.grade = grade;
+        self.machine.grade_until = self.now + PROMISE;
+        self.machine.grade_until
     }
 
     /// The token is here with a quorum, and a client of this number works under it.
@@ -45,8 +45,8 @@ impl Rig {
 
     /// The promises have run out.
     fn falls_to(&mut self, grade: Grade) {
-        self.facts.grade = grade;
-        self.facts.grade_until = self.now;
+        self.machine.grade = grade;
+        self.machine.grade_until = self.now;
     }
 }
 
@@ -60,10 +60,10 @@ fn it_is_granted_once_the_token_is_as_safe_as_required_and_asked_for_until_then(
     assert_eq!(rig.wants_so(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::Confirm]);
     rig.confirmed(Grade::View);
-    assert_eq!(rig.settle(), [], "a view is less");
+    assert_eq!(rig.update(), [], "a view is less");
     let until = rig.confirmed(Grade::Quorum);
-    let token = rig.facts.token.expect("it is here");
-    assert_eq!(rig.settle(), [(1, Notice::Granted { token, until })]);
+    let token = rig.machine.token.expect("it is here");
+    assert_eq!(rig.update(), [(1, Notice::Granted { token, until })]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_members_are_asked_once_in_take_timeout_and_not_for_ever() {
 #[test]
 fn others_have_their_turn_while_the_grade_is_not_there() {
     let mut rig = Rig::has_token(5);
-    rig.facts.others_want = true;
+    rig.machine.others_want = true;
     rig.wants_so(1, requiring(Grade::Quorum));
     rig.live_through(PATIENCE - MS);
     assert_eq!(rig.count(&Command::WorkDone), 0);
@@ -95,7 +95,7 @@ fn others_have_their_turn_while_the_grade_is_not_there() {
     let last = rig.commands[rig.commands.len() - 2..].to_vec();
     assert_eq!(last, [Command::WorkDone, Command::WantToken]);
     rig.comes(9);
-    rig.settle();
+    rig.update();
     assert_eq!(
         rig.commands.last(),
         Some(&Command::Confirm),
@@ -109,8 +109,8 @@ fn who_comes_to_want_it_later_has_it_at_once() {
     rig.wants_so(1, requiring(Grade::Quorum));
     rig.live_through(2 * PATIENCE);
     assert_eq!(rig.count(&Command::WorkDone), 0, "nobody else wants it");
-    rig.facts.others_want = true;
-    rig.settle();
+    rig.machine.others_want = true;
+    rig.update();
     assert_eq!(rig.count(&Command::WorkDone), 1);
 }
 
@@ -122,7 +122,7 @@ fn who_requires_less_goes_before_one_whose_grade_is_not_there() {
     assert_eq!(rig.wants(3), rig.granted(3));
     assert_eq!(rig.wants(4), []);
     let until = rig.confirmed(Grade::Quorum);
-    let token = rig.facts.token.expect("it is here");
+    let token = rig.machine.token.expect("it is here");
     for id in [1, 2] {
         let told = rig.release(if id == 1 { 3 } else { 1 });
         assert_eq!(told, [(id, Notice::Granted { token, until })], "in order");
@@ -140,9 +140,9 @@ fn it_may_rely_on_it_until_the_earlier_of_lease_and_grade() {
         ] {
             let mut rig = Rig::has_token(5);
             rig.confirmed(Grade::Quorum);
-            rig.facts.lease_until = rig.now + lease;
-            rig.facts.grade_until = rig.now + promise;
-            let token = rig.facts.token.expect("it is here");
+            rig.machine.lease_until = rig.now + lease;
+            rig.machine.grade_until = rig.now + promise;
+            let token = rig.machine.token.expect("it is here");
             let until = rig.now + earlier;
             let told = rig.wants_so(1, requiring(grade));
             assert_eq!(told, [(1, Notice::Granted { token, until })], "{grade:?}");
@@ -155,24 +155,24 @@ fn what_is_left_of_a_promise_is_granted_to_nobody_until_it_is_made_anew() {
     let mut rig = Rig::has_token(5);
     rig.confirmed(Grade::Quorum);
     rig.now = rig.now + (PROMISE - LEASE / 2 + MS);
-    rig.facts.lease_until = rig.now + LEASE;
+    rig.machine.lease_until = rig.now + LEASE;
     assert_eq!(rig.wants_so(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands.last(), Some(&Command::Confirm));
     assert_eq!(rig.wants(2), rig.granted(2), "who requires nothing has it");
     assert_eq!(rig.release(2), []);
     let until = rig.confirmed(Grade::Quorum);
-    let token = rig.facts.token.expect("it is here");
-    assert_eq!(rig.settle(), [(1, Notice::Granted { token, until })]);
+    let token = rig.machine.token.expect("it is here");
+    assert_eq!(rig.update(), [(1, Notice::Granted { token, until })]);
 }
 
 #[test]
 fn it_is_renewed_when_the_members_confirm_it_again_and_not_by_the_lease_alone() {
     let (mut rig, _) = Rig::has_quorum(1);
     rig.now = rig.now + HEARTBEAT;
-    rig.facts.lease_until = rig.now + LEASE;
-    assert_eq!(rig.settle(), []);
+    rig.machine.lease_until = rig.now + LEASE;
+    assert_eq!(rig.update(), []);
     let until = rig.confirmed(Grade::Quorum);
-    assert_eq!(rig.settle(), [(1, Notice::Renewed { until })]);
+    assert_eq!(rig.update(), [(1, Notice::Renewed { until })]);
 }
 
 #[test]
@@ -180,11 +180,11 @@ fn a_grade_that_falls_below_what_is_required_is_a_loss() {
     let (mut rig, until) = Rig::has_quorum(1);
     rig.now = rig.now + HEARTBEAT;
     rig.falls_to(Grade::View);
-    assert_eq!(rig.settle(), lost(LossReason::Grade, until));
+    assert_eq!(rig.update(), lost(LossReason::Grade, until));
     assert_eq!(rig.locks.held(), None);
     assert!(rig.locks.is_held(), "it has its time to end");
     rig.confirmed(Grade::Quorum);
-    assert_eq!(rig.settle(), [], "what is lost does not come back");
+    assert_eq!(rig.update(), [], "what is lost does not come back");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_grade_that_falls_no_lower_than_required_is_none() {
         rig.confirmed(Grade::Quorum);
         rig.wants_so(1, requiring(require));
         rig.confirmed(Grade::View);
-        assert_eq!(rig.settle(), [], "{require:?}");
+        assert_eq!(rig.update(), [], "{require:?}");
         assert!(rig.locks.held().is_some(), "{require:?}");
     }
 }
@@ -228,7 +228,7 @@ fn a_stronger_token_leaves_a_holder_the_time_that_others_have_promised() {
             // On either side of a cut there may have been one.
             Grade::View | Grade::Alone => rig.now,
         };
-        assert_eq!(rig.settle(), lost(LossReason::StrongerToken, until));
+        assert_eq!(rig.update(), lost(LossReason::StrongerToken, until));
     }
 }
 
@@ -238,7 +238,7 @@ fn nobody_here_is_granted_it_before_a_lost_holders_time_is_over() {
     rig.wants(2);
     rig.now = rig.now + HEARTBEAT;
     rig.goes(State::Waiter);
-    rig.settle();
+    rig.update();
     // It is here again: another tenure.
     rig.comes(9);
     rig.confirmed(Grade::Quorum);
@@ -253,7 +253,7 @@ fn a_lost_holder_that_lets_go_makes_room_at_once() {
     let (mut rig, _) = Rig::has_quorum(1);
     rig.wants(2);
     rig.falls_to(Grade::Alone);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.live_through(HEARTBEAT), []);
     assert_eq!(rig.release(1), rig.granted(2));
 }

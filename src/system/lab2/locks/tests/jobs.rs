@@ -8,7 +8,7 @@ use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, S
 
 use super::super::{Job, Notice};
 use super::{HEARTBEAT, LEASE, Rig, token};
-use crate::control::{LockRequest, RefusalReason};
+use crate::control::lab2::{LockRequest, RefusalReason};
 use crate::host::{Client, ClientId};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -52,8 +52,8 @@ fn wants_to_run(rig: &mut Rig, id: ClientId) {
 
 /// What is said when the job has come so far, which is that of client 1.
 fn stands(rig: &mut Rig, standing: OnceStanding) -> Vec<(ClientId, Notice)> {
-    rig.facts.once = Some((1, standing));
-    rig.settle()
+    rig.machine.once = Some((1, standing));
+    rig.update()
 }
 
 fn is_once(command: &Command) -> bool {
@@ -64,18 +64,18 @@ fn is_once(command: &Command) -> bool {
 fn asking() -> Rig {
     let mut rig = Rig::has_token(1);
     wants_to_run(&mut rig, 1);
-    rig.facts.once = None;
-    let (now, facts) = (rig.now, rig.facts);
+    rig.machine.once = None;
+    let (now, machine) = (rig.now, rig.machine);
     let mut tell = |_, _: &LockRequest, notice| panic!("{notice:?}");
-    let command = rig.locks.settle(now, &facts, &mut tell);
+    let command = rig.locks.update(now, &machine, &mut tell);
     assert_eq!(command, Some(Command::WantToken));
-    let command = rig.locks.settle(now, &facts, &mut tell);
+    let command = rig.locks.update(now, &machine, &mut tell);
     assert!(command.as_ref().is_some_and(is_once), "{command:?}");
     rig
 }
 
 fn until(rig: &Rig) -> ring_proto::time::Instant {
-    rig.facts.lease_until
+    rig.machine.lease_until
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn a_job_that_has_run_or_finds_no_room_is_refused_and_the_machine_is_free() {
         (OnceStanding::TooSmall, Notice::Refused(RefusalReason::Mtu)),
     ] {
         let mut rig = asking();
-        let (now, mut facts) = (rig.now, rig.facts);
-        facts.once = Some((1, standing));
+        let (now, mut machine) = (rig.now, rig.machine);
+        machine.once = Some((1, standing));
         let mut told = Vec::new();
         let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
-        let command = rig.locks.settle(now, &facts, &mut tell);
+        let command = rig.locks.update(now, &machine, &mut tell);
         assert_eq!(command, Some(Command::EndOnce(1, RunEnd::NotRun)));
         assert_eq!(told, [(1, notice)]);
-        assert_eq!(rig.settle(), []);
+        assert_eq!(rig.update(), []);
         assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
     }
 }
@@ -116,9 +116,9 @@ fn who_gives_up_before_the_run_begins_has_not_run_and_who_is_gone_later_is_lost(
         let mut rig = asking();
         stands(&mut rig, standing);
         rig.locks.release(1);
-        let (now, facts) = (rig.now, rig.facts);
+        let (now, machine) = (rig.now, rig.machine);
         let mut tell = |_, _: &LockRequest, notice| panic!("{notice:?}");
-        let command = rig.locks.settle(now, &facts, &mut tell);
+        let command = rig.locks.update(now, &machine, &mut tell);
         assert_eq!(command, Some(Command::EndOnce(1, end)));
     }
 }
@@ -143,15 +143,15 @@ fn told_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)> {
     for _ in 0..time.as_millis() {
         rig.now = rig.now + turn;
         // The machine renews what it has.
-        rig.facts.lease_until = rig.now + LEASE;
+        rig.machine.lease_until = rig.now + LEASE;
         let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
-        while let Some(command) = rig.locks.settle(rig.now, &rig.facts, &mut tell) {
+        while let Some(command) = rig.locks.update(rig.now, &rig.machine, &mut tell) {
             match command {
                 Command::Once(request) => {
-                    rig.facts.once = Some((request.id, OnceStanding::Asking));
+                    rig.machine.once = Some((request.id, OnceStanding::Asking));
                 }
-                Command::EndOnce(..) => rig.facts.once = None,
-                Command::WorkDone if rig.facts.others_want => rig.goes(State::Waiter),
+                Command::EndOnce(..) => rig.machine.once = None,
+                Command::WorkDone if rig.machine.others_want => rig.goes(State::Waiter),
                 _ => {}
             }
             rig.commands.push(command);
@@ -165,14 +165,14 @@ fn told_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)> {
 fn a_job_that_nobody_agrees_to_gives_way_to_other_members_and_is_tried_again_on_the_next_turn() {
     let mut rig = asking();
     stands(&mut rig, OnceStanding::Asking);
-    rig.facts.others_want = true;
-    let lasts = rig.facts.asking_lasts;
+    rig.machine.others_want = true;
+    let lasts = rig.machine.asking_lasts;
     told_while_asking(&mut rig, lasts - Duration::from_millis(1));
-    assert!(rig.facts.token.is_some(), "members may need so long");
+    assert!(rig.machine.token.is_some(), "members may need so long");
     let due = rig.locks.deadline();
     assert_eq!(due, Some(rig.now + Duration::from_millis(1)));
     told_while_asking(&mut rig, Duration::from_millis(1));
-    assert_eq!(rig.facts.token, None, "the others have their turn");
+    assert_eq!(rig.machine.token, None, "the others have their turn");
     let given_up = Command::EndOnce(1, RunEnd::NotRun);
     assert_eq!(rig.count(&given_up), 1);
     assert_eq!(rig.commands.last(), Some(&Command::WantToken));
@@ -192,7 +192,7 @@ fn a_job_that_nobody_agrees_to_gives_way_to_who_waits_behind_it_on_this_machine(
     let mut rig = asking();
     stands(&mut rig, OnceStanding::Asking);
     rig.wants(2);
-    let lasts = rig.facts.asking_lasts;
+    let lasts = rig.machine.asking_lasts;
     let told = told_while_asking(&mut rig, lasts);
     let (token, until) = (token(1), until(&rig));
     assert_eq!(told, [(2, Notice::Granted { token, until })]);
@@ -203,7 +203,7 @@ fn a_job_that_nobody_agrees_to_gives_way_to_who_waits_behind_it_on_this_machine(
 fn a_job_that_keeps_nobody_waiting_is_asked_about_without_end() {
     let mut rig = asking();
     stands(&mut rig, OnceStanding::Asking);
-    let lasts = rig.facts.asking_lasts;
+    let lasts = rig.machine.asking_lasts;
     told_while_asking(&mut rig, 3 * lasts);
     assert_eq!(rig.count(&Command::EndOnce(1, RunEnd::NotRun)), 0);
     assert_eq!(rig.locks.deadline(), None, "nothing is to be done");
@@ -217,7 +217,7 @@ fn who_wants_no_job_is_not_kept_waiting_by_one_that_needs_more() {
     assert!(rig.locks.concerns(1) && rig.locks.concerns(2));
     assert_eq!(stands(&mut rig, OnceStanding::Asking), []);
     rig.locks.release(1);
-    rig.facts.once = None;
+    rig.machine.once = None;
     let (token, until) = (token(1), until(&rig));
-    assert_eq!(rig.settle(), [(2, Notice::Granted { token, until })]);
+    assert_eq!(rig.update(), [(2, Notice::Granted { token, until })]);
 }

@@ -16,8 +16,8 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
-use super::{Client, ClientId, Facts, Locks, MAX_WAITING, Notice};
-use crate::control::{Grade, LockRequest, LossReason, RefusalReason};
+use super::{Client, ClientId, Locks, MAX_WAITING, MachineState, Notice};
+use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 
 const LEASE: Duration = Duration::from_millis(400);
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ fn client(id: ClientId) -> Client {
 struct Rig {
     locks: Locks,
     now: Instant,
-    facts: Facts,
+    machine: MachineState,
     commands: Vec<Command>,
 }
 
@@ -52,7 +52,7 @@ impl Rig {
         Self {
             locks: Locks::default(),
             now: Instant::from_nanos(1_000_000_000),
-            facts: Facts {
+            machine: MachineState {
                 token: None,
                 lease_until: Instant::from_nanos(0),
                 grade: Grade::Alone,
@@ -77,13 +77,13 @@ impl Rig {
     }
 
     fn comes(&mut self, progress: u64) {
-        self.facts.token = Some(token(progress));
-        self.facts.state = State::Owner;
-        self.facts.lease_until = self.now + LEASE;
+        self.machine.token = Some(token(progress));
+        self.machine.state = State::Owner;
+        self.machine.lease_until = self.now + LEASE;
     }
 
     fn goes(&mut self, state: State) {
-        (self.facts.token, self.facts.state) = (None, state);
+        (self.machine.token, self.machine.state) = (None, state);
     }
 
     fn wants(&mut self, id: ClientId) -> Vec<(ClientId, Notice)> {
@@ -93,24 +93,24 @@ impl Rig {
     fn wants_so(&mut self, id: ClientId, request: LockRequest) -> Vec<(ClientId, Notice)> {
         let client = client(id);
         let asked = self.locks.request(self.now, client, request, HEARTBEAT);
-        let mut told = self.settle();
+        let mut told = self.update();
         if let Err(why) = asked {
             told.push((id, Notice::Refused(why)));
         }
         told
     }
 
-    fn settle(&mut self) -> Vec<(ClientId, Notice)> {
+    fn update(&mut self) -> Vec<(ClientId, Notice)> {
         let mut told = Vec::new();
         for _ in 0..10 {
-            let (now, facts) = (self.now, self.facts);
+            let (now, machine) = (self.now, self.machine);
             let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
-            let Some(command) = self.locks.settle(now, &facts, &mut tell) else {
+            let Some(command) = self.locks.update(now, &machine, &mut tell) else {
                 return told;
             };
             let goes = match command {
                 Command::Yield(_) | Command::Pause(true) => true,
-                Command::WorkDone => self.facts.others_want,
+                Command::WorkDone => self.machine.others_want,
                 _ => false,
             };
             if goes {
@@ -123,12 +123,12 @@ impl Rig {
 
     fn release(&mut self, id: ClientId) -> Vec<(ClientId, Notice)> {
         assert!(self.locks.release(id), "it had nothing");
-        self.settle()
+        self.update()
     }
 
     fn later(&mut self, time: Duration) -> Vec<(ClientId, Notice)> {
         self.now = self.now + time;
-        self.settle()
+        self.update()
     }
 
     /// What was told while so much time passed, looked at often.
@@ -144,8 +144,8 @@ impl Rig {
     }
 
     fn granted(&self, id: ClientId) -> Vec<(ClientId, Notice)> {
-        let token = self.facts.token.expect("it is here");
-        let until = self.facts.lease_until;
+        let token = self.machine.token.expect("it is here");
+        let until = self.machine.lease_until;
         vec![(id, Notice::Granted { token, until })]
     }
 }
@@ -156,7 +156,7 @@ fn a_client_gets_the_token_when_it_comes_and_the_machine_hears_of_it_once() {
     assert_eq!(rig.wants(1), []);
     assert_eq!(rig.commands, [Command::WantToken]);
     rig.comes(5);
-    assert_eq!(rig.settle(), rig.granted(1));
+    assert_eq!(rig.update(), rig.granted(1));
     assert_eq!(rig.locks.held(), Some(token(5)));
     assert_eq!(rig.release(1), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
@@ -205,12 +205,12 @@ fn while_others_want_it_a_node_has_one_grant_a_turn() {
     let mut rig = Rig::has_token(5);
     rig.wants(1);
     rig.wants(2);
-    rig.facts.others_want = true;
+    rig.machine.others_want = true;
     assert_eq!(rig.release(1), []);
     let asked = [Command::WantToken, Command::WorkDone, Command::WantToken];
     assert_eq!(rig.commands, asked);
     rig.comes(8);
-    assert_eq!(rig.settle(), rig.granted(2));
+    assert_eq!(rig.update(), rig.granted(2));
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn a_holder_is_told_that_its_lease_is_longer() {
     let mut rig = Rig::has_token(5);
     rig.wants(1);
     assert_eq!(rig.later(HEARTBEAT), []);
-    rig.facts.lease_until = rig.now + LEASE;
-    let until = rig.facts.lease_until;
-    assert_eq!(rig.settle(), [(1, Notice::Renewed { until })]);
-    assert_eq!(rig.settle(), []);
+    rig.machine.lease_until = rig.now + LEASE;
+    let until = rig.machine.lease_until;
+    assert_eq!(rig.update(), [(1, Notice::Renewed { until })]);
+    assert_eq!(rig.update(), []);
 }
 
 #[test]
@@ -265,9 +265,9 @@ fn a_token_that_is_gone_is_lost_for_the_reason_that_shows() {
         let mut rig = Rig::has_token(5);
         rig.wants(1);
         rig.goes(state);
-        rig.facts.link_up = link_up;
-        rig.facts.last_loss = Some(reason);
-        assert_eq!(rig.settle(), [(1, Notice::Lost { why, until })]);
+        rig.machine.link_up = link_up;
+        rig.machine.last_loss = Some(reason);
+        assert_eq!(rig.update(), [(1, Notice::Lost { why, until })]);
         assert_eq!(rig.locks.held(), None);
         assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
     }
@@ -280,9 +280,9 @@ fn another_token_in_its_place_is_not_the_one_that_was_granted() {
     rig.wants(2);
     rig.comes(7);
     let (why, until) = (LossReason::StrongerToken, rig.now);
-    assert_eq!(rig.settle(), [(1, Notice::Lost { why, until })]);
+    assert_eq!(rig.update(), [(1, Notice::Lost { why, until })]);
     assert_eq!(
-        rig.settle(),
+        rig.update(),
         [],
         "nor another's before its holder has let go"
     );
@@ -318,7 +318,7 @@ fn one_that_does_not_want_to_wait_gives_the_token_time_to_come() {
     let busy = Notice::Refused(RefusalReason::Busy);
     assert_eq!(rig.wants_so(2, at_once()), [(2, busy)]);
     rig.comes(5);
-    assert_eq!(rig.settle(), rig.granted(1));
+    assert_eq!(rig.update(), rig.granted(1));
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_holder_is_warned_before_its_longest_time_ends_and_dropped_then() {
     assert!(rig.locks.is_held(), "but it is waited for");
     assert_eq!(rig.later(Duration::from_millis(50)), []);
     assert!(rig.locks.is_held(), "it may not have heard of it");
-    assert_eq!(rig.locks.deadline(), Some(rig.facts.lease_until));
+    assert_eq!(rig.locks.deadline(), Some(rig.machine.lease_until));
     assert_eq!(rig.later(LEASE - Duration::from_millis(200)), []);
     assert!(!rig.locks.is_held(), "what it was told before ends it");
     assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
@@ -350,13 +350,13 @@ fn a_token_that_is_to_go_goes_once_its_holder_has_let_go() {
     rig.wants(1);
     rig.wants(2);
     rig.locks.yield_to(None);
-    let told = rig.settle();
-    let (why, until) = (LossReason::Yield, rig.facts.lease_until);
+    let told = rig.update();
+    let (why, until) = (LossReason::Yield, rig.machine.lease_until);
     assert_eq!(told, [(1, Notice::Lost { why, until })]);
     assert_eq!(rig.release(1), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::Yield(None)]);
     rig.comes(9);
-    assert_eq!(rig.settle(), rig.granted(2), "it still waits");
+    assert_eq!(rig.update(), rig.granted(2), "it still waits");
 }
 
 #[test]
@@ -365,10 +365,10 @@ fn a_shutdown_ends_the_work_and_the_waiting() {
     rig.wants(1);
     rig.wants(2);
     rig.locks.leave();
-    let (why, until) = (LossReason::Shutdown, rig.facts.lease_until);
+    let (why, until) = (LossReason::Shutdown, rig.machine.lease_until);
     let leaving = Notice::Refused(RefusalReason::Leaving);
     let told = [(1, Notice::Lost { why, until }), (2, leaving.clone())];
-    assert_eq!(rig.settle(), told);
+    assert_eq!(rig.update(), told);
     assert_eq!(rig.wants(3), [(3, leaving)]);
 }
 
@@ -386,24 +386,24 @@ fn so_many_may_wait_and_no_more() {
 #[test]
 fn a_yield_waits_until_the_token_may_be_granted() {
     let mut rig = Rig::new();
-    rig.facts.state = State::Owner;
+    rig.machine.state = State::Owner;
     rig.locks.yield_to(None);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.commands, []);
     rig.comes(7);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.commands, [Command::Yield(None)]);
 }
 
 #[test]
 fn a_yield_is_forgotten_where_the_token_is_gone_before() {
     let mut rig = Rig::new();
-    rig.facts.state = State::Owner;
+    rig.machine.state = State::Owner;
     rig.locks.yield_to(None);
-    rig.settle();
+    rig.update();
     rig.goes(State::Waiter);
-    rig.settle();
+    rig.update();
     rig.comes(8);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.commands, [], "another token is not meant");
 }

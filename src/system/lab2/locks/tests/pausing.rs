@@ -6,7 +6,7 @@ use ring_proto::lab2::Command;
 
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig};
-use crate::control::{LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{LockRequest, LossReason, RefusalReason};
 
 /// How long a holder has to end.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
     let mut rig = Rig::has_token(5);
     rig.wants(1);
     rig.locks.pause(true);
-    assert_eq!(rig.settle(), lost(&rig, LEASE));
+    assert_eq!(rig.update(), lost(&rig, LEASE));
     assert_eq!(rig.count(&Command::Pause(true)), 0, "not under its feet");
     assert_eq!(rig.release(1), []);
     let told = [Command::WantToken, Command::Pause(true), Command::WorkDone];
@@ -32,10 +32,10 @@ fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
 #[test]
 fn a_holder_has_a_second_where_the_lease_is_longer_and_is_waited_for_until_that_is_over() {
     let mut rig = Rig::has_token(5);
-    rig.facts.lease_until = rig.now + 10 * NOTICE;
+    rig.machine.lease_until = rig.now + 10 * NOTICE;
     rig.wants(1);
     rig.locks.pause(true);
-    assert_eq!(rig.settle(), lost(&rig, NOTICE));
+    assert_eq!(rig.update(), lost(&rig, NOTICE));
     rig.later(10 * NOTICE - Duration::from_millis(1));
     assert_eq!(
         rig.count(&Command::Pause(true)),
@@ -52,17 +52,17 @@ fn a_drained_holder_ends_its_work_in_its_own_time_and_nobody_follows_it() {
     rig.wants(1);
     rig.wants(2);
     rig.locks.drain();
-    assert_eq!(rig.settle(), []);
-    rig.facts.lease_until = rig.now + 10 * LEASE;
-    let until = rig.facts.lease_until;
-    assert_eq!(rig.settle(), [(1, Notice::Renewed { until })], "it goes on");
+    assert_eq!(rig.update(), []);
+    rig.machine.lease_until = rig.now + 10 * LEASE;
+    let until = rig.machine.lease_until;
+    assert_eq!(rig.update(), [(1, Notice::Renewed { until })], "it goes on");
     assert_eq!(rig.count(&Command::Pause(true)), 0);
     assert_eq!(rig.release(1), [], "the next is not granted it");
     assert_eq!(rig.count(&Command::Pause(true)), 1);
     rig.locks.pause(false);
-    rig.settle();
+    rig.update();
     rig.comes(9);
-    assert_eq!(rig.settle(), rig.granted(2));
+    assert_eq!(rig.update(), rig.granted(2));
 }
 
 #[test]
@@ -72,13 +72,13 @@ fn a_pause_ends_what_a_drain_has_left_and_not_the_other_way_round() {
         rig.wants(1);
         if first_drains {
             rig.locks.drain();
-            assert_eq!(rig.settle(), []);
+            assert_eq!(rig.update(), []);
         }
         rig.locks.pause(true);
         if !first_drains {
             rig.locks.drain();
         }
-        assert_eq!(rig.settle(), lost(&rig, LEASE));
+        assert_eq!(rig.update(), lost(&rig, LEASE));
         rig.release(1);
         assert_eq!(rig.count(&Command::Pause(true)), 1);
     }
@@ -90,23 +90,23 @@ fn who_waits_goes_on_waiting_until_the_pause_is_over() {
     rig.wants(1);
     rig.wants(2);
     rig.locks.pause(true);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.release(1), []);
     assert_eq!(rig.wants(3), []);
     assert_eq!(rig.live_through(HEARTBEAT), []);
     rig.commands.clear();
     rig.locks.pause(false);
-    assert_eq!(rig.settle(), []);
+    assert_eq!(rig.update(), []);
     assert_eq!(rig.commands, [Command::Pause(false), Command::WantToken]);
     rig.comes(9);
-    assert_eq!(rig.settle(), rig.granted(2), "in order");
+    assert_eq!(rig.update(), rig.granted(2), "in order");
 }
 
 #[test]
 fn a_token_that_nobody_else_takes_is_not_granted_either() {
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
-    rig.settle();
+    rig.update();
     rig.comes(7);
     assert_eq!(rig.wants(1), []);
     assert_eq!(rig.count(&Command::WantToken), 0, "nor is it wanted");
@@ -120,11 +120,11 @@ fn who_does_not_want_to_wait_is_refused_meanwhile() {
     };
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
-    rig.settle();
+    rig.update();
     let refused = Notice::Refused(RefusalReason::Paused);
     assert_eq!(rig.wants_so(1, at_once.clone()), [(1, refused)]);
     rig.locks.pause(false);
-    rig.settle();
+    rig.update();
     rig.comes(6);
     assert_eq!(rig.wants_so(1, at_once), rig.granted(1));
 }
@@ -146,16 +146,16 @@ fn who_waits_for_so_long_only_is_refused_then_in_a_pause_too() {
 fn the_machine_hears_of_a_pause_and_of_its_end_once() {
     let mut rig = Rig::new();
     rig.locks.pause(false);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.commands, [], "there was none");
     rig.locks.pause(true);
-    rig.settle();
+    rig.update();
     rig.locks.pause(true);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.commands, [Command::Pause(true)]);
     rig.locks.pause(false);
     rig.locks.pause(false);
-    rig.settle();
+    rig.update();
     assert_eq!(rig.commands, [Command::Pause(true), Command::Pause(false)]);
 }
 
@@ -166,7 +166,7 @@ fn a_shutdown_ends_a_pause() {
     rig.wants(1);
     rig.locks.leave();
     let leaving = Notice::Refused(RefusalReason::Leaving);
-    assert_eq!(rig.settle(), [(1, leaving)]);
+    assert_eq!(rig.update(), [(1, leaving)]);
     rig.locks.pause(false);
     assert!(
         rig.locks

@@ -1,4 +1,4 @@
-//! The tests' short words for addresses, tokens and messages, and frames as lines of text.
+//! The tests' short notation of addresses, tokens and messages, and frames as lines of text.
 //!
 //! A token is written `progress-author-number`, a frame as `KIND what-it-carries to whom`.
 

@@ -4,8 +4,8 @@
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::Error;
-use crate::control::Status;
+use super::super::Error;
+use crate::control::lab2::Status;
 
 /// The names in both files.
 #[derive(Debug, Default)]

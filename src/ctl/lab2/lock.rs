@@ -5,11 +5,13 @@ use std::path::Path;
 
 use nix::unistd::getppid;
 
-use super::Error;
-use super::keeper::{Assignment, Binding, Keeper, Note, Order, Want, find_keeper};
+use super::super::Error;
+use super::super::keeper::{Binding, Keeper, Note, Order, find_keeper};
+use super::super::lines::Lines;
+use super::super::pipe::while_read;
+use super::super::run::granted;
 use super::options::LockOptions;
-use super::pipe::while_read;
-use super::run::granted;
+use super::{MARGINS, assignment, lock_request, not_acquired};
 
 /// Acquires the lock, prints its fencing token, and leaves a keeper behind that holds it.
 ///
@@ -23,20 +25,20 @@ pub(super) fn lock(
     if options.check {
         return Ok(check(socket, pid(options.pid), output)?);
     }
+    let acquire = &options.acquire;
+    let lock = acquire.request("lock");
     if options.pipe {
-        return while_read(socket, options, output);
+        let (wait_ms, request) = (lock.wait_ms, lock_request(lock));
+        let denied = |why| not_acquired(why, acquire);
+        return while_read(socket, &request, wait_ms, MARGINS, denied, output);
     }
-    let assignment = Assignment {
-        socket: socket.to_owned(),
-        want: Want::Lock(options.request()),
-        grace_ms: 0,
-        binding: Binding::Process {
-            pid: pid(options.pid),
-            kill: options.kill,
-        },
+    let binding = Binding::Process {
+        pid: pid(options.pid),
+        kill: options.kill,
     };
+    let assignment = assignment(socket, lock, binding);
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, _) = granted(&mut keeper, socket, &options.acquire)?;
+    let (grant, _) = granted(&mut keeper, socket, |why| not_acquired(why, acquire))?;
     // If it cannot be printed, this process ends, and the lock with it.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;
@@ -72,7 +74,7 @@ fn check(socket: &Path, pid: i32, output: &mut impl Write) -> Result<(), Error> 
     }
 }
 
-fn keeper_of(socket: &Path, pid: i32) -> Result<super::lines::Lines, Error> {
+fn keeper_of(socket: &Path, pid: i32) -> Result<Lines, Error> {
     let found = find_keeper(pid, socket).map_err(Error::System)?;
     found.ok_or(Error::NotHeld)
 }

@@ -3,11 +3,16 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use super::connection::Connection;
+use super::super::client::Plain;
+use super::super::connection::Connection;
+use super::super::{Error, client, fence};
+use super::lock_denied;
 use super::options::{Acquire, DataCommand};
-use super::{Error, client, fence, not_acquired};
-use crate::control::hex;
-use crate::control::{Reply, Request};
+use crate::control::lab2::RingRequest;
+use crate::control::{Reply, Request, hex};
+
+/// As a node of a ring is asked for its lock.
+type RingLock = Request<RingRequest>;
 
 /// Maximum length of a token's data in bytes.
 const MOST: usize = 1024;
@@ -47,7 +52,7 @@ pub(super) fn data(
 }
 
 fn get(socket: &Path) -> Result<String, Error> {
-    match client::ask(socket, &Request::DataGet)? {
+    match client::ask(socket, &Plain::DataGet)? {
         Reply::Data(data) => Ok(data.hex),
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
@@ -67,24 +72,24 @@ fn read_input() -> Result<Vec<u8>, Error> {
 fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
     let token = fence::lock_of_caller()?.map(|token| token.to_string());
     if token.is_some() {
-        return client::done(socket, &Request::DataSet { hex, token });
+        return client::done(socket, &Plain::DataSet { hex, token });
     }
     let lock = acquire.request("data set");
-    let by = client::answers_by(&lock);
+    let by = client::answers_by(lock.wait_ms);
     let mut daemon = Connection::for_the_token(socket)?;
-    match daemon.ask(&Request::Lock(lock), by)? {
+    match daemon.ask(&RingLock::Lock(lock), by)? {
         Reply::Granted(_) => daemon.has_the_token(),
-        Reply::Refused(refusal) => return Err(not_acquired(refusal.text, acquire)),
+        Reply::Refused(refusal) => return Err(lock_denied(refusal, acquire)),
         Reply::Error(why) => return Err(Error::Refused(why)),
         other => return Err(Error::Unexpected(format!("{other:?}"))),
     }
-    let set = Request::DataSet { hex, token };
+    let set = Plain::DataSet { hex, token };
     let is_set = match daemon.ask(&set, Some(client::answers_soon()))? {
         Reply::Done {} => Ok(()),
         Reply::Error(why) => Err(Error::Refused(why)),
         other => Err(Error::Unexpected(format!("{other:?}"))),
     };
     // The next command must not find the lock still held.
-    let is_free = daemon.ask(&Request::Unlock, Some(client::answers_soon()));
+    let is_free = daemon.ask(&Plain::Unlock, Some(client::answers_soon()));
     is_set.and(is_free.map(drop))
 }

@@ -6,11 +6,11 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{OnceStanding, Reason, State};
 use ring_proto::time::Instant;
 
-use crate::control::Grade;
+use crate::control::lab2::Grade;
 
 /// The machine's state.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts {
+pub struct MachineState {
     /// The token, if it may be used here now.
     pub token: Option<Token>,
     /// The end of the lease: nobody else is granted the token before then.
@@ -37,7 +37,7 @@ pub struct Facts {
     pub once: Option<(u64, OnceStanding)>,
 }
 
-impl Facts {
+impl MachineState {
     /// Returns until when the token has the required grade; `None` if it has not.
     pub(super) fn safe_until(&self, required: Grade) -> Option<Instant> {
         let until = match required {

@@ -9,9 +9,9 @@ use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
-pub struct TokenWords(pub Option<Token>);
+pub struct KnownToken(pub Option<Token>);
 
-impl fmt::Display for TokenWords {
+impl fmt::Display for KnownToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(token) => write!(f, "token {token}"),

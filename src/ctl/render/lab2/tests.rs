@@ -1,5 +1,5 @@
-use super::{short, status};
-use crate::control::{
+use super::status;
+use crate::control::lab2::{
     ClientStatus, ConstantsStatus, Counters, Grade, LockTotals, MemberStatus, PendingReason,
     Status, TokenStatus,
 };
@@ -213,23 +213,5 @@ fn only_counters_that_count_are_shown() {
     assert!(text.contains("PING"));
     for absent in ["LEAVING", "dropped", "wake-ups"] {
         assert!(!text.contains(absent), "{absent} in\n{text}");
-    }
-}
-
-#[test]
-fn times_are_short() {
-    for (ns, expected) in [
-        (0, "0"),
-        (999, "999ns"),
-        (1_000, "1us"),
-        (1_256, "1.25us"),
-        (99_950, "99.9us"),
-        (100_000_000, "100ms"),
-        (123_456_789, "123ms"),
-        (2_005_000_000, "2.00s"),
-        (59_999_999_999, "59.9s"),
-        (185_400_000_000, "3m 5s"),
-    ] {
-        assert_eq!(short(ns), expected, "{ns}");
     }
 }

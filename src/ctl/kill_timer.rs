@@ -11,14 +11,14 @@ use ring_proto::time::Instant;
 
 /// A kernel timer that kills this process, unless it is dropped before.
 #[derive(Debug)]
-pub(in crate::ctl) struct KillTimer(Timer);
+pub(super) struct KillTimer(Timer);
 
 impl KillTimer {
     /// Makes a timer that is not armed.
     ///
     /// # Errors
     /// The kernel has no more timers for this user.
-    pub(in crate::ctl) fn new() -> nix::Result<Self> {
+    pub(super) fn new() -> nix::Result<Self> {
         let notify = SigevNotify::SigevSignal {
             signal: Signal::SIGKILL,
             si_value: 0,
@@ -27,7 +27,7 @@ impl KillTimer {
     }
 
     /// Arms the timer for `at`, in place of any earlier time.
-    pub(in crate::ctl) fn set(&mut self, at: Instant) {
+    pub(super) fn set(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
         // The kernel refuses only invalid times.
         let _ = self.0.set(

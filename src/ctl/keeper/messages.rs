@@ -4,46 +4,37 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{Grant, LockRequest, OnceRequest, Refusal, RefusalReason, Request};
+use super::super::lease::Margins;
+use crate::control::{Grant, OwnJson, Refusal};
 
 /// What a keeper has to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) struct Assignment {
     /// The daemon's control socket.
     pub socket: PathBuf,
-    /// How the lock is wanted.
-    pub want: Want,
+    /// The request for the lock.
+    pub request: OwnJson,
+    /// How long the answer to it may take, in milliseconds; `None`: any time.
+    pub wait_ms: Option<u64>,
+    /// For the lock of a job.
+    pub reports: Option<JobReports>,
+    /// The margins of the lock's leases.
+    pub margins: Margins,
     /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
     /// What the lock is bound to.
     pub binding: Binding,
 }
 
-/// What to ask the daemon for.
+/// How the daemon is told what has become of the job that a lock is for, each as the request for it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(in crate::ctl) enum Want {
-    /// The lock.
-    Lock(LockRequest),
-    /// The lock, for a job that has not run in its period.
-    Once(OnceRequest),
-}
-
-impl Want {
-    /// How the lock is wanted.
-    pub(in crate::ctl) const fn lock(&self) -> &LockRequest {
-        match self {
-            Self::Lock(lock) => lock,
-            Self::Once(once) => &once.lock,
-        }
-    }
-
-    /// Returns the request to the daemon.
-    pub(in crate::ctl) fn request(&self) -> Request {
-        match self {
-            Self::Lock(lock) => Request::Lock(lock.clone()),
-            Self::Once(once) => Request::Once(once.clone()),
-        }
-    }
+pub(in crate::ctl) struct JobReports {
+    /// It was not begun.
+    pub not_begun: OwnJson,
+    /// It has succeeded.
+    pub done: OwnJson,
+    /// It has failed.
+    pub failed: OwnJson,
 }
 
 /// What a lock is bound to: when that is gone, so is the lock.
@@ -94,7 +85,7 @@ pub(in crate::ctl) enum Note {
         cgroup: Option<PathBuf>,
     },
     /// The lock is not granted: the last note.
-    NotAcquired(Why),
+    NotAcquired(NotAcquired),
     /// The command is watched, and may start.
     Go,
     /// The lock is held, with this fencing token.
@@ -109,27 +100,13 @@ pub(in crate::ctl) enum Note {
 
 /// Why the lock is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::ctl) enum Why {
-    /// It is not available now: why, as a sentence.
-    Refused(String),
-    /// The job has already run in its period: when and where, as a sentence.
-    Ran(String),
+pub(in crate::ctl) enum NotAcquired {
+    /// The daemon refuses it.
+    Refused(Refusal),
+    /// It cannot be bound to its process: why, as a sentence.
+    Unbound(String),
     /// The daemon cannot be reached: why, as a sentence.
     NoDaemon(String),
     /// The daemon answered with an error.
     Error(String),
-}
-
-impl Why {
-    /// The daemon refuses the lock.
-    pub(in crate::ctl) fn of(refusal: Refusal) -> Self {
-        match refusal.why {
-            // Neither waiting nor another attempt helps.
-            RefusalReason::Nested | RefusalReason::Names | RefusalReason::Mtu => {
-                Self::Error(refusal.text)
-            }
-            RefusalReason::Ran => Self::Ran(refusal.text),
-            _ => Self::Refused(refusal.text),
-        }
-    }
 }

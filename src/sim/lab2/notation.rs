@@ -1,4 +1,4 @@
-//! Tokens and frames as people read them.
+//! Addresses, tokens and frames in the notation that people read.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message};

@@ -1,4 +1,4 @@
-//! Addresses, tokens and frames as short words: `n2` is the second node, a token is
+//! A short notation of addresses, tokens and frames: `n2` is the second node, a token is
 //! `progress-author-number`, the author by its name.
 
 use ring_codec::MacAddr;

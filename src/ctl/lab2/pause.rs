@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-use super::connection::Connection;
+use super::super::connection::Connection;
+use super::super::{Error, client, duration_ms};
 use super::options::PauseOptions;
-use super::{Error, client, duration_ms};
-use crate::control::{PauseRequest, Reply, Request};
+use crate::control::lab2::{PauseRequest, RingRequest};
+use crate::control::{Reply, Request};
 use crate::sys::clock;
 
 /// The time before the user is told what a pause waits for: a holder has a second to end.
@@ -28,11 +29,11 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
     let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {
         let wait = until.since(clock::now().monotonic);
-        let request = Request::Pause(PauseRequest {
+        let request = Request::Own(RingRequest::Pause(PauseRequest {
             drain: options.drain,
             persist: options.persist,
             wait_ms: Some(duration_ms(wait)),
-        });
+        }));
         let by = client::answers_after(wait);
         match daemon.ask(&request, Some(by))? {
             Reply::Done {} => Ok(None),

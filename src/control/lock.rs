@@ -1,0 +1,92 @@
+//! A lock: how it is asked for, and what is said of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::OwnJson;
+
+/// The longest label of a client, in bytes: a file may be called so.
+pub const MAX_LABEL: usize = 255;
+
+/// How a lock is wanted. `R` is what a system may require of one besides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockRequest<R> {
+    /// What for, as others see it: at most [`MAX_LABEL`] bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
+    /// How long it is waited for, in milliseconds; without it for ever. 0: only if nobody works
+    /// with the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+    /// For how long it is held at the most, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hold_ms: Option<u64>,
+    /// How safe it is to be, as long as it is held.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub require: Option<R>,
+    /// The fencing token of the lock under which the client runs itself. It would wait for that without
+    /// end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
+}
+
+const fn none<R>() -> Option<R> {
+    None
+}
+
+impl<R> Default for LockRequest<R> {
+    fn default() -> Self {
+        Self {
+            label: String::new(),
+            wait_ms: None,
+            max_hold_ms: None,
+            require: None,
+            under: None,
+        }
+    }
+}
+
+/// A lock that is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The token as the system shows it; absent: its fencing token is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<OwnJson>,
+    /// The fencing token.
+    pub fencing: String,
+    /// How safe the lock is, in the system's own word; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<String>,
+    /// The token's data, in hexadecimal digits.
+    #[serde(default)]
+    pub data: String,
+    /// Nobody else is granted the token before this time of CLOCK_BOOTTIME, in nanoseconds.
+    pub until_ns: u64,
+}
+
+/// Why there is no lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// For programs: the system's own word.
+    pub why: String,
+    /// For people, as a sentence.
+    pub text: String,
+}
+
+/// A lock is safe for longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    /// As in [`Grant::until_ns`].
+    pub until_ns: u64,
+}
+
+/// The end of a lock that was not asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// For programs: the system's own word.
+    pub why: String,
+    /// For people, as a sentence.
+    pub text: String,
+    /// By when the work must have ended, as a time of CLOCK_BOOTTIME in nanoseconds; it may be
+    /// past.
+    pub until_ns: u64,
+}

@@ -1,0 +1,100 @@
+//! JSON of a system's own, which the envelope carries and does not look into.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+/// A JSON value as it came, to the byte: whoever knows the system reads it as a type.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OwnJson(Box<RawValue>);
+
+impl OwnJson {
+    /// Writes a value. Its maps have text as keys: nothing that JSON lacks.
+    #[must_use]
+    pub fn of(value: &impl Serialize) -> Self {
+        Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// Reads it as a type.
+    ///
+    /// # Errors
+    /// It is no value of that type.
+    pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(self.text())
+    }
+
+    /// The JSON.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Returns the fields of an object, in their order. `None`: it is no object.
+    #[must_use]
+    pub fn fields(&self) -> Option<Vec<(String, OwnJson)>> {
+        let fields: Result<Fields, _> = self.read();
+        Some(fields.ok()?.0)
+    }
+}
+
+impl PartialEq for OwnJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for OwnJson {}
+
+impl fmt::Debug for OwnJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// The fields of an object in their order, which no map of the libraries keeps.
+struct Fields(Vec<(String, OwnJson)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        from.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OwnJson;
+
+    #[test]
+    fn it_stays_as_it_came_and_its_fields_in_their_order() {
+        let text = r#"{"z":1,"a":{"y":2, "b":[]},"n":null}"#;
+        let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
+        assert_eq!(own.text(), text);
+        let fields = own.fields().expect("an object");
+        let names: Vec<_> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["z", "a", "n"]);
+        assert_eq!(fields[1].1.text(), r#"{"y":2, "b":[]}"#);
+        for other in ["[]", "7", "null"] {
+            let own: OwnJson = serde_json::from_str(other).expect("it is JSON");
+            assert!(own.fields().is_none(), "{other}");
+        }
+    }
+}

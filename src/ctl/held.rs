@@ -1,0 +1,282 @@
+//! A lock as its holder sees it: asked for, granted, renewed, lost.
+//!
+//! Whoever grants it speaks as a daemon does, in the replies of `docs/control.md`, over any [`Lines`](super::lines::Lines): a
+//! daemon's socket, or a pair of sockets to a process that grants locks in another way.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use ring_proto::time::Instant;
+use serde::Serialize;
+
+use super::client::Plain;
+use super::connection::Connection;
+use super::lease::{Lease, Margins};
+use crate::control::{Grant, Loss, OwnJson, Refusal, Reply};
+use crate::sys::clock;
+
+/// Maximum time for the confirmation that the lock is given back.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What was said of the lock.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// It is held.
+    Granted(Grant),
+    /// It is not to be had.
+    Refused(Refusal),
+    /// The request was not understood, or not carried out: why, as a sentence.
+    Error(String),
+    /// It is safe for longer.
+    Renewed,
+    /// It is over, and what remains of the lease is for ending the work.
+    Lost(Loss),
+}
+
+/// A lock that was asked for, and is held from its grant on.
+pub(super) struct HeldLock<'a> {
+    connection: Connection<'a>,
+    /// The deadline for the first answer, if there is one.
+    answers_by: Option<Instant>,
+    margins: Margins,
+    lease: Option<Lease>,
+}
+
+impl<'a> HeldLock<'a> {
+    /// Asks for the lock. Whoever grants it has until `answers_by`, if that is bounded.
+    pub(super) fn ask(
+        mut connection: Connection<'a>,
+        request: &impl Serialize,
+        answers_by: Option<Instant>,
+        margins: Margins,
+    ) -> Self {
+        // A daemon without room for one more client says so and hangs up without reading.
+        let _ = connection.say(request);
+        Self {
+            connection,
+            answers_by,
+            margins,
+            lease: None,
+        }
+    }
+
+    /// A lock that is held already.
+    #[cfg(test)]
+    pub(super) const fn held(connection: Connection<'a>, lease: Lease) -> Self {
+        Self {
+            connection,
+            answers_by: None,
+            margins: lease.margins(),
+            lease: Some(lease),
+        }
+    }
+
+    /// The lease, once the lock was granted.
+    pub(super) const fn lease(&self) -> Option<Lease> {
+        self.lease
+    }
+
+    /// Returns when to look at the lock again if nothing is said of it: when its work must be warned, or when the
+    /// answer is late.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.lease
+            .map_or(self.answers_by, |lease| Some(lease.warn_at()))
+    }
+
+    /// Whether the lease has not been renewed in time, as far as was heard.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        self.lease.is_some_and(|lease| now >= lease.warn_at())
+    }
+
+    /// Whether the deadline for the first answer has passed without one.
+    pub(super) fn is_unanswered(&self, now: Instant) -> bool {
+        self.lease.is_none() && self.answers_by.is_some_and(|by| now >= by)
+    }
+
+    /// Whether nothing more will be said.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.connection.has_ended()
+    }
+
+    /// Reads what there is, or waits for something.
+    pub(super) fn fill(&mut self) {
+        self.connection.fill();
+    }
+
+    /// Reads what there is at `now`, without waiting. Returns whether there was anything.
+    ///
+    /// # Errors
+    /// The system cannot tell.
+    pub(super) fn fill_at(&mut self, now: Instant) -> io::Result<bool> {
+        self.connection.fill_by(now)
+    }
+
+    /// Waits until `fd`, which is readable when this is, is readable. Looks into the daemon's silence meanwhile.
+    ///
+    /// # Errors
+    /// The system cannot wait.
+    pub(super) fn wait_at(&mut self, fd: impl AsFd) -> io::Result<()> {
+        self.connection.wait_at(fd)
+    }
+
+    /// Returns what was said next, of what was read. The lease is what it is after that.
+    pub(super) fn next(&mut self) -> Option<Said> {
+        while let Some(reply) = self.connection.next_reply() {
+            let now = clock::now().monotonic;
+            let lease = |until_ns| Lease::new(Instant::from_nanos(until_ns), now, self.margins);
+            let said = match (reply, &mut self.lease) {
+                (Reply::Granted(grant), held @ None) => {
+                    *held = Some(lease(grant.until_ns));
+                    Said::Granted(grant)
+                }
+                (Reply::Refused(refusal), None) => Said::Refused(refusal),
+                (Reply::Error(text), None) => Said::Error(text),
+                (Reply::Renewed(renewal), Some(held)) => {
+                    held.renew(Instant::from_nanos(renewal.until_ns), now);
+                    Said::Renewed
+                }
+                (Reply::Lost(loss), Some(held)) => {
+                    *held = lease(loss.until_ns);
+                    Said::Lost(loss)
+                }
+                // An answer to something else.
+                _ => continue,
+            };
+            return Some(said);
+        }
+        None
+    }
+
+    /// Says something else of the lock, with descriptors.
+    ///
+    /// # Errors
+    /// The other end is gone, or there are too many descriptors.
+    pub(super) fn say_with(
+        &mut self,
+        request: &impl Serialize,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        self.connection.say_with(request, descriptors)
+    }
+
+    /// Gives the lock back, after a `report` if there is one, and waits a moment for the confirmation: the next
+    /// who asks must not find it still held. Nobody works under it, so there is nothing that silence could spoil.
+    ///
+    /// # Errors
+    /// The system refuses what every process may do.
+    pub(super) fn give_back(&mut self, report: Option<&OwnJson>) -> io::Result<()> {
+        if let Some(report) = report {
+            // One who is gone is found out by the next request.
+            let _ = self.connection.say(report);
+        }
+        if self.connection.say(&Plain::Unlock).is_ok() {
+            self.connection
+                .wait_for(PATIENCE, |reply| matches!(reply, Reply::Unlocked {}))?;
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for HeldLock<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.connection.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use ring_proto::time::Instant;
+
+    use super::{HeldLock, Said};
+    use crate::control::{Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
+    use crate::ctl::connection::Connection;
+    use crate::ctl::lease::{Margin, Margins};
+    use crate::ctl::lines::Lines;
+    use crate::sys::clock;
+
+    const MARGINS: Margins = Margins {
+        warning: Margin::at_most(Duration::from_secs(2)),
+        kill: Margin::at_most(Duration::ZERO),
+    };
+
+    /// A lock that was asked for, and the end of who grants it: no daemon.
+    fn asked(answers_by: Option<Instant>) -> (HeldLock<'static>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        let connection = Connection::over(Lines::new(ours));
+        let request = OwnJson::of(&"a lock");
+        let lock = HeldLock::ask(connection, &request, answers_by, MARGINS);
+        (lock, theirs)
+    }
+
+    fn say(lock: &mut HeldLock, to: &mut UnixStream, reply: &Reply) -> Option<Said> {
+        let line = to_line(reply).expect("it fits");
+        to.write_all(&line).expect("the socket has room");
+        lock.fill();
+        lock.next()
+    }
+
+    fn grant(until: Instant) -> Reply {
+        Reply::Granted(Grant {
+            token: None,
+            fencing: "7".to_owned(),
+            grade: None,
+            data: String::new(),
+            until_ns: until.as_nanos(),
+        })
+    }
+
+    fn later(seconds: u64) -> Instant {
+        clock::now().monotonic + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_lock_is_granted_renewed_and_lost() {
+        let (mut lock, mut granter) = asked(None);
+        assert!(lock.lease().is_none() && lock.deadline().is_none());
+        let early = Reply::Renewed(Renewal { until_ns: 1 });
+        assert!(say(&mut lock, &mut granter, &early).is_none());
+        let until = later(60);
+        let said = say(&mut lock, &mut granter, &grant(until));
+        assert!(matches!(said, Some(Said::Granted(grant)) if grant.fencing == "7"));
+        assert_eq!(lock.deadline(), Some(until.before(MARGINS.warning.most())));
+        assert!(!lock.is_overdue(clock::now().monotonic));
+        let renewal = Reply::Renewed(Renewal {
+            until_ns: later(90).as_nanos(),
+        });
+        let said = say(&mut lock, &mut granter, &renewal);
+        assert!(matches!(said, Some(Said::Renewed)));
+        assert!(lock.deadline() > Some(until));
+        // A loss leaves less time, and an error is no answer to the request for the lock.
+        let error = Reply::Error("no such thing".to_owned());
+        assert!(say(&mut lock, &mut granter, &error).is_none());
+        let loss = Reply::Lost(Loss {
+            why: "lease".to_owned(),
+            text: "it is over".to_owned(),
+            until_ns: later(1).as_nanos(),
+        });
+        let said = say(&mut lock, &mut granter, &loss);
+        assert!(matches!(said, Some(Said::Lost(_))));
+        assert!(lock.is_overdue(clock::now().monotonic));
+    }
+
+    #[test]
+    fn a_refusal_is_the_end_and_silence_is_noticed() {
+        let (mut lock, mut granter) = asked(Some(later(60)));
+        let now = clock::now().monotonic;
+        assert!(!lock.is_unanswered(now) && lock.is_unanswered(later(61)));
+        let refusal = Reply::Refused(Refusal {
+            why: "busy".to_owned(),
+            text: "somebody has it".to_owned(),
+        });
+        let said = say(&mut lock, &mut granter, &refusal);
+        assert!(matches!(said, Some(Said::Refused(_))));
+        drop(granter);
+        lock.fill();
+        assert!(lock.has_ended() && lock.lease().is_none());
+    }
+}

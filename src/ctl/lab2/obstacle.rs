@@ -1,0 +1,66 @@
+//! Why the token does not come.
+
+use crate::control::harmless;
+use crate::control::lab2::Status;
+
+/// Returns why the token does not come at once.
+pub(super) fn obstacle(status: &Status) -> String {
+    let holder = status.clients.iter().find(|client| client.holds);
+    match (&status.owner, holder) {
+        _ if status.link != "up" => format!("{} has no link", status.interface),
+        _ if !status.stored => {
+            "ringd cannot write its state file, and this node owns nothing until it \
+             can"
+            .to_owned()
+        }
+        (_, Some(holder)) => {
+            let label = harmless(&holder.label);
+            format!("held by {label} on this machine")
+        }
+        _ if status.paused => "this node is paused; ringctl resume ends that".to_owned(),
+        _ if status.unfit => "no member takes the token from this node, which therefore owns \
+             nothing; ringctl resume ends that"
+            .to_owned(),
+        (Some(owner), None) if *owner == status.mac => format!(
+            "this node owns the token, and may not grant it yet; its grade is {}",
+            status.grade
+        ),
+        (Some(owner), None) => format!("held by {owner}"),
+        (None, None) if status.deaf => "no owner is known: this node hears nobody".to_owned(),
+        (None, None) => "no owner is known".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::obstacle;
+    use crate::control::lab2::Status;
+    use crate::ctl::render::lab2::tests::example;
+
+    /// Changes what a status shows.
+    type Change = fn(&mut Status);
+
+    #[test]
+    fn what_keeps_the_token_from_its_user_is_said() {
+        let of: [(Change, &str); 8] = [
+            (|it| it.link = "is down".to_owned(), "eth0 has no link"),
+            (|it| it.stored = false, "cannot write its state file"),
+            (|it| it.paused = true, "paused; ringctl resume"),
+            (|it| it.unfit = true, "no member takes the token"),
+            (
+                |it| it.owner = Some(it.mac.clone()),
+                "this node owns the token, and may not grant it yet; its grade is alone",
+            ),
+            (|_| {}, "held by 02:00:00:00:00:02"),
+            (|it| (it.owner, it.deaf) = (None, true), "hears nobody"),
+            (|it| it.owner = None, "no owner is known"),
+        ];
+        for (is_so, part) in of {
+            let mut status = example();
+            status.clients.clear();
+            is_so(&mut status);
+            let said = obstacle(&status);
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `ringctl run` and `ringctl once`: a command that runs while the ring's token is held.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::super::keeper::{Assignment, Binding, JobReports};
+use super::super::{Error, duration_ms, fence, run};
+use super::options::{OnceOptions, RunOptions};
+use super::{assignment, not_acquired, request};
+use crate::control::Grant;
+use crate::control::lab2::{OnceRequest, RingRequest, TokenStatus};
+
+/// Runs the command while the lock is held, and returns its exit code.
+///
+/// # Errors
+/// The lock is not to be had, or it is lost.
+pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
+    let command = command(options);
+    let lock = options.acquire.request(&name(&command));
+    let assignment = Assignment {
+        grace_ms: duration_ms(options.grace),
+        ..assignment(socket, lock, Binding::Command)
+    };
+    work(assignment, options, &command)
+}
+
+/// Runs the command if it has not run in its period, and returns its exit code; 0 if it has.
+///
+/// # Errors
+/// The lock is not to be had, or it is lost.
+pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
+    let run = &options.run;
+    let lock = run.acquire.request(&options.name.to_string());
+    let once = OnceRequest {
+        name: options.name.to_string(),
+        every_ms: duration_ms(options.every),
+        retry: options.retry,
+        lock: lock.clone(),
+    };
+    let assignment = Assignment {
+        request: request(RingRequest::Once(once)),
+        reports: Some(JobReports {
+            not_begun: request(RingRequest::NotRun),
+            done: request(RingRequest::Ran { done: true }),
+            failed: request(RingRequest::Ran { done: false }),
+        }),
+        grace_ms: duration_ms(run.grace),
+        ..assignment(socket, lock, Binding::Command)
+    };
+    match work(assignment, run, &command(run)) {
+        Err(Error::HasRun(text)) => {
+            if options.verbose {
+                // If standard error is closed, the exit code still tells.
+                let _ = writeln!(io::stderr(), "ringctl: {text}");
+            }
+            Ok(0)
+        }
+        other => other,
+    }
+}
+
+fn work(assignment: Assignment, options: &RunOptions, command: &[OsString]) -> Result<u8, Error> {
+    let denied = |why| not_acquired(why, &options.acquire);
+    run::run(assignment, command, environment, denied)
+}
+
+fn command(options: &RunOptions) -> Vec<OsString> {
+    match &options.shell {
+        Some(line) => vec!["sh".into(), "-c".into(), line.into()],
+        None => options.command.clone(),
+    }
+}
+
+/// Returns the command's name without its directory.
+fn name(command: &[OsString]) -> Cow<'_, str> {
+    let program = command.first().map(Path::new);
+    let name = program.map(|program| program.file_name().unwrap_or(program.as_os_str()));
+    name.unwrap_or_default().to_string_lossy()
+}
+
+/// Returns the environment variables that tell the command about the lock.
+fn environment(grant: &Grant) -> Vec<(&'static str, String)> {
+    let token: Option<TokenStatus> = grant.token.as_ref().and_then(|token| token.read().ok());
+    let progress = token.map(|token| token.progress.to_string());
+    vec![
+        (fence::LOCK, grant.fencing.clone()),
+        (fence::TOKEN, grant.fencing.clone()),
+        ("RINGD_PROGRESS", progress.unwrap_or_default()),
+        ("RINGD_GRADE", grant.grade.clone().unwrap_or_default()),
+        ("RINGD_DATA", grant.data.clone()),
+    ]
+}

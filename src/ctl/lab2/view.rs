@@ -1,0 +1,90 @@
+//! The status and the events of a ring, for people.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::super::render;
+use super::super::systems::View;
+use super::names::Names;
+use super::obstacle::obstacle;
+use crate::control::lab2::{RingEvent, Status, TokenStatus};
+use crate::control::{EventMessage, NodeStatus, harmless};
+
+/// The status of a node of a ring, with the names that this machine knows its members by.
+pub(in crate::ctl) struct RingView(Status);
+
+impl RingView {
+    /// Reads a status.
+    ///
+    /// # Errors
+    /// It is no ring's.
+    pub(in crate::ctl) fn of(status: &NodeStatus) -> serde_json::Result<Self> {
+        let mut status: Status = status.json().read()?;
+        Names::read().give_to(&mut status);
+        Ok(Self(status))
+    }
+}
+
+impl View for RingView {
+    fn is_healthy(&self) -> bool {
+        self.0.is_in_ring()
+    }
+
+    fn json(&self) -> NodeStatus {
+        NodeStatus::from(&self.0)
+    }
+
+    fn show(&self, output: &mut dyn Write) -> io::Result<()> {
+        render::lab2::status(&self.0, output)
+    }
+
+    fn line(&self) -> String {
+        let status = &self.0;
+        format!(
+            "{} token {} owner {} members {}",
+            status.state,
+            token(status.token.as_ref()),
+            owner(status.owner.as_deref()),
+            status.members.len()
+        )
+    }
+
+    fn obstacle(&self) -> Option<String> {
+        Some(obstacle(&self.0))
+    }
+}
+
+/// Returns an event of a ring as a text; `None`: it is another system's.
+pub(in crate::ctl) fn event_text(event: &EventMessage) -> Option<String> {
+    let ring: RingEvent = event.json().read().ok()?;
+    let mut text = match &ring.from {
+        Some(from) => format!("{from}->{}", ring.state),
+        None => ring.state.clone(),
+    };
+    let (token, owner) = (token(ring.token.as_ref()), owner(ring.owner.as_deref()));
+    // Writing to a String cannot fail.
+    let _ = write!(text, " token {token} owner {owner} grade {}", ring.grade);
+    let details = [
+        ("reason", &ring.reason),
+        ("member", &ring.member),
+        ("label", &ring.label),
+    ];
+    for (name, value) in details {
+        if let Some(value) = value {
+            let _ = write!(text, " {name} {}", harmless(value));
+        }
+    }
+    if ring.others > 0 {
+        let _ = write!(text, " others {}", ring.others);
+    }
+    Some(text)
+}
+
+/// A token in its one spelling.
+fn token(token: Option<&TokenStatus>) -> &str {
+    token.map_or("none", |token| &token.fencing)
+}
+
+fn owner(owner: Option<&str>) -> &str {
+    owner.unwrap_or("unknown")
+}
