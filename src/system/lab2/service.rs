@@ -120,7 +120,7 @@ impl Service {
         let client = peer.id;
         match request {
             Request::Lock(request) => self.lock(now, peer, &request, None, machine),
-            Request::Bind => self.bind(client, descriptors),
+            Request::Bind => self.bind(peer, descriptors),
             Request::Once(request) => self.once(now, peer, &request, machine),
             Request::Ran { done } => self.ran(client, done),
             Request::NotRun => self.not_run(client),
@@ -191,8 +191,8 @@ impl Service {
         }
     }
 
-    fn bind(&mut self, client: ClientId, descriptors: &mut Vec<OwnedFd>) -> Reaction {
-        if !self.locks.holds(client) {
+    fn bind(&mut self, client: Client, descriptors: &mut Vec<OwnedFd>) -> Reaction {
+        if !self.locks.holds(client.id) {
             return error("this connection has no lock");
         }
         match self.backstops.set(client, descriptors) {
