@@ -20,7 +20,7 @@ use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
 use crate::host::{Error, Host, Pace, spoken};
 use crate::observe::lab2::{Log, Observers, Tally};
-use crate::sys::{RingLock, clock};
+use crate::sys::{LockError, RingLock, clock};
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
 const CALM: Duration = Duration::from_secs(1);
@@ -34,8 +34,11 @@ pub fn run(options: &Options) -> Result<(), Error> {
     constants.check().map_err(|error| unusable(&error))?;
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let ring = options.ring();
-    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string())?;
-    attachment.check_alone(&ring)?;
+    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
+    if !matches!(lock, Err(LockError::Held { .. })) {
+        attachment.check_alone(&ring)?;
+    }
+    let lock = lock?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
     let host = Host::start(&options.control_path(), options.log_format, options.verbose)?;
     let tally = Tally::new().map_err(io::Error::other);
