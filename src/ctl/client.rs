@@ -19,7 +19,7 @@ use crate::host::spoken;
 use crate::sys::clock;
 
 /// Maximum time for each step of a conversation. A wait for the token comes on top of it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The message for a daemon that ends a conversation.
 pub(super) const HUNG_UP: &str =

@@ -92,10 +92,17 @@ pub(super) fn granted(
         match note.map_err(Error::System)? {
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
             Some(Note::NotAcquired(why)) => return Err(without_lock(why, options)),
+            Some(Note::Exposed(text)) => warn(&text),
             Some(_) => {}
             None => return Err(Error::KeeperGone),
         }
     }
+}
+
+/// Tells the user what does not keep the lock from being held.
+fn warn(text: &str) {
+    // Where nobody can be told the lock is held all the same.
+    let _ = writeln!(io::stderr(), "ringctl: {text}");
 }
 
 /// Returns the error for a lock that is not granted.
