@@ -76,17 +76,17 @@ impl Closer {
 
 /// The closer of a user; `None`: those of others are all busy.
 fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
-    let at = match closers.iter().position(|closer| closer.uid == uid) {
-        Some(at) => at,
-        None => {
-            if closers.len() == MOST_USERS {
-                let idle = closers.iter().position(|closer| closer.waiting() == 0)?;
-                // Its thread ends.
-                closers.swap_remove(idle);
-            }
-            closers.push(Closer::start(uid)?);
-            closers.len() - 1
+    let known = closers.iter().position(|closer| closer.uid == uid);
+    let at = if let Some(at) = known {
+        at
+    } else {
+        if closers.len() == MOST_USERS {
+            let idle = closers.iter().position(|closer| closer.waiting() == 0)?;
+            // Its thread ends.
+            closers.swap_remove(idle);
         }
+        closers.push(Closer::start(uid)?);
+        closers.len() - 1
     };
     closers.get(at)
 }

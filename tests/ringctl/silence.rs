@@ -4,6 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, LONG};
@@ -99,7 +100,7 @@ fn who_asks_for_a_keeper_that_does_not_answer_is_told_and_does_not_wait_for_ever
     let mut lock = start(&fake, &["lock", "--pid", &pid]);
     let client = fake.grant(LONG);
     assert_eq!(lock.code(), Some(0));
-    kill(client.pid(), Signal::SIGSTOP).expect("it lives");
+    let _stopped = Stopped::new(client.pid());
     let keeper = format!("ringd-keeper (process {})", client.pid());
     let asks: [&[&str]; 2] = [&["lock", "--check"], &["unlock"]];
     for mut asks in asks.map(|ask| start(&fake, &[ask, &["--pid", &pid]].concat())) {
@@ -111,7 +112,22 @@ fn who_asks_for_a_keeper_that_does_not_answer_is_told_and_does_not_wait_for_ever
             "{said}"
         );
     }
-    kill(client.pid(), Signal::SIGKILL).expect("it lives");
+}
+
+/// A process that is stopped, and killed at the end of the test.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn new(pid: Pid) -> Self {
+        kill(pid, Signal::SIGSTOP).expect("it lives");
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = kill(self.0, Signal::SIGKILL);
+    }
 }
 
 fn what_comes_late_is_taken_all_the_same() {

@@ -211,6 +211,20 @@ fn a_process_that_may_not_be_signalled_is_not_bound_with_kill() {
     assert!(said.contains(&why), "{said}");
     let mut check = lock(&["--check"]);
     assert_eq!(check.code(), Some(1), "no lock is held");
+    // Nor is one where no directory is that user's.
+    let mut nowhere = Command::new(&stage.sudo);
+    nowhere.args(["--clear-groups", "--regid", "65534", "--reuid", "65534"]);
+    nowhere
+        .arg(&stage.ringctl)
+        .arg("--socket")
+        .arg(stage.fake.path());
+    nowhere.arg("lock").env_remove("XDG_RUNTIME_DIR");
+    let (status, said) = Running::start(nowhere.stdin(Stdio::null())).end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("/run/ringd cannot be used, and /run/user/65534 is"),
+        "{said}"
+    );
     // To watch it takes no right.
     let mut without = lock(&[]);
     let client = stage.fake.grant(LONG);

@@ -115,7 +115,8 @@ fn lives_in(stat: &str, group: Pid) -> Option<bool> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let (state, process_group) = (fields.next(), fields.nth(1));
-    (process_group == Some(group.to_string().as_str())).then(|| !matches!(state, Some("Z" | "X")))
+    let is_in_it = process_group == Some(group.to_string().as_str());
+    is_in_it.then_some(!matches!(state, Some("Z" | "X")))
 }
 
 #[cfg(test)]

@@ -253,7 +253,7 @@ fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
     let mut stream = segment.node(1).ns().run(|| TcpStream::connect(address))??;
     let (other, _) = listener.accept()?;
     stream.set_nonblocking(true)?;
-    while stream.write(&[0; 65_536]).is_ok() {}
+    while stream.write(&[0; 16_384]).is_ok() {}
     let linger = nix::libc::linger {
         l_onoff: 1,
         l_linger: A_DAY,
