@@ -22,7 +22,7 @@ use crate::sys::clock;
 pub(super) type Plain = Request<NoRequest>;
 
 /// Maximum time for each step of a conversation. A wait for the token comes on top of it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The message for a daemon that ends a conversation.
 pub(super) const HUNG_UP: &str =

@@ -32,6 +32,10 @@ pub(super) enum Said {
     Renewed,
     /// It is over, and what remains of the lease is for ending the work.
     Lost(Loss),
+    /// Another request of its holder's was carried out.
+    Done,
+    /// Another request of its holder's was not: why, as a sentence.
+    Failed(String),
 }
 
 /// A lock that was asked for, and is held from its grant on.
@@ -140,6 +144,8 @@ impl<'a> HeldLock<'a> {
                     *held = lease(loss.until_ns);
                     Said::Lost(loss)
                 }
+                (Reply::Done {}, Some(_)) => Said::Done,
+                (Reply::Error(text), Some(_)) => Said::Failed(text),
                 // An answer to something else.
                 _ => continue,
             };
@@ -253,7 +259,8 @@ mod tests {
         assert!(lock.deadline() > Some(until));
         // A loss leaves less time, and an error is no answer to the request for the lock.
         let error = Reply::Error("no such thing".to_owned());
-        assert!(say(&mut lock, &mut granter, &error).is_none());
+        let said = say(&mut lock, &mut granter, &error);
+        assert!(matches!(said, Some(Said::Failed(_))));
         let loss = Reply::Lost(Loss {
             why: "lease".to_owned(),
             text: "it is over".to_owned(),

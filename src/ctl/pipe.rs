@@ -73,7 +73,7 @@ pub(super) fn while_read(
                     writeln!(output, "{}", grant.fencing)?;
                     output.flush()?;
                 }
-                Said::Renewed => {}
+                Said::Renewed | Said::Done | Said::Failed(_) => {}
                 Said::Refused(refusal) => {
                     return Err(not_acquired(NotAcquired::Refused(refusal)).into());
                 }

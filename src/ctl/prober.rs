@@ -20,7 +20,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Maximum time for the answer to a probe before the user is told.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time from such an answer to the next probe.
-const AGAIN: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long the user waits for the token before being told why.
 const PATIENT: Duration = Duration::from_secs(2);
 
@@ -76,6 +76,7 @@ impl<'a> Prober<'a> {
             let until = until.into_iter().flatten().min();
             let (is_readable, has_answered) = self.phase.poll(fd.as_fd(), until, now)?;
             if is_readable {
+                self.phase.heard();
                 return Ok(true);
             }
             let now = clock::now().monotonic;
@@ -138,6 +139,13 @@ impl<'a> Prober<'a> {
 }
 
 impl Phase {
+    /// The daemon has said something on another connection.
+    fn heard(&mut self) {
+        if let Self::Quiet(at) = self {
+            *at = clock::now().monotonic + QUIET;
+        }
+    }
+
     const fn ends(&self) -> Option<Instant> {
         match self {
             Self::Quiet(at) | Self::Asked(_, at) => Some(*at),

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use nix::errno::Errno;
 use tracing::warn;
 
-use super::ClientId;
+use super::{Client, ClientId};
 use crate::sys::{Hierarchy, KeptLine, KillFile};
 
 /// Maximum life lines kept for holders that are gone.
@@ -54,7 +54,7 @@ impl Backstops {
     /// Why one of the descriptors is not taken, as a sentence; the other one is taken.
     pub fn set(
         &mut self,
-        client: ClientId,
+        client: Client,
         descriptors: &mut Vec<OwnedFd>,
     ) -> Result<(), &'static str> {
         if descriptors.is_empty() {
@@ -63,7 +63,7 @@ impl Backstops {
         let mut backstop = Backstop::default();
         let mut taken = Ok(());
         for descriptor in mem::take(descriptors) {
-            match KeptLine::new(descriptor) {
+            match KeptLine::new(descriptor, client.user()) {
                 Ok(line) => backstop.line = Some(line),
                 Err(other) => match self.kill_file(other) {
                     Ok(kill) => backstop.kill = Some(kill),
@@ -74,8 +74,8 @@ impl Backstops {
                 },
             }
         }
-        self.cancel(client);
-        self.of_holders.push((client, backstop));
+        self.of_holders.retain(|(holder, _)| *holder != client.id);
+        self.of_holders.push((client.id, backstop));
         taken
     }
 
@@ -92,7 +92,12 @@ impl Backstops {
 
     /// The holder has given the lock back: none of its work is left.
     pub fn cancel(&mut self, client: ClientId) {
-        self.of_holders.retain(|(holder, _)| *holder != client);
+        let given_back = |(holder, _): &mut (ClientId, Backstop)| *holder == client;
+        for (_, backstop) in self.of_holders.extract_if(.., given_back) {
+            if let Some(line) = backstop.line {
+                line.untie();
+            }
+        }
     }
 
     /// Ends the work of a client that is gone.
@@ -141,8 +146,14 @@ mod tests {
     use nix::sys::signal::Signal;
     use nix::unistd::Pid;
 
-    use super::Backstops;
+    use super::{Backstops, Client};
     use crate::sys::{Lifeline, Tied};
+
+    const CLIENT: Client = Client {
+        id: 1,
+        pid: None,
+        uid: None,
+    };
 
     fn sleeper() -> Child {
         Command::new("sleep")
@@ -169,7 +180,7 @@ mod tests {
         let process = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(1, &mut vec![line]), Ok(()));
+        assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
         backstops.end_unless(|_| true);
         backstops.end(1);
         drop(end);
@@ -181,7 +192,7 @@ mod tests {
         let mut process = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(1, &mut vec![line]), Ok(()));
+        assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
         backstops.cancel(1);
         drop(end);
         process.kill().expect("it is our child");
@@ -191,10 +202,10 @@ mod tests {
     #[test]
     fn what_ends_nothing_is_not_taken() {
         let mut backstops = Backstops::new();
-        assert!(backstops.set(1, &mut Vec::new()).is_err());
+        assert!(backstops.set(CLIENT, &mut Vec::new()).is_err());
         let file = File::open("/dev/null").expect("it is there");
         let mut descriptors = vec![file.into()];
-        assert!(backstops.set(1, &mut descriptors).is_err());
+        assert!(backstops.set(CLIENT, &mut descriptors).is_err());
         assert_eq!(descriptors.len(), 1, "who has it closes it");
     }
 }

@@ -13,8 +13,9 @@ use nix::sys::socket::{UnixCredentials, getsockopt};
 use ring_proto::time::Instant;
 
 use super::{Client, ClientId};
-use crate::control::{FramingError, LineBuffer, OwnRequest, Request};
-use crate::sys::{Interest, ancillary, handed};
+use crate::control::{FramingError, LineBuffer, OwnRequest, Reply, Request, to_line};
+use crate::sys::handed::{self, Visitor};
+use crate::sys::{Interest, ancillary};
 
 /// Maximum time for a client to send its request, and again to read its reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +35,7 @@ pub enum Next {
 /// unsolicited messages.
 #[derive(Debug)]
 pub struct Connection {
-    stream: UnixStream,
+    stream: Visitor,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
     /// Descriptors that have come with the incomplete request.
@@ -60,8 +61,9 @@ impl Connection {
     /// # Errors
     /// The stream cannot be made non-blocking.
     pub fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
         let credentials = getsockopt(&stream, PeerCredentials).ok();
+        let stream = Visitor::new(stream, user(credentials));
+        stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
             credentials,
@@ -78,7 +80,7 @@ impl Connection {
     }
 
     /// The stream, for a poller.
-    pub const fn stream(&self) -> &UnixStream {
+    pub fn stream(&self) -> &UnixStream {
         &self.stream
     }
 
@@ -152,13 +154,22 @@ impl Connection {
         if self.output.is_empty() {
             if !self.input.has_line() {
                 let space = self.input.space();
-                let len = if self.accepts && handed::has_room() {
-                    ancillary::receive(&self.stream, space, &mut self.descriptors)?
-                } else {
-                    (&self.stream).read(space)?
-                };
+                let (len, with_descriptors) = ancillary::peek(&self.stream, space)?;
                 if len == 0 {
                     return Ok(Next::Close);
+                }
+                let len = if !with_descriptors {
+                    // As much as is known to come without any.
+                    (&*self.stream).read(&mut space[..len])?
+                } else if !self.accepts {
+                    return self.refuse(now, "only who holds the token may hand descriptors over");
+                } else if !handed::has_room(user(self.credentials)) {
+                    return self.refuse(now, "too many descriptors of this user are slow to close");
+                } else {
+                    ancillary::receive(&self.stream, space, &mut self.descriptors)?
+                };
+                if self.descriptors.len() > ancillary::MOST {
+                    return self.refuse(now, "too many descriptors came");
                 }
                 self.input.fill(len);
             }
@@ -168,13 +179,22 @@ impl Connection {
                 let line = is_wanted
                     .then(|| answer(request, &mut self.descriptors))
                     .flatten();
-                handed::close(mem::take(&mut self.descriptors));
+                handed::close(user(self.credentials), mem::take(&mut self.descriptors));
                 if let Some(line) = line {
                     self.queue(now, line);
                 }
                 self.deadline = now + PATIENCE;
             }
         }
+        self.write(now)
+    }
+
+    /// Says why the client is let go. What it has sent is left unread: to read it would mean to wait until the
+    /// kernel has closed the descriptors that come with it.
+    fn refuse(&mut self, now: Instant, why: &str) -> io::Result<Next> {
+        let line = to_line(&Reply::Error(why.to_owned())).unwrap_or_default();
+        self.queue(now, line.into());
+        self.last = true;
         self.write(now)
     }
 
@@ -188,7 +208,7 @@ impl Connection {
 
     fn write(&mut self, now: Instant) -> io::Result<Next> {
         while let Some(line) = self.output.front() {
-            self.written += self.stream.write(&line[self.written..])?;
+            self.written += (&*self.stream).write(&line[self.written..])?;
             if self.written == line.len() {
                 self.unread -= line.len();
                 self.written = 0;
@@ -216,6 +236,10 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        handed::close(mem::take(&mut self.descriptors));
+        handed::close(user(self.credentials), mem::take(&mut self.descriptors));
     }
+}
+
+fn user(credentials: Option<UnixCredentials>) -> u32 {
+    credentials.map_or(u32::MAX, |it| it.uid())
 }

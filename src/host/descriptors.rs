@@ -10,8 +10,8 @@ const MAX_CLIENTS: u64 = 512;
 /// them.
 const A_CLIENT: u64 = 5;
 /// Descriptors of everything else: the ring while its interface is looked up and opened anew, the log, the
-/// state file, a running hook, and the life lines of holders that are gone.
-const THE_REST: u64 = 56;
+/// state file, a running hook, the life lines of holders that are gone, and what is slow to close.
+const THE_REST: u64 = 72;
 
 /// The room for clients.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +60,6 @@ mod tests {
     #[test]
     fn clients_have_what_the_ring_leaves() {
         let limits = [16, 96, 1024, 4096, u64::MAX];
-        assert_eq!(limits.map(clients), [1, 8, 193, 512, 512]);
+        assert_eq!(limits.map(clients), [1, 4, 190, 512, 512]);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Its directory may belong to another user, who can change its contents at any moment. So the directory is
 //! opened once, later steps do not go by a path that may lead elsewhere by then, and another user's files are
-//! left alone.
+//! left alone there.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -15,11 +16,16 @@ use nix::fcntl::{AtFlags, OFlag, open};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, listen, socket,
 };
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
 use super::Error;
 use crate::sys::{owned, runtime};
+
+/// The kernel's list of Unix sockets in the network namespace of the thread, and how it marks those that somebody
+/// listens at.
+const LIST: &str = "/proc/thread-self/net/unix";
+const LISTENS: &str = "00010000";
 
 /// A listening socket; dropping it removes its file.
 #[derive(Debug)]
@@ -102,6 +108,15 @@ impl Place {
         }
     }
 
+    /// Whether only this user, and root, can have made what is there.
+    fn is_own_alone(&self) -> bool {
+        fstat(&self.directory).is_ok_and(|found| {
+            let others_write = Mode::S_IWGRP | Mode::S_IWOTH;
+            let mode = Mode::from_bits_truncate(found.st_mode);
+            found.st_uid == geteuid().as_raw() && !mode.intersects(others_write)
+        })
+    }
+
     fn remove(&self) -> io::Result<()> {
         let name = self.name.as_os_str();
         Ok(unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir)?)
@@ -128,7 +143,8 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// Removes a socket without a listener that an earlier process of this user has left at `path`.
+/// Removes a socket without a listener that an earlier process has left at `path`: one of this user, or, in a
+/// directory of this user's alone, root, which it may have run as by hand.
 fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
     let failed = |source| Error::Control {
         path: path.to_owned(),
@@ -141,12 +157,21 @@ fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
             "there is a file that is not a socket",
         )));
     }
-    if is_listened_at(path).map_err(failed)? {
+    let is_in_use = match is_listened_at(path) {
+        // Root's are for root and its group alone.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && place.is_own_alone() => {
+            is_listed(&place.name)
+        }
+        known => known.map_err(failed)?,
+    };
+    if is_in_use {
         return Err(Error::ControlInUse {
             path: path.to_owned(),
         });
     }
-    owned::check_owner(found.st_uid).map_err(failed)?;
+    if !place.is_own_alone() {
+        owned::check_owner(found.st_uid).map_err(failed)?;
+    }
     place.remove().map_err(failed)
 }
 
@@ -161,16 +186,32 @@ fn is_listened_at(path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Whether a socket of this name, in whatever directory, is in the kernel's list of those that somebody listens
+/// at; so it counts, too, where there is no such list.
+fn is_listed(name: &OsStr) -> bool {
+    let list = fs::read_to_string(LIST);
+    list.map_or(true, |list| has_listener(&list, name))
+}
+
+fn has_listener(list: &str, name: &OsStr) -> bool {
+    list.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, _, flags, _, _, _, path] = fields[..] else {
+            return false;
+        };
+        flags == LISTENS && Path::new(path).file_name() == Some(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Endpoint;
+    use super::{Endpoint, Place, clear, has_listener, is_listed};
     use crate::host::Error;
     use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
-    use rustix::process::geteuid;
-    use std::fs;
+    use std::fs::{self, Permissions};
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
     /// A socket that has never listened: one that had would go on to, for a moment, in a process that
@@ -227,18 +268,51 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_socket_of_another_user_is_left_alone() {
+    fn the_kernel_lists_who_listens() {
         let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("listed.sock");
+        let name = path.file_name().unwrap();
+        leave_stale(&path);
+        assert!(!is_listed(name));
+        fs::remove_file(&path).unwrap();
+        let _endpoint = Endpoint::bind(&path).unwrap();
+        assert!(is_listed(name));
+        let list = "Num RefCount Protocol Flags Type St Inode Path\n\
+            0000: 00000002 00000000 00010000 0001 01 22 /run/ringd/eth1.sock\n\
+            0000: 00000003 00000000 00000000 0001 03 23 /run/ringd/eth0.sock\n\
+            0000: 00000003 00000000 00010000 0001 03 24\n";
+        let listens = |name: &str| has_listener(list, name.as_ref());
+        assert!(listens("eth1.sock") && !listens("eth0.sock"));
+    }
+
+    /// Clears a stale socket in a directory of that mode, of which the system says that it is another user's.
+    fn clear_anothers(mode: u32) -> (Result<(), Error>, bool) {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
         let path = directory.path().join("eth0.sock");
         leave_stale(&path);
-        if !geteuid().is_root() {
-            eprintln!("not tested: only root can give a file away");
-            return;
+        let place = Place::open(&path).unwrap();
+        let mut found = place.look().unwrap().unwrap();
+        found.st_uid += 65534;
+        (clear(&place, &path, &found), path.exists())
+    }
+
+    #[test]
+    fn a_stale_socket_of_another_user_is_left_alone_where_others_may_make_files() {
+        for mode in [0o1777, 0o775] {
+            let (cleared, is_there) = clear_anothers(mode);
+            let error = cleared.unwrap_err().to_string();
+            assert!(error.contains("it belongs to user"), "{error}");
+            assert!(is_there);
         }
-        chown(&path, Some(65534), None).unwrap();
-        let error = Endpoint::bind(&path).unwrap_err();
-        assert!(error.to_string().contains("user 65534"), "{error}");
-        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_stale_socket_of_roots_is_replaced_where_only_this_user_and_root_may_make_files() {
+        for mode in [0o755, 0o700] {
+            let (cleared, is_there) = clear_anothers(mode);
+            assert!(cleared.is_ok() && !is_there, "{cleared:?}");
+        }
     }
 
     #[test]

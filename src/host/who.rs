@@ -17,6 +17,14 @@ pub struct Client {
     pub uid: Option<u32>,
 }
 
+impl Client {
+    /// The user's number, or one that is nobody's.
+    #[must_use]
+    pub fn user(&self) -> u32 {
+        self.uid.unwrap_or(u32::MAX)
+    }
+}
+
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {

@@ -146,7 +146,7 @@ pub enum LockError {
 
 impl RingLock {
     /// Locks the ring called `ring` in this network namespace, by a file in this user's
-    /// [directory](runtime::directory).
+    /// [directory](runtime::directory). Two users have two files: it does not keep them off each other.
     ///
     /// # Errors
     /// [`LockError::Held`] if another process has it, or this one has it already.
@@ -160,7 +160,8 @@ impl RingLock {
         // That of the thread: tests go from one namespace to another in one process.
         let network = Path::new("/proc/thread-self/ns/net");
         let network = fs::metadata(network).map_err(|source| fail(network, source))?;
-        let path = directory.join(format!("{ring}.{}.lock", network.ino()));
+        let user = runtime::mark(&directory);
+        let path = directory.join(format!("{ring}.{}{user}.lock", network.ino()));
         match FileLock::acquire(&path) {
             Ok(lock) => Ok(Self { _lock: lock }),
             Err(FileLockError::Held(holder)) => Err(LockError::Held {

@@ -57,13 +57,17 @@ pub fn exists(path: &Path) -> io::Result<bool> {
 }
 
 fn check(found: &Metadata) -> io::Result<()> {
+    check_for(geteuid().as_raw(), found)
+}
+
+fn check_for(own: u32, found: &Metadata) -> io::Result<()> {
     if found.is_symlink() {
         return Err(refused(A_LINK));
     }
     if !found.is_file() {
         return Err(refused("it is not a regular file"));
     }
-    check_owner(found.uid())?;
+    check_owner_for(own, found.uid())?;
     if found.nlink() > 1 {
         return Err(refused("the same file has another name, by a hard link"));
     }
@@ -75,7 +79,10 @@ fn check(found: &Metadata) -> io::Result<()> {
 /// # Errors
 /// It does.
 pub fn check_owner(uid: u32) -> io::Result<()> {
-    let own = geteuid().as_raw();
+    check_owner_for(geteuid().as_raw(), uid)
+}
+
+fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
     if uid == own {
         return Ok(());
     }
@@ -105,9 +112,13 @@ pub fn is_refused(error: &io::Error) -> bool {
 /// # Errors
 /// There is no such file, or it cannot be looked at.
 pub fn changeable_by_others(path: &Path) -> io::Result<Option<PathBuf>> {
-    let root = Path::new("/");
     // In a user namespace root may have no number; who owns the root directory owns all.
-    let trusted = [0, geteuid().as_raw(), fs::metadata(root)?.uid()];
+    let root = fs::metadata("/")?.uid();
+    changeable_unless_by(&[0, geteuid().as_raw(), root], path)
+}
+
+fn changeable_unless_by(trusted: &[u32], path: &Path) -> io::Result<Option<PathBuf>> {
+    let root = Path::new("/");
     let mut left = parts(&std::path::absolute(path)?);
     let mut way = root.to_owned();
     let mut links = 0;
@@ -164,17 +175,12 @@ mod tests {
 
     use rustix::process::geteuid;
 
-    use super::{changeable_by_others, exists, open};
+    use super::{changeable_by_others, changeable_unless_by, check_for, exists, is_refused, open};
 
     const NOBODY: u32 = 65534;
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    }
-
-    /// Gives a file away, which only root can.
-    fn give_away(path: &Path) -> bool {
-        geteuid().is_root() && chown(path, Some(NOBODY), None).is_ok()
     }
 
     #[test]
@@ -212,12 +218,27 @@ mod tests {
         assert!(open(&at("directory")).is_err());
         assert!(exists(&at("directory")).is_err());
         assert!(!at("nothing").exists());
-        fs::write(at("foreign"), "data").unwrap();
-        if give_away(&at("foreign")) {
-            for refused in [open(&at("foreign")).err(), exists(&at("foreign")).err()] {
-                let error = refused.unwrap().to_string();
-                assert!(error.contains("user 65534"), "{error}");
-            }
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("foreign");
+        fs::write(&path, "data").unwrap();
+        let own = geteuid().as_raw();
+        let found = fs::symlink_metadata(&path).unwrap();
+        assert!(check_for(own, &found).is_ok());
+        let error = check_for(NOBODY, &found).unwrap_err();
+        assert!(is_refused(&error), "{error}");
+        let text = format!("it belongs to user {own}, and this process runs as user {NOBODY}");
+        assert_eq!(error.to_string(), text);
+        if own == 0 {
+            chown(&path, Some(NOBODY), None).unwrap();
+            assert!(is_refused(&open(&path).unwrap_err()));
+            assert!(is_refused(&exists(&path).unwrap_err()));
+        } else {
+            // Root's, and everybody may look at it.
+            assert!(is_refused(&exists(Path::new("/proc/version")).unwrap_err()));
         }
     }
 
@@ -256,7 +277,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         fs::write(&path, "").unwrap();
-        if give_away(&path) {
+        assert_eq!(changeable_by_others(&path).unwrap(), None);
+        // The first of those on the way that is not trusted.
+        let found = changeable_unless_by(&[NOBODY], &path).unwrap();
+        assert!(path.starts_with(found.expect("its owner is not trusted")));
+        if geteuid().is_root() {
+            chown(&path, Some(NOBODY), None).unwrap();
             assert_eq!(changeable_by_others(&path).unwrap(), Some(path));
         }
     }

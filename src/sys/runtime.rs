@@ -30,8 +30,9 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
     let base = given.unwrap_or_else(|| PathBuf::from(format!("/run/user/{uid}")));
     if !is_own_alone(&base) {
         let text = format!(
-            "it cannot be used, and {} is not a directory that belongs to user {uid} alone: set XDG_RUNTIME_DIR to \
+            "{} cannot be used, and {} is not a directory that belongs to user {uid} alone: set XDG_RUNTIME_DIR to \
              one that is",
+            system.display(),
             base.display()
         );
         return Err(io::Error::new(ErrorKind::PermissionDenied, text));
@@ -39,6 +40,17 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
     let directory = base.join(system.file_name().unwrap_or_default());
     make_directory(&directory, 0o700)?;
     Ok(directory)
+}
+
+/// What a name in a directory contains so that no other user's has it: nothing if the directory is this user's.
+/// Root uses the directories of others, who cannot open its files there.
+#[must_use]
+pub fn mark(directory: &Path) -> String {
+    let own = geteuid().as_raw();
+    match fs::metadata(directory) {
+        Ok(found) if found.uid() == own => String::new(),
+        _ => format!(".user{own}"),
+    }
 }
 
 /// Whether only this user, and root, can make files in a directory.

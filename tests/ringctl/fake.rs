@@ -1,8 +1,11 @@
 //! A daemon that does what the test says.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
@@ -17,24 +20,29 @@ use ring_segment::limit::PATIENCE;
 /// A lease that lasts longer than any test.
 pub const LONG: Duration = Duration::from_secs(3600);
 
-/// By this a client asks whether anybody is there.
-const VERSION: &[u8] = br#"{"request":"version""#;
-
 /// CLOCK_BOOTTIME.
 pub fn boot_time() -> Duration {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has this clock");
     Duration::from(now)
 }
 
-/// A control socket with nobody behind it but the test.
+/// A control socket with nobody behind it but the test. It takes what clients hand over to it by `bind`, and
+/// keeps nothing of it.
 pub struct Fake {
     _directory: TempDir,
     path: PathBuf,
     listener: UnixListener,
+    /// What it answers to `bind`; `None`: nothing.
+    to_bind: Option<Value>,
 }
 
 impl Fake {
     pub fn new() -> Self {
+        Self::answering_bind(Some(json!({"done": {}})))
+    }
+
+    /// One that answers `bind` like this, or not at all.
+    pub fn answering_bind(to_bind: Option<Value>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("eth0.sock");
         let listener = UnixListener::bind(&path).expect("a socket");
@@ -44,6 +52,7 @@ impl Fake {
             _directory: directory,
             path,
             listener,
+            to_bind,
         }
     }
 
@@ -60,21 +69,29 @@ impl Fake {
     pub fn client(&self) -> Client {
         loop {
             let mut client = self.any_client();
-            let first = client.reader.fill_buf().unwrap_or_default();
-            if !first.starts_with(VERSION) {
+            let first = client.request();
+            if first["request"] != "version" {
+                client.first = Some(first);
                 return client;
             }
-            client.is_there();
+            client.say_version();
         }
     }
 
     /// The next client, whatever it wants.
     pub fn any_client(&self) -> Client {
         let (stream, _) = self.listener.accept().expect("a client");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        Client {
-            reader: BufReader::new(stream),
-        }
+        Client::new(stream, self.to_bind.clone())
+    }
+
+    /// From now on nobody comes who does not only ask whether anybody is there, and who does is answered.
+    pub fn answer_probes(&self) {
+        let listener = self.listener.try_clone().expect("a copy");
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                Client::new(stream, None).is_there();
+            }
+        });
     }
 
     /// The next client, who asks for the lock and gets it for `lease`.
@@ -88,39 +105,44 @@ impl Fake {
 
 /// A client of the fake.
 pub struct Client {
-    reader: BufReader<UnixStream>,
+    stream: UnixStream,
+    /// Its first request, if that was taken and not looked at.
+    first: Option<Value>,
+    requests: Receiver<Value>,
 }
 
 impl Client {
-    /// What it asks for; `null` if it has hung up. What it hands over is passed over, as an earlier
-    /// version of the daemon does.
-    pub fn request(&mut self) -> Value {
-        loop {
-            let request = self.any_request();
-            if request["request"] != "bind" {
-                return request;
-            }
+    fn new(stream: UnixStream, to_bind: Option<Value>) -> Self {
+        let reader = BufReader::new(stream.try_clone().expect("a copy"));
+        let (sender, requests) = mpsc::channel();
+        // It ends with the connection.
+        thread::spawn(move || listen(reader, to_bind.as_ref(), &sender));
+        Self {
+            stream,
+            first: None,
+            requests,
         }
     }
 
-    /// Lets go of what it hands over.
-    pub fn drop_bound(&mut self) {
-        assert_eq!(self.any_request()["request"], "bind");
-    }
-
-    fn any_request(&mut self) -> Value {
-        let mut line = String::new();
-        match self.reader.read_line(&mut line) {
-            Ok(0) => Value::Null,
-            Ok(_) => serde_json::from_str(&line).expect("a request"),
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Value::Null,
-            Err(error) => panic!("nothing is asked: {error}"),
+    /// What it asks for; `null` if it has hung up.
+    pub fn request(&mut self) -> Value {
+        if let Some(first) = self.first.take() {
+            return first;
+        }
+        match self.requests.recv_timeout(PATIENCE) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Disconnected) => Value::Null,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing is asked"),
         }
     }
 
     /// Answers the question whether anybody is there.
     pub fn is_there(&mut self) {
         assert_eq!(self.request(), json!({"request": "version"}));
+        self.say_version();
+    }
+
+    fn say_version(&mut self) {
         let version = json!({"protocol": 1, "ringd": "0.1.0", "interface": "eth0"});
         self.say(&json!({"version": version}));
     }
@@ -133,7 +155,7 @@ impl Client {
         // All at once: one that does not want to know what it is may be gone after a part.
         let lines: Vec<String> = replies.iter().map(Value::to_string).collect();
         let lines = lines.join("\n") + "\n";
-        let said = self.reader.get_mut().write_all(lines.as_bytes());
+        let said = self.stream.write_all(lines.as_bytes());
         said.expect("it listens");
     }
 
@@ -170,8 +192,31 @@ impl Client {
 
     /// The process that asks.
     pub fn pid(&self) -> Pid {
-        let peer = getsockopt(self.reader.get_ref(), sockopt::PeerCredentials);
+        let peer = getsockopt(&self.stream, sockopt::PeerCredentials);
         Pid::from_raw(peer.expect("a local peer").pid())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // Who reads has a copy.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Passes requests on, but for `bind`, until the client hangs up. To read as this does lets go of what is
+/// handed over.
+fn listen(mut reader: BufReader<UnixStream>, to_bind: Option<&Value>, requests: &Sender<Value>) {
+    let mut line = String::new();
+    while reader.read_line(&mut line).is_ok_and(|len| len > 0) {
+        let request: Value = serde_json::from_str(&line).expect("a request");
+        line.clear();
+        if request["request"] != "bind" {
+            // The test may be over.
+            let _ = requests.send(request);
+        } else if let Some(answer) = to_bind {
+            let _ = reader.get_mut().write_all(format!("{answer}\n").as_bytes());
+        }
     }
 }
 

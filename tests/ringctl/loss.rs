@@ -40,6 +40,8 @@ tests! {
     a_command_does_not_outlive_both_its_keeper_and_ringctl,
     a_command_that_has_closed_what_it_inherited_does_not_outlive_both,
     a_loss_that_is_told_after_the_end_takes_nothing_back,
+    what_the_daemon_will_not_end_is_said_before_the_command_runs,
+    a_command_runs_only_once_the_daemon_has_what_ends_it,
 }
 
 /// Time enough for SIGTERM to be heard by who runs alone.
@@ -346,9 +348,8 @@ fn nothing_outlives_both(line: &str) {
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);
     let mut run = Running::shell(&fake, &witness.seeing(line));
-    let mut client = fake.grant(LONG);
+    let client = fake.grant(LONG);
     assert_eq!(run.line(), "ready");
-    client.drop_bound();
     kill(client.pid(), Signal::SIGSTOP).unwrap();
     run.signal(Signal::SIGKILL);
     kill(client.pid(), Signal::SIGKILL).unwrap();
@@ -379,4 +380,45 @@ fn a_loss_that_is_told_after_the_end_takes_nothing_back() {
     client.lose(Duration::ZERO);
     client.say(&json!({"unlocked": {}}));
     assert_eq!(run.code(), Some(0));
+}
+
+const REFUSAL: &str = "ringd sees no control groups (version 2)";
+
+fn what_the_daemon_will_not_end_is_said_before_the_command_runs() {
+    let fake = Fake::answering_bind(Some(json!({"error": REFUSAL})));
+    let mut run = Running::shell(&fake, "echo runs; read end");
+    let mut client = fake.grant(LONG);
+    run.complains(&format!(
+        "what has left the command's process group or closed its descriptors is not ended: {REFUSAL}\n"
+    ));
+    assert_eq!(run.line(), "runs");
+    client.unlocked();
+    assert_eq!(run.code(), Some(1));
+
+    let fake = Fake::answering_bind(Some(json!({"error": REFUSAL})));
+    let mut lock = Running::start(
+        ringctl(&fake)
+            .args(["lock", "--kill", "--pid", &std::process::id().to_string()])
+            .stdin(Stdio::null()),
+    );
+    let mut client = fake.grant(LONG);
+    lock.complains(&format!("the process is not sent SIGTERM: {REFUSAL}\n"));
+    assert_eq!(lock.code(), Some(0));
+    let mut unlock = Running::start(
+        ringctl(&fake)
+            .args(["unlock", "--pid", &std::process::id().to_string()])
+            .stdin(Stdio::null()),
+    );
+    client.unlocked();
+    assert_eq!(unlock.code(), Some(0));
+}
+
+/// A daemon that is stopped by then has not taken it; the lease is over some time.
+fn a_command_runs_only_once_the_daemon_has_what_ends_it() {
+    let fake = Fake::answering_bind(None);
+    let mut run = Running::shell(&fake, "echo runs");
+    let mut client = fake.grant(LEASE / 2);
+    client.unlocked();
+    assert_eq!(run.rest(), "");
+    assert_eq!(run.code(), Some(75));
 }

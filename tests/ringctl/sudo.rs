@@ -18,6 +18,8 @@ tests! {
     a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not,
     the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended,
     a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it,
+    a_command_that_became_root_is_not_said_to_be_ended_where_proc_is_another_namespaces,
+    a_process_that_may_not_be_signalled_is_not_bound_with_kill,
     the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it,
     what_is_hidden_is_told_of_when_the_keeper_is_killed,
     nobody_has_to_wait_for_what_became_root_and_was_left_behind,
@@ -67,6 +69,16 @@ impl Stage {
         }
     }
 
+    /// A directory of the user without rights.
+    fn own_directory(&self) -> PathBuf {
+        let path = self.fake.file("own");
+        if !path.exists() {
+            fs::create_dir(&path).expect("root may");
+            chown(&path, Some(NOBODY), None).expect("root may");
+        }
+        path
+    }
+
     /// `line` as root.
     fn as_root(&self, line: &str) -> String {
         format!("{} --reuid 0 sh -c '{line}'", self.sudo.display())
@@ -84,6 +96,13 @@ impl Stage {
     /// `ringctl run` as a user without rights, in that control group.
     fn run(&self, cgroup: &Path, line: &str) -> Running {
         self.run_in(&mut Command::new("sh"), cgroup, line)
+    }
+
+    /// The same where `/proc` is the one of another namespace, and numbers processes in its own way.
+    fn run_with_foreign_proc(&self, line: &str) -> Running {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--kill-child", "sh"]);
+        self.run_in(&mut unshare, &own_group(), line)
     }
 
     /// The same where `/proc` shows no processes of other users.
@@ -147,17 +166,69 @@ fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
         format!("{works}; exit 5"),
         format!("true & exec {works}"),
     ] {
-        let mut run = stage.run_blind(&line);
-        let mut client = stage.fake.grant(LONG);
-        assert_eq!(run.line(), "ready");
-        client.lose(LEASE);
-        run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
-        run.types(b"end\n");
-        assert_eq!(run.line(), "over", "it goes on");
-        let (status, said) = run.end();
-        assert_eq!(status.code(), Some(75));
-        assert!(said.contains("not all that ran under it"), "{said}");
+        goes_on_and_is_told_of(&stage, stage.run_blind(&line));
     }
+}
+
+fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_is_another_namespaces() {
+    let stage = Stage::new();
+    let works = stage.as_root("echo ready; read end; echo over");
+    for line in [format!("exec {works}"), format!("{works}; exit 5")] {
+        goes_on_and_is_told_of(&stage, stage.run_with_foreign_proc(&line));
+    }
+}
+
+fn goes_on_and_is_told_of(stage: &Stage, mut run: Running) {
+    let mut client = stage.fake.grant(LONG);
+    assert_eq!(run.line(), "ready");
+    client.lose(LEASE);
+    run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
+    run.types(b"end\n");
+    assert_eq!(run.line(), "over", "it goes on");
+    let (status, said) = run.end();
+    assert_eq!(status.code(), Some(75));
+    assert!(said.contains("not all that ran under it"), "{said}");
+}
+
+fn a_process_that_may_not_be_signalled_is_not_bound_with_kill() {
+    let stage = Stage::new();
+    let own = std::process::id().to_string();
+    let lock = |options: &[&str]| {
+        let mut command = Command::new(&stage.sudo);
+        let user = NOBODY.to_string();
+        command.args(["--clear-groups", "--regid", &user, "--reuid", &user]);
+        command.arg(&stage.ringctl);
+        command.arg("--socket").arg(stage.fake.path());
+        command.args(["lock", "--pid", &own]).args(options);
+        // Where a keeper of that user's can be found.
+        command.env("XDG_RUNTIME_DIR", stage.own_directory());
+        Running::start(command.stdin(Stdio::null()))
+    };
+    let (status, said) = lock(&["--kill"]).end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let why = format!("--kill cannot signal process {own}: it runs as another user");
+    assert!(said.contains(&why), "{said}");
+    let mut check = lock(&["--check"]);
+    assert_eq!(check.code(), Some(1), "no lock is held");
+    // Nor is one where no directory is that user's.
+    let mut nowhere = Command::new(&stage.sudo);
+    nowhere.args(["--clear-groups", "--regid", "65534", "--reuid", "65534"]);
+    nowhere
+        .arg(&stage.ringctl)
+        .arg("--socket")
+        .arg(stage.fake.path());
+    nowhere.arg("lock").env_remove("XDG_RUNTIME_DIR");
+    let (status, said) = Running::start(nowhere.stdin(Stdio::null())).end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("/run/ringd cannot be used, and /run/user/65534 is"),
+        "{said}"
+    );
+    // To watch it takes no right.
+    let mut without = lock(&[]);
+    let client = stage.fake.grant(LONG);
+    assert_eq!(without.code(), Some(0));
+    drop(client);
 }
 
 fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {

@@ -30,8 +30,8 @@ impl Backstop {
     }
 
     /// Hands it to the daemon, with what ends a control group, to which the daemon writes if this
-    /// process ends without giving the lock back. A daemon of an earlier version does not know what to
-    /// do with it, and one that is gone is found out as ever: nobody waits for the answer.
+    /// process ends without giving the lock back. The daemon answers whether it has taken both; one that is
+    /// gone is found out as ever.
     pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);

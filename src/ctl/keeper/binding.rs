@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal;
 use nix::unistd;
@@ -27,6 +28,11 @@ impl BoundProcess {
         let gone = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
         let named = Pid::from_raw(pid).ok_or_else(|| format!("there is no process {pid}"))?;
         let process = pidfd_open(named, PidfdFlags::empty()).map_err(|error| gone(error.into()))?;
+        if kill && signal::kill(unistd::Pid::from_raw(pid), None) == Err(Errno::EPERM) {
+            return Err(format!(
+                "--kill cannot signal process {pid}: it runs as another user"
+            ));
+        }
         let registration = Registration::open(pid, daemon).map_err(gone)?;
         let registration = registration
             .ok_or_else(|| format!("process {pid} has a lock already, or waits for it"))?;
@@ -46,19 +52,21 @@ impl BoundProcess {
         }
     }
 
-    /// Signals it also if this process is killed. `None`: it should not be signalled, is gone, or the kernel has no
-    /// room for that.
-    pub(super) fn backstop(&self) -> Option<Backstop> {
+    /// Signals it also if this process is killed. `None`: it should not be signalled, or is gone. The error: the
+    /// kernel has no room for that.
+    pub(super) fn backstop(&self) -> Option<io::Result<Backstop>> {
         if !self.kill {
             return None;
         }
         let process = Tied::Process(unistd::Pid::from_raw(self.pid));
-        let tied = Backstop::tie(process, signal::Signal::SIGTERM).ok()?;
+        let tied = Backstop::tie(process, signal::Signal::SIGTERM);
         // Another process, which must not be signalled, may have got the number of one that has ended.
         let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         let lives = poll(&mut ended, PollTimeout::ZERO) == Ok(0);
         if !lives {
-            tied.lift();
+            if let Ok(tied) = tied {
+                tied.lift();
+            }
             return None;
         }
         Some(tied)

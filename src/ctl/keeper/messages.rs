@@ -86,6 +86,8 @@ pub(in crate::ctl) enum Note {
     },
     /// The lock is not granted: the last note.
     NotAcquired(NotAcquired),
+    /// Not all that was to end the work would: what does not, as a sentence. The lock is held all the same.
+    Exposed(String),
     /// The command is watched, and may start.
     Go,
     /// The lock is held, with this fencing token.

@@ -6,11 +6,12 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
@@ -19,10 +20,15 @@ use nix::sys::stat::Mode;
 use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::super::client;
 use super::super::lines::Lines;
-use super::Order;
+use super::{Note, Order};
 use crate::control::CONTROL_DIR;
-use crate::sys::{FileLock, FileLockError, Interest, Poller, runtime};
+use crate::host::spoken;
+use crate::sys::{FileLock, FileLockError, Interest, Poller, clock, runtime};
+
+/// How long a keeper may be silent before the user is told.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Maximum connections without an order yet. One more, and the first is closed.
 const MAX_CONNECTIONS: usize = 16;
@@ -118,23 +124,80 @@ impl AsFd for Registration {
     }
 }
 
+/// The keeper of a lock that is bound to a process, as one sees it who asks for that lock.
+pub(in crate::ctl) struct Found {
+    lines: Lines,
+    keeper: i32,
+}
+
 /// Connects to the keeper of the lock that is bound to a process, if there is one.
 ///
 /// # Errors
 /// The system refuses.
-pub(in crate::ctl) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Lines>> {
-    match UnixStream::connect(path(pid, daemon)?) {
-        Ok(stream) => Ok(is_trusted(&stream).then(|| Lines::new(stream))),
+pub(in crate::ctl) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Found>> {
+    let stream = match client::reach(&path(pid, daemon)?) {
+        Ok(stream) => stream,
         Err(error)
             if matches!(
                 error.kind(),
                 ErrorKind::ConnectionRefused | ErrorKind::NotFound
             ) =>
         {
-            Ok(None)
+            return Ok(None);
         }
-        Err(error) => Err(error),
+        // As many wait for it as it may let wait.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(silent(None)),
+        Err(error) => return Err(error),
+    };
+    let keeper = getsockopt(&stream, PeerCredentials).map_or(0, |peer| peer.pid());
+    let found = is_trusted(&stream).then(|| Found {
+        lines: Lines::new(stream),
+        keeper,
+    });
+    Ok(found)
+}
+
+impl Found {
+    /// Returns its answer; `None`: it has hung up. Tells the user while it is silent.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(in crate::ctl) fn ask(&mut self, order: &Order) -> io::Result<Option<Note>> {
+        let asked = clock::now().monotonic;
+        let mut tells = true;
+        // One that is gone has hung up.
+        let _ = self.lines.send(order);
+        loop {
+            if let Some(note) = self.lines.next() {
+                return Ok(Some(note));
+            }
+            if self.lines.has_ended() {
+                return Ok(None);
+            }
+            let by = asked + if tells { QUIET } else { client::PATIENCE };
+            if !self.lines.fill_by(Some(by))? {
+                if !tells {
+                    return Err(silent(Some(self.keeper)));
+                }
+                tells = false;
+                // Where nobody can be told it waits all the same.
+                let _ = writeln!(
+                    io::stderr(),
+                    "ringctl: waiting for ringd-keeper (process {}), which does not answer: it is stopped, or hangs",
+                    self.keeper
+                );
+            }
+        }
     }
+}
+
+fn silent(keeper: Option<i32>) -> io::Error {
+    let process = keeper.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    let text = format!(
+        "no answer from ringd-keeper{process} for {}: it is stopped, or hangs",
+        spoken(client::PATIENCE)
+    );
+    io::Error::new(ErrorKind::TimedOut, text)
 }
 
 fn is_trusted(stream: &UnixStream) -> bool {
@@ -152,5 +215,6 @@ fn path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
         Some(place) => place.to_owned(),
         None => runtime::directory(Path::new(CONTROL_DIR))?,
     };
-    Ok(directory.join(format!("keeper-{space}-{pid}-{name:016x}")))
+    let user = runtime::mark(&directory);
+    Ok(directory.join(format!("keeper-{space}-{pid}{user}-{name:016x}")))
 }

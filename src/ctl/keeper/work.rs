@@ -1,5 +1,6 @@
 //! What the keeper does.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub(super) struct Work {
     kill_timer: Option<KillTimer>,
     /// Signals the work if this process is killed.
     backstop: Option<Backstop>,
+    /// What the caller is told once the daemon has answered whether it has what ends the work.
+    told_when_backed: Option<Note>,
     /// The command has ended by itself, while the lock was held.
     has_ended: bool,
     /// The caller was told that something works on all the same.
@@ -114,6 +117,7 @@ impl Work {
             ending: None,
             kill_timer,
             backstop: None,
+            told_when_backed: None,
             has_ended: false,
             is_outlived: false,
             job: Job::NotBegun,
@@ -222,10 +226,17 @@ impl Work {
             self.arm_kill_timer();
             let why = match said {
                 Said::Granted(grant) => {
-                    self.back_up_bound();
                     self.token.clone_from(&grant.fencing);
                     let cgroup = self.tree.cgroup().map(Path::to_owned);
-                    self.note(&Note::Granted { grant, cgroup });
+                    self.back_up_bound(Note::Granted { grant, cgroup });
+                    continue;
+                }
+                Said::Done => {
+                    self.is_backed_up();
+                    continue;
+                }
+                Said::Failed(why) => {
+                    self.is_exposed(&why);
                     continue;
                 }
                 Said::Renewed => continue,
@@ -259,13 +270,12 @@ impl Work {
         while let Some(order) = self.caller.next() {
             match order {
                 Order::Started { pid } => {
-                    self.start(Pid::from_raw(pid));
+                    let leader = Pid::from_raw(pid);
+                    self.tree.adopt(leader);
                     if self.ending.is_some() {
-                        // It has not begun: there is nothing that it should be told.
-                        let _ = self.tree.kill();
+                        self.kill_unbegun();
                     } else {
-                        self.job = Job::Begun;
-                        self.note(&Note::Go);
+                        self.back_up_command(leader);
                     }
                 }
                 Order::Ran { done: None } => self.job = Job::NotBegun,
@@ -294,22 +304,71 @@ impl Work {
         Ok(Next::GoOn)
     }
 
-    /// Takes in the command that is about to start. What ends it if this process cannot is the daemon's
-    /// before it runs; where there are too many open files for that, the rest of what ends it has to do.
-    fn start(&mut self, leader: Pid) {
-        self.tree.adopt(leader);
-        self.backstop = Backstop::tie(Tied::Group(leader), Signal::SIGKILL).ok();
-        if let Some(backstop) = &self.backstop {
-            backstop.hand_over(&mut self.lock, self.tree.kill_file().as_ref());
-        }
+    /// Has the command ended, also if this process cannot. It starts once the daemon has what that takes.
+    fn back_up_command(&mut self, leader: Pid) {
+        let tied = Backstop::tie(Tied::Group(leader), Signal::SIGKILL);
+        let kill = self.tree.kill_file();
+        self.back_up(tied, kill.as_ref(), Note::Go);
     }
 
     /// Has the process that the lock is bound to told, also if this one cannot.
-    fn back_up_bound(&mut self) {
-        self.backstop = self.bound.as_ref().and_then(BoundProcess::backstop);
-        if let Some(backstop) = &self.backstop {
-            backstop.hand_over(&mut self.lock, None);
+    fn back_up_bound(&mut self, granted: Note) {
+        match self.bound.as_ref().and_then(BoundProcess::backstop) {
+            Some(tied) => self.back_up(tied, None, granted),
+            None => self.note(&granted),
         }
+    }
+
+    /// Hands the daemon what ends the work. The caller is told `then` when it has answered.
+    fn back_up(&mut self, tied: io::Result<Backstop>, kill: Option<&File>, then: Note) {
+        self.told_when_backed = Some(then);
+        match tied {
+            Ok(backstop) => {
+                backstop.hand_over(&mut self.lock, kill);
+                self.backstop = Some(backstop);
+            }
+            Err(error) => self.is_exposed(&error.to_string()),
+        }
+    }
+
+    fn is_backed_up(&mut self) {
+        if let Some(note) = self.told_when_backed.take() {
+            if matches!(note, Note::Go) {
+                self.job = Job::Begun;
+            }
+            self.note(&note);
+        }
+    }
+
+    /// The daemon does not have all that ends the work, or nothing can be made that does.
+    fn is_exposed(&mut self, why: &str) {
+        let what = match &self.told_when_backed {
+            None => return,
+            Some(Note::Go) => {
+                "if ringctl and ringd-keeper are both killed, what has left the command's process group or \
+                 closed its descriptors is not ended"
+            }
+            Some(_) => "if ringd-keeper is killed or stopped, the process is not sent SIGTERM",
+        };
+        self.note(&Note::Exposed(format!("{what}: {why}")));
+        self.is_backed_up();
+    }
+
+    /// The work is at its end, whatever the daemon answers.
+    fn wait_for_no_backing(&mut self) {
+        match self.told_when_backed {
+            Some(Note::Go) => self.kill_unbegun(),
+            // It was granted, and its loss is told to nobody who does not know that.
+            Some(_) => self.is_backed_up(),
+            None => {}
+        }
+    }
+
+    /// Ends the command's process, which waits at its gate and has run nothing: there is nothing that it should
+    /// be told.
+    fn kill_unbegun(&mut self) {
+        self.told_when_backed = None;
+        let _ = self.tree.kill();
     }
 
     /// The command has ended. If all were stopped meanwhile, perhaps after somebody else was granted
@@ -383,6 +442,7 @@ impl Work {
         if let Some(bound) = self.bound.as_ref().filter(|_| self.ending.is_none()) {
             bound.lose();
         }
+        self.wait_for_no_backing();
         if !self.has_ended || self.is_outlived {
             self.note(&Note::Lost(text));
         }
@@ -394,6 +454,7 @@ impl Work {
         if self.ending.is_none() {
             let now = clock::now().monotonic;
             self.ending = Some(Ending::begin(&self.tree, now));
+            self.wait_for_no_backing();
         }
     }
 

@@ -1,13 +1,12 @@
 //! `ringctl lock` and `ringctl unlock`: for scripts that cannot wrap a command.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use nix::unistd::getppid;
 
 use super::super::Error;
 use super::super::keeper::{Binding, Keeper, Note, Order, find_keeper};
-use super::super::lines::Lines;
 use super::super::pipe::while_read;
 use super::super::run::granted;
 use super::options::LockOptions;
@@ -57,26 +56,28 @@ pub(super) fn lock(
 /// # Errors
 /// There is none.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
-    let mut keeper = keeper_of(socket, pid(of))?;
-    keeper.send(&Order::Ended).map_err(Error::System)?;
-    match keeper.wait() {
+    match ask_keeper(socket, pid(of), &Order::Ended)? {
         Some(Note::Released) => Ok(()),
         _ => Err(Error::NotHeld),
     }
 }
 
 fn check(socket: &Path, pid: i32, output: &mut impl Write) -> Result<(), Error> {
-    let mut keeper = keeper_of(socket, pid)?;
-    keeper.send(&Order::Check).map_err(Error::System)?;
-    match keeper.wait() {
+    match ask_keeper(socket, pid, &Order::Check)? {
         Some(Note::Held(token)) => writeln!(output, "{token}").map_err(Error::System),
         _ => Err(Error::NotHeld),
     }
 }
 
-fn keeper_of(socket: &Path, pid: i32) -> Result<Lines, Error> {
-    let found = find_keeper(pid, socket).map_err(Error::System)?;
-    found.ok_or(Error::NotHeld)
+/// Returns the answer of the keeper of a process's lock; `None`: it has ended.
+fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Error> {
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::TimedOut => Error::Gone(error.to_string()),
+        _ => Error::System(error),
+    };
+    let found = find_keeper(pid, socket).map_err(failed)?;
+    let mut keeper = found.ok_or(Error::NotHeld)?;
+    keeper.ask(order).map_err(failed)
 }
 
 /// Returns the process given, or the one that has started this one.

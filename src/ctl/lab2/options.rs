@@ -375,7 +375,8 @@ pub struct LockOptions {
     #[arg(long, value_parser = process, allow_negative_numbers = true)]
     pub pid: Option<i32>,
 
-    /// Send the process SIGTERM when the lock is lost, even if the process that holds it is killed or stopped.
+    /// Send the process SIGTERM when the lock is lost, even if the process that holds it is killed or stopped. A
+    /// process that the caller may not signal is refused.
     #[arg(long)]
     pub kill: bool,
 

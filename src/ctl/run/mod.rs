@@ -9,6 +9,7 @@ mod supervisor;
 mod terminal;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -55,8 +56,15 @@ pub(super) fn granted(
         match note.map_err(Error::System)? {
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
             Some(Note::NotAcquired(why)) => return Err(not_acquired(why)),
+            Some(Note::Exposed(text)) => warn(&text),
             Some(_) => {}
             None => return Err(Error::KeeperGone),
         }
     }
+}
+
+/// Tells the user what does not keep the lock from being held.
+fn warn(text: &str) {
+    // Where nobody can be told the lock is held all the same.
+    let _ = writeln!(io::stderr(), "ringctl: {text}");
 }

@@ -237,6 +237,7 @@ impl Supervisor {
             Note::Lost(why) => {
                 self.lost.get_or_insert(why);
             }
+            Note::Exposed(text) => super::warn(&text),
             Note::Outlived(text) => self.outlived(&text),
             _ => {}
         }

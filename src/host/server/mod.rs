@@ -22,7 +22,7 @@ use super::share::Share;
 use super::{Client, ClientId, Error, Program};
 use crate::control::{FramingError, OwnRequest, Reply, Request, to_line};
 use crate::observe::RateLimit;
-use crate::sys::{Interest, Poller, Ready};
+use crate::sys::{Interest, Poller, Ready, handed};
 
 /// The most clients that are accepted in one round.
 const ACCEPTED: usize = 16;
@@ -214,6 +214,7 @@ impl Server {
         };
         if !kept {
             self.gone.push(*id);
+            forget(&self.poller, client);
             self.clients[place] = None;
         }
     }
@@ -221,6 +222,10 @@ impl Server {
     /// Accepts what has come, a bounded number.
     fn accept(&mut self, now: Instant) {
         for _ in 0..ACCEPTED {
+            if handed::is_full() {
+                let why = "too much of others is slow to close";
+                return self.accept_later(now, &io::Error::other(why));
+            }
             let stream = match self.endpoint.listener().accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -231,16 +236,19 @@ impl Server {
             };
             let free = self.clients.iter().position(Option::is_none);
             let place = free.unwrap_or(self.clients.len());
+            let Ok(client) = Connection::new(stream, now) else {
+                continue;
+            };
             if place >= self.most {
-                refuse(self.program, &stream, self.most);
+                refuse(self.program, client.stream(), self.most);
                 continue;
             }
-            let client = Connection::new(stream, now).and_then(|client| {
-                self.poller
-                    .add(client.stream(), place as u64, Interest::Read)?;
-                Ok(client)
-            });
-            let Ok(client) = client else { continue };
+            let waited_for = self
+                .poller
+                .add(client.stream(), place as u64, Interest::Read);
+            if waited_for.is_err() {
+                continue;
+            }
             self.came += 1;
             let entry = Some((self.came * PLACES + place as u64, client));
             match free {
@@ -271,8 +279,9 @@ impl Server {
     fn expire(&mut self, now: Instant) {
         let over = |client: &Connection| client.deadline().is_some_and(|at| at <= now);
         for place in &mut self.clients {
-            if let Some((id, _)) = place.take_if(|(_, client)| over(client)) {
+            if let Some((id, client)) = place.take_if(|(_, client)| over(client)) {
                 self.gone.push(id);
+                forget(&self.poller, &client);
             }
         }
         self.find_expiry();
@@ -284,6 +293,12 @@ impl Server {
     }
 }
 
+/// Waits for a client no longer: its connection may be closed a little later.
+fn forget(poller: &Poller, client: &Connection) {
+    // It was added.
+    let _ = poller.remove(client.stream());
+}
+
 fn place(client: ClientId) -> usize {
     usize::try_from(client % PLACES).unwrap_or(usize::MAX)
 }
@@ -293,10 +308,8 @@ fn refuse(program: Program, mut stream: &UnixStream, most: usize) {
     let reply = Reply::Error(format!(
         "{program} serves {most} clients already: try again later"
     ));
-    if stream.set_nonblocking(true).is_ok() {
-        // It is closed in any case.
-        let _ = stream.write(&line(&reply));
-    }
+    // It is closed in any case.
+    let _ = stream.write(&line(&reply));
 }
 
 fn line(reply: &Reply) -> Rc<[u8]> {

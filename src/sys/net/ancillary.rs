@@ -1,19 +1,22 @@
 //! Descriptors that travel over a Unix socket beside its bytes (SCM_RIGHTS).
 
-use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// The most descriptors that travel together.
+/// The most descriptors that travel together in what this program sends.
 pub const MOST: usize = 2;
+/// The most that the kernel lets travel together.
+const MOST_EVER: usize = 253;
 
 const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
+const SPACE_EVER: usize = rustix::cmsg_space!(ScmRights(MOST_EVER));
 
 /// Sends bytes with at most [`MOST`] descriptors; how many of the bytes. The receiver gets all
 /// descriptors with the first.
@@ -39,8 +42,22 @@ pub fn send(
     Ok(sent?)
 }
 
-/// Receives bytes as a read does, and puts what comes with them into `descriptors`, unless it has [`MOST`]
-/// already. Who is to have none reads: the kernel does not even open what comes then.
+/// Looks at the bytes that a read would give, and leaves them where they are: how many, and whether
+/// descriptors come with them.
+///
+/// Whoever reads such bytes without taking the descriptors has the kernel close them, and waits for as long
+/// as that takes, which is for the sender to say.
+///
+/// # Errors
+/// As of a read.
+pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> {
+    let mut bytes = [IoSliceMut::new(bytes)];
+    let mut none = RecvAncillaryBuffer::default();
+    let seen = recvmsg(stream, &mut bytes, &mut none, RecvFlags::PEEK)?;
+    Ok((seen.bytes, seen.flags.contains(ReturnFlags::CTRUNC)))
+}
+
+/// Receives bytes as a read does, and adds all that comes with them to `descriptors`.
 ///
 /// # Errors
 /// As of a read.
@@ -49,10 +66,7 @@ pub fn receive(
     bytes: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
 ) -> io::Result<usize> {
-    if descriptors.len() >= MOST {
-        return (&*stream).read(bytes);
-    }
-    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut space = [MaybeUninit::uninit(); SPACE_EVER];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = [IoSliceMut::new(bytes)];
     let received = recvmsg(stream, &mut bytes, &mut control, RecvFlags::CMSG_CLOEXEC)?;
@@ -67,11 +81,13 @@ pub fn receive(
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::io::{Read, Write};
-    use std::os::fd::AsFd;
+    use std::io::{IoSlice, Read, Write};
+    use std::os::fd::{AsFd, AsRawFd};
     use std::os::unix::net::UnixStream;
 
-    use super::{MOST, receive, send};
+    use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+    use super::{peek, receive, send};
 
     #[test]
     fn what_is_sent_is_the_same_open_file() {
@@ -100,15 +116,32 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_may_be_are_not_taken() {
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
+    fn a_look_shows_how_much_comes_without_any_and_takes_nothing() {
+        let (mut ours, theirs) = UnixStream::pair().expect("a pair");
+        let mut bytes = [0; 8];
+        ours.write_all(b"one").expect("written");
+        assert_eq!(peek(&theirs, &mut bytes).expect("it came"), (3, false));
+        send(&ours, b"two", &[ours.as_fd()]).expect("sent");
+        let (seen, with) = peek(&theirs, &mut bytes).expect("it came");
+        assert!((seen, with) == (3, false) || with, "{seen}");
+        (&theirs).read_exact(&mut bytes[..3]).expect("it came");
+        assert_eq!(peek(&theirs, &mut bytes).expect("it came"), (3, true));
         let mut came = Vec::new();
-        for _ in 0..3 {
-            let (near, far) = UnixStream::pair().expect("a pair");
-            send(&ours, b"x", &[near.as_fd(), far.as_fd()]).expect("sent");
-            receive(&theirs, &mut [0; 8], &mut came).expect("it came");
-            assert_eq!(came.len(), MOST);
-        }
+        assert_eq!(receive(&theirs, &mut bytes, &mut came).expect("it came"), 3);
+        assert_eq!((&bytes[..3], came.len()), (&b"two"[..], 1));
+    }
+
+    #[test]
+    fn all_are_received_however_many_there_are() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
         assert!(send(&ours, b"x", &[ours.as_fd(); 9]).is_err());
+        let many = vec![ours.as_raw_fd(); 253];
+        let with = [ControlMessage::ScmRights(&many)];
+        let bytes = [IoSlice::new(b"x")];
+        let sent = sendmsg::<()>(ours.as_raw_fd(), &bytes, &with, MsgFlags::empty(), None);
+        assert_eq!(sent, Ok(1));
+        let mut came = Vec::new();
+        receive(&theirs, &mut [0; 8], &mut came).expect("it came");
+        assert_eq!(came.len(), many.len());
     }
 }

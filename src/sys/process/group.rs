@@ -21,8 +21,8 @@ pub enum Hidden {
     Unknown,
 }
 
-/// Whether a process group has no member but zombies. Where `/proc` hides the processes of other users
-/// it has one for as long as the kernel says so, be it a zombie.
+/// Whether a process group has no member but zombies. Where `/proc` does not show all processes it has one for
+/// as long as the kernel says so, be it a zombie.
 #[must_use]
 pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && hidden(group) == Hidden::Nothing
@@ -34,8 +34,9 @@ pub fn is_empty(group: Pid) -> bool {
 pub fn hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
         Err(Errno::ESRCH) => Hidden::Nothing,
-        _ if !hides_processes() => Hidden::Nothing,
+        Err(_) if has_zombies_only(group) => Hidden::Nothing,
         Err(_) => Hidden::OutOfReach,
+        Ok(()) if shows_all() => Hidden::Nothing,
         Ok(()) => Hidden::Unknown,
     }
 }
@@ -58,13 +59,20 @@ fn has_others(group: Pid) -> bool {
     group.is_some() && setpriority_pgrp(group, LEAST_SHARE) == Err(rustix::io::Errno::PERM)
 }
 
-/// Whether `/proc` hides processes from some users, or cannot be read.
-fn hides_processes() -> bool {
-    let mounts = fs::read_to_string("/proc/self/mountinfo");
-    mounts.map_or(true, |mounts| is_mounted_to_hide(&mounts))
+/// Whether `/proc` numbers processes as this one's calls do: it may be the one of a namespace above.
+fn numbers_alike() -> bool {
+    let own = fs::read_link("/proc/self");
+    own.is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }
 
-/// The same, from what `/proc/self/mountinfo` says. Of what is mounted in one place the last counts.
+/// Whether `/proc` is known to show all processes.
+fn shows_all() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo");
+    numbers_alike() && mounts.is_ok_and(|mounts| !is_mounted_to_hide(&mounts))
+}
+
+/// Whether `/proc` is mounted so that it hides processes from some users, from what `/proc/self/mountinfo`
+/// says. Of what is mounted in one place the last counts.
 fn is_mounted_to_hide(mounts: &str) -> bool {
     let options = mounts.lines().rev().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
@@ -81,24 +89,34 @@ fn is_mounted_to_hide(mounts: &str) -> bool {
 
 /// The members of a process group that `/proc` shows, zombies aside.
 pub fn members(group: Pid) -> impl Iterator<Item = Pid> {
-    let is_there = killpg(group, None) != Err(Errno::ESRCH);
+    shown(group).filter_map(|(pid, lives)| lives.then_some(pid))
+}
+
+/// Whether `/proc` shows members of a group, and all of them are zombies.
+fn has_zombies_only(group: Pid) -> bool {
+    let mut shown = shown(group).peekable();
+    shown.peek().is_some() && !shown.any(|(_, lives)| lives)
+}
+
+/// The members of a process group that `/proc` shows, and whether they live.
+fn shown(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
+    let is_there = killpg(group, None) != Err(Errno::ESRCH) && numbers_alike();
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());
     entries.into_iter().flatten().filter_map(move |entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        lives_in(&stat, group).then(|| Pid::from_raw(pid))
+        lives_in(&stat, group).map(|lives| (Pid::from_raw(pid), lives))
     })
 }
 
-/// Whether a process lives, and in that group, from its `/proc/PID/stat`.
-fn lives_in(stat: &str, group: Pid) -> bool {
+/// Whether a process lives, from its `/proc/PID/stat`; `None`: it is not in that group.
+fn lives_in(stat: &str, group: Pid) -> Option<bool> {
     // The name, in brackets, may hold anything.
-    let Some((_, fields)) = stat.rsplit_once(") ") else {
-        return false;
-    };
+    let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let (state, process_group) = (fields.next(), fields.nth(1));
-    !matches!(state, Some("Z" | "X")) && process_group == Some(group.to_string().as_str())
+    let is_in_it = process_group == Some(group.to_string().as_str());
+    is_in_it.then_some(!matches!(state, Some("Z" | "X")))
 }
 
 #[cfg(test)]
@@ -144,8 +162,8 @@ mod tests {
     #[test]
     fn a_name_with_brackets_and_spaces_hides_nothing() {
         let group = Pid::from_raw(42);
-        assert!(lives_in("7 (a) Z 1 9 (b) S 1 42 42 0", group));
-        assert!(!lives_in("7 (a) Z 1 42 42 0", group));
-        assert!(!lives_in("7 (a) S 42 1 42 0", group));
+        assert_eq!(lives_in("7 (a) Z 1 9 (b) S 1 42 42 0", group), Some(true));
+        assert_eq!(lives_in("7 (a) Z 1 42 42 0", group), Some(false));
+        assert_eq!(lives_in("7 (a) S 42 1 42 0", group), None);
     }
 }

@@ -17,6 +17,8 @@ use nix::unistd::Pid;
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
 
+use crate::sys::handed;
+
 /// Who is signalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tied {
@@ -91,27 +93,54 @@ impl AsFd for Lifeline {
     }
 }
 
-/// A line that somebody else has tied, and that is kept open for them.
+/// A line that a user has tied, and that is kept open for them. Who drops it does not wait for what they may
+/// have sent over it.
 #[derive(Debug)]
-pub struct KeptLine(OwnedFd);
+pub struct KeptLine {
+    /// `Some` until this is dropped.
+    line: Option<OwnedFd>,
+    uid: u32,
+}
 
 impl KeptLine {
-    /// Keeps it open.
+    /// Keeps it open for that user.
     ///
     /// # Errors
     /// The descriptor, if it is no Unix socket.
-    pub fn new(descriptor: OwnedFd) -> Result<Self, OwnedFd> {
+    pub fn new(descriptor: OwnedFd, uid: u32) -> Result<Self, OwnedFd> {
         match socket_domain(&descriptor) {
-            Ok(AddressFamily::UNIX) => Ok(Self(descriptor)),
+            Ok(AddressFamily::UNIX) => Ok(Self {
+                line: Some(descriptor),
+                uid,
+            }),
             _ => Err(descriptor),
+        }
+    }
+
+    /// Lets go of it; who is tied to it is not signalled from now on.
+    pub fn untie(self) {
+        if let Some(line) = &self.line {
+            let flags = fcntl(line, FcntlArg::F_GETFL).map_or(OFlag::O_NONBLOCK, |flags| {
+                OFlag::from_bits_truncate(flags).difference(OFlag::O_ASYNC)
+            });
+            // The kernel refuses this of no socket.
+            let _ = fcntl(line, FcntlArg::F_SETFL(flags));
         }
     }
 
     /// Whether its other end is closed, and so who is tied to it was signalled.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let mut ended = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
-        poll(&mut ended, PollTimeout::ZERO).is_ok_and(|ended| ended > 0)
+        self.line.as_ref().is_none_or(|line| {
+            let mut ended = [PollFd::new(line.as_fd(), PollFlags::empty())];
+            poll(&mut ended, PollTimeout::ZERO).is_ok_and(|ended| ended > 0)
+        })
+    }
+}
+
+impl Drop for KeptLine {
+    fn drop(&mut self) {
+        handed::close(self.uid, self.line.take());
     }
 }
 
@@ -149,7 +178,7 @@ mod tests {
             let (child, pid) = sleeper();
             let (line, end) = Lifeline::new().expect("a line");
             line.tie(tied(pid), signal).expect("tied");
-            let kept = KeptLine::new(line.0.into()).expect("it is a socket");
+            let kept = KeptLine::new(line.0.into(), 0).expect("it is a socket");
             assert!(!kept.is_over());
             drop(end);
             assert!(kept.is_over());
@@ -171,6 +200,6 @@ mod tests {
     #[test]
     fn what_is_no_line_is_not_kept() {
         let file = File::open("/dev/null").expect("it is there");
-        assert!(KeptLine::new(file.into()).is_err());
+        assert!(KeptLine::new(file.into(), 0).is_err());
     }
 }

@@ -123,7 +123,7 @@ impl Service {
         let client = peer.id;
         match request {
             Request::Lock(request) => self.lock(now, peer, &request, None, machine),
-            Request::Bind => self.bind(client, descriptors),
+            Request::Bind => self.bind(peer, descriptors),
             Request::Unlock => {
                 self.backstops.cancel(client);
                 if self.locks.release(client) {
@@ -207,8 +207,8 @@ impl Service {
         }
     }
 
-    fn bind(&mut self, client: ClientId, descriptors: &mut Vec<OwnedFd>) -> Reaction {
-        if !self.locks.holds(client) {
+    fn bind(&mut self, client: Client, descriptors: &mut Vec<OwnedFd>) -> Reaction {
+        if !self.locks.holds(client.id) {
             return error("this connection has no lock");
         }
         match self.backstops.set(client, descriptors) {

@@ -20,7 +20,7 @@ use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
 use crate::host::{self, Host, Pace, spoken};
 use crate::observe::lab2::{Log, Observers, Tally};
-use crate::sys::{RingLock, clock};
+use crate::sys::{LockError, RingLock, clock};
 use crate::system::{Error, PROGRAM};
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
@@ -35,8 +35,11 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     constants.check().map_err(|error| unusable(&error))?;
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let ring = options.ring();
-    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string()).map_err(Error::Lock)?;
-    attachment.check_alone(&ring)?;
+    let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
+    if !matches!(lock, Err(LockError::Held { .. })) {
+        attachment.check_alone(&ring)?;
+    }
+    let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
     let host = Host::start(
         PROGRAM,

@@ -21,7 +21,8 @@ use order::{
 };
 use surroundings::{
     a_hook_has_nothing_of_the_daemons, a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody,
-    a_restless_token_is_warned_of, what_hooks_say_is_in_the_log_and_a_flood_is_not,
+    a_hooks_directory_of_another_user_is_skipped, a_restless_token_is_warned_of,
+    what_hooks_say_is_in_the_log_and_a_flood_is_not,
 };
 
 pub fn tests() -> Vec<Test> {
@@ -37,6 +38,7 @@ pub fn tests() -> Vec<Test> {
         exclusive a_second_signal_ends_the_hooks_at_once,
         a_killed_daemon_takes_its_hook_along,
         a_hook_that_cannot_be_run_is_said_once_and_disturbs_nobody,
+        a_hooks_directory_of_another_user_is_skipped,
         a_hook_has_nothing_of_the_daemons,
         what_hooks_say_is_in_the_log_and_a_flood_is_not,
         a_restless_token_is_warned_of,

@@ -1,7 +1,7 @@
 //! What hooks have around them, and what is said of them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -147,5 +147,24 @@ pub fn a_restless_token_is_warned_of() -> Result<()> {
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());
     ensure!(!daemon.output().iter().any(warns), "{:?}", daemon.output());
+    Ok(())
+}
+
+pub fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+    place.hook("theirs", "echo ran >>$R")?;
+    match chown(place.hooks(), Some(65534), None) {
+        // There is no other user in this world.
+        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => return Ok(()),
+        given => given?,
+    }
+    let mut daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("others than root") && line.contains("hooks.d")
+    })?;
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(place.lines().is_empty(), "{:?}", place.lines());
     Ok(())
 }

@@ -102,15 +102,17 @@ fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Resu
     })
 }
 
-/// A daemon does, and so it has none of those that `ringctl` lets it inherit.
-fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
-    // Only the mark that it is there.
-    let line = "exec python3 -c 'import os, time
+/// Says that it is ready, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that it
+/// is there.
+pub const CLOSES_ALL: &str = "exec python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)
 time.sleep(1000)'";
-    nothing_outlives_both(line, |_| Ok(()))
+
+/// A daemon does.
+fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
+    nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
 }
 
 /// The kernel's file of a process.

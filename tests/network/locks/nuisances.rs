@@ -1,9 +1,9 @@
 //! Clients of the control socket that flood it, send garbage, or do not read.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
@@ -11,10 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ring_segment::{Daemon, Test, tests};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg, setsockopt, sockopt};
+use ring_segment::{Daemon, Segment, Test, tests};
 use serde_json::{Value, json};
 
-use crate::locks::{PATIENCE, connect, shared_ring};
+use crate::locks::crashes::CLOSES_ALL;
+use crate::locks::scene::{Scene, holder};
+use crate::locks::{PATIENCE, connect, form, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 /// How many requests a flood sends without waiting for an answer.
@@ -31,6 +35,8 @@ pub fn tests() -> Vec<Test> {
         clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not,
         what_is_no_request_is_answered_with_an_error,
         nothing_is_written_to_a_file_that_ends_no_control_group,
+        what_is_slow_to_close_keeps_nobody_waiting,
+        who_hands_over_what_is_slow_to_close_turns_off_nobodys_backstop,
     ]
 }
 
@@ -235,6 +241,121 @@ fn nothing_is_written_to_a_file_that_ends_no_control_group() -> Result<()> {
     next.hears("granted")?;
     ensure!(fs::read(&path)?.is_empty(), "it was written to");
     next.unlock()
+}
+
+/// A connection from the second machine to the first that takes a day to close: nobody reads at its other end,
+/// which comes with it.
+fn slow_to_close(segment: &Segment) -> Result<(TcpStream, TcpStream)> {
+    const A_DAY: i32 = 86_400;
+    let ip = segment.node(0).ip().context("it has an ip")?;
+    let listener = segment.node(0).ns().run(|| TcpListener::bind((ip, 0)))??;
+    let address = listener.local_addr()?;
+    let mut stream = segment.node(1).ns().run(|| TcpStream::connect(address))??;
+    let (other, _) = listener.accept()?;
+    stream.set_nonblocking(true)?;
+    while stream.write(&[0; 16_384]).is_ok() {}
+    let linger = nix::libc::linger {
+        l_onoff: 1,
+        l_linger: A_DAY,
+    };
+    setsockopt(&stream, sockopt::Linger, &linger)?;
+    Ok((stream, other))
+}
+
+/// Sends bytes with a descriptor.
+fn send_with(client: &UnixStream, bytes: &[u8], descriptor: impl AsFd) -> Result<()> {
+    let descriptors = [descriptor.as_fd().as_raw_fd()];
+    let with = [ControlMessage::ScmRights(&descriptors)];
+    let bytes = [IoSlice::new(bytes)];
+    sendmsg::<()>(client.as_raw_fd(), &bytes, &with, MsgFlags::empty(), None)?;
+    Ok(())
+}
+
+/// The kernel closes what nobody takes with the bytes that it came with: in the daemon's time, if that read them.
+fn what_is_slow_to_close_keeps_nobody_waiting() -> Result<()> {
+    let ring = form(2)?;
+    let daemon = &ring.daemons[0];
+    let mut others = Vec::new();
+    // Hands one over, and it is the daemon's alone when that reads on.
+    let mut hand_over = |client: UnixStream, bytes: &[u8], nested: bool, goes: bool| {
+        let (slow, other) = slow_to_close(&ring.segment)?;
+        others.push(other);
+        daemon.signal(Signal::SIGSTOP)?;
+        if nested {
+            let (near, far) = UnixStream::pair()?;
+            send_with(&far, b"x", &slow)?;
+            send_with(&client, bytes, near)?;
+        } else {
+            send_with(&client, bytes, &slow)?;
+        }
+        drop(slow);
+        let stays = (!goes).then_some(client);
+        daemon.signal(Signal::SIGCONT)?;
+        anyhow::Ok(stays)
+    };
+    // With a request, with half of one, and behind what it hangs up at.
+    let long = [&[b'x'; 2 * MOST][..], STATUS].concat();
+    for bytes in [STATUS, &STATUS[..5], &long] {
+        let client = open(&daemon.control())?;
+        let client = hand_over(client, bytes, false, false)?;
+        let said = read_all(&client.context("it stays")?)?;
+        ensure!(said.contains("\"error\""), "{said}");
+    }
+    // One that is there as its client goes, and one in what a holder hands over.
+    hand_over(open(&daemon.control())?, STATUS, false, true)?;
+    let mut holder = BufReader::new(open(&daemon.control())?);
+    holder.get_mut().write_all(b"{\"request\":\"lock\"}\n")?;
+    hears(&mut holder, "granted")?;
+    let same = holder.get_ref().try_clone()?;
+    hand_over(same, b"{\"request\":\"bind\"}\n", true, false)?;
+    hears(&mut holder, "done")?;
+    holder.get_mut().write_all(b"{\"request\":\"unlock\"}\n")?;
+    hears(&mut holder, "unlocked")?;
+
+    let asked = Instant::now();
+    daemon.status()?;
+    work(daemon, || asked.elapsed() > Duration::from_secs(1))
+}
+
+/// The next answer that is no renewal; it must be of this kind.
+fn hears(client: &mut impl BufRead, kind: &str) -> Result<()> {
+    loop {
+        let said = answer(client)?;
+        if said.get("renewed").is_none() {
+            ensure!(said.get(kind).is_some(), "{said} instead of {kind}");
+            return Ok(());
+        }
+    }
+}
+
+fn who_hands_over_what_is_slow_to_close_turns_off_nobodys_backstop() -> Result<()> {
+    let scene = Scene::new()?;
+    let daemon = scene.first();
+    let mut client = BufReader::new(open(&daemon.control())?);
+    client.get_mut().write_all(b"{\"request\":\"lock\"}\n")?;
+    hears(&mut client, "granted")?;
+    let mut others = Vec::new();
+    for _ in 0..20 {
+        let (slow, other) = slow_to_close(&scene.ring.segment)?;
+        others.push(other);
+        send_with(client.get_ref(), b"{\"request\":\"bi", &slow)?;
+        // It has that when it answers: one more is not read before.
+        daemon.status()?;
+        drop(slow);
+        client.get_mut().write_all(b"nd\"}\n")?;
+        hears(&mut client, "error")?;
+    }
+    client.get_mut().write_all(b"{\"request\":\"unlock\"}\n")?;
+    hears(&mut client, "unlocked")?;
+
+    let mut run = scene.work(&[], CLOSES_ALL)?;
+    let next = scene.next()?;
+    let keeper = holder(daemon)?;
+    kill(keeper, Signal::SIGSTOP)?;
+    run.signal(Signal::SIGKILL)?;
+    run.killed_by(Signal::SIGKILL)?;
+    kill(keeper, Signal::SIGKILL)?;
+    next.begins_alone()
 }
 
 fn answer(client: &mut impl BufRead) -> Result<Value> {

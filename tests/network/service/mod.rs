@@ -21,6 +21,9 @@ pub fn tests() -> Vec<Test> {
         what_no_second_try_can_mend_is_not_tried_again,
         a_state_file_of_a_newer_version_is_not_tried_again,
         a_copy_of_the_unit_runs_a_second_ring_on_the_interface,
+        a_daemon_that_root_starts_beside_the_unit_is_refused,
+        what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting,
+        the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed,
     ]
 }
 
@@ -277,5 +280,60 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
     scene.container.wait_for_line(PATIENCE, |line| {
         line.contains("was written by a newer ringd")
     })?;
+    Ok(())
+}
+
+fn a_daemon_that_root_starts_beside_the_unit_is_refused() -> Result<()> {
+    let scene = Scene::new("")?;
+    let second = scene.container.output(&["ringd", "eth0"])?;
+    let said = String::from_utf8([second.stdout, second.stderr].concat())?;
+    ensure!(
+        second.status.code() == Some(6) && said.contains("another ringd"),
+        "{}: {said}",
+        second.status
+    );
+    scene.wait_for_ring()
+}
+
+fn what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting() -> Result<()> {
+    let scene = Scene::new("")?;
+    scene.container.run(&["systemctl", "stop", UNIT])?;
+    scene
+        .container
+        .sh("ringd eth0 --state-dir /tmp/by-hand 2>/tmp/said & daemon=$!
+         until ringctl status -q; do kill -0 $daemon || { cat /tmp/said; exit 1; }; sleep 0.05; done
+         kill -KILL $daemon
+         [ \"$(stat -c %U /run/ringd/eth0.sock)\" = root ]")?;
+    scene.container.run(&["systemctl", "start", UNIT])?;
+    ensure!(scene.show("ActiveState")? == "active" && scene.show("NRestarts")? == "0");
+    scene.wait_for_ring()?;
+    ensure!(scene.status()?["link"] == "up");
+    Ok(())
+}
+
+/// The unit sees control groups, and what it writes to is not in its own.
+fn the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed() -> Result<()> {
+    let scene = Scene::new("")?;
+    let container = &scene.container;
+    container.sh(
+        "ringctl run -- sh -c 'setsid sh -c \"echo \\$\\$ >/tmp/left; exec sleep 1000\" & wait' \
+             >/tmp/said 2>&1 & echo $! >/tmp/run
+         until [ -s /tmp/left ]; do kill -0 $(cat /tmp/run) || { cat /tmp/said; exit 1; }; sleep 0.05; done
+         grep -q /ringctl- /proc/$(cat /tmp/left)/cgroup",
+    )?;
+    let status = scene.status()?;
+    let keeper = &status["clients"][0]["pid"];
+    ensure!(status["clients"][0]["holds"] == true, "{status}");
+    container.sh(&format!(
+        "kill -STOP {keeper}
+         kill -KILL $(cat /tmp/run) {keeper}
+         for _ in $(seq 600); do
+             left=$(cut -d ' ' -f 3 /proc/$(cat /tmp/left)/stat 2>/dev/null) || exit 0
+             [ \"$left\" != Z ] || exit 0
+             sleep 0.1
+         done
+         cat /tmp/said; exit 1"
+    ))?;
+    ensure!(container.run(&["cat", "/tmp/said"])?.is_empty());
     Ok(())
 }

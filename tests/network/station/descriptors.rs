@@ -120,19 +120,32 @@ fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
         );
         Ok(())
     };
-    let open = fs::read_dir(format!("/proc/{}/fd", limited.pid()))?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect::<BTreeSet<usize>>();
-    let free = (0..=open.len())
-        .find(|fd| !open.contains(fd))
-        .context("one is free")?;
+    let first_free = || -> Result<usize> {
+        let open = fs::read_dir(format!("/proc/{}/fd", limited.pid()))?
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect::<BTreeSet<usize>>();
+        let mut all = 0..=open.len();
+        all.find(|fd| !open.contains(fd)).context("one is free")
+    };
+    let free = first_free()?;
     limit(free)?;
     let client = watcher(&limited)?;
     limited.wait_for_line(PATIENCE, |line| {
         line.contains("clients of the control socket have to wait")
     })?;
     rests(&limited, &segment)?;
+    // Its link comes back meanwhile, and not even the descriptor that it had for that is left.
+    segment.node(0).ns().ip("link set eth0 down\n")?;
+    limited.wait_for_line(PATIENCE, |line| line.contains("eth0 is down"))?;
+    limit(first_free()?)?;
+    segment.node(0).ns().ip("link set eth0 up\n")?;
+    limited.wait_for_line(PATIENCE, |line| {
+        line.contains("Too many open files") && line.contains("trying again every")
+    })?;
+    rests(&limited, &segment)?;
+    let from = limited.output().len();
     limit(free + 64)?;
+    limited.wait_for_line_from(from, PATIENCE, |line| line.contains("eth0 is up"))?;
     let answer = first_line(&client)?;
     ensure!(answer.contains("snapshot"), "{answer}");
     Ok(())

@@ -1,9 +1,10 @@
 //! What a user meets: bad surroundings get a sentence and an exit code of their own.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use ring_segment::{
     Binaries, Daemon, Layout, Node, PATIENCE, Ring, Ringd, Seen, Segment, SharedRing, Test, Timing,
     binaries, tests,
 };
+use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -32,6 +34,7 @@ pub fn tests() -> Vec<Test> {
         a_state_directory_that_cannot_be_written_is_refused,
         a_broken_state_file_is_survived,
         what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone,
+        a_stale_socket_of_another_user_is_refused_where_others_may_make_files,
         a_socket_is_for_the_group_whatever_the_mask,
         a_control_socket_that_cannot_be_made_is_refused,
         a_stale_control_socket_is_replaced,
@@ -267,9 +270,91 @@ fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Re
     fs::write(at("eth0.state"), &newer)?;
     ends(&mut start().spawn()?, 9, &["eth0.state", "newer ringd"])?;
     ensure!(fs::read(at("eth0.state"))? == newer);
-    fs::remove_file(at("eth0.state"))?;
-    symlink(at("nothing"), at("eth0.paused"))?;
-    ends(&mut start().spawn()?, 9, &["eth0.paused", "symbolic link"])?;
+    for name in ["eth0.state", "eth0.paused", "eth0.jobs"] {
+        for other in ["eth0.state", "eth0.paused", "eth0.jobs"] {
+            let _ = fs::remove_file(at(other));
+        }
+        symlink(at("nothing"), at(name))?;
+        ends(&mut start().spawn()?, 9, &[name, "symbolic link"])?;
+        fs::remove_file(at(name))?;
+        fs::write(at(name), "theirs")?;
+        let foreign = give_away(&at(name))?;
+        ends(&mut start().spawn()?, 9, &[name, "user 65534"])?;
+        ensure!(foreign.is_as_it_was()?, "{name} was changed");
+    }
+    Ok(())
+}
+
+/// A file of another user's, and what is in it.
+struct Foreign {
+    path: PathBuf,
+    text: Vec<u8>,
+    is_covered: bool,
+}
+
+/// Gives a file away; where there is no other user to give it to, puts one of root's in its place, who is such
+/// a user there.
+fn give_away(path: &Path) -> Result<Foreign> {
+    let is_covered = match chown(path, Some(65534), None) {
+        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {
+            let mut mount = Command::new("mount");
+            let status = mount.args(["--bind", "/etc/passwd"]).arg(path).status()?;
+            ensure!(status.success(), "mount ended with {status}");
+            true
+        }
+        given => {
+            given?;
+            false
+        }
+    };
+    Ok(Foreign {
+        path: path.to_owned(),
+        text: fs::read(path)?,
+        is_covered,
+    })
+}
+
+impl Foreign {
+    fn is_as_it_was(&self) -> Result<bool> {
+        Ok(fs::read(&self.path)? == self.text && fs::metadata(&self.path)?.uid() == 65534)
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        if self.is_covered {
+            let _ = Command::new("umount").arg(&self.path).status();
+        }
+    }
+}
+
+fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let folder = tempfile::tempdir()?;
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777))?;
+    let path = folder.path().join("control.sock");
+    drop(UnixListener::bind(&path)?);
+    let start = || timed(segment.node(0)).option("--control", &path);
+    match chown(&path, Some(65534), None) {
+        // There is no other user in this world.
+        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {}
+        given => {
+            given?;
+            ends(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;
+            ensure!(fs::metadata(&path)?.uid() == 65534, "it was replaced");
+            // Nobody else can have made it where nobody else can make files.
+            fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+        }
+    }
+    let daemon = start().spawn()?;
+    let is_owner = |status: &Value| status["state"] == "OWNER";
+    daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
+    let output = Command::new(BINARIES.ringctl)
+        .arg("--socket")
+        .arg(&path)
+        .args(["status", "--json"])
+        .output()?;
+    ensure!(is_owner(&serde_json::from_slice(&output.stdout)?));
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use ring_segment::{Segment, Test, tests};
 
-use super::{BINARIES, PATIENCE, ringctl};
+use super::{BINARIES, PATIENCE, forbearing, ringctl};
 
 pub fn tests() -> Vec<Test> {
     tests![a_node_that_cannot_store_its_state_owns_nothing_until_it_can]
@@ -61,9 +61,11 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     let with_disk = segment
         .node(0)
         .ringd(BINARIES)
+        .timing(&forbearing())
         .option("--state-dir", &disk.0);
     let one = with_disk.spawn()?;
-    let other = segment.node(1).ringd(BINARIES).spawn()?;
+    let other = segment.node(1).ringd(BINARIES).timing(&forbearing());
+    let other = other.spawn()?;
     let runs = |daemon, wait| ringctl(daemon, &["run", "-w", wait, "--", "true"]);
     for daemon in [&one, &other] {
         daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
