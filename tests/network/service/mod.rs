@@ -23,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         what_no_second_try_can_mend_is_not_tried_again,
         a_state_file_of_a_newer_version_is_not_tried_again,
         a_copy_of_the_unit_runs_a_second_ring_on_the_interface,
+        a_lost_link_is_a_warning_in_the_journal,
     ]
 }
 
@@ -243,6 +244,32 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     }
     container.run(&["systemctl", "stop", SECOND])?;
     ensure!(container.show(SECOND, "Result")? == "success");
+    scene.wait_for_ring()
+}
+
+fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
+    let scene = Scene::new("")?;
+    let container = &scene.container;
+    let warnings = || -> Result<Vec<Value>> {
+        let lines = container.run(&["journalctl", "-u", UNIT, "-o", "json", "-p", "warning"])?;
+        let lines = lines.lines().map(serde_json::from_str);
+        Ok(lines.collect::<Result<_, _>>()?)
+    };
+    let says = |line: &Value| {
+        let text = line["MESSAGE"].as_str();
+        text.is_some_and(|text| text == "eth0 is down: waiting for its return")
+    };
+    ensure!(!warnings()?.iter().any(says), "it is up");
+    container.run(&["ip", "link", "set", "eth0", "down"])?;
+    container.wait_for_line(PATIENCE, |line| {
+        line.contains("eth0 is down: waiting for its return")
+    })?;
+    // The whole message: systemd knows the time.
+    let said = warnings()?;
+    let line = said.iter().find(|line| says(line));
+    let line = line.with_context(|| format!("no warning: {said:#?}"))?;
+    ensure!(line["PRIORITY"] == "4", "{line:#}");
+    container.run(&["ip", "link", "set", "eth0", "up"])?;
     scene.wait_for_ring()
 }
 
