@@ -8,6 +8,7 @@ use super::options::{Acquire, DataCommand};
 use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
+use crate::observe::lab2::Bytes;
 
 /// Maximum length of a token's data in bytes.
 const MOST: usize = 1024;
@@ -38,7 +39,12 @@ pub(super) fn data(
                 value => value.as_bytes().to_vec(),
             };
             if bytes.len() > MOST {
-                return Err(Error::TooMuch { most: MOST }.into());
+                let text = match value.as_str() {
+                    // The rest was not read.
+                    "-" => format!("at most {}", Bytes(MOST)),
+                    _ => format!("{}, at most 1,024", Bytes(bytes.len())),
+                };
+                return Err(Error::TooMuch(text).into());
             }
             set(socket, hex::encode(&bytes), acquire)?;
         }

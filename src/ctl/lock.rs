@@ -21,7 +21,7 @@ pub(super) fn lock(
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     if options.check {
-        return Ok(check(socket, pid(options.pid), output)?);
+        return Ok(check(socket, pid(options.pid)?, output)?);
     }
     if options.pipe {
         return while_read(socket, options, output);
@@ -31,7 +31,7 @@ pub(super) fn lock(
         want: Want::Lock(options.request()),
         grace_ms: 0,
         binding: Binding::Process {
-            pid: pid(options.pid),
+            pid: pid(options.pid)?,
             kill: options.kill,
         },
     };
@@ -55,7 +55,7 @@ pub(super) fn lock(
 /// # Errors
 /// There is none.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
-    let mut keeper = keeper_of(socket, pid(of))?;
+    let mut keeper = keeper_of(socket, pid(of)?)?;
     keeper.send(&Order::Ended).map_err(Error::System)?;
     match keeper.wait() {
         Some(Note::Released) => Ok(()),
@@ -78,6 +78,10 @@ fn keeper_of(socket: &Path, pid: i32) -> Result<super::lines::Lines, Error> {
 }
 
 /// Returns the process given, or the one that has started this one.
-fn pid(given: Option<i32>) -> i32 {
-    given.unwrap_or_else(|| getppid().as_raw())
+fn pid(given: Option<i32>) -> Result<i32, Error> {
+    match given.unwrap_or_else(|| getppid().as_raw()) {
+        // It is in an outer namespace, as that of whoever enters a container.
+        0 => Err(Error::NoCaller),
+        pid => Ok(pid),
+    }
 }

@@ -8,6 +8,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
+use crate::host::spoken;
+
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct TokenWords(pub Option<Token>);
 
@@ -135,6 +137,32 @@ impl fmt::Display for Limit {
     }
 }
 
+/// Whose frames are the shortest of the ring.
+struct Carrier(DataLimit);
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DataLimit { mtu, member, .. } = self.0;
+        match member {
+            Some(member) => write!(f, "member {member}, MTU {mtu}"),
+            None => write!(f, "the interface, MTU {mtu}"),
+        }
+    }
+}
+
+/// `1,100 bytes`.
+pub struct Bytes(pub usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 1_000, self.0 % 1_000) {
+            (0, 1) => f.write_str("1 byte"),
+            (0, few) => write!(f, "{few} bytes"),
+            (thousands, rest) => write!(f, "{thousands},{rest:03} bytes"),
+        }
+    }
+}
+
 /// An assumption that does not hold, and what to do; or that it holds again.
 pub struct Wrong {
     /// What.
@@ -156,9 +184,9 @@ impl fmt::Display for Wrong {
             }
             (Trouble::AnswerLate { mac, after }, _) => write!(
                 f,
-                "{mac} took the token only {after:.1?} after it was offered, too late: it had been \
-                 given up. If this happens again, raise --take-timeout on all members, or two \
-                 tokens may go round"
+                "{mac} accepted the token after {}, when the offer had expired. If this recurs, raise \
+                 --take-timeout on all members: two tokens can exist until then",
+                spoken(after)
             ),
             (Trouble::OwnerUnheard { owner }, false) => write!(
                 f,
@@ -173,9 +201,8 @@ impl fmt::Display for Wrong {
             }
             (Trouble::TablesDiffer { owner }, false) => write!(
                 f,
-                "this node and the owner {owner} have known different members for long: the ring is \
-                 larger than --max-members, or frames are lost between them, the longest ones \
-                 perhaps, or only some hear a member"
+                "the member tables of this node and the owner {owner} have differed for long. Causes: \
+                 more members than --max-members, lost (long) frames, or a member that only some hear"
             ),
             (Trouble::TablesDiffer { .. }, true) => {
                 f.write_str(
@@ -208,9 +235,9 @@ impl fmt::Display for Wrong {
             ),
             (Trouble::DataDropped { len, limit }, _) => write!(
                 f,
-                "the token's data, {len} bytes, were dropped: they would have kept the token from \
-                 members; {}",
-                Limit(limit)
+                "dropped the token's data ({}): too long for {}",
+                Bytes(len),
+                Carrier(limit)
             ),
         }
     }
