@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ring_proto::lab2::JobName;
 
-use super::values::{event, exit_code, label, period, process, seconds, shortened};
+use super::values::{event, exit_code, label, max_hold, period, process, seconds, shortened};
 use super::{duration_ms, fence};
 use crate::control::{Grade, LockRequest, RingName};
 use crate::fencing::FencingToken;
@@ -20,9 +20,8 @@ const SHOWN: usize = 40;
 
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
-If it does not answer for two seconds, ringctl says so. After five, and the time
-of -w, it gives up, and wait when -w is over; watch, and wait, run, once, lock,
-data set and pause --wait without a time or -n, wait on.
+If ringd does not answer, ringctl says so after 2 s and gives up after 5 s plus
+the time of -w. watch, and commands that wait without -w or -n, keep waiting.
 The last of an option given twice counts.
 
 Examples:
@@ -43,7 +42,8 @@ Exit codes:
   3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
   5  status: the node is in no ring, since it looks for the token (LOOSER),
-     elects an owner (GENERATING), or its link is down
+     elects an owner (GENERATING), its link is down, or it hears nobody though
+     it knows members that have not left
 
 The help of run, once, lock, wait and guard lists theirs.";
 
@@ -98,7 +98,8 @@ const ONCE: &str = "\
 Put the same line into the crontab of every machine, with the path of ringctl. The first one that is
 granted the token stamps the run with NAME, has the other members store the
 stamp, and runs the command as ringctl run does. The others find the stamp: they
-do nothing, say nothing and exit with 0.
+do nothing, say nothing and exit with 0. If that run was lost they say so (-q
+does not).
 
 The period counts from when the last run began, so give it a little less than the
 time between two calls: 20h for a job that cron starts every 24 hours. It is
@@ -175,9 +176,9 @@ An owner that hands the token on is shown if it has had it for 10 seconds;
 --turns shows each.
 
 Events have numbers, turns of the token included. ringd remembers the latest
-1,024 events, and the latest 1,024 that are no turns. If those from N on are not
-all remembered, the state of all things comes first, with the number of the last
-event before it.
+1,024 events, and the latest 1,024 that are neither turns nor locks granted or
+refused. If those from N on are not all remembered, the state of all things comes
+first, with the number of the last event before it.
 
 Exit codes: 3 when ringd ends; the message says with which --from to go on.";
 
@@ -253,7 +254,7 @@ fn with_short_value(mut error: clap::Error) -> clap::Error {
 pub enum Command {
     /// Show state, token, owner, members, locks, constants and counters.
     ///
-    /// The exit code is 5 while the node is in no ring.
+    /// The exit code is 5 while the node is in no ring, or hears nobody though it knows other members.
     Status {
         /// Print JSON for programs: one object, times in nanoseconds.
         #[arg(long)]
@@ -294,8 +295,8 @@ pub enum Command {
     /// a day (ringd --forget-after). One that is still heard cannot be forgotten: stop its ringd first.
     /// One that speaks again is a member again.
     Forget {
-        /// The member's MAC address or ip, as status shows it.
-        #[arg(value_name = "MAC")]
+        /// The member's MAC, ip or name, as status shows it.
+        #[arg(value_name = "MEMBER")]
         member: String,
     },
     /// Get or set the bytes that travel with the token, at most 1,024.
@@ -347,7 +348,7 @@ pub enum Command {
 /// How a pause is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct PauseOptions {
-    /// Wait until the node owns nothing, for so many seconds at the most; without it for 2.
+    /// Wait until the node owns nothing, or for SECONDS. Without --wait: 2 s.
     #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds, allow_negative_numbers = true)]
     pub wait: Option<Option<Duration>>,
 
@@ -376,7 +377,7 @@ pub struct Acquire {
     pub conflict_exit_code: u8,
 
     /// Give up the token after DURATION (30s, 5m).
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = max_hold, allow_hyphen_values = true)]
     pub max_hold: Option<Duration>,
 
     /// Wait until so many members confirm the token, and give it up when they no longer do.
@@ -479,7 +480,6 @@ pub struct RunOptions {
     #[arg(
         value_name = "CMD",
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         conflicts_with = "shell",
         required_unless_present = "shell"
     )]
@@ -557,12 +557,7 @@ pub struct GuardOptions {
     pub file: PathBuf,
 
     /// The command and its arguments.
-    #[arg(
-        value_name = "CMD",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true
-    )]
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }
 
@@ -606,6 +601,7 @@ mod tests {
             Some(0)
         );
         assert_eq!(run(&["ls"]).acquire.request("ls").wait_ms, None);
+        assert_eq!(run(&["--", "-ls", "--", "-n"]).command, ["-ls", "--", "-n"]);
         assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
     }
 
@@ -643,6 +639,13 @@ mod tests {
             (&["run", "-E", "256", "ls"], "from 0 to 255"),
             (&["run", "--grace", "-5s", "ls"], "not a duration"),
             (&["run", "--max-hold", "-5s", "ls"], "not a duration"),
+            (&["run", "--max-hold", "0s", "ls"], "cannot be 0"),
+            (&["run", "--max-hold", "999us", "ls"], "cannot be 0"),
+            (&["lock", "--max-hold", "0ms"], "cannot be 0"),
+            (&["run", "--foo", "--", "true"], "'--foo'"),
+            (&["run", "-n", "--foo"], "'--foo'"),
+            (&["once", "x", "--every", "5h", "-x", "ls"], "'-x'"),
+            (&["guard", "record", "--foo", "ls"], "'--foo'"),
             (&["pause", "--wait", "-1"], "cannot be negative"),
             (&["once", "x", "--every", "-5s", "ls"], "not a duration"),
             (&["once", "x", "--every", "5", "ls"], "no unit"),

@@ -10,6 +10,15 @@ const UNITS: &str = "ns, us, ms, s, m, h";
 /// # Errors
 /// What is wrong with the text, and which units there are.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digit = |c: char| c.is_ascii_digit();
+    if text
+        .strip_prefix('-')
+        .is_some_and(|rest| rest.starts_with(digit))
+    {
+        return Err(format!(
+            "not a duration, which cannot be negative: give a number and one of {UNITS}, as in 100ms"
+        ));
+    }
     for unit in text.split(|c: char| !c.is_alphabetic()) {
         if !matches!(unit, "" | "ns" | "us" | "ms" | "s" | "m" | "h") {
             return Err(format!(
@@ -88,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_not_a_duration_is_refused_with_the_units() {
         for text in [
-            "", "5", "0", "ms", "-5ms", "5days", "5M", "5 sec", "5µs", "1d", "5ms?",
+            "", "5", "0", "ms", "-5ms", "-1", "5days", "5M", "5 sec", "5µs", "1d", "5ms?",
         ] {
             let error = parse_duration(text).expect_err(text);
             assert!(error.contains("ns, us, ms, s, m, h"), "{text}: {error}");
