@@ -155,6 +155,9 @@ pub struct PauseRequest {
     /// How long the answer may wait for its being complete, in milliseconds; without it not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
+    /// The fencing token of the lock under which the client runs itself, if it would wait for the end of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
 }
 
 /// How safe a lock is (`docs/guarantees.md`), from the least to the most.
@@ -237,6 +240,9 @@ pub struct Refusal {
     pub why: RefusalReason,
     /// For people, as a sentence.
     pub text: String,
+    /// With [`RefusalReason::Ran`]: that run was lost, and nobody knows how far it came.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// Why a lock was not granted.
@@ -347,6 +353,15 @@ impl PendingReason {
             Self::Token => {
                 "no other member has taken the token, which stays here unused until one does"
             }
+        }
+    }
+
+    /// As programs are told it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holder => "holder",
+            Self::Token => "token",
         }
     }
 }

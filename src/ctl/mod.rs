@@ -56,15 +56,16 @@ pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u
             return Ok(if is_well { 0 } else { NOT_IN_RING });
         }
         Command::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
-        Command::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),
+        Command::Once(once) => return Ok(run::once(&full_socket(options)?, once, options.quiet)?),
         Command::Lock(lock) => lock::lock(&full_socket(options)?, lock, output)?,
         Command::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
         Command::Pause(pause) => pause::pause(&socket(options)?, pause, options.quiet)?,
         Command::Resume => client::done(&socket(options)?, &Request::Resume)?,
         Command::Yield { to } => yield_to(&socket(options)?, to.as_deref())?,
         Command::Forget { member } => {
-            let member = member.clone();
-            client::done(&socket(options)?, &Request::Forget { member })?;
+            let socket = socket(options)?;
+            let member = address(&socket, member)?;
+            client::done(&socket, &Request::Forget { member })?;
         }
         Command::Data { command } => data::data(&socket(options)?, command, output)?,
         Command::Watch { json, from, turns } => {
@@ -103,11 +104,17 @@ fn node_status(socket: &Path) -> Result<NodeStatus, Error> {
 }
 
 fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
-    let to = match to {
-        Some(name) if names::is_name(name) => Some(names::member_called(name, &status(socket)?)?),
-        address => address.map(str::to_owned),
-    };
+    let to = to.map(|to| address(socket, to)).transpose()?;
     client::done(socket, &Request::Yield { to })
+}
+
+/// Returns the address of a member that is given by its MAC, its ip or its name.
+fn address(socket: &Path, member: &str) -> Result<String, Error> {
+    if names::is_name(member) {
+        names::member_called(member, &status(socket)?)
+    } else {
+        Ok(member.to_owned())
+    }
 }
 
 fn show(status: &NodeStatus, json: bool, output: &mut impl Write) -> io::Result<()> {

@@ -29,7 +29,7 @@ pub(crate) use duration::{parse_duration, spoken};
 pub use error::Error;
 pub use jobs::{NoTask, Task};
 pub use pace::Pace;
-pub use recent::{REMEMBERED, Recent};
+pub use recent::{Kind, REMEMBERED, Recent};
 pub use run::Host;
 pub use server::Server;
 pub use share::Share;

@@ -114,6 +114,8 @@ pub(in crate::ctl) enum Why {
     Refused(String),
     /// The job has already run in its period: when and where, as a sentence.
     Ran(String),
+    /// The same, but that run was lost.
+    RunLost(String),
     /// The daemon cannot be reached: why, as a sentence.
     NoDaemon(String),
     /// The daemon answered with an error.
@@ -128,6 +130,7 @@ impl Why {
             RefusalReason::Nested | RefusalReason::Names | RefusalReason::Mtu => {
                 Self::Error(refusal.text)
             }
+            RefusalReason::Ran if refusal.lost => Self::RunLost(refusal.text),
             RefusalReason::Ran => Self::Ran(refusal.text),
             _ => Self::Refused(refusal.text),
         }

@@ -35,7 +35,7 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
 ///
 /// # Errors
 /// The lock is not to be had, or it is lost.
-pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
+pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<u8, Error> {
     let run = &options.run;
     let once = OnceRequest {
         name: options.name.to_string(),
@@ -48,6 +48,15 @@ pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
             if options.verbose {
                 // If standard error is closed, the exit code still tells.
                 let _ = writeln!(io::stderr(), "ringctl: {text}");
+            }
+            Ok(0)
+        }
+        Err(Error::RunLost(text)) => {
+            if !quiet {
+                let _ = writeln!(
+                    io::stderr(),
+                    "ringctl: {text}; with --retry it is run again"
+                );
             }
             Ok(0)
         }
@@ -103,6 +112,7 @@ pub(super) fn without_lock(why: Why, options: &Acquire) -> Error {
     match why {
         Why::Refused(text) => super::not_acquired(text, options),
         Why::Ran(text) => Error::HasRun(text),
+        Why::RunLost(text) => Error::RunLost(text),
         Why::NoDaemon(text) => Error::Gone(text),
         Why::Error(text) => Error::Refused(text),
     }

@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{Event, Grade, Reason, State};
+use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use ring_proto::time::Now;
 
 use super::change::{Change, event};
 use super::status::token_status;
 use crate::control::EventMessage;
 use crate::driver::Observe;
-use crate::host::Recent;
 use crate::host::hooks::{Change as _, Changes};
+use crate::host::{Kind, Recent};
 use crate::observe::lab2::{Differs, Routine, Wrong, text};
 
 /// What happened.
@@ -46,6 +46,16 @@ enum What {
         event: &'static str,
         label: Rc<str>,
         why: Option<&'static str>,
+    },
+    Pause {
+        event: &'static str,
+        why: Option<&'static str>,
+    },
+    Run {
+        event: &'static str,
+        name: JobName,
+        runner: MacAddr,
+        text: Option<Rc<str>>,
     },
 }
 
@@ -124,10 +134,47 @@ impl History {
         }
     }
 
-    /// Something happened to a local lock.
-    pub fn lock(&mut self, now: Now, event: &'static str, label: &str, why: Option<&'static str>) {
-        let label = label.into();
-        self.remember(now, What::Lock { event, label, why }, false);
+    /// A local lock was lost.
+    pub fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
+        let what = What::Lock {
+            event: "lock_lost",
+            label: label.into(),
+            why: Some(why),
+        };
+        self.remember(now, what, Kind::News);
+    }
+
+    /// A local lock was granted, or refused for a reason. That may happen thousands of times a second, and would
+    /// displace all news.
+    pub fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
+        let what = What::Lock {
+            event: refused.map_or("lock_granted", |_| "lock_refused"),
+            label: label.into(),
+            why: refused,
+        };
+        self.remember(now, what, Kind::Passing);
+    }
+
+    /// A pause was asked for and waits for something, is complete, or has ended.
+    pub fn pause(&mut self, now: Now, event: &'static str, why: Option<&'static str>) {
+        self.remember(now, What::Pause { event, why }, Kind::News);
+    }
+
+    /// A run of a job has ended, or was lost.
+    pub fn run(
+        &mut self,
+        now: Now,
+        event: &'static str,
+        (name, runner): (JobName, MacAddr),
+        text: Option<&str>,
+    ) {
+        let what = What::Run {
+            event,
+            name,
+            runner,
+            text: text.map(Into::into),
+        };
+        self.remember(now, what, Kind::News);
     }
 
     /// Something is wrong with this machine, or no longer is.
@@ -137,10 +184,10 @@ impl History {
             member: None,
             text: text.into(),
         };
-        self.remember(now, what, false);
+        self.remember(now, what, Kind::News);
     }
 
-    fn remember(&mut self, now: Now, what: What, routine: bool) {
+    fn remember(&mut self, now: Now, what: What, kind: Kind) {
         let entry = Entry {
             time_ms: now.wall / 1_000_000,
             what,
@@ -149,7 +196,7 @@ impl History {
             owner: self.owner,
             grade: self.grade,
         };
-        self.recent.remember(entry, routine);
+        self.recent.remember(entry, kind);
     }
 }
 
@@ -316,7 +363,8 @@ impl Observe<Event> for History {
             },
             _ => return,
         };
-        self.remember(now, what, routine);
+        let kind = if routine { Kind::Routine } else { Kind::News };
+        self.remember(now, what, kind);
     }
 }
 
@@ -372,6 +420,21 @@ impl Entry {
                 message.reason = why.map(str::to_owned);
                 event
             }
+            What::Pause { event, why } => {
+                message.reason = why.map(str::to_owned);
+                event
+            }
+            What::Run {
+                event,
+                name,
+                runner,
+                text,
+            } => {
+                message.label = Some(name.to_string());
+                message.member = Some(runner.to_string());
+                message.reason = text.as_ref().map(|text| text.as_ref().to_owned());
+                event
+            }
         };
         event.clone_into(&mut message.event);
         message
@@ -423,8 +486,8 @@ mod tests {
         let (mut earlier, then) = started_at(1_700_000_000);
         let (mut this, now) = started_at(1_700_000_001);
         for _ in 0..100 {
-            earlier.lock(then, "lock_granted", "backup", None);
-            this.lock(now, "lock_granted", "backup", None);
+            earlier.lock_lost(then, "backup", "yield");
+            this.lock_lost(now, "backup", "yield");
         }
         let next = earlier.latest() + 1;
         for turns in [true, false] {
@@ -481,14 +544,14 @@ mod tests {
         for _ in 0..3 * REMEMBERED {
             turn(&mut history, now);
         }
-        history.lock(now, "lock_lost", "backup", Some("yield"));
+        history.lock_lost(now, "backup", "yield");
         assert!(history.recent().has(first, false) && !history.recent().has(first, true));
         assert_eq!(numbers(&history, first, false), [first, history.latest()]);
         let oldest = history.latest() - REMEMBERED as u64 + 1;
         assert!(history.recent().has(oldest, true));
         assert_eq!(numbers(&history, oldest, true).len(), REMEMBERED);
         for _ in 0..REMEMBERED {
-            history.lock(now, "lock_granted", "backup", None);
+            history.lock_lost(now, "backup", "yield");
         }
         assert!(
             !history.recent().has(first, false)
@@ -496,6 +559,29 @@ mod tests {
                     .recent()
                     .has(first + 3 * REMEMBERED as u64 + 2, false)
         );
+    }
+
+    #[test]
+    fn locks_are_shown_while_they_are_fresh_and_displace_no_news() {
+        let (mut history, now) = started_at(1);
+        let first = history.latest() + 1;
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        history.observe(now, &Event::MemberLeft { mac });
+        for _ in 0..REMEMBERED {
+            history.lock_answered(now, "backup", None);
+        }
+        history.lock_answered(now, "backup", Some("timeout"));
+        let recent = history.recent();
+        assert!(recent.has(first, false) && !recent.has(first, true));
+        let told = numbers(&history, first, false);
+        assert_eq!(told.len(), 1 + REMEMBERED);
+        assert_eq!((told[0], told[1]), (first, first + 2));
+        let (number, refused) = recent.next(history.latest(), false).expect("it is there");
+        let message = refused.message(number);
+        assert_eq!(message.event, "lock_refused");
+        assert_eq!(message.reason.as_deref(), Some("timeout"));
+        history.lock_lost(now, "backup", "yield");
+        assert_eq!(numbers(&history, first, false).len(), REMEMBERED + 1);
     }
 
     #[test]
@@ -529,7 +615,7 @@ mod tests {
                             others: 3,
                         },
                     ),
-                    _ => history.lock(now, "lock_granted", "backup", None),
+                    _ => history.lock_answered(now, "backup", None),
                 }
             }
             let all = (first..=history.latest()).filter_map(|number| history.change(number));

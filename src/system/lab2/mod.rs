@@ -7,6 +7,7 @@ mod history;
 mod housekeeping;
 mod lock_totals;
 mod locks;
+mod lost_runs;
 mod node;
 mod options;
 mod pausing;
