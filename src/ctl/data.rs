@@ -8,7 +8,7 @@ use super::options::{Acquire, DataCommand};
 use super::{Error, client, fence, not_acquired};
 use crate::control::hex;
 use crate::control::{Reply, Request};
-use crate::observe::lab2::Bytes;
+use crate::host::spoken_bytes;
 
 /// Maximum length of a token's data in bytes.
 const MOST: usize = 1024;
@@ -41,8 +41,8 @@ pub(super) fn data(
             if bytes.len() > MOST {
                 let text = match value.as_str() {
                     // The rest was not read.
-                    "-" => format!("at most {}", Bytes(MOST)),
-                    _ => format!("{}, at most 1,024", Bytes(bytes.len())),
+                    "-" => format!("at most {}", spoken_bytes(MOST)),
+                    _ => format!("{}, at most 1,024", spoken_bytes(bytes.len())),
                 };
                 return Err(Error::TooMuch(text).into());
             }

@@ -1,6 +1,7 @@
 //! Any system as a daemon: the one loop, and what it wires together. No protocol decisions.
 
 mod backstop;
+mod bytes;
 mod connection;
 mod descriptors;
 mod duration;
@@ -25,6 +26,7 @@ mod who;
 pub mod worker;
 
 pub use backstop::Backstops;
+pub(crate) use bytes::spoken_bytes;
 pub(crate) use duration::{parse_duration, spoken};
 pub use error::Error;
 pub use jobs::{NoTask, Task};

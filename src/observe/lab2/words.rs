@@ -8,7 +8,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
-use crate::host::spoken;
+use crate::host::{spoken, spoken_bytes};
 
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct TokenWords(pub Option<Token>);
@@ -150,19 +150,6 @@ impl fmt::Display for Carrier {
     }
 }
 
-/// `1,100 bytes`.
-pub struct Bytes(pub usize);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0 / 1_000, self.0 % 1_000) {
-            (0, 1) => f.write_str("1 byte"),
-            (0, few) => write!(f, "{few} bytes"),
-            (thousands, rest) => write!(f, "{thousands},{rest:03} bytes"),
-        }
-    }
-}
-
 /// An assumption that does not hold, and what to do; or that it holds again.
 pub struct Wrong {
     /// What.
@@ -236,7 +223,7 @@ impl fmt::Display for Wrong {
             (Trouble::DataDropped { len, limit }, _) => write!(
                 f,
                 "dropped the token's data ({}): too long for {}",
-                Bytes(len),
+                spoken_bytes(len),
                 Carrier(limit)
             ),
         }

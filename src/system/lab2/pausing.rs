@@ -45,9 +45,9 @@ pub struct Pausing {
 }
 
 impl Pausing {
-    /// A pause begins; `None`: it goes on from an earlier run, which people know.
-    pub fn begin(&mut self, by: Option<Client>) {
-        self.known = by.map_or(Known::Request, Known::Nothing);
+    /// A pause begins that this client has asked for.
+    pub fn begin(&mut self, by: Client) {
+        self.known = Known::Nothing(by);
     }
 
     /// The pause is over.
@@ -174,7 +174,7 @@ mod tests {
         let (token, holder) = (PendingReason::Token, PendingReason::Holder);
         let mut pausing = Pausing::default();
         assert_eq!(pausing.step(|| Progress::Complete), None);
-        pausing.begin(Some(by));
+        pausing.begin(by);
         let steps = [
             Progress::Pending(holder),
             Progress::Pending(token),
@@ -184,10 +184,10 @@ mod tests {
         .map(|progress| pausing.step(|| progress));
         let (asked, done) = (Step::Pending(by, holder), Step::Complete(None));
         assert_eq!(steps, [Some(asked), None, Some(done), None]);
-        pausing.begin(Some(by));
+        pausing.begin(by);
         let step = pausing.step(|| Progress::Complete);
         assert_eq!(step, Some(Step::Complete(Some(by))));
-        pausing.begin(Some(by));
+        pausing.begin(by);
         pausing.end();
         assert_eq!(pausing.step(|| Progress::Complete), None);
     }

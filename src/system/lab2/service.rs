@@ -312,7 +312,7 @@ impl Service {
             self.locks.pause(true)
         };
         if is_new {
-            self.pausing.begin(Some(peer));
+            self.pausing.begin(peer);
         }
         let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
         self.pausing.wait(id, now.monotonic + patience);
@@ -345,7 +345,6 @@ impl Service {
         })?;
         if paused {
             self.locks.pause(true);
-            self.pausing.begin(None);
         }
         Ok(paused)
     }

@@ -160,7 +160,8 @@ fn script_of_the_help(below: &str) -> Result<String> {
         .lines()
         .skip(1)
         .map_while(|line| line.strip_prefix("  "));
-    Ok(lines.map(|line| format!("{line}\n")).collect())
+    let lines: Vec<_> = lines.collect();
+    Ok(lines.join("\n") + "\n")
 }
 
 fn the_script_in_the_help_works_and_is_told_of_the_loss() -> Result<()> {
