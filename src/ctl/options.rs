@@ -51,7 +51,7 @@ const RUN: &str = "\
 The command's environment:
   RINGD_TOKEN     the fencing token: progress-author-number
   RINGD_LOCK      the same: ringctl data set works under that lock, and ringctl
-                  run, once and lock do not wait for its end
+                  run, once, lock and pause --wait do not wait for its end
   RINGD_PROGRESS  its first part, which grows with every hand-over
   RINGD_GRADE     how safe the lock was when it was granted: quorum (more than
                   half of the ring confirms it), view (all that were heard

@@ -5,17 +5,17 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{RunOutcome, Token};
-use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, State};
+use ring_codec::lab2::Token;
+use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, State};
 use ring_proto::time::{Instant, Now, nanos};
 use tracing::{info, warn};
 
 use super::history::History;
 use super::lock_totals::LockCount;
 use super::locks::{Facts, Job, Locks, Notice};
-use super::lost_runs::{LostRuns, is_lost};
 use super::pausing::{Pausing, Progress, Step};
-use super::status::{outcome_text, token_status};
+use super::runs::{LostRuns, has_run, is_lost, say_end};
+use super::status::token_status;
 use super::stored_pause::StoredPause;
 use super::verdict::Scene;
 use crate::control::hex;
@@ -653,30 +653,6 @@ const fn grade(grade: lab2::Grade) -> Grade {
         lab2::Grade::View => Grade::View,
         lab2::Grade::Quorum => Grade::Quorum,
     }
-}
-
-/// Returns how a run of a job has ended, or that it goes on, if it was not lost.
-fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
-    let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
-    let ago = spoken(ago);
-    match stamp.outcome {
-        RunOutcome::Begun if lost => format!("{name}: lost, began {ago} ago on {runner}"),
-        RunOutcome::Begun => format!("{name}: running on {runner} for {ago}"),
-        outcome => {
-            let outcome = outcome_text(outcome);
-            format!("{name}: {outcome}, began {ago} ago on {runner}")
-        }
-    }
-}
-
-/// Logs how a run of a job on this machine has ended. Returns the event's name.
-fn say_end(name: JobName, end: RunEnd) -> &'static str {
-    if end == RunEnd::Done {
-        info!(event = "run_done", job = %name, "{name}: done");
-        return "run_done";
-    }
-    warn!(event = "run_failed", job = %name, "{name}: failed");
-    "run_failed"
 }
 
 /// Logs whose work was ended, and why.

@@ -8,7 +8,7 @@ use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
 use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
-use super::lost_runs::is_lost;
+use super::runs::is_lost;
 use super::service::Service;
 use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
