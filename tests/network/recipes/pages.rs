@@ -204,10 +204,13 @@ pub fn tests() -> Vec<Test> {
 /// A block of a page: its language and its text.
 fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
     // Fences come in pairs.
-    page.split("\n```").skip(1).step_by(2).map(|block| {
-        let (language, text) = block.split_once('\n').unwrap_or((block, ""));
-        (language, text)
-    })
+    page.split_inclusive("\n```")
+        .skip(1)
+        .step_by(2)
+        .map(|block| {
+            let block = block.strip_suffix("```").unwrap_or(block);
+            block.split_once('\n').unwrap_or((block, ""))
+        })
 }
 
 /// Hands out the block of a page that begins so.
