@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use ring_chaos::check::{Finding, check};
+use anyhow::{Context, Result, bail, ensure};
+use ring_chaos::check::{Finding, JUDGED, check};
 use ring_chaos::report;
 use ring_chaos::run::{Script, run};
 use ring_segment::{Test, Timing, binaries, tests};
@@ -14,6 +14,11 @@ use ring_segment::{Test, Timing, binaries, tests};
 /// A cycle lasts some fifteen seconds, and a new one begins as long as there is time.
 const LASTS: Duration = Duration::from_secs(20);
 const SEED: u64 = 7;
+/// For how long one owner must have been demanded at least, in milliseconds of calm in which the machine was
+/// never late: what is less proves nothing.
+const LEAST_JUDGED: u64 = 500;
+/// How often a machine that is busy is tried.
+const RUNS: usize = 3;
 
 pub fn tests() -> Vec<Test> {
     // It stops daemons itself, and judges by what it knows of.
@@ -22,6 +27,21 @@ pub fn tests() -> Vec<Test> {
 }
 
 fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
+    let mut judged = Vec::new();
+    for _ in 0..RUNS {
+        judged.push(keeps_its_promises()?);
+        if judged.last() >= Some(&LEAST_JUDGED) {
+            return Ok(());
+        }
+    }
+    bail!(
+        "one owner was demanded for {judged:?} ms of calm in {RUNS} runs, not {LEAST_JUDGED} ms: \
+         the machine is too busy for this test"
+    )
+}
+
+/// One run; for how many milliseconds one owner was demanded in it.
+fn keeps_its_promises() -> Result<u64> {
     // Recordings of a failure stay until the next run.
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("chaos");
     if folder.exists() {
@@ -48,5 +68,7 @@ fn a_ring_that_is_broken_on_purpose_keeps_its_promises() -> Result<()> {
         verdict.services.len()
     );
     ensure!(page.contains("Cycle 1") && page.contains("Fail-over"));
-    Ok(())
+    let mut counts = verdict.counts.iter();
+    let judged = counts.find(|(what, _)| *what == JUDGED);
+    Ok(judged.context("it is counted")?.1)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Timing, Token, holds, offers};
+use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Rng, Timing, Token, holds, offers};
 use ringd::control::Counters;
 
 use super::stand::{AT_ONCE, Stand};
@@ -194,5 +194,63 @@ fn a_looser_answers_no_frame_more_than_twice() -> Result<()> {
             is_answered_at_most_twice(&stand, dst, kind)?;
         }
     }
+    Ok(())
+}
+
+#[test]
+fn padding_is_ignored() -> Result<()> {
+    let stand = stand();
+    let token = stand.give()?;
+    let author = stand.high.mac();
+    // It is greeted before, so that a greeting is not mistaken for an answer.
+    stand.high.broadcast(&Message::WhereIsToken);
+    stand.pass(ANSWER);
+    for length in [46, 64, 1500] {
+        let mark = stand.mark();
+        let mut payload = Message::WhereIsToken.payload(author);
+        payload.resize(length, 0xaa);
+        stand.high.send_payload(author, stand.mac(), &payload);
+        let answer = stand.wait_in(AT_ONCE, mark, |_| true)?;
+        ensure!(
+            answer.message.token() == Some(token) && answer.dst == author,
+            "{length}: {answer:?}"
+        );
+    }
+    Ok(())
+}
+
+/// They are of all kinds, and right in what is checked first.
+#[test]
+fn random_frames_do_not_stop_a_daemon() -> Result<()> {
+    let stand = stand();
+    stand.give()?;
+    let (author, mut dice) = (stand.high.mac(), Rng::with_seed(3));
+    let before = heard(&stand.daemon.counters());
+    for _ in 0..20_000 {
+        let mut payload: Vec<u8> = (0..dice.usize(8..200)).map(|_| dice.u8(..)).collect();
+        payload[0] = dice.u8(..12);
+        payload[1] = 0;
+        payload[2..8].copy_from_slice(&author.octets());
+        let dst = if dice.bool() {
+            stand.mac()
+        } else {
+            MacAddr::broadcast()
+        };
+        stand.high.send_payload(author, dst, &payload);
+        stand.pass(AT_ONCE);
+    }
+    let more = heard(&stand.daemon.counters()) - before;
+    ensure!(more == 20_000, "{more} frames were heard");
+    let mark = stand.mark();
+    let token = Token {
+        progress: 1,
+        author,
+        number: 1,
+    };
+    stand
+        .high
+        .send(stand.mac(), &Message::GeneratingToken { token });
+    let answer = stand.wait_in(AT_ONCE, mark, |seen| seen.dst == author)?;
+    ensure!(answer.message.token().is_some(), "{answer:?}");
     Ok(())
 }

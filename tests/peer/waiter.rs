@@ -208,6 +208,7 @@ fn it_does_not_take_one_offer_twice() -> Result<()> {
 /// The token that the daemon had is offered once more, by a late copy of the offer.
 fn does_not_take_again(stand: &Stand, offered: Token) -> Result<()> {
     let mark = stand.mark();
+    let before = stand.daemon.counters();
     stand.low.send(stand.mac(), &offers(offered));
     // A holder acknowledges at once; one that rests for long says so in a heartbeat.
     stand.pass(HEARTBEAT);
@@ -218,6 +219,8 @@ fn does_not_take_again(stand: &Stand, offered: Token) -> Result<()> {
         claim.is_none(),
         "it took the token that it had lost: {claim:?}"
     );
+    let heard = stand.daemon.counters();
+    ensure!(heard != before, "it has not heard of it");
     Ok(())
 }
 
@@ -241,7 +244,9 @@ fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
     let stand = Stand::new(timing());
     let token = stand.give()?;
     stand.daemon.kill();
+    let mark = stand.mark();
     stand.daemon.start();
+    stand.wait_in(AT_ONCE, mark, |seen| seen.message == Message::WhereIsToken)?;
     does_not_take_again(&stand, token)
 }
 

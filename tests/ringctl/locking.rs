@@ -7,6 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -22,7 +23,7 @@ tests! {
     a_lock_is_given_back_by_unlock_once,
     nobody_else_can_take_the_place_of_a_keeper,
     what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothing,
-    visitors_who_say_nothing_do_not_hold_up_the_keeper,
+    exclusive visitors_who_say_nothing_do_not_hold_up_the_keeper,
     a_process_has_one_lock,
     the_process_is_told_of_the_loss_if_that_is_wished,
     after_a_loss_the_lock_is_not_held,
@@ -30,7 +31,7 @@ tests! {
     a_script_holds_a_lock_by_an_open_descriptor,
     a_pipe_ends_when_the_lock_is_lost,
     a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped,
-    a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped,
+    exclusive a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped,
 }
 
 const TOKEN: &str = "1795-02:00:00:00:00:01-7";
@@ -260,7 +261,7 @@ fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
 
 fn a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped() {
     const LEASE: Duration = Duration::from_secs(2);
-    for stopped in [false, true] {
+    let ends = |stopped: bool| {
         let fake = Fake::new();
         let mut lock = start(&fake, &["lock", "--pipe"]);
         let mut client = fake.client();
@@ -276,5 +277,9 @@ fn a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stop
             assert!(boot_time() < until, "its end comes too late");
             assert_eq!(lock.code(), Some(75));
         }
-    }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| ends(false));
+        scope.spawn(|| ends(true));
+    });
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
+use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -12,37 +13,37 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 
 use crate::fake::{Client, Fake, LONG, boot_time};
-use crate::leaving::can_make_groups;
+use crate::leaving::need_groups;
 use crate::program::{Running, SLEEP, Witness, ringctl};
 
 tests! {
-    a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code,
+    exclusive a_lost_lock_ends_the_command_in_time_and_is_told_by_the_exit_code,
     a_job_that_ends_by_itself_is_told_of,
     nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended,
     a_job_whose_lock_is_lost_before_it_begins_has_not_run,
-    what_does_not_end_is_killed_before_another_node_can_have_the_lock,
+    exclusive what_does_not_end_is_killed_before_another_node_can_have_the_lock,
     grace_is_less_than_the_lease_if_it_is_said_to_be,
     no_time_is_left_when_the_lease_is_past,
-    a_lease_that_is_not_renewed_ends_the_command_in_time,
+    exclusive a_lease_that_is_not_renewed_ends_the_command_in_time,
     the_end_of_the_daemon_ends_the_command,
     a_command_that_is_stopped_is_ended_too,
     the_death_of_ringctl_ends_the_command_and_gives_the_lock_back,
-    a_ringctl_that_is_stopped_does_not_keep_the_command_alive,
+    exclusive a_ringctl_that_is_stopped_does_not_keep_the_command_alive,
     the_death_of_the_keeper_ends_the_command,
     what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it,
-    a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups,
+    exclusive a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups,
     a_lock_that_is_lost_at_once_starts_no_command,
     a_grant_that_is_past_starts_no_command,
-    a_keeper_that_is_stopped_does_not_keep_the_command_alive,
-    a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again,
+    exclusive a_keeper_that_is_stopped_does_not_keep_the_command_alive,
+    exclusive a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again,
     the_death_of_the_keeper_is_a_loss_though_its_command_is_seen_to_die_first,
     a_command_does_not_outlive_both_its_keeper_and_ringctl,
     a_command_that_has_closed_what_it_inherited_does_not_outlive_both,
     a_loss_that_is_told_after_the_end_takes_nothing_back,
 }
 
-/// Time enough for SIGTERM to be heard on a busy machine.
-const LEASE: Duration = Duration::from_secs(4);
+/// Time enough for SIGTERM to be heard by who runs alone.
+const LEASE: Duration = Duration::from_secs(2);
 
 /// Its end is heard of: it says that it was told to end, and does.
 fn polite() -> String {
@@ -94,7 +95,7 @@ fn nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended() {
     let (mut run, mut client) = job(&fake, &polite());
     client.grant(LONG);
     assert_eq!(run.line(), "ready");
-    client.lose(LEASE);
+    client.lose(LONG);
     assert_eq!(run.line(), "told");
     client.unlocked();
     assert_eq!(run.code(), Some(75));
@@ -152,10 +153,10 @@ fn no_time_is_left_when_the_lease_is_past() {
 }
 
 fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
-    for line in [polite(), stubborn()] {
+    let ends = |line: &str, is_told: bool| {
         let fake = Fake::new();
         let mut witness = Witness::new(&fake);
-        let mut run = Running::shell(&fake, &witness.seeing(&line));
+        let mut run = Running::shell(&fake, &witness.seeing(line));
         let mut client = fake.client();
         client.request();
         let until = client.grant(LEASE);
@@ -163,9 +164,13 @@ fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
         witness.wait_for_end();
         assert!(boot_time() < until, "its last process ended too late");
         client.unlocked();
-        assert_eq!(run.line() == "told", line == polite(), "it is told first");
+        assert_eq!(run.line() == "told", is_told, "it is told first");
         assert_eq!(run.code(), Some(75));
-    }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| ends(&polite(), true));
+        scope.spawn(|| ends(&stubborn(), false));
+    });
 }
 
 fn the_end_of_the_daemon_ends_the_command() {
@@ -188,7 +193,7 @@ fn a_command_that_is_stopped_is_ended_too() {
     );
     let mut client = fake.grant(LONG);
     run.line();
-    client.lose(LEASE);
+    client.lose(LONG);
     client.unlocked();
     assert_eq!(run.line(), "told");
     assert_eq!(run.code(), Some(75));
@@ -235,10 +240,7 @@ fn the_death_of_the_keeper_ends_the_command() {
 }
 
 fn what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it() {
-    if !can_make_groups() {
-        eprintln!("not tested: no control group can be made here");
-        return;
-    }
+    need_groups();
     let fake = Fake::new();
     let mut witness = Witness::new(&fake);
     let folder = tempfile::tempdir().unwrap();
@@ -257,10 +259,7 @@ fn what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it() {
 }
 
 fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
-    if !can_make_groups() {
-        eprintln!("not tested: no control group can be made here");
-        return;
-    }
+    need_groups();
     ends_in_time("setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait");
 }
 
@@ -295,7 +294,7 @@ fn the_kernel_ends(all: bool) {
     let mut run = Running::shell(&fake, &witness.seeing(line));
     let mut client = fake.client();
     client.request();
-    let until = client.grant(LEASE / 2);
+    let until = client.grant(LEASE);
     let command = run.line().parse().expect("a process");
     kill(client.pid(), Signal::SIGSTOP).unwrap();
     if all {

@@ -1,18 +1,26 @@
 //! `ringctl` as its users see it: real processes, signals and terminals, and a daemon that does
 //! what the test says (`docs/control.md`).
 
-/// Lists the tests of a module: `tests()`, for `main`.
+/// Lists the tests of a module: `tests()`, for `main`. `exclusive` before a name keeps everything else
+/// from running beside it, as in `ring_segment::tests!`.
 macro_rules! tests {
-    ($($test:ident),* $(,)?) => {
-        pub fn tests() -> Vec<libtest_mimic::Trial> {
-            let test = |name: &'static str, run: fn()| {
-                let path = module_path!().split_once("::").map_or("", |(_, path)| path);
-                libtest_mimic::Trial::test(format!("{path}::{name}"), move || {
-                    run();
-                    Ok(())
-                })
-            };
-            vec![$(test(stringify!($test), $test)),*]
+    (@one exclusive $test:ident) => {
+        crate::Test {
+            path: concat!(module_path!(), "::exclusive::", stringify!($test)),
+            run: $test,
+            is_exclusive: true,
+        }
+    };
+    (@one $test:ident) => {
+        crate::Test {
+            path: concat!(module_path!(), "::", stringify!($test)),
+            run: $test,
+            is_exclusive: false,
+        }
+    };
+    ($($($word:ident)+),* $(,)?) => {
+        pub fn tests() -> Vec<crate::Test> {
+            vec![$(tests!(@one $($word)+)),*]
         }
     };
 }
@@ -34,14 +42,39 @@ mod terminal;
 use std::process::ExitCode;
 use std::thread;
 
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
+use ring_segment::Turn;
 
 /// Tests for each processor side by side: nearly all that they do is to wait.
 const TESTS_PER_CPU: usize = 4;
 
+/// A test, by its path, which begins with the name of this program.
+#[derive(Clone, Copy)]
+struct Test {
+    path: &'static str,
+    run: fn(),
+    is_exclusive: bool,
+}
+
+impl Test {
+    /// One that runs when it is its turn, among `most` beside one another.
+    fn trial(self, most: usize) -> Trial {
+        let name = self.path.split_once("::").map_or("", |(_, name)| name);
+        Trial::test(name, move || {
+            let _turn = if self.is_exclusive {
+                Turn::alone()
+            } else {
+                Turn::beside_others(most)
+            };
+            (self.run)();
+            Ok(())
+        })
+    }
+}
+
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert_with(|| {
+    let most = *arguments.test_threads.get_or_insert_with(|| {
         thread::available_parallelism().map_or(1, usize::from) * TESTS_PER_CPU
     });
     let parts = [
@@ -57,6 +90,8 @@ fn main() -> ExitCode {
         sudo::tests(),
         terminal::tests(),
     ];
-    let tests = parts.into_iter().flatten().collect();
-    libtest_mimic::run(&arguments, tests).exit_code()
+    let mut tests: Vec<Test> = parts.into_iter().flatten().collect();
+    tests.sort_by_key(|test| test.is_exclusive);
+    let trials = tests.into_iter().map(|test| test.trial(most)).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -233,8 +233,8 @@ fn the_lock_is_given_back_when_nothing_of_the_command_is_left() {
 
 fn renewals_keep_a_short_lease_going() {
     let fake = Fake::new();
-    let mut run = Running::shell(&fake, "sleep 1.5; exit 5");
-    let mut client = fake.grant(Duration::from_secs(1));
+    let mut run = Running::shell(&fake, "sleep 5.5; exit 5");
+    let mut client = fake.grant(Duration::from_secs(5));
     client.renew(LONG);
     client.unlocked();
     assert_eq!(run.code(), Some(5));

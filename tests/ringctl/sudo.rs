@@ -38,12 +38,11 @@ struct Stage {
 }
 
 impl Stage {
-    /// `None`: only root can set it up.
-    fn new() -> Option<Self> {
-        if !geteuid().is_root() {
-            eprintln!("not tested: only root can make a program that others become root by");
-            return None;
-        }
+    fn new() -> Self {
+        assert!(
+            geteuid().is_root(),
+            "only root can make a program that others become root by: run the tests as root"
+        );
         let fake = Fake::new();
         // By another process: what another test starts meanwhile would have the copy open for
         // writing, and nothing that is can be run.
@@ -61,11 +60,11 @@ impl Stage {
         for path in [directory, fake.path()] {
             fs::set_permissions(path, open.clone()).expect("set");
         }
-        Some(Self {
+        Self {
             fake,
             ringctl,
             sudo,
-        })
+        }
     }
 
     /// `line` as root.
@@ -111,7 +110,7 @@ impl Stage {
 }
 
 fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let mut run = stage.run(
         &own_group(),
         &stage.as_root("echo ready; read end; echo over"),
@@ -129,7 +128,7 @@ fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
 }
 
 fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let mut run = stage.run(&own_group(), &stage.leaving_behind());
     let mut client = stage.fake.grant(LONG);
     run.complains("it works on");
@@ -139,7 +138,7 @@ fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
 }
 
 fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let works = stage.as_root("echo ready; read end; echo over");
     // The shell is root's, or it waits for what is; or beside what is root's there is a process of the user's
     // that has ended, and that nobody waits for.
@@ -162,7 +161,7 @@ fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
 }
 
 fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let mut run = stage.run_blind(&stage.leaving_behind());
     let mut client = stage.fake.grant(LONG);
     run.complains("it works on");
@@ -172,7 +171,7 @@ fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {
 }
 
 fn what_is_hidden_is_told_of_when_the_keeper_is_killed() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let works = stage.as_root("echo ready; read end");
     let mut run = stage.run_blind(&format!("{works}; exit 5"));
     let client = stage.fake.grant(LONG);
@@ -187,7 +186,7 @@ fn what_is_hidden_is_told_of_when_the_keeper_is_killed() {
 }
 
 fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let mut run = stage.run(&own_group(), &stage.leaving_behind());
     let mut client = stage.fake.grant(LONG);
     run.complains("it works on");
@@ -199,7 +198,7 @@ fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
 }
 
 fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let line = format!("exec {}", stage.as_root("echo ready; read end"));
     let mut run = stage.run(&own_group(), &line);
     let mut client = stage.fake.grant(LONG);
@@ -217,7 +216,7 @@ fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
 }
 
 fn what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let mut run = stage.run(&own_group(), &stage.leaving_behind());
     let _client = stage.fake.grant(LEASE);
     let (status, said) = run.end();
@@ -227,7 +226,7 @@ fn what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease(
 }
 
 fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
-    let Some(stage) = Stage::new() else { return };
+    let stage = Stage::new();
     let own = own_group().join(format!("delegated-{}", std::process::id()));
     fs::create_dir(&own).expect("root may");
     for path in [own.clone(), own.join("cgroup.procs")] {

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::queue::{Bytes, Event};
-use super::system::{Count, Route, System, Trouble};
+use super::queue::{self, Bytes, Event};
+use super::system::{Count, Message, Peer, Route, System, Trouble};
 use super::world::{World, id};
 
 /// How many messages are kept for being sent again much later.
@@ -36,8 +36,8 @@ pub struct Weather {
 }
 
 /// The network's state.
-#[derive(Debug, Default)]
-pub struct Network {
+#[derive(Debug)]
+pub struct Network<P, A> {
     /// What it does to messages.
     pub weather: Weather,
     /// How long a message takes on a clear network, at least and how much more at most.
@@ -49,19 +49,23 @@ pub struct Network {
     /// Whether messages are captured.
     pub captures: bool,
     /// Those that were.
-    pub captured: Vec<Bytes>,
+    pub captured: Vec<queue::Message<P, A>>,
     /// Nothing happens to any message: all copies of one arrive together.
     clear: bool,
 }
 
-impl Network {
+impl<P, A> Network<P, A> {
     /// A clear one.
     #[must_use]
     pub fn new(latency: (u64, u64)) -> Self {
         Self {
+            weather: Weather::default(),
             latency,
+            cuts: Vec::new(),
+            parted: false,
+            captures: false,
+            captured: Vec::new(),
             clear: true,
-            ..Self::default()
         }
     }
 
@@ -96,55 +100,61 @@ impl<S: System> World<S> {
         self.network.look_up();
     }
 
+    /// Something that is no node sends a message.
+    pub fn inject(&mut self, from: Peer<S>, to: S::Address, bytes: Bytes, label: S::Label) {
+        let message = Message::<S> {
+            node: None,
+            from,
+            to,
+            bytes,
+        };
+        self.carry(message, label, self.now);
+    }
+
     /// Puts a message on its way to everybody that it is for.
-    pub fn carry(
-        &mut self,
-        from: Option<usize>,
-        bytes: Bytes,
-        to: S::Address,
-        label: S::Label,
-        leaves: u64,
-    ) {
+    pub(super) fn carry(&mut self, message: Message<S>, label: S::Label, leaves: u64) {
+        let from = message.sender();
         self.sent_lately += 1;
         if self.network.captures && from.is_some() {
-            self.capture(&bytes);
+            self.capture(&message);
         }
-        self.system.carried(leaves, from, &bytes, to, label);
+        self.system
+            .carried(leaves, from, &message.bytes, message.to, label);
         if from.is_some_and(|at| self.nodes[at].unplugged) {
             return;
         }
         let longest = self.network.weather.longest;
-        if longest.is_some_and(|longest| bytes.len() > S::HEADER_LEN + longest) {
+        if longest.is_some_and(|longest| message.bytes.len() > S::HEADER_LEN + longest) {
             return self.met_trouble(Trouble::Narrow);
         }
         let due = self.arrival(from, leaves);
-        let route = S::route(self, to);
+        let route = S::route(self, message.to);
         if let Route::All = route {
-            return self.send_to_all(from, bytes, due);
+            return self.send_to_all(message, due);
         }
         if from.is_some_and(|at| self.nodes[at].unicast_lost.0) {
             return self.met_trouble(Trouble::Unicast);
         }
         match route {
             Route::All | Route::One(None) => {}
-            Route::One(Some(to)) => self.send_to_one(from, to, bytes, due),
+            Route::One(Some(at)) => self.send_to_one(message, at, due),
             Route::Several(stations) => {
-                for to in stations {
-                    self.send_to_one(from, to, bytes.clone(), due);
+                for at in stations {
+                    self.send_to_one(message.clone(), at, due);
                 }
             }
         }
     }
 
-    fn capture(&mut self, bytes: &Bytes) {
+    fn capture(&mut self, message: &Message<S>) {
         if self.rng.below(CAPTURE_ONE_OF) > 0 {
             return;
         }
         if self.network.captured.len() < CAPTURED {
-            self.network.captured.push(bytes.clone());
+            self.network.captured.push(message.clone());
         } else {
             let at = self.rng.index(CAPTURED);
-            self.network.captured[at] = bytes.clone();
+            self.network.captured[at] = message.clone();
         }
     }
 
@@ -165,37 +175,34 @@ impl<S: System> World<S> {
         due
     }
 
-    fn send_to_all(&mut self, from: Option<usize>, bytes: Bytes, due: u64) {
+    fn send_to_all(&mut self, message: Message<S>, due: u64) {
+        let from = message.sender();
         let mut except = Vec::new();
         if !self.network.clear {
             for to in 0..self.nodes.len() {
-                if Some(to) != from && !self.passes(from, to, &bytes, due) {
+                if Some(to) != from && !self.passes(&message, to, due) {
                     except.push(id(to));
                 }
             }
         }
         let except = (!except.is_empty()).then(|| Rc::from(except));
-        let from = from.map_or(u32::MAX, id);
-        let all = Event::All {
-            from,
-            bytes,
-            except,
-        };
-        self.queue.push(due, all);
+        self.queue.push(due, Event::All { message, except });
     }
 
-    fn send_to_one(&mut self, from: Option<usize>, to: usize, bytes: Bytes, due: u64) {
-        if self.nodes[to].unicast_lost.1 {
+    fn send_to_one(&mut self, message: Message<S>, at: usize, due: u64) {
+        if self.nodes[at].unicast_lost.1 {
             return self.met_trouble(Trouble::Unicast);
         }
-        if from != Some(to) && (self.network.clear || self.passes(from, to, &bytes, due)) {
-            self.queue.push(due, Event::to_one(from, to, bytes));
+        let is_own = message.sender() == Some(at);
+        if !is_own && (self.network.clear || self.passes(&message, at, due)) {
+            let at = id(at);
+            self.queue.push(due, Event::One { message, at });
         }
     }
 
     /// Whether a copy arrives with the others. If not it is lost, or comes by itself.
-    fn passes(&mut self, from: Option<usize>, to: usize, bytes: &Bytes, due: u64) -> bool {
-        if let Some(from) = from
+    fn passes(&mut self, message: &Message<S>, to: usize, due: u64) -> bool {
+        if let Some(from) = message.sender()
             && let Some(cut) = self.cut_between(from, to)
         {
             self.met_trouble(cut);
@@ -208,18 +215,18 @@ impl<S: System> World<S> {
         }
         if self.rng.chance(weather.duplicate) {
             self.met_trouble(Trouble::Duplicate);
-            self.double(from, to, bytes, due);
+            self.double(message, to, due);
         }
         if self.rng.chance(weather.corrupt) {
             self.met_trouble(Trouble::Corrupt);
-            self.corrupt(from, to, bytes, due);
+            self.corrupt(message, to, due);
             return false;
         }
         if self.rng.chance(weather.reorder) {
             self.met_trouble(Trouble::Reorder);
             let later = due + self.rng.between(1, weather.reorder_by);
-            let one = Event::to_one(from, to, bytes.clone());
-            self.queue.push(later, one);
+            let (message, at) = (message.clone(), id(to));
+            self.queue.push(later, Event::One { message, at });
             return false;
         }
         true
@@ -236,36 +243,38 @@ impl<S: System> World<S> {
     }
 
     /// A second copy; a bridge that has forgotten where the address is sends it everywhere.
-    fn double(&mut self, from: Option<usize>, to: usize, bytes: &Bytes, due: u64) {
+    fn double(&mut self, message: &Message<S>, to: usize, due: u64) {
         let again = due
             + self
                 .rng
                 .below(self.network.weather.reorder_by.max(1_000_000));
-        let bytes = bytes.clone();
-        let what = if self.rng.chance(250) && !self.network.parted {
-            Event::All {
-                from: from.map_or(u32::MAX, id),
-                bytes,
-                except: None,
-            }
+        let message = message.clone();
+        let copy = if S::FLOODED && self.rng.chance(250) && !self.network.parted {
+            let except = None;
+            Event::All { message, except }
         } else {
-            Event::to_one(from, to, bytes)
+            let at = id(to);
+            Event::One { message, at }
         };
-        self.queue.push(again, what);
+        self.queue.push(again, copy);
     }
 
-    fn corrupt(&mut self, from: Option<usize>, to: usize, bytes: &Bytes, due: u64) {
+    fn corrupt(&mut self, message: &Message<S>, to: usize, due: u64) {
         if self.rng.chance(CHECKSUM_FINDS) {
             return;
         }
-        let mut wrong = bytes.to_vec();
+        let mut wrong = message.bytes.to_vec();
         for _ in 0..self.rng.between(1, 3) {
             let bit = self.rng.index(wrong.len() * 8);
             wrong[bit / 8] ^= 1 << (bit % 8);
         }
-        self.system.corrupted(due, bytes, &wrong);
-        let one = Event::to_one(from, to, wrong.into());
-        self.queue.push(due, one);
+        self.system.corrupted(due, &message.bytes, &wrong);
+        let message = Message::<S> {
+            bytes: wrong.into(),
+            ..message.clone()
+        };
+        let at = id(to);
+        self.queue.push(due, Event::One { message, at });
     }
 
     fn met_trouble(&mut self, trouble: Trouble) {

@@ -11,8 +11,8 @@ use super::clock::Clock;
 use super::queue::Bytes;
 use super::rng::Rng;
 use super::streams::Carrier;
-use super::system::{Count, Moment, Peer, System, Trouble};
-use super::world::index;
+use super::system::{Count, Message, Moment, Peer, System, Trouble};
+use super::world::id;
 use crate::driver::{
     Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, Streams, TransmitBatch,
 };
@@ -43,7 +43,7 @@ pub struct Node<S: System> {
     /// The process stands still, and what it has missed.
     pub paused: Option<S::Missed>,
     /// What has arrived, from whom, with the node's time of arrival.
-    pub inbox: VecDeque<Arrived>,
+    pub inbox: VecDeque<Arrived<Peer<S>>>,
     /// What carries its connections; `None`: the process is dead.
     pub streams: Option<S::Streams>,
     /// The earliest wake-up that is scheduled, or [`NEVER`].
@@ -106,9 +106,9 @@ impl<S: System> Node<S> {
 
 /// A message that has arrived.
 #[derive(Debug)]
-pub struct Arrived {
-    /// [`u32::MAX`] if it is no node.
-    pub from: u32,
+pub struct Arrived<P> {
+    /// Where it comes from.
+    pub from: P,
     /// The message.
     pub bytes: Bytes,
     /// By the receiver's clock.
@@ -118,9 +118,7 @@ pub struct Arrived {
 /// A message that a node has handed to its link.
 pub struct Outgoing<S: System> {
     /// The message.
-    pub bytes: Bytes,
-    /// Where it goes.
-    pub to: S::Address,
+    pub message: Message<S>,
     /// By what it is counted.
     pub label: S::Label,
 }
@@ -138,7 +136,7 @@ pub struct Wire<'a, S: System> {
     /// What it is part of.
     pub scene: &'a Scene<'a, S>,
     /// What has arrived.
-    pub inbox: &'a mut VecDeque<Arrived>,
+    pub inbox: &'a mut VecDeque<Arrived<Peer<S>>>,
     /// Its connections.
     pub streams: Option<&'a mut S::Streams>,
     /// What was sent.
@@ -177,8 +175,7 @@ impl<S: System> Link<Peer<S>> for Wire<'_, S> {
             let len = bytes.len().min(buffer.len());
             buffer[..len].copy_from_slice(&bytes[..len]);
             let age = now.monotonic.since(at);
-            let from = (from != u32::MAX).then(|| index(from));
-            batch.push(len, S::peer(from), now, age);
+            batch.push(len, from, now, age);
             system.heard(self.scene.moment, &bytes, age);
         }
         Ok(())
@@ -201,8 +198,14 @@ impl<S: System> Link<Peer<S>> for Wire<'_, S> {
             }
             accepted += 1;
             if let Some((to, label)) = system.sent(self.scene.moment, own, bytes, to) {
-                let bytes = bytes.into();
-                self.outgoing.push(Outgoing { bytes, to, label });
+                let node = self.scene.moment.node;
+                let message = Message::<S> {
+                    node: Some(id(node)),
+                    from: S::address(node, own),
+                    to,
+                    bytes: bytes.into(),
+                };
+                self.outgoing.push(Outgoing { message, label });
             }
         }
         if accepted == 0 && !batch.is_empty() {

@@ -5,31 +5,47 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use super::streams::Side;
-use super::world::id;
+use super::world::index;
 
 /// A message's bytes, shared by everything that has it.
 pub type Bytes = Rc<[u8]>;
 
+/// A message on its way, from an address `P` to an address `A`.
+#[derive(Debug, Clone)]
+pub struct Message<P, A> {
+    /// The node that has sent it; `None`: it comes from something that is no node.
+    pub node: Option<u32>,
+    /// Where it says that it comes from: the sender's address of then.
+    pub from: P,
+    /// Where it goes.
+    pub to: A,
+    /// What it says.
+    pub bytes: Bytes,
+}
+
+impl<P, A> Message<P, A> {
+    /// The node that has sent it.
+    pub fn sender(&self) -> Option<usize> {
+        self.node.map(index)
+    }
+}
+
 /// What happens; `E` is what happens in one system only.
 #[derive(Debug)]
-pub enum Event<E> {
+pub enum Event<E, P, A> {
     /// A broadcast arrives at everybody but its sender and `except`.
     All {
-        /// [`u32::MAX`] if it is no node.
-        from: u32,
         /// The message.
-        bytes: Bytes,
+        message: Message<P, A>,
         /// Those that it does not reach, or not by this event.
         except: Option<Rc<[u32]>>,
     },
     /// A message arrives at one node.
     One {
-        /// [`u32::MAX`] if it is no node.
-        from: u32,
-        /// The node.
-        to: u32,
         /// The message.
-        bytes: Bytes,
+        message: Message<P, A>,
+        /// The node.
+        at: u32,
     },
     /// The next thing that is on its way to an end of a connection arrives.
     Stream(usize, Side),
@@ -43,39 +59,28 @@ pub enum Event<E> {
     Own(E),
 }
 
-impl<E> Event<E> {
-    /// A message arrives at one node; `None`: its sender is no node.
-    pub fn to_one(from: Option<usize>, to: usize, bytes: Bytes) -> Self {
-        Self::One {
-            from: from.map_or(u32::MAX, id),
-            to: id(to),
-            bytes,
-        }
-    }
-}
-
 #[derive(Debug)]
-struct Entry<E> {
+struct Entry<E, P, A> {
     at: u64,
     id: u64,
-    event: Event<E>,
+    event: Event<E, P, A>,
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E, P, A> PartialEq for Entry<E, P, A> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E, P, A> Eq for Entry<E, P, A> {}
 
-impl<E> PartialOrd for Entry<E> {
+impl<E, P, A> PartialOrd for Entry<E, P, A> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> Ord for Entry<E> {
+impl<E, P, A> Ord for Entry<E, P, A> {
     /// The earliest is the greatest, because the heap gives out the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.id).cmp(&(self.at, self.id))
@@ -84,12 +89,12 @@ impl<E> Ord for Entry<E> {
 
 /// The events to come.
 #[derive(Debug)]
-pub struct Queue<E> {
-    heap: BinaryHeap<Entry<E>>,
+pub struct Queue<E, P, A> {
+    heap: BinaryHeap<Entry<E, P, A>>,
     scheduled: u64,
 }
 
-impl<E> Default for Queue<E> {
+impl<E, P, A> Default for Queue<E, P, A> {
     fn default() -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -98,16 +103,16 @@ impl<E> Default for Queue<E> {
     }
 }
 
-impl<E> Queue<E> {
+impl<E, P, A> Queue<E, P, A> {
     /// Schedules an event.
-    pub fn push(&mut self, at: u64, event: Event<E>) {
+    pub fn push(&mut self, at: u64, event: Event<E, P, A>) {
         let id = self.scheduled;
         self.scheduled += 1;
         self.heap.push(Entry { at, id, event });
     }
 
     /// The next event, if it is due by `end`.
-    pub fn pop_by(&mut self, end: u64) -> Option<(u64, Event<E>)> {
+    pub fn pop_by(&mut self, end: u64) -> Option<(u64, Event<E, P, A>)> {
         if self.heap.peek()?.at > end {
             return None;
         }
@@ -121,7 +126,7 @@ mod tests {
 
     #[test]
     fn events_come_in_order_of_time_and_then_of_being_scheduled() {
-        let mut queue = Queue::<()>::default();
+        let mut queue = Queue::<(), (), ()>::default();
         for (at, node) in [(5, 0), (3, 1), (5, 2), (3, 3), (9, 4)] {
             queue.push(at, Event::Wake(node));
         }

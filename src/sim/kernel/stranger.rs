@@ -1,12 +1,14 @@
 //! Peers that are no nodes, and do not do as they should.
 
 use super::streams::{Pipe, Step};
-use super::system::System;
+use super::system::{Peer, System};
 use super::world::World;
 
 /// How a stranger uses a connection.
 #[derive(Debug, Clone)]
-pub struct Stranger {
+pub struct Stranger<P> {
+    /// Where it connects from.
+    pub from: P,
     /// What it sends, byte by byte.
     pub says: Vec<u8>,
     /// The time between two bytes, in nanoseconds.
@@ -17,11 +19,10 @@ pub struct Stranger {
 
 impl<S: System> World<S> {
     /// A stranger connects to a node.
-    pub fn admit_stranger(&mut self, to: usize, stranger: &Stranger) {
-        let mut pipe = Pipe::default();
+    pub fn admit_stranger(&mut self, to: usize, stranger: &Stranger<Peer<S>>) {
+        let mut pipe = Pipe::new(stranger.from, to);
         pipe.ends[0].reads = stranger.reads;
         pipe.ends[0].flying = stranger.says.len();
-        pipe.ends[1].node = Some(to);
         let at = {
             let mut fabric = self.fabric.borrow_mut();
             fabric.make_room(to);

@@ -137,18 +137,34 @@ pub(super) struct End {
 }
 
 /// A connection.
-#[derive(Debug, Default)]
-pub(super) struct Pipe {
+#[derive(Debug)]
+pub(super) struct Pipe<P> {
+    /// Where it comes from.
+    pub(super) from: P,
     pub(super) ends: [End; 2],
     pub(super) fate: Fate,
     /// Bytes that have arrived at either end.
     pub(super) delivered: u64,
 }
 
-/// All connections of a world.
-#[derive(Debug, Default)]
-pub struct Fabric {
-    pub(super) pipes: Vec<Pipe>,
+impl<P> Pipe<P> {
+    /// A connection that is asked for.
+    pub(super) fn new(from: P, to: usize) -> Self {
+        let mut ends = [End::default(), End::default()];
+        ends[1].node = Some(to);
+        Self {
+            from,
+            ends,
+            fate: Fate::default(),
+            delivered: 0,
+        }
+    }
+}
+
+/// All connections of a world, between peers whose addresses are `P`.
+#[derive(Debug)]
+pub struct Fabric<P> {
+    pub(super) pipes: Vec<Pipe<P>>,
     /// By node.
     changed: Vec<VecDeque<Changed>>,
     pub(super) to_accept: Vec<VecDeque<usize>>,
@@ -156,7 +172,18 @@ pub struct Fabric {
     pub(super) steps: Vec<Step>,
 }
 
-impl Fabric {
+impl<P> Default for Fabric<P> {
+    fn default() -> Self {
+        Self {
+            pipes: Vec::new(),
+            changed: Vec::new(),
+            to_accept: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+}
+
+impl<P> Fabric<P> {
     pub(super) fn make_room(&mut self, node: usize) {
         let nodes = self.changed.len().max(node + 1);
         self.changed.resize_with(nodes, VecDeque::new);
@@ -182,7 +209,8 @@ impl Fabric {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }
 
-    /// A process is dead: its peers are told so. What still asks to connect to it asks the next one.
+    /// A process is dead: its kernel ends its connections, by a reset where something was left unread. What
+    /// still asks to connect to it asks the next one.
     pub(super) fn crash(&mut self, node: usize) {
         if node >= self.changed.len() {
             return;
@@ -196,7 +224,11 @@ impl Fabric {
                 if end.node == Some(node) && !end.gone && !is_asked_for {
                     end.gone = true;
                     end.key = None;
-                    self.steps.push(Step::Reset(at, 1 - side));
+                    self.steps.push(if end.unread.is_empty() {
+                        Step::Finish(at, 1 - side)
+                    } else {
+                        Step::Reset(at, 1 - side)
+                    });
                 }
             }
         }
@@ -207,50 +239,49 @@ impl Fabric {
 #[derive(Debug, Clone)]
 pub struct Tcp<P> {
     node: usize,
-    fabric: Rc<RefCell<Fabric>>,
+    /// Its address.
+    own: P,
+    fabric: Rc<RefCell<Fabric<P>>>,
     /// A peer's node; `None`: no node has that address.
     node_of: fn(P) -> Option<usize>,
-    /// The address of a node, or of a stranger.
-    peer_of: fn(Option<usize>) -> P,
 }
 
 impl<P: Copy> Tcp<P> {
-    /// That of `node`, among peers whose addresses are these.
+    /// That of `node`, which connects from its `own` address.
     #[must_use]
     pub fn of(
-        fabric: &Rc<RefCell<Fabric>>,
+        fabric: &Rc<RefCell<Fabric<P>>>,
         node: usize,
+        own: P,
         node_of: fn(P) -> Option<usize>,
-        peer_of: fn(Option<usize>) -> P,
     ) -> Self {
         fabric.borrow_mut().make_room(node);
         Self {
             node,
+            own,
             fabric: Rc::clone(fabric),
             node_of,
-            peer_of,
         }
     }
 }
 
 /// An end of a connection.
 #[derive(Debug)]
-pub struct Socket {
-    fabric: Rc<RefCell<Fabric>>,
+pub struct Socket<P> {
+    fabric: Rc<RefCell<Fabric<P>>>,
     pipe: usize,
     side: Side,
 }
 
 impl<P: Copy> Network<P> for Tcp<P> {
-    type Connection = Socket;
+    type Connection = Socket<P>;
 
-    fn connect(&mut self, to: P) -> io::Result<Socket> {
+    fn connect(&mut self, to: P) -> io::Result<Socket<P>> {
         let peer = (self.node_of)(to).ok_or(ErrorKind::AddrNotAvailable)?;
         let fabric = &mut *self.fabric.borrow_mut();
         let pipe = fabric.pipes.len();
-        let mut new = Pipe::default();
+        let mut new = Pipe::new(self.own, peer);
         new.ends[0].node = Some(self.node);
-        new.ends[1].node = Some(peer);
         fabric.pipes.push(new);
         fabric.steps.push(Step::Connect(pipe));
         Ok(Socket {
@@ -260,11 +291,11 @@ impl<P: Copy> Network<P> for Tcp<P> {
         })
     }
 
-    fn accept(&mut self) -> io::Result<(Socket, P)> {
+    fn accept(&mut self) -> io::Result<(Socket<P>, P)> {
         let fabric = &mut *self.fabric.borrow_mut();
         let waiting = fabric.to_accept[self.node].pop_front();
         let pipe = waiting.ok_or(ErrorKind::WouldBlock)?;
-        let from = (self.peer_of)(fabric.pipes[pipe].ends[0].node);
+        let from = fabric.pipes[pipe].from;
         let socket = Socket {
             fabric: Rc::clone(&self.fabric),
             pipe,
@@ -273,7 +304,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
         Ok((socket, from))
     }
 
-    fn watch(&mut self, socket: &Socket, key: u64) -> io::Result<()> {
+    fn watch(&mut self, socket: &Socket<P>, key: u64) -> io::Result<()> {
         let fabric = &mut *self.fabric.borrow_mut();
         fabric.pipes[socket.pipe].ends[socket.side].key = Some(key);
         // As the kernel's: what there is already is told.
@@ -286,7 +317,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
     }
 }
 
-impl Socket {
+impl<P> Socket<P> {
     fn with<T>(&self, act: impl FnOnce(&mut End, &mut End, &mut Vec<Step>) -> T) -> T {
         let fabric = &mut *self.fabric.borrow_mut();
         let [first, second] = &mut fabric.pipes[self.pipe].ends;
@@ -308,7 +339,7 @@ impl Socket {
     }
 }
 
-impl Connection for Socket {
+impl<P> Connection for Socket<P> {
     fn established(&mut self) -> io::Result<()> {
         self.with(|own, _, _| match own.error {
             Some(error) => Err(error.into()),
@@ -319,13 +350,11 @@ impl Connection for Socket {
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let (pipe, other) = (self.pipe, 1 - self.side);
+        // As the kernel's: what has come before a reset can be read, and so can an end.
         self.with(|own, _, steps| {
-            if let Some(error) = own.error {
-                return Err(error.into());
-            }
             let count = room.len().min(own.unread.len());
             if count == 0 && !own.finished {
-                return Err(ErrorKind::WouldBlock.into());
+                return Err(own.error.unwrap_or(ErrorKind::WouldBlock).into());
             }
             let bytes = own.unread.drain(..count);
             room.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);

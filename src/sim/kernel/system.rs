@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use ring_proto::Machine;
 
+use super::queue;
 use super::streams::{Carrier, Fabric};
 use super::world::World;
 
 /// Whom a system's messages are from and for.
 pub type Peer<S> = <<S as System>::Machine as Machine>::Peer;
+
+/// A system's message on its way.
+pub type Message<S> = queue::Message<Peer<S>, <S as System>::Address>;
 
 /// Which input of which node something belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +34,7 @@ impl Moment {
 }
 
 /// What the kernel does to messages and processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// A copy of a message was lost.
     Drop,
@@ -58,6 +62,24 @@ pub enum Trouble {
     Pause,
 }
 
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Drop,
+        Self::Duplicate,
+        Self::Reorder,
+        Self::Delay,
+        Self::Corrupt,
+        Self::OneWay,
+        Self::Partition,
+        Self::Deaf,
+        Self::Unicast,
+        Self::Narrow,
+        Self::Refuse,
+        Self::Pause,
+    ];
+}
+
 /// What the kernel does to connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StreamTrouble {
@@ -67,6 +89,11 @@ pub enum StreamTrouble {
     Dribble,
     /// It is reset.
     Reset,
+}
+
+impl StreamTrouble {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Unanswered, Self::Dribble, Self::Reset];
 }
 
 /// What the kernel counts, for a system to keep.
@@ -118,11 +145,23 @@ pub trait System: Sized {
     /// The longest message, in bytes.
     const LONGEST: usize;
 
-    /// Whom receivers take a node for, or something that is none.
-    fn peer(node: Option<usize>) -> Peer<Self>;
+    /// A second copy of a message to one station may go to all: the network's bridges forget where stations are.
+    const FLOODED: bool;
+
+    /// The address that a node sends from just now. It may change while the node runs.
+    fn address(node: usize, own: &Self::Node) -> Peer<Self>;
+
+    /// Whether a node takes what arrives for an address: it may have had another when that was sent.
+    fn takes(_own: &Self::Node, _to: Self::Address) -> bool {
+        true
+    }
 
     /// What carries the connections of a node's process that is started.
-    fn listen(fabric: &Rc<RefCell<Fabric>>, node: usize) -> Self::Streams;
+    fn listen(
+        fabric: &Rc<RefCell<Fabric<Peer<Self>>>>,
+        node: usize,
+        own: &Self::Node,
+    ) -> Self::Streams;
 
     /// Whether a message goes to everybody.
     fn is_broadcast(bytes: &[u8], to: Peer<Self>) -> bool;

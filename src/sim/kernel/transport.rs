@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use super::queue::Event;
 use super::streams::{Carrier, Fate, Pipe, Side, Step, StreamWeather};
-use super::system::{Count, StreamTrouble, System};
+use super::system::{Count, Peer, StreamTrouble, System};
 use super::world::World;
 
 /// How long after a cut has kept something from arriving that is tried again, in nanoseconds.
@@ -118,9 +118,8 @@ impl<S: System> World<S> {
             Step::Data(pipe, to, bytes) => self.data(pipe, to, &bytes),
             Step::Finish(pipe, to) => self.change(pipe, to, |pipe| pipe.ends[to].finished = true),
             Step::Reset(pipe, to) => self.change(pipe, to, |pipe| {
-                let end = &mut pipe.ends[to];
-                end.error.get_or_insert(ErrorKind::ConnectionReset);
-                end.unread.clear();
+                let error = &mut pipe.ends[to].error;
+                error.get_or_insert(ErrorKind::ConnectionReset);
             }),
             Step::Room(pipe, to) => self.change(pipe, to, |_| {}),
         }
@@ -181,7 +180,7 @@ impl<S: System> World<S> {
     }
 
     /// Changes a connection, and has the node at one of its ends look at it.
-    fn change(&mut self, pipe: usize, side: usize, change: impl FnOnce(&mut Pipe)) {
+    fn change(&mut self, pipe: usize, side: usize, change: impl FnOnce(&mut Pipe<Peer<S>>)) {
         let node = {
             let mut fabric = self.fabric.borrow_mut();
             change(&mut fabric.pipes[pipe]);

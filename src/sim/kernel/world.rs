@@ -10,11 +10,11 @@ use super::network::Network;
 use super::node::{
     Arrived, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Surroundings, Wire, Witness,
 };
-use super::queue::{Bytes, Event, Queue};
+use super::queue::{Event, Queue};
 use super::rng::Rng;
 use super::schedule::Action;
 use super::streams::{Carrier, Fabric, StreamWeather};
-use super::system::{Count, Moment, System, Trouble};
+use super::system::{Count, Message, Moment, Peer, System, Trouble};
 use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
 
 const SECOND: u64 = 1_000_000_000;
@@ -41,8 +41,8 @@ pub fn index(id: u32) -> usize {
 pub struct World<S: System> {
     pub now: u64,
     pub nodes: Vec<Node<S>>,
-    pub queue: Queue<S::Event>,
-    pub network: Network,
+    pub queue: Queue<S::Event, Peer<S>, S::Address>,
+    pub network: Network<Peer<S>, S::Address>,
     pub rng: Rng,
     pub system: S,
     pub actions: Rc<[Action<S::Fault>]>,
@@ -53,7 +53,7 @@ pub struct World<S: System> {
     at_once: u64,
     outgoing: Vec<Outgoing<S>>,
     /// All connections.
-    pub(super) fabric: Rc<RefCell<Fabric>>,
+    pub(super) fabric: Rc<RefCell<Fabric<Peer<S>>>>,
     pub(super) stream_weather: StreamWeather,
     /// The world has come to an end before its time.
     pub over: bool,
@@ -61,7 +61,12 @@ pub struct World<S: System> {
 
 impl<S: System> World<S> {
     /// So many nodes on a network, none of them started.
-    pub fn assemble(nodes: Vec<Node<S>>, network: Network, rng: Rng, system: S) -> Self {
+    pub fn assemble(
+        nodes: Vec<Node<S>>,
+        network: Network<Peer<S>, S::Address>,
+        rng: Rng,
+        system: S,
+    ) -> Self {
         Self {
             now: 0,
             nodes,
@@ -185,18 +190,16 @@ impl<S: System> World<S> {
         self.over |= self.system.is_enough();
     }
 
-    fn happen(&mut self, event: Event<S::Event>) {
+    fn happen(&mut self, event: Event<S::Event, Peer<S>, S::Address>) {
         match event {
-            Event::One { from, to, bytes } => self.deliver(from, index(to), bytes),
-            Event::All {
-                from,
-                bytes,
-                except,
-            } => {
+            Event::One { message, at } => self.deliver(index(at), &message),
+            Event::All { message, except } => {
                 let except = except.as_deref().unwrap_or_default();
                 for to in 0..self.nodes.len() {
-                    if id(to) != from && (except.is_empty() || !except.contains(&id(to))) {
-                        self.deliver(from, to, bytes.clone());
+                    let at = id(to);
+                    let is_own = message.node == Some(at);
+                    if !is_own && (except.is_empty() || !except.contains(&at)) {
+                        self.deliver(to, &message);
                     }
                 }
             }
@@ -211,11 +214,12 @@ impl<S: System> World<S> {
         }
     }
 
-    fn deliver(&mut self, from: u32, to: usize, bytes: Bytes) {
+    fn deliver(&mut self, to: usize, message: &Message<S>) {
         let now = self.now;
         let node = &mut self.nodes[to];
+        let Message::<S> { from, bytes, .. } = message;
         let fits = bytes.len() <= S::HEADER_LEN + node.mtu;
-        if node.driver.is_none() || node.unplugged || !fits {
+        if node.driver.is_none() || node.unplugged || !fits || !S::takes(&node.own, message.to) {
             return;
         }
         if node.deaf {
@@ -224,8 +228,11 @@ impl<S: System> World<S> {
         if node.inbox.len() >= QUEUE {
             return self.system.count(Count::Overflowed);
         }
-        let at = node.clock.monotonic(now);
-        node.inbox.push_back(Arrived { from, bytes, at });
+        node.inbox.push_back(Arrived {
+            from: *from,
+            bytes: bytes.clone(),
+            at: node.clock.monotonic(now),
+        });
         if node.paused.is_none() && node.busy_until <= now {
             self.turn(to, true);
         }
@@ -343,8 +350,8 @@ impl<S: System> World<S> {
             self.queue.push(leaves, Event::Free(id(at)));
         }
         let mut outgoing = std::mem::take(&mut self.outgoing);
-        for Outgoing { bytes, to, label } in outgoing.drain(..) {
-            self.carry(Some(at), bytes, to, label, leaves);
+        for Outgoing { message, label } in outgoing.drain(..) {
+            self.carry(message, label, leaves);
         }
         self.outgoing = outgoing;
         self.carry_streams(leaves);
@@ -363,7 +370,7 @@ impl<S: System> World<S> {
         );
         let node = &mut self.nodes[at];
         node.up_since = self.now;
-        node.streams = Some(S::listen(&self.fabric, at));
+        node.streams = Some(S::listen(&self.fabric, at, &node.own));
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
     }
 

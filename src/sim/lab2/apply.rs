@@ -319,7 +319,7 @@ impl<M: Subject> World<M> {
                 return;
             }
             let at = self.rng.index(self.network.captured.len());
-            let bytes = self.network.captured[at].clone();
+            let bytes = self.network.captured[at].bytes.clone();
             let Ok(frame) = Frame::decode(&bytes) else {
                 continue;
             };
@@ -330,7 +330,7 @@ impl<M: Subject> World<M> {
             {
                 self.system.checks.exempt.offer_again(to, &token);
             }
-            self.carry(None, bytes, to, 0, self.now);
+            self.inject((), to, bytes, 0);
         }
     }
 

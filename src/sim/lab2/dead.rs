@@ -52,6 +52,6 @@ impl<M: Subject> World<M> {
         let ethertype = self.system.constants.ethertype;
         let len = frame.encode(ethertype, &mut buf).unwrap_or(0);
         let bytes = buf[..len].into();
-        self.carry(None, bytes, MacAddr::BROADCAST, 0, self.now);
+        self.inject((), MacAddr::BROADCAST, bytes, 0);
     }
 }

@@ -128,10 +128,11 @@ impl<M: Subject> System for Ring<M> {
 
     const HEADER_LEN: usize = ETHERNET_HEADER_LEN;
     const LONGEST: usize = MAX_FRAME;
+    const FLOODED: bool = true;
 
-    fn peer(_: Option<usize>) {}
+    fn address(_: usize, _: &Own) {}
 
-    fn listen(_: &Rc<RefCell<Fabric>>, _: usize) -> NoStreams {
+    fn listen(_: &Rc<RefCell<Fabric<()>>>, _: usize, _: &Own) -> NoStreams {
         NoStreams
     }
 

@@ -28,7 +28,7 @@ impl<M: Subject> World<M> {
                 Some(&destination) => MacAddr(destination),
                 None => continue,
             };
-            self.carry(None, bytes.into(), to, 0, self.now);
+            self.inject((), to, bytes.into(), 0);
         }
     }
 

@@ -39,7 +39,7 @@ impl<M: Subject> World<M> {
         let len = frame
             .encode(self.system.constants.ethertype, &mut buf)
             .unwrap_or(0);
-        self.carry(None, buf[..len].into(), MacAddr::BROADCAST, 0, self.now);
+        self.inject((), MacAddr::BROADCAST, buf[..len].into(), 0);
         let next = self.now + nanos(self.system.constants.heartbeat);
         self.queue.push(next, Event::Own(Due::Ask));
     }

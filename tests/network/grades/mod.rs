@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, Layout, PATIENCE, Ring, Ringd, Segment, SharedRing, Test, Timing, binaries,
+    Binaries, Daemon, Layout, PATIENCE, Ring, Ringd, Segment, SharedRing, Test, Timing, WAIT,
+    binaries,
 };
 
 use holder::Holder;
@@ -23,7 +24,7 @@ const LOST: i32 = 75;
 /// `ringctl run` shall end so if the token is not to be had.
 const REFUSED: i32 = 9;
 /// A command that needs a quorum, and does not wait for ever.
-const QUORUM: &[&str] = &["--require", "quorum", "-w", "20"];
+const QUORUM: &[&str] = &["--require", "quorum", "-w", WAIT];
 
 pub fn tests() -> Vec<Test> {
     let mut tests = shown::tests();

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Message, Ring, Seen, Test, is_claim, now, tests};
+use ring_segment::{Daemon, Message, Ring, Seen, Test, WAIT, is_claim, now, tests};
 use serde_json::Value;
 
 use super::holder::boottime;
@@ -61,8 +61,8 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     let ring = shared_ring(3)?;
     let daemon = &ring.daemons[1];
     let mac = daemon.node().mac().to_string();
-    let mut holder = Holder::at_work(daemon, &["-w", "20"])?;
-    let waiting = Holder::start(daemon, &["-w", "25"])?;
+    let mut holder = Holder::at_work(daemon, &["-w", WAIT])?;
+    let waiting = Holder::start(daemon, &["-w", WAIT])?;
     tell(daemon, "pause")?;
     let code = holder.wait_exit()?;
     ensure!(code == Some(LOST), "{code:?}");
@@ -82,7 +82,7 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     let since = now();
     for _ in 0..10 {
         for other in [0, 2] {
-            says(&ring.daemons[other], &["-w", "20", "-r", "quorum"], "true")?;
+            says(&ring.daemons[other], &["-w", WAIT, "-r", "quorum"], "true")?;
         }
     }
     check_left_out(&ring, 1, since)?;
@@ -94,7 +94,7 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
         let row = penalty_column(&ring.daemons[other], &mac)?;
         ensure!(!row.contains("paused"), "{row}");
     }
-    says(daemon, &["-w", "20"], "true").map(drop)
+    says(daemon, &["-w", WAIT], "true").map(drop)
 }
 
 /// `ringctl`, which must end so; what it says of errors.
@@ -158,7 +158,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         "{status:#}"
     );
     ensure!(status["state"] != "OWNER", "{status:#}");
-    says(&ring.daemons[1], &["-w", "20"], "true")?;
+    says(&ring.daemons[1], &["-w", WAIT], "true")?;
     ends_with(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].wait_for_line(PATIENCE, |line| {
         line.contains("paused: owns nothing until ringctl resume")
@@ -213,8 +213,8 @@ impl Drop for Watch {
 fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
-    let holder = Holder::at_work(daemon, &["-w", "20"])?;
-    let waiting = Holder::start(daemon, &["-w", "25"])?;
+    let holder = Holder::at_work(daemon, &["-w", WAIT])?;
+    let waiting = Holder::start(daemon, &["-w", WAIT])?;
     let said = ends_with(daemon, &["pause", "--drain", "--wait", "0"], PENDING)?;
     ensure!(
         said.contains("pending: a program of this machine"),
@@ -241,16 +241,16 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
         ring.daemons[0].wait_for_status(PATIENCE, |status| {
             status["paused"] == true && status["state"] == "WAITER"
         })?;
-        says(&ring.daemons[1], &["-w", "20", "-r", "quorum"], "true")?;
+        says(&ring.daemons[1], &["-w", WAIT, "-r", "quorum"], "true")?;
         check_left_out(&ring, 0, since)?;
     }
     tell(&ring.daemons[0], "resume")?;
-    says(&ring.daemons[0], &["-w", "20"], "true")?;
+    says(&ring.daemons[0], &["-w", WAIT], "true")?;
     ends_with(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].kill()?;
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(PATIENCE, |status| status["paused"] == false)?;
-    says(&ring.daemons[0], &["-w", "20"], "true").map(drop)
+    says(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
 }
 
 fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
@@ -260,7 +260,7 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
         let code = ringctl(daemon, &["pause", "-w", "1"])?.status.code();
         ensure!([Some(0), Some(PENDING)].contains(&code), "{code:?}");
     }
-    let waiting = Holder::start(&ring.daemons[2], &["-w", "25"])?;
+    let waiting = Holder::start(&ring.daemons[2], &["-w", WAIT])?;
     for daemon in &ring.daemons {
         daemon.wait_for_status(PATIENCE, |status| {
             let members = status["members"].as_array();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Layout, SLACK, Segment, Test, tests};
+use ring_segment::{Layout, SLACK, Segment, Test, WAIT, tests};
 
 use super::holder::boottime;
 use super::{Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, no_quorum, says, timing};
@@ -79,7 +79,7 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
             .into_iter()
             .try_for_each(|side| side.join().expect("it does not panic").map(drop))
     })?;
-    let view = &["--require", "view", "-w", "20"];
+    let view = &["--require", "view", "-w", WAIT];
     let mut halves = Vec::new();
     for at in [1, 3] {
         halves.push(Holder::at_work(&ring.daemons[at], view)?);

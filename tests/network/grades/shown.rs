@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Test, tests};
+use ring_segment::{Daemon, Test, WAIT, tests};
 use serde_json::Value;
 
 use super::{
@@ -29,7 +29,7 @@ fn a_command_can_require_a_quorum_and_reads_that_it_has_it() -> Result<()> {
     }
     // One that does not mind gets the token as it is.
     for daemon in &ring.daemons {
-        let grade = says(daemon, &["-w", "20"], "echo $RINGD_GRADE")?;
+        let grade = says(daemon, &["-w", WAIT], "echo $RINGD_GRADE")?;
         ensure!(["alone", "quorum"].contains(&grade.as_str()), "{grade}");
     }
     Ok(())
@@ -94,7 +94,7 @@ fn status_and_watch_tell_the_grade() -> Result<()> {
 fn who_was_not_told_that_it_is_all_there_is_has_no_quorum() -> Result<()> {
     let ring = form_with(bridge(1)?, 1, |ringd| ringd)?;
     let daemon = &ring.daemons[0];
-    let grade = says(daemon, &["-w", "20"], "echo $RINGD_GRADE")?;
+    let grade = says(daemon, &["-w", WAIT], "echo $RINGD_GRADE")?;
     ensure!(grade == "alone", "{grade}");
     no_quorum(daemon)?;
     drop(ring);
@@ -111,7 +111,7 @@ fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
     for daemon in &ring.daemons {
         let why = no_quorum(daemon)?;
         ensure!(why.contains("2 of 4 confirmed, 3 needed"), "{why}");
-        let grade = says(daemon, &["-r", "view", "-w", "20"], "echo $RINGD_GRADE")?;
+        let grade = says(daemon, &["-r", "view", "-w", WAIT], "echo $RINGD_GRADE")?;
         ensure!(grade == "view", "{grade}");
     }
     Ok(())

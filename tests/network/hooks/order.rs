@@ -1,8 +1,5 @@
 //! What hooks are told, and when.
 
-use std::thread;
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Segment, Timing};
@@ -185,7 +182,6 @@ pub fn a_drop_in_needs_no_restart() -> Result<()> {
             .is_some_and(|all| all.len() == 2)
     })?;
     // Neither the directory nor a hook was there until now: the very next change is told.
-    thread::sleep(Duration::from_millis(300));
     std::fs::create_dir(place.hooks())?;
     place.hook("first", "echo first $RINGD_STATE >>$R")?;
     gives_away(&daemon)?;

@@ -21,14 +21,14 @@ use crate::recipes::pages::{CONTROL, block};
 pub fn tests() -> Vec<Test> {
     tests![
         a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards,
-        a_stopped_daemon_ends_its_holders_work_before_another_begins,
+        exclusive a_stopped_daemon_ends_its_holders_work_before_another_begins,
         a_planned_stop_waits_for_the_holder,
         a_holder_that_does_not_hear_of_a_yield_has_the_time_that_it_was_promised,
         nothing_is_granted_before_an_earlier_owners_lease_is_over,
         nothing_is_granted_so_soon_after_the_link_came_up,
         the_token_can_be_sent_to_a_member,
         the_client_in_the_manual_works_and_ends_with_its_lock,
-        the_client_in_the_manual_ends_before_another_begins,
+        exclusive the_client_in_the_manual_ends_before_another_begins,
     ]
 }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{
-    Binaries, Daemon, Layout, PATIENCE, Ring, SharedRing, Test, Timing, binaries, tests,
+    Binaries, Daemon, Layout, PATIENCE, Ring, SharedRing, Test, Timing, WAIT, binaries, tests,
 };
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn clients(daemon: &Daemon) -> Result<Vec<Value>> {
 
 /// Waits until a client of this daemon has the token.
 fn wait_until_held(daemon: &Daemon) -> Result<()> {
-    let waited = ringctl(daemon, &["wait", "held", "-w", "20"]).output()?;
+    let waited = ringctl(daemon, &["wait", "held", "-w", WAIT]).output()?;
     ensure!(waited.status.success(), "{waited:?}");
     Ok(())
 }

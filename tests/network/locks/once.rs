@@ -324,6 +324,8 @@ fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     ring.wait_until_formed()?;
     let diary = Diary::new()?;
     ring.segment.cut(2)?;
+    // What was promised to the tenure before may be granted until it runs out.
+    ring.daemons[2].wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let quorum = &["--require", "quorum"][..];
     let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];
     once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.ends_with(9)?;

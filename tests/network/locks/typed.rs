@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, tests};
+use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{Scene, wait_until_queued};
@@ -116,8 +116,7 @@ fn who_waits_for_some_seconds_works_when_the_other_one_has_ended() -> Result<()>
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
     holder.hears("granted")?;
-    let seconds = PATIENCE.as_secs().to_string();
-    let mut waits = run(&ring.daemons[1], &["-w", &seconds, "echo", "runs"])?;
+    let mut waits = run(&ring.daemons[1], &["-w", WAIT, "echo", "runs"])?;
     wait_until_queued(&ring.daemons[1], "echo")?;
     holder.unlock()?;
     waits.says("runs")?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::PATIENCE;
+use ring_segment::{PATIENCE, stalls};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -92,7 +92,9 @@ impl Node {
             .env(NODE, self.setting()?.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        self.child = Some(self.on.ns().spawn(&mut command)?);
+        let child = self.on.ns().spawn(&mut command)?;
+        stalls::enrol(&child)?;
+        self.child = Some(child);
         self.wait_until("it does not answer", |_| true).map(drop)
     }
 
@@ -116,6 +118,7 @@ impl Node {
         let give_up = Instant::now() + PATIENCE;
         while Instant::now() < give_up {
             if let Some(end) = child.try_wait()? {
+                stalls::dismiss(child.id());
                 return Ok(end);
             }
             thread::sleep(LOOK);
@@ -200,6 +203,7 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
+            stalls::dismiss(child.id());
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,14 +1,13 @@
 //! A process that is stopped, killed, started again and asked to end.
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Binaries, Digest, FOR_GOOD, MacAddr, Member, Message, SLACK, Seen, Stand, Test, Timing, Token,
-    binaries, holds, is_claim, is_heartbeat, offers, tests,
+    Binaries, Digest, FOR_GOOD, MacAddr, Member, Message, PATIENCE, Seen, Stand, Test, Timing,
+    Token, binaries, holds, is_claim, is_heartbeat, offers, tests,
 };
 use serde_json::Value;
 
@@ -20,9 +19,7 @@ pub fn tests() -> Vec<Test> {
     tests![
         heartbeats_that_came_while_it_was_stopped_keep_it_waiting,
         it_takes_no_offer_that_waited_too_long,
-        it_does_not_take_one_offer_again_after_a_restart,
         chains_are_numbered_on_after_a_restart,
-        fencing_numbers_grow_after_the_loss_of_the_state,
         a_waiter_leaves_with_a_word,
         an_ending_owner_hands_over_and_leaves,
         an_ending_owner_with_too_many_dead_members_to_try_says_leaving,
@@ -53,7 +50,7 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     stand.low.broadcast(&holds(token))?;
     stand.daemon.signal(Signal::SIGCONT)?;
     let late = |status: &Value| late_wake_ups(status) > before;
-    stand.daemon.wait_for_status(SLACK, late)?;
+    stand.daemon.wait_for_status(PATIENCE, late)?;
     let mut sent = stand.sent_from(mark).into_iter();
     let asked = sent.find(|seen| seen.message == Message::WhereIsToken);
     ensure!(asked.is_none(), "it acted on its own lateness: {asked:?}");
@@ -75,63 +72,25 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     thread::sleep(timing().hand_over_timeout() + HEARTBEAT / 4);
     stand.daemon.signal(Signal::SIGCONT)?;
     let dropped = |status: &Value| status["counters"]["dropped"]["stale_offer"] == 1;
-    stand.daemon.wait_for_status(SLACK, dropped)?;
+    stand.daemon.wait_for_status(PATIENCE, dropped)?;
     let claim = stand.sent_from(mark).into_iter().find(is_claim);
     ensure!(claim.is_none(), "it took an offer that was over: {claim:?}");
     Ok(())
 }
 
-fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
-    let mut stand = stand()?;
-    let token = stand.give()?;
-    stand.daemon.kill()?;
-    let mark = stand.mark();
-    stand.daemon.start()?;
-    stand.wait_from(mark, |seen| seen.message == Message::WhereIsToken)?;
-    // A late copy of the offer.
-    stand.low.send(stand.mac(), &offers(token))?;
-    // A holder acknowledges at once.
-    stand.low.collect(HEARTBEAT / 2)?;
-    let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(token);
-    // One of its own, after an election, is no such claim.
-    let claim = stand.sent_from(mark).into_iter().find(claims);
-    ensure!(
-        claim.is_none(),
-        "it took the token that it had lost: {claim:?}"
-    );
-    Ok(())
-}
-
-/// Elects the daemon once more after a restart, and gives both tokens.
-fn elected_twice(between: impl FnOnce(&Stand) -> Result<()>) -> Result<(Token, Token)> {
+/// Which it reads in its state file.
+fn chains_are_numbered_on_after_a_restart() -> Result<()> {
     let mut stand = stand()?;
     let first = stand.elect()?;
     stand.daemon.kill()?;
-    between(&stand)?;
     let mark = stand.mark();
     stand.daemon.start()?;
     let beat = stand.wait_from(mark, is_heartbeat)?;
     let second = beat.message.token().context("a heartbeat has a token")?;
     ensure!(
-        second.progress > first.progress,
+        second.number == first.number + 1 && second.progress > first.progress,
         "{second:?} after {first:?}"
     );
-    Ok((first, second))
-}
-
-fn chains_are_numbered_on_after_a_restart() -> Result<()> {
-    let (first, second) = elected_twice(|_| Ok(()))?;
-    ensure!(
-        second.number == first.number + 1,
-        "{second:?} after {first:?}"
-    );
-    Ok(())
-}
-
-fn fencing_numbers_grow_after_the_loss_of_the_state() -> Result<()> {
-    elected_twice(|stand| {
-        fs::remove_dir_all(stand.daemon.state_dir()).context("cannot lose the state")
-    })?;
     Ok(())
 }
 
@@ -152,7 +111,7 @@ fn ends(
 ) -> Result<()> {
     stand.daemon.signal(signal)?;
     meanwhile(stand)?;
-    let status = stand.daemon.wait_exit(stand.patience())?;
+    let status = stand.daemon.wait_exit(PATIENCE)?;
     ensure!(status.code() == Some(0), "it ended with {status}");
     let last = stand.sent_from(0).pop().context("it has sent frames")?;
     ensure!(
@@ -169,7 +128,7 @@ fn a_waiter_leaves_with_a_word() -> Result<()> {
     stand.follow()?;
     let mark = stand.mark();
     stand.daemon.signal(Signal::SIGTERM)?;
-    let status = stand.daemon.wait_exit(stand.patience())?;
+    let status = stand.daemon.wait_exit(PATIENCE)?;
     ensure!(status.code() == Some(0), "it ended with {status}");
     let sent = stand.sent_from(mark);
     let leaves = |seen: &Seen| seen.message == Message::Leaving && seen.is_broadcast();
@@ -185,7 +144,7 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
     };
     let (mut stand, token) = with_members(timing)?;
     ends(&mut stand, Signal::SIGINT, |stand| {
-        let offer = stand.high.expect(stand.patience(), |seen| {
+        let offer = stand.high.expect(PATIENCE, |seen| {
             matches!(seen.message, Message::TakeToken { .. })
         })?;
         let offered = offer.message.token().context("an offer has a token")?;
@@ -207,7 +166,7 @@ fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()
         members: (0..60).map(dead).collect(),
     };
     stand.high.send(stand.mac(), &message)?;
-    stand.high.expect(SLACK, |seen| {
+    stand.high.expect(PATIENCE, |seen| {
         matches!(seen.message, Message::RingMembers { .. })
     })?;
     ends(&mut stand, Signal::SIGTERM, |_| Ok(()))

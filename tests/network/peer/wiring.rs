@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    ALIEN, Binaries, FOR_GOOD, Layout, MacAddr, Member, Message, Ringd, SLACK, Seen, Stand, Test,
-    Timing, Token, binaries, is_heartbeat, offers, tests,
+    Binaries, FOR_GOOD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, is_heartbeat,
+    offers, tests,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -15,12 +15,10 @@ const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
 pub fn tests() -> Vec<Test> {
     tests![
-        a_lone_node_asks_then_stands_then_owns,
+        a_lone_nodes_token_has_the_wall_clocks_time,
         an_owner_sends_a_heartbeat_every_period,
         exclusive a_waiter_takes_a_stronger_offer_and_acknowledges_in_time,
-        a_wrong_ip_of_its_own_is_corrected_by_broadcast,
         a_new_ip_is_announced,
-        the_table_is_bounded,
     ]
 }
 
@@ -32,44 +30,13 @@ fn stand() -> Result<Stand> {
     Stand::new(BINARIES, timing())
 }
 
-/// A busy node may be late; by when it speaks is seen in virtual time, by `tests/peer`.
-fn assert_not_before(what: &str, span: Duration, expected: Duration) -> Result<()> {
-    let least = expected * 3 / 4;
-    ensure!(span >= least, "{what} took {span:?}, not {least:?}");
-    Ok(())
-}
-
-fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
+fn a_lone_nodes_token_has_the_wall_clocks_time() -> Result<()> {
     let stand = stand()?;
     let token = stand.elect()?;
-    let frames = stand.sent_from(0);
-    let [asked, stood, owned, ..] = &frames[..] else {
-        anyhow::bail!("{frames:?}");
-    };
-    ensure!(
-        asked.message == Message::WhereIsToken && asked.is_broadcast(),
-        "{asked:?}"
-    );
-    let candidate = Token {
-        progress: 1,
-        author: stand.mac(),
-        number: 1,
-    };
-    ensure!(
-        stood.message == Message::GeneratingToken { token: candidate } && stood.is_broadcast(),
-        "{stood:?}"
-    );
-    ensure!(is_heartbeat(owned), "{owned:?}");
-    let patience = timing().answer_timeout();
-    let question = stood.at.saturating_sub(asked.at);
-    assert_not_before("waiting for an answer", question, patience)?;
-    let election = owned.at.saturating_sub(stood.at);
-    assert_not_before("waiting for objections", election, patience)?;
-    // Its progress is the wall clock's time.
     let clock = Duration::from_nanos(token.progress);
     let now = ring_segment::epoch() + ring_segment::now();
     let age = now.checked_sub(clock).context("from the future")?;
-    ensure!(age < stand.patience(), "its progress is {age:?} ago");
+    ensure!(age < PATIENCE, "its progress is {age:?} ago");
     Ok(())
 }
 
@@ -79,7 +46,7 @@ fn an_owner_sends_a_heartbeat_every_period() -> Result<()> {
     stand.high.forget()?;
     let mark = stand.mark();
     for _ in 0..5 {
-        let beat = stand.high.expect(stand.patience(), is_heartbeat)?;
+        let beat = stand.high.expect(PATIENCE, is_heartbeat)?;
         ensure!(beat.message.token() == Some(token), "{beat:?}");
     }
     let beats = stand.sent_from(mark);
@@ -103,7 +70,7 @@ fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let sent = stand.low.send(stand.mac(), &offers(offered))?;
         let ack = stand
             .low
-            .expect(SLACK, |seen| seen.message.token() == Some(offered))?;
+            .expect(PATIENCE, |seen| seen.message.token() == Some(offered))?;
         ensure!(ack.dst == stand.low.mac(), "not by unicast: {ack:?}");
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
@@ -127,61 +94,16 @@ fn is_ping_to_all(seen: &Seen) -> bool {
     seen.is_broadcast() && matches!(seen.message, Message::Ping { .. })
 }
 
-fn a_wrong_ip_of_its_own_is_corrected_by_broadcast() -> Result<()> {
-    let layout = Layout::new(3).addresses();
-    let stand = Stand::with(BINARIES, timing(), layout, |ringd| ringd)?;
-    stand.elect()?;
-    stand.high.forget()?;
-    let wrong = Member {
-        mac: stand.mac(),
-        ip: SOME,
-    };
-    stand.high.send(
-        stand.mac(),
-        &Message::RingMembers {
-            digest: ALIEN,
-            members: vec![wrong],
-        },
-    )?;
-    let ping = stand.high.expect(SLACK, is_ping_to_all)?;
-    let own = stand.daemon.node().ip();
-    let own = own.context("the layout has addresses")?;
-    let own = own.to_ipv6_mapped().octets();
-    ensure!(
-        matches!(ping.message, Message::Ping { ip, .. } if ip == own),
-        "{ping:?}"
-    );
-    Ok(())
-}
-
 fn a_new_ip_is_announced() -> Result<()> {
     let stand = stand()?;
     stand.elect()?;
     stand.high.forget()?;
     let ns = stand.daemon.node().ns();
     ns.ip("addr add 10.1.2.3/24 dev eth0\n")?;
-    let ping = stand.high.expect(stand.patience(), is_ping_to_all)?;
+    let ping = stand.high.expect(PATIENCE, is_ping_to_all)?;
     ensure!(
         matches!(ping.message, Message::Ping { ip, .. } if ip == SOME),
         "{ping:?}"
     );
-    Ok(())
-}
-
-fn the_table_is_bounded() -> Result<()> {
-    let bounded = |ringd: Ringd| ringd.option("--max-members", "4");
-    let stand = Stand::with(BINARIES, timing(), Layout::new(3), bounded)?;
-    stand.elect()?;
-    for number in 1..=20 {
-        let author = MacAddr::new(2, 0, 0, 0, 7, number);
-        stand
-            .high
-            .send_as(author, stand.mac(), &Message::WantToken)?;
-    }
-    let full = |status: &serde_json::Value| {
-        let members = status["members"].as_array().map(Vec::len);
-        status["counters"]["table_full"] == 17 && members == Some(4)
-    };
-    stand.daemon.wait_for_status(stand.patience(), full)?;
     Ok(())
 }

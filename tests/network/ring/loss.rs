@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::invariants::{check_one_owner, tenures};
 use ring_segment::{
-    Binaries, ETHERTYPE, Layout, MacAddr, Peer, Ring, Rng, Rules, SLACK, Test, Timing, binaries,
-    frame, now, tests,
+    Binaries, ETHERTYPE, Layout, MacAddr, PATIENCE, Peer, Ring, Rng, Rules, Seen, Test, Timing,
+    binaries, frame, now, tests,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -40,16 +40,17 @@ fn survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules)) -> 
         harmless = Some(rules.clone());
         trouble(rules);
     });
-    let turns = tenures(&ring.segment.capture().watch(TROUBLE)).len();
+    let mark = ring.segment.capture().mark();
+    thread::sleep(TROUBLE);
+    // It goes on in the trouble, however slowly on a busy machine.
+    let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= least_turns).then_some(());
+    let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
     let harmless = harmless.context("the rules were set")?;
     ring.segment.rules().set(|rules| *rules = harmless);
     let end = now();
-    ensure!(
-        turns >= least_turns,
-        "only {turns} turns in {TROUBLE:?} of trouble"
-    );
+    goes_on.with_context(|| format!("less than {least_turns} turns in trouble"))?;
     ring.wait_for_one_owner(end)?;
-    ring.wait_for_equal_tables(4 * HEARTBEAT + SLACK)?;
+    ring.wait_for_equal_tables()?;
     ring.check()
 }
 
@@ -88,17 +89,18 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     ring.segment.capture().ignore(3)?;
     let (peer, over) = (ring.segment.node(3).peer()?, AtomicBool::new(false));
-    let (from, sent) = thread::scope(|scope| {
+    let (goes_on, sent) = thread::scope(|scope| {
         let storm = scope.spawn(|| rave(&peer, &ring.macs(), &over));
-        let from = now();
+        let mark = ring.segment.capture().mark();
         thread::sleep(TROUBLE);
+        let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 20).then_some(());
+        let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
         over.store(true, Ordering::Relaxed);
-        (from, storm.join())
+        (goes_on, storm.join())
     });
     let sent = sent.ok().context("the storm's thread panicked")??;
     ensure!(sent > 10_000, "only {sent} frames were no storm");
-    let turns = tenures(&ring.frames_since(from)).len();
-    ensure!(turns > 20, "only {turns} turns during the storm");
+    goes_on.context("the token stands still in the storm")?;
     let settled = ring.wait_for_one_owner(now())?;
     check_one_owner(&ring.segment.capture().frames(), settled)?;
     for (daemon, before) in ring.daemons.iter().zip(before) {

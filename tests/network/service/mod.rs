@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{
-    Binaries, Container, Daemon, PATIENCE, SLACK, Segment, Test, Timing, binaries, tests,
-};
+use ring_segment::{Binaries, Container, Daemon, PATIENCE, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
@@ -160,16 +158,18 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     scene.container.run(&["ringctl", "run", "--", "true"])?;
 
     let elections = |status: &Value| status["counters"]["state_change_reasons"]["elected"].clone();
-    let before = elections(&scene.other.wait_for_status(SLACK, |_| true)?);
+    let before = elections(&scene.other.wait_for_status(PATIENCE, |_| true)?);
     let lines = scene.container.journal().len();
     scene.container.run(&["systemctl", "stop", UNIT])?;
     ensure!(scene.show("Result")? == "success" && scene.show("ActiveState")? == "inactive");
-    scene.container.wait_for_line_from(lines, SLACK, |line| {
-        line.contains("ringd[") && line.contains("stopped")
-    })?;
+    scene
+        .container
+        .wait_for_line_from(lines, PATIENCE, |line| {
+            line.contains("ringd[") && line.contains("stopped")
+        })?;
     let after = scene
         .other
-        .wait_for_status(SLACK, |status| status["state"] == "OWNER")?;
+        .wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     ensure!(
         elections(&after) == before,
         "the token was not handed over: {after:#}"
@@ -284,7 +284,7 @@ fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
     ensure!(scene.show("ExecMainStatus")? == "2" && scene.show("NRestarts")? == "0");
     scene
         .container
-        .wait_for_line(SLACK, |line| line.contains("waiter-intervals of 1"))?;
+        .wait_for_line(PATIENCE, |line| line.contains("waiter-intervals of 1"))?;
     Ok(())
 }
 
@@ -301,8 +301,8 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
         .container
         .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
     ensure!(scene.show("ExecMainStatus")? == "9" && scene.show("NRestarts")? == "0");
-    scene
-        .container
-        .wait_for_line(SLACK, |line| line.contains("was written by a newer ringd"))?;
+    scene.container.wait_for_line(PATIENCE, |line| {
+        line.contains("was written by a newer ringd")
+    })?;
     Ok(())
 }

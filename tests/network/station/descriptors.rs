@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Binaries, Daemon, PATIENCE, SLACK, Segment, Test, Timing, binaries, is_claim, is_heartbeat,
-    tests,
+    Binaries, Daemon, PATIENCE, Segment, Test, Timing, binaries, is_claim, is_heartbeat, tests,
 };
 
 const BINARIES: Binaries = binaries!();
@@ -95,10 +94,9 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     segment.node(0).ns().ip(flap)?;
     limited.wait_for_line(PATIENCE, |line| line.contains("eth0 is up"))?;
     let mark = segment.capture().mark();
-    let patience = timing().one_owner_bound() + SLACK;
     segment
         .capture()
-        .wait_from(mark, patience, |seen| seen.port == 0 && is_claim(seen))?;
+        .wait_from(mark, PATIENCE, |seen| seen.port == 0 && is_claim(seen))?;
     rests(&limited, &segment)
 }
 

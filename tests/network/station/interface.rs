@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Binaries, FOR_GOOD, MacAddr, Message, Ring, SLACK, Seen, Segment, Test, Timing, binaries,
+    Binaries, FOR_GOOD, MacAddr, Message, PATIENCE, Ring, Seen, Segment, Test, Timing, binaries,
     is_claim, now, tests,
 };
 
@@ -38,8 +38,8 @@ fn ring() -> Result<Ring> {
 /// Waits until the daemon says that it has no link, and why.
 fn says_that_the_link_is_lost(ring: &Ring, place: usize) -> Result<()> {
     let daemon = &ring.daemons[place];
-    daemon.wait_for_line(SLACK, |line| line.contains("waiting for its return"))?;
-    let lost = daemon.wait_for_status(SLACK, |status| status["link"] != "up")?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("waiting for its return"))?;
+    let lost = daemon.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
     ensure!(lost["state"] == "LOOSER", "{lost:#}");
     Ok(())
 }
@@ -47,12 +47,10 @@ fn says_that_the_link_is_lost(ring: &Ring, place: usize) -> Result<()> {
 /// The ring has one owner again and the daemon takes its turns in it.
 fn rejoins(ring: &Ring, place: usize, back: Duration) -> Result<()> {
     ring.segment.wait_for_link(place)?;
-    ring.daemons[place].wait_for_status(SLACK, |status| status["link"] == "up")?;
+    ring.daemons[place].wait_for_status(PATIENCE, |status| status["link"] == "up")?;
     ring.wait_for_one_owner(back)?;
     let takes_part = |seen: &Seen| seen.port == place && is_claim(seen);
-    ring.segment
-        .capture()
-        .wait_for(timing().one_owner_bound() + SLACK, takes_part)?;
+    ring.segment.capture().wait_for(PATIENCE, takes_part)?;
     ring.check()
 }
 
@@ -93,7 +91,7 @@ fn an_interface_that_was_down_unnoticed_is_opened_anew() -> Result<()> {
     ns.ip("link set eth0 down\nlink set eth0 up\n")?;
     daemon.signal(Signal::SIGCONT)?;
     let back = now();
-    let line = daemon.wait_for_line(SLACK, |line| line.contains("cannot receive on eth0"))?;
+    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("cannot receive on eth0"))?;
     ensure!(line.contains("WARN"), "{line}");
     rejoins(&ring, 1, back)
 }
@@ -118,14 +116,12 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
         .node(1)
         .ns()
         .ip(&format!("link set eth0 address {new}\n"))?;
-    ring.daemons[1].wait_for_status(SLACK, |status| status["mac"] == new.to_string())?;
+    ring.daemons[1].wait_for_status(PATIENCE, |status| status["mac"] == new.to_string())?;
     rejoins(&ring, 1, back)?;
     let claim = ring
         .segment
         .capture()
-        .wait_for(timing().one_owner_bound() + SLACK, |seen| {
-            seen.port == 1 && is_claim(seen)
-        })?;
+        .wait_for(PATIENCE, |seen| seen.port == 1 && is_claim(seen))?;
     ensure!(claim.src == new && claim.author == new, "{claim:?}");
     let members = ring.daemons[0].status()?["members"].to_string();
     ensure!(
@@ -143,7 +139,7 @@ fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
     let (from, mark) = (now(), ring.segment.capture().mark());
     let ns = ring.segment.node(owner).ns().clone();
     ns.ip("link set eth0 mtu 1400\naddr add 10.9.9.9/24 dev eth0\n")?;
-    ring.segment.capture().wait_from(mark, SLACK, |seen| {
+    ring.segment.capture().wait_from(mark, PATIENCE, |seen| {
         seen.port == owner
             && matches!(seen.message, Message::Ping { ip, .. } if ip[12..] == [10, 9, 9, 9])
     })?;

@@ -134,8 +134,7 @@ fn an_election_is_remembered_beside_many_locks() -> Result<()> {
 fn an_idle_ring_of_four_has_no_news() -> Result<()> {
     let heartbeat = Duration::from_millis(250);
     let timing = Timing::patient(heartbeat).idle_hold(heartbeat);
-    let ring = Ring::start(Layout::new(4).bridge()?, 4, timing, BINARIES)?;
-    ring.wait_until_formed()?;
+    let ring = SharedRing::on(Layout::new(4), timing, BINARIES, &[])?;
     let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
     let go_round = |rounds: u64| -> Result<()> {
         let before = turns(&ring.daemons[0].status()?);

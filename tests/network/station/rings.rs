@@ -5,9 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use ring_segment::{
-    Binaries, Daemon, Node, PATIENCE, SLACK, Segment, Test, Timing, binaries, tests,
-};
+use ring_segment::{Binaries, Daemon, Node, PATIENCE, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
@@ -111,7 +109,9 @@ fn a_second_daemon_of_a_ring_beside_others_is_refused() -> Result<()> {
         let mut second = start(node, ethertype)?;
         let ended = second.wait_exit(PATIENCE)?;
         ensure!(ended.code() == Some(6), "it ended with {ended}");
-        second.wait_for_line(SLACK, |line| line.contains(ring) && line.contains("in use"))?;
+        second.wait_for_line(PATIENCE, |line| {
+            line.contains(ring) && line.contains("in use")
+        })?;
     }
     Ok(())
 }

@@ -10,9 +10,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::unistd::ttyname;
-use ring_segment::{
-    Binaries, Daemon, FOR_GOOD, PATIENCE, SLACK, Segment, Test, Timing, binaries, tests,
-};
+use ring_segment::{Binaries, Daemon, FOR_GOOD, PATIENCE, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
 const BINARIES: Binaries = binaries!();
@@ -90,7 +88,7 @@ impl Pair {
         ensure!(status.success(), "it ended with {status}");
         let heir = self
             .waiter
-            .wait_for_status(SLACK, |status| status["state"] == "OWNER")?;
+            .wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
         let reasons = &heir["counters"]["state_change_reasons"];
         ensure!(
             reasons["elected"] == 0 && reasons["token_taken"] == 1,
@@ -101,7 +99,7 @@ impl Pair {
 
     /// The owner has lost nothing.
     fn goes_on(&self) -> Result<Value> {
-        let status = self.owner.wait_for_status(SLACK, |_| true)?;
+        let status = self.owner.wait_for_status(PATIENCE, |_| true)?;
         ensure!(status["state"] == "OWNER", "{status:#}");
         Ok(status)
     }
@@ -111,7 +109,7 @@ fn without_a_terminal_hang_up_and_quit_are_ignored() -> Result<()> {
     let pair = Pair::new(["setsid".to_owned()])?;
     for signal in [Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2] {
         pair.owner.signal(signal)?;
-        pair.owner.wait_for_line(SLACK, |line| {
+        pair.owner.wait_for_line(PATIENCE, |line| {
             line.contains(signal.as_str()) && line.contains("ignored")
         })?;
     }
@@ -143,7 +141,7 @@ fn who_was_started_to_outlive_its_terminal_does() -> Result<()> {
     // Signals are taken in the order in which they came: the hang-up has been by the time of this.
     pair.owner.signal(Signal::SIGUSR1)?;
     pair.owner
-        .wait_for_line(SLACK, |line| line.contains("status: eth0"))?;
+        .wait_for_line(PATIENCE, |line| line.contains("status: eth0"))?;
     pair.goes_on()?;
     Ok(())
 }
@@ -162,8 +160,9 @@ fn the_status_is_logged_on_demand() -> Result<()> {
         &["status: members", &other],
         &["status: frames", "received"],
     ] {
-        pair.owner
-            .wait_for_line(SLACK, |line| words.iter().all(|word| line.contains(word)))?;
+        pair.owner.wait_for_line(PATIENCE, |line| {
+            words.iter().all(|word| line.contains(word))
+        })?;
     }
     pair.goes_on()?;
     Ok(())

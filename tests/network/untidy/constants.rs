@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, tests};
+use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, tests};
 
 use super::{BINARIES, PATIENCE, ringctl};
 
@@ -46,25 +46,19 @@ fn says_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
 fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
     let segment = Layout::new(3).bridge()?;
     let at = |place: usize| segment.node(place).ringd(BINARIES);
-    let fast = [at(0).spawn()?, at(1).spawn()?];
+    // The shortest patience with which a stall of half a second is no failure.
+    let quick = |place: usize| at(place).option("--heartbeat", "250ms").spawn();
+    let fast = [quick(0)?, quick(1)?];
     let slow = at(2).option("--heartbeat", "1s").spawn()?;
     for daemon in &fast {
-        says_of(
-            daemon,
-            &slow,
-            "waits 4s for a silent owner, this node 400ms",
-        )?;
-        says_of(
-            &slow,
-            daemon,
-            "waits 400ms for a silent owner, this node 4s",
-        )?;
+        says_of(daemon, &slow, "waits 4s for a silent owner, this node 1s")?;
+        says_of(&slow, daemon, "waits 1s for a silent owner, this node 4s")?;
     }
     // It is the only one, for longer than the others' patience.
-    let (done, said) = ringctl(&slow, &["run", "-w", "20", "--", "true"])?;
+    let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
     let mark = segment.capture().mark();
-    let (done, said) = ringctl(&slow, &["run", "-w", "20", "--", "sleep", "2"])?;
+    let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "sleep", "2"])?;
     ensure!(done, "{said}");
     let stood = |seen: &Seen| matches!(seen.message, Message::GeneratingToken { .. });
     let elections = segment
@@ -89,7 +83,7 @@ fn who_expects_another_number_is_named() -> Result<()> {
     // Two of three are a quorum, two of two would be one as well; one of them is none.
     let (done, said) = ringctl(
         &one,
-        &["run", "-w", "20", "--require", "quorum", "--", "true"],
+        &["run", "-w", WAIT, "--require", "quorum", "--", "true"],
     )?;
     ensure!(done, "{said}");
     let status = one.status()?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Daemon, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, Ring, Test, Timing, tests,
+    Daemon, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, Ring, Test, Timing, WAIT, tests,
 };
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ fn wait_until_all(ring: &Ring, so: impl Fn(&Value) -> bool) -> Result<()> {
 }
 
 fn works(daemon: &Daemon) -> Result<()> {
-    let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
+    let (done, said) = ringctl(daemon, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
     Ok(())
 }

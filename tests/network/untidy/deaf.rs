@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, Layout, Ring, Test, tests};
+use ring_segment::{Daemon, Layout, Ring, Test, WAIT, tests};
 use serde_json::{Value, json};
 
 use super::{BINARIES, PATIENCE, forbearing, form_behind_a_switch, ringctl};
@@ -85,7 +85,7 @@ fn shows(status: &Value, words: &str) -> bool {
 }
 
 fn locks(daemon: &Daemon) -> Result<()> {
-    let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
+    let (done, said) = ringctl(daemon, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
     Ok(())
 }

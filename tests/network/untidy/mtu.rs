@@ -1,9 +1,10 @@
 //! Interfaces that carry less than the token's data need.
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, Ring, SLACK, Test, now, tests};
+use ring_segment::limit::until;
+use ring_segment::{Daemon, Ring, Test, WAIT, now, tests};
 
-use super::{PATIENCE, form, ringctl, timing};
+use super::{PATIENCE, form, ringctl};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -23,7 +24,7 @@ fn shrink(ring: &Ring, place: usize) -> Result<()> {
 }
 
 fn locks(daemon: &Daemon) -> Result<()> {
-    let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
+    let (done, said) = ringctl(daemon, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
     Ok(())
 }
@@ -52,7 +53,7 @@ fn gave_way(ring: &Ring) -> Result<()> {
         let lines = daemon.output();
         lines
             .iter()
-            .any(|line| line.contains("1000 bytes, were dropped"))
+            .any(|line| line.contains("dropped the token's data (1,000 bytes)"))
     };
     let since = now();
     ring.wait_for_one_owner(since)?;
@@ -84,16 +85,8 @@ fn data_give_way_when_one_interface_shrinks() -> Result<()> {
     ensure!(done, "{said}");
     shrink(&ring, 2)?;
     ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
-    let bound = timing().one_owner_bound() + SLACK;
-    let gone = |line: &str| line.contains("1000 bytes, were dropped");
-    let heard = |daemon: &Daemon| daemon.output().iter().any(|line| gone(line));
-    let deadline = std::time::Instant::now() + bound;
-    while !ring.daemons.iter().any(heard) {
-        ensure!(
-            std::time::Instant::now() < deadline,
-            "nobody drops the data"
-        );
-        std::thread::sleep(timing().waiter_timeout() / 20);
-    }
+    let gone = |line: &String| line.contains("dropped the token's data (1,000 bytes)");
+    let heard = |daemon: &Daemon| daemon.output().iter().any(gone);
+    until("the data are dropped", || ring.daemons.iter().any(heard));
     gave_way(&ring)
 }

@@ -9,6 +9,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// How long a test waits for what must happen before it fails. It judges nothing: a machine may stand still for
 /// ten seconds, and all on it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The same for `ringctl`'s `-w`.
+pub const WAIT: &str = "60";
 
 /// Waits until `fd` has something to read, or is at its end; false: not by then.
 ///

@@ -12,11 +12,14 @@ use serde_json::Value;
 use crate::clock;
 use crate::daemon::{Binaries, Daemon, Ringd};
 use crate::invariants;
+use crate::limit::PATIENCE;
 use crate::segment::Segment;
 use crate::timing::{SLACK, Timing};
 use crate::wire::{Digest, Member, Message, Seen, digest_of};
 
 const POLL: Duration = Duration::from_millis(10);
+/// A token that nobody wants stays for longer than this where it rests.
+const RESTS: Duration = Duration::from_secs(10);
 
 /// What daemons are started with beyond the protocol's constants.
 struct Options(Box<dyn Fn(Ringd) -> Ringd + Send + Sync>);
@@ -131,14 +134,30 @@ impl Ring {
         self.segment.capture().look(since)
     }
 
-    /// Waits until there was one owner for a WAITER_TIMEOUT, as section 5, rule 2 promises it for
-    /// a segment that lost its last frame at `since`. Gives the time from which on it was so.
+    /// Waits until there was one owner for a WAITER_TIMEOUT since that time. Gives the time from
+    /// which on it was so.
+    ///
+    /// # Errors
+    /// If there is none, or more than one.
+    pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
+        self.one_owner_by(since, clock::now() + PATIENCE)
+    }
+
+    /// The same as section 5, rule 2 promises it for a segment that lost its last frame at `since`.
+    /// It is for tests that run alone.
     ///
     /// # Errors
     /// If there is none, or more than one, after the protocol's bound.
-    pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
+    pub fn wait_for_one_owner_in_time(&self, since: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
-        let deadline = since + self.timing.one_owner_bound() + window + SLACK;
+        self.one_owner_by(
+            since,
+            since + self.timing.one_owner_bound() + window + SLACK,
+        )
+    }
+
+    fn one_owner_by(&self, since: Duration, deadline: Duration) -> Result<Duration> {
+        let window = self.timing.waiter_timeout();
         // To look through all frames costs the ring time of its own.
         thread::sleep((since + window).saturating_sub(clock::now()));
         loop {
@@ -162,9 +181,22 @@ impl Ring {
     ///
     /// # Errors
     /// If one still tells another.
-    pub fn wait_for_equal_tables(&self, timeout: Duration) -> Result<()> {
+    pub fn wait_for_equal_tables(&self) -> Result<()> {
+        self.equal_tables_within(PATIENCE)
+    }
+
+    /// The same within four heartbeats: every member tells its digest once a round. It is for tests
+    /// that run alone.
+    ///
+    /// # Errors
+    /// If one still tells another.
+    pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
+        self.equal_tables_within(4 * self.timing.heartbeat + SLACK)
+    }
+
+    fn equal_tables_within(&self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now() + timeout;
-        let rests = self.timing.idle_hold > timeout;
+        let rests = self.timing.idle_hold > RESTS;
         loop {
             let verdict = if rests {
                 self.statuses().map(|_| ())
@@ -183,11 +215,10 @@ impl Ring {
     /// Waits for one owner after a start, and then for equal tables: the ring has formed.
     ///
     /// # Errors
-    /// If it does not form in time.
+    /// If it does not form.
     pub fn wait_until_formed(&self) -> Result<()> {
         self.wait_for_one_owner(clock::now())?;
-        // Every member tells its digest once a round.
-        self.wait_for_equal_tables(4 * self.timing.heartbeat + SLACK)
+        self.wait_for_equal_tables()
     }
 
     /// Waits for the next heartbeat, and gives the place of the daemon that sent it.
@@ -195,8 +226,7 @@ impl Ring {
     /// # Errors
     /// If none comes.
     pub fn owner(&self) -> Result<usize> {
-        let timeout = self.timing.one_owner_bound() + SLACK;
-        let heartbeat = self.segment.capture().wait_for(timeout, |seen| {
+        let heartbeat = self.segment.capture().wait_for(PATIENCE, |seen| {
             seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
         })?;
         Ok(heartbeat.port)

@@ -2,7 +2,8 @@
 //! fails for it would fail on a busy machine.
 //!
 //! With `RING_SEGMENT_STALLS=SEED` in the environment a test program runs all its tests that are not
-//! exclusive so, with `RING_SEGMENT_STALLS=SEED:COUNT` as many of them as that, drawn by the seed.
+//! exclusive so, with `RING_SEGMENT_STALLS=SEED:COUNT` as many of them as that, drawn by the seed. How
+//! often one stood still is printed at the end; a sample in which none did is a failure.
 
 use std::env;
 use std::os::fd::OwnedFd;
@@ -80,8 +81,11 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
     CANDIDATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A daemon was started.
-pub(crate) fn enrol(child: &Child) -> Result<()> {
+/// A daemon was started: it may be made to stand still.
+///
+/// # Errors
+/// If the kernel gives no hold on it.
+pub fn enrol(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {
         id: child.id(),
@@ -92,12 +96,12 @@ pub(crate) fn enrol(child: &Child) -> Result<()> {
 }
 
 /// A daemon has ended, or is about to.
-pub(crate) fn dismiss(id: u32) {
+pub fn dismiss(id: u32) {
     candidates().retain(|candidate| candidate.id != id);
 }
 
 /// Its test stops a daemon or continues it: that is not interfered with.
-pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
+pub fn leave_alone(id: u32, is_stopped: bool) {
     for candidate in candidates().iter_mut() {
         if candidate.id == id {
             candidate.is_stopped = is_stopped;
@@ -108,7 +112,8 @@ pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
 /// Stalls one daemon after another while it lives.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    thread: Option<(Sender<()>, JoinHandle<()>)>,
+    over: Sender<()>,
+    thread: JoinHandle<usize>,
 }
 
 impl Stalls {
@@ -117,15 +122,16 @@ impl Stalls {
         let dice = Rng::with_seed(xxh3_64_with_seed(test.as_bytes(), plan.seed));
         let (over, until) = channel();
         let stall = move || {
-            let mut dice = dice;
+            let (mut dice, mut count) = (dice, 0);
             loop {
                 let pause = Duration::from_millis(dice.u64(PAUSE));
                 if until.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                    return;
+                    return count;
                 }
                 let length = Duration::from_millis(dice.u64(STALL));
                 let place = dice.usize(..);
                 let Some(id) = stop_one(place) else { continue };
+                count += 1;
                 eprintln!(
                     "{:?}: process {id} stands still for {length:?}",
                     clock::now()
@@ -133,22 +139,18 @@ impl Stalls {
                 let is_over = until.recv_timeout(length) != Err(RecvTimeoutError::Timeout);
                 go_on(id);
                 if is_over {
-                    return;
+                    return count;
                 }
             }
         };
-        Self {
-            thread: Some((over, thread::spawn(stall))),
-        }
+        let thread = thread::spawn(stall);
+        Self { over, thread }
     }
-}
 
-impl Drop for Stalls {
-    fn drop(&mut self) {
-        if let Some((over, thread)) = self.thread.take() {
-            drop(over);
-            let _ = thread.join();
-        }
+    /// No more of them; how many there were.
+    pub(crate) fn end(self) -> usize {
+        drop(self.over);
+        self.thread.join().unwrap_or_default()
     }
 }
 

@@ -1,19 +1,18 @@
 //! A daemon between two peers: the place to see how one node behaves on the wire.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use pnet::util::MacAddr;
 
 use crate::daemon::{Binaries, Daemon, Ringd};
+use crate::limit::PATIENCE;
 use crate::peer::Peer;
 use crate::segment::{Layout, Segment};
-use crate::timing::{SLACK, Timing};
+use crate::timing::Timing;
 use crate::wire::{Digest, Message, Seen, Token};
 
 const DAEMON: usize = 1;
-/// With eternal time-outs, nothing that a test waits for depends on them.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One daemon, and a peer with a smaller and one with a larger MAC.
 #[derive(Debug)]
@@ -79,12 +78,6 @@ impl Stand {
         self.daemon.node().mac()
     }
 
-    /// How long to wait for what comes after a time-out of the protocol.
-    #[must_use]
-    pub fn patience(&self) -> Duration {
-        (self.timing.one_owner_bound() + SLACK).min(PATIENCE)
-    }
-
     /// Lets the daemon elect itself, and gives its token.
     ///
     /// # Errors
@@ -133,7 +126,7 @@ impl Stand {
         answered: impl Fn(&Seen) -> bool,
     ) -> Result<Seen> {
         let mark = self.mark();
-        let deadline = Instant::now() + self.patience();
+        let deadline = Instant::now() + PATIENCE;
         loop {
             giver.send(self.mac(), offer)?;
             let left = deadline.saturating_duration_since(Instant::now());
@@ -153,7 +146,7 @@ impl Stand {
     /// If it does not in time.
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
-            .wait_for_status(self.patience(), |status| status["state"] == state)?;
+            .wait_for_status(PATIENCE, |status| status["state"] == state)?;
         Ok(())
     }
 
@@ -172,10 +165,8 @@ impl Stand {
     /// # Errors
     /// If none comes in time.
     pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
-        let patience = self.patience();
-        self.segment
-            .capture()
-            .wait_from(mark, patience, |seen| seen.port == DAEMON && wanted(seen))
+        let capture = self.segment.capture();
+        capture.wait_from(mark, PATIENCE, |seen| seen.port == DAEMON && wanted(seen))
     }
 
     /// The capture's mark for [`Stand::wait_from`].

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// What a busy machine may add to any time-out of the protocol.
+/// What a machine may add to any time-out of the protocol for a test that judges it, and that runs alone
+/// therefore (`exclusive`). Whoever does not judge has [`PATIENCE`](crate::PATIENCE).
 pub const SLACK: Duration = Duration::from_millis(1200);
 /// Longer than any test holds a token: it stays where it is.
 pub const FOR_GOOD: Duration = Duration::from_secs(3600);

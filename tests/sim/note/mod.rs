@@ -1,5 +1,6 @@
 //! A second system in the simulator's kernel: datagrams with senders, connections, jobs, a disk.
 
+mod fault;
 mod world;
 
 use std::collections::BTreeSet;
@@ -8,12 +9,16 @@ use std::time::Duration;
 use ring_note::wire::{self, HEADER, REQUEST};
 use ring_note::{Failure, Version};
 use ringd::sim::kernel::network::Weather;
+use ringd::sim::kernel::node::Node;
 use ringd::sim::kernel::rng::{Rng, Stream};
+use ringd::sim::kernel::schedule::{Action, Schedule};
+use ringd::sim::kernel::shrink::shrink;
 use ringd::sim::kernel::stranger::Stranger;
 use ringd::sim::kernel::streams::StreamWeather;
-use ringd::sim::kernel::system::StreamTrouble;
+use ringd::sim::kernel::system::{StreamTrouble, Trouble};
 
-use world::{PERIOD, TRANSFER, World, agree, assemble, start, write};
+use fault::{Fault, Plan, text};
+use world::{MTU, PERIOD, Room, TRANSFER, World, agree, assemble, start, stranger, write};
 
 const MS: u64 = 1_000_000;
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,12 +40,6 @@ fn check(world: &World, what: &str) {
         "{what}: {:?}",
         world.system.broken
     );
-}
-
-/// So many different bytes.
-fn text(len: usize, number: u64) -> Vec<u8> {
-    let mut rng = Rng::new(number, Stream::System);
-    (0..len).map(|_| rng.draw().to_be_bytes()[0]).collect()
 }
 
 #[test]
@@ -88,7 +87,7 @@ fn bytes_that_arrive_one_by_one_make_a_note() {
     write(&mut world, 0, text(5_000, 1));
     assert!(world.run_until(SOON, agree).is_some());
     check(&world, "dribble");
-    assert!(world.system.met.contains(&StreamTrouble::Dribble));
+    assert!(world.system.met_streams.contains(&StreamTrouble::Dribble));
 }
 
 /// What a cut holds up is not overtaken by what was sent after it.
@@ -139,24 +138,34 @@ fn a_connection_that_nobody_answers_is_given_up() {
 fn hundreds_of_strangers_keep_nobody_from_the_note_for_long() {
     let mut world = started(3, 1);
     let silent = Stranger {
+        from: stranger(0),
         says: Vec::new(),
         gap: 0,
         reads: false,
     };
     // Asks for all there is, and reads none of it.
     let never_reads = Stranger {
+        from: stranger(0),
         says: wire::request(Version::default()).to_vec(),
         gap: 0,
         reads: false,
     };
     let dribbles = Stranger {
+        from: stranger(0),
         says: wire::request(Version::default()).to_vec(),
         gap: 90 * MS,
         reads: true,
     };
-    for _ in 0..100 {
-        for stranger in [&silent, &never_reads, &dribbles] {
-            world.admit_stranger(0, stranger);
+    for number in 0..100 {
+        for peer in [&silent, &never_reads, &dribbles] {
+            let from = stranger(number);
+            world.admit_stranger(
+                0,
+                &Stranger {
+                    from,
+                    ..peer.clone()
+                },
+            );
         }
     }
     write(&mut world, 0, text(50_000, 1));
@@ -169,87 +178,62 @@ fn hundreds_of_strangers_keep_nobody_from_the_note_for_long() {
     check(&world, "strangers");
 }
 
-/// One thing that goes wrong, or is wanted.
-fn trouble(world: &mut World, rng: &mut Rng, number: u64) {
-    let at = rng.index(world.len());
-    match rng.below(13) {
-        0..4 => {
-            let len = rng.index(1_500);
-            write(world, at, text(len, number));
-        }
-        4 => world.end(at),
-        5 => start(world, at),
-        6 => world.pause(at),
-        7 => world.resume(at),
-        8 => {
-            let groups: Vec<u8> = (0..world.len())
-                .map(|_| u8::from(rng.chance(300)))
-                .collect();
-            world.part(&groups);
-        }
-        9 => world.part(&[]),
-        10 => world.set_weather(Weather {
-            drop: rng.pick(&[0, 100, 500]),
-            duplicate: rng.pick(&[0, 100]),
-            reorder: rng.pick(&[0, 100]),
-            reorder_by: 50 * MS,
-            corrupt: rng.pick(&[0, 50]),
-            ..Weather::default()
-        }),
-        11 => world.set_stream_weather(StreamWeather {
-            unanswered: rng.pick(&[0, 100, 300]),
-            dribble: rng.pick(&[0, 100]),
-            reset: rng.pick(&[0, 300, 900]),
-            reset_at: None,
-        }),
-        _ => world.nodes[at].disk_full = rng.chance(500),
-    }
-}
-
-fn run(seed: u64) -> World {
-    let mut rng = Rng::new(seed, Stream::Plan);
-    let mut world = started(4, seed);
-    for number in 0..60 {
-        trouble(&mut world, &mut rng, seed << 8 | number);
-        world.run(Duration::from_millis(rng.below(400)));
-    }
+/// Carries a plan out. How it went, and whether all agree soon after everything is in order again.
+fn run(plan: &Plan) -> (World, bool) {
+    let mut world = started(plan.nodes(), plan.seed);
+    world.network.captures = true;
+    world.schedule(plan.actions().into());
+    world.run(Duration::from_micros(plan.time_us()));
     world.part(&[]);
+    world.network.cuts.clear();
     world.set_weather(Weather::default());
     world.set_stream_weather(StreamWeather::default());
     for at in 0..world.len() {
-        world.nodes[at].disk_full = false;
+        let node = &mut world.nodes[at];
+        (node.disk_full, node.deaf, node.unplugged) = (false, false, false);
+        (node.slow, node.refuse, node.mtu) = (0, 0, MTU);
         world.resume(at);
         start(&mut world, at);
     }
-    let took = world.run_until(SOON, agree);
-    check(&world, &format!("seed {seed}"));
-    assert!(
-        took.is_some(),
-        "seed {seed}: they do not agree within {SOON:?}"
-    );
-    world
+    let agreed = world.run_until(SOON, agree).is_some();
+    (world, agreed)
 }
 
 #[test]
 fn whatever_goes_wrong_no_version_is_torn_or_taken_back_and_all_agree_in_the_end() {
     let mut met = BTreeSet::new();
+    let mut met_streams = BTreeSet::new();
     let mut events = BTreeSet::new();
-    let mut dropped = 0;
     for seed in 0..120 {
-        let world = run(seed);
+        let (world, agreed) = run(&Plan::draw(seed, 4));
+        check(&world, &format!("seed {seed}"));
+        assert!(agreed, "seed {seed}: they do not agree within {SOON:?}");
         met.extend(world.system.met.iter().copied());
+        met_streams.extend(world.system.met_streams.iter().copied());
         events.extend(world.system.events.keys().copied());
-        dropped += world.system.dropped;
     }
-    let all = [
-        StreamTrouble::Unanswered,
-        StreamTrouble::Dribble,
-        StreamTrouble::Reset,
-    ];
-    assert_eq!(met, all.into());
-    assert!(dropped > 0);
+    // The note's datagrams are for all.
+    let missed = Trouble::ALL.iter().filter(|it| !met.contains(*it));
+    assert_eq!(missed.collect::<Vec<_>>(), [&Trouble::Unicast]);
+    assert_eq!(met_streams, StreamTrouble::ALL.into());
     for failure in [Failure::Closed, Failure::TimedOut, Failure::NotStored] {
         let name = ring_note::Event::Failed(Version::default(), failure).name();
         assert!(events.contains(name), "{name} is never met");
     }
+}
+
+/// As if it were forbidden to store a third version: three writes are all it takes.
+#[test]
+fn a_schedule_of_any_system_is_made_shorter() {
+    let fails = |plan: &Plan| {
+        let (world, _) = run(plan);
+        let third = |node: &Node<Room>| node.own.stored.version.number >= 3;
+        world.nodes.iter().any(third)
+    };
+    let long = Plan::draw(1, 4);
+    assert!(fails(&long));
+    let short = shrink(&long, fails, |_, _| {});
+    let is_write = |action: &Action<Fault>| matches!(action.fault, Fault::Write(..));
+    assert!(short.actions().iter().all(is_write), "{short:?}");
+    assert_eq!(short.actions().len(), 3, "{short:?}");
 }

@@ -16,8 +16,10 @@ use ringd::sim::kernel::streams::{Fabric, Tcp};
 use ringd::sim::kernel::system::{Count, Moment, Route, StreamTrouble, System, Trouble};
 use ringd::sim::kernel::world;
 
-const PORT: u16 = 7;
-const MTU: usize = 1472;
+use super::fault::Fault;
+
+pub const PORT: u16 = 7;
+pub const MTU: usize = 1472;
 /// Connections of a node at a time, and how many of them it serves.
 const SLOTS: u16 = 8;
 const SERVED: usize = 4;
@@ -38,8 +40,8 @@ pub struct Room {
     versions: BTreeMap<Version, Vec<u8>>,
     /// What must hold and does not.
     pub broken: Vec<String>,
-    pub met: BTreeSet<StreamTrouble>,
-    pub dropped: u64,
+    pub met_streams: BTreeSet<StreamTrouble>,
+    pub met: BTreeSet<Trouble>,
     /// Events of the machines, by name.
     pub events: BTreeMap<&'static str, u64>,
 }
@@ -61,15 +63,20 @@ pub struct Done {
     command: RefCell<Option<Command>>,
 }
 
-fn address(node: Option<usize>) -> SocketAddr {
-    let last = node.map_or(254, |at| u8::try_from(at + 1).expect("few nodes"));
+fn address(node: usize) -> SocketAddr {
+    let last = u8::try_from(node + 1).expect("few nodes");
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, last), PORT))
+}
+
+/// The address of somebody who is no node.
+pub fn stranger(number: u8) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 0, 1, number), PORT))
 }
 
 fn node_of(address: SocketAddr) -> Option<usize> {
     match address.ip() {
-        IpAddr::V4(ip) => usize::from(ip.octets()[3]).checked_sub(1),
-        IpAddr::V6(_) => None,
+        IpAddr::V4(ip) if ip.octets()[2] == 0 => usize::from(ip.octets()[3]).checked_sub(1),
+        _ => None,
     }
 }
 
@@ -106,6 +113,12 @@ pub fn start(world: &mut World, at: usize) {
 
 /// Has a node that runs write a version of the note, and gives it the time to sum it up.
 pub fn write(world: &mut World, at: usize, text: Vec<u8>) {
+    ask_to_write(world, at, text);
+    world.run(Duration::from_nanos(JOB));
+}
+
+/// Has a node that runs write a version of the note.
+pub fn ask_to_write(world: &mut World, at: usize, text: Vec<u8>) {
     if !world.nodes[at].is_running() {
         return;
     }
@@ -113,7 +126,6 @@ pub fn write(world: &mut World, at: usize, text: Vec<u8>) {
     world.input(at, |driver, now, surroundings| {
         driver.command(now, Command::Write(text), surroundings);
     });
-    world.run(Duration::from_nanos(JOB));
 }
 
 /// Whether all nodes show the newest version that any of them has stored.
@@ -131,17 +143,18 @@ impl System for Room {
     type Node = Own;
     type Missed = ();
     type Event = Done;
-    type Fault = ();
+    type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
     const LONGEST: usize = 64;
+    const FLOODED: bool = false;
 
-    fn peer(node: Option<usize>) -> SocketAddr {
+    fn address(node: usize, _: &Own) -> SocketAddr {
         address(node)
     }
 
-    fn listen(fabric: &Rc<RefCell<Fabric>>, node: usize) -> Self::Streams {
-        Connections::new(Tcp::of(fabric, node, node_of, address), SLOTS)
+    fn listen(fabric: &Rc<RefCell<Fabric<SocketAddr>>>, node: usize, _: &Own) -> Self::Streams {
+        Connections::new(Tcp::of(fabric, node, address(node), node_of), SLOTS)
     }
 
     fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {
@@ -193,9 +206,11 @@ impl System for Room {
     fn count(&mut self, what: Count) {
         match what {
             Count::MetStream(trouble) => {
+                self.met_streams.insert(trouble);
+            }
+            Count::Met(trouble) => {
                 self.met.insert(trouble);
             }
-            Count::Met(Trouble::Drop) => self.dropped += 1,
             _ => {}
         }
     }
@@ -219,7 +234,9 @@ impl System for Room {
         });
     }
 
-    fn act(_: &mut World, (): &()) {}
+    fn act(world: &mut World, fault: &Fault) {
+        fault.act(world);
+    }
 
     fn look_at(world: &mut World, at: usize) {
         let due = world.now + JOB;

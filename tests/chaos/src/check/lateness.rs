@@ -12,6 +12,9 @@ use ring_segment::{MacAddr, Message, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Verdict, wire::Transit};
 
+/// Of what is counted: for how long a bound was judged at all.
+pub const JUDGED: &str = "milliseconds of calm in which one owner was demanded";
+
 /// The times when the machine was late, in order and merged.
 #[derive(Debug, Default)]
 pub struct Lateness {
@@ -91,10 +94,7 @@ impl Lateness {
             verdict.count(what, *times as u64);
         }
         verdict.count("milliseconds of calm", whole_ms(calm));
-        verdict.count(
-            "milliseconds of calm in which one owner was demanded",
-            whole_ms(judged),
-        );
+        verdict.count(JUDGED, whole_ms(judged));
     }
 }
 

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 pub use crashes::GRAIN;
 pub use evidence::{Change, CrashTime, Cycle, Evidence, Span};
-pub use lateness::Lateness;
+pub use lateness::{JUDGED, Lateness};
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

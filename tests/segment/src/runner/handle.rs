@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::worker::{READY, Verdict};
+use super::worker::{READY, Report};
 
 /// Set in the environment of a process that is to make a world and be its worker.
 const WORKER: &str = "RING_SEGMENT_WORKER";
@@ -66,15 +66,15 @@ impl WorkerHandle {
     }
 
     /// Has the worker run a test: how it went, and what was printed meanwhile.
-    pub(crate) fn run(&mut self, test: &str) -> (Verdict, String) {
+    pub(crate) fn run(&mut self, test: &str) -> (Report, String) {
         let mut said = String::new();
         let asked = writeln!(self.channel.get_mut(), "{test}");
         let answer = asked
             .context("its world has ended before")
             .and_then(|()| self.listen(LIMIT, &mut said));
-        let verdict = answer.and_then(|line| Ok(serde_json::from_str::<Verdict>(&line)?));
+        let report = answer.and_then(|line| Ok(serde_json::from_str::<Report>(&line)?));
         (
-            verdict.unwrap_or_else(|error| Err(format!("{error:#}"))),
+            report.unwrap_or_else(|error| (Err(format!("{error:#}")), 0)),
             said,
         )
     }

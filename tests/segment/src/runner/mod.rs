@@ -9,6 +9,7 @@ mod worker;
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::world;
 use costs::Costs;
 use handle::WorkerHandle;
 pub use test::Test;
-pub(crate) use turns::Turn;
+pub use turns::Turn;
 
 /// Worlds for each processor: tests on a network wait most of the time.
 const WORLDS_PER_CPU: usize = 3;
@@ -45,9 +46,10 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         return world::cross_over();
     }
     let mut arguments = Arguments::from_args();
+    let mut plan = None;
     if !arguments.list {
         match prepare(tests) {
-            Ok(ready) => tests = ready,
+            Ok(ready) => (tests, plan) = ready,
             Err(error) => {
                 eprintln!("error: {error:#}");
                 return ExitCode::FAILURE;
@@ -58,11 +60,12 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         thread::available_parallelism().map_or(1, usize::from) * WORLDS_PER_CPU
     });
     tests.sort_by_key(Test::is_exclusive);
-    let costs = Arc::new(Costs::default());
+    let (costs, stalls) = (Arc::new(Costs::default()), Arc::new(AtomicUsize::new(0)));
     let deal = |test: Test| {
-        let (costs, shows_all) = (Arc::clone(&costs), arguments.nocapture);
+        let (costs, stalls) = (Arc::clone(&costs), Arc::clone(&stalls));
+        let shows_all = arguments.nocapture;
         Trial::test(test.name(), move || {
-            let (cost, outcome) = hand_over(test, worlds, shows_all);
+            let (cost, outcome) = hand_over(test, worlds, shows_all, &stalls);
             costs.add(test.name(), cost);
             outcome
         })
@@ -71,6 +74,15 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     let conclusion = run(&arguments, trials);
     WORKER.take();
     costs.print();
+    let stalls = stalls.load(Ordering::Relaxed);
+    let have_run = conclusion.num_passed + conclusion.num_failed > 0;
+    if plan.is_some() {
+        println!("daemons stood still {stalls} times\n");
+    }
+    if plan.is_some_and(|plan| plan.count.is_some()) && have_run && stalls == 0 {
+        eprintln!("error: none stood still: this sample shows nothing");
+        return ExitCode::FAILURE;
+    }
     conclusion.exit_code()
 }
 
@@ -81,21 +93,26 @@ pub fn is_runner() -> bool {
 }
 
 /// Makes sure that there can be worlds, and leaves away what is not to run.
-fn prepare(mut tests: Vec<Test>) -> Result<Vec<Test>> {
+fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     WorkerHandle::start()?;
     let Some(plan) = Plan::from_environment()? else {
-        return Ok(tests);
+        return Ok((tests, None));
     };
     tests.retain(Test::may_stall);
     println!(
         "daemons stand still now and then, by the seed {}",
         plan.seed
     );
-    Ok(plan.draw(tests))
+    Ok((plan.draw(tests), Some(plan)))
 }
 
 /// Has a test run in this thread's world, when it is its turn; how long that took, and how it went.
-fn hand_over(test: Test, worlds: usize, shows_all: bool) -> (Duration, Result<(), Failed>) {
+fn hand_over(
+    test: Test,
+    worlds: usize,
+    shows_all: bool,
+    stalls: &AtomicUsize,
+) -> (Duration, Result<(), Failed>) {
     let turn = if test.is_exclusive() {
         // Rings that stand ready for others would go on beside it.
         WORKER.take();
@@ -109,7 +126,8 @@ fn hand_over(test: Test, worlds: usize, shows_all: bool) -> (Duration, Result<()
             Some(ready) => ready,
             None => WorkerHandle::start()?,
         };
-        let (verdict, said) = worker.insert(ready).run(test.name());
+        let ((verdict, stood_still), said) = worker.insert(ready).run(test.name());
+        stalls.fetch_add(stood_still, Ordering::Relaxed);
         if verdict.is_err() {
             // What a failed test has left behind is nobody's.
             worker.take();

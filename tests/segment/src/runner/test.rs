@@ -32,7 +32,7 @@ impl Test {
         }
     }
 
-    /// It stops daemons itself, and judges them by that: nobody else is to stop them.
+    /// Nobody is to stop its daemons: it does so itself and judges them by that, or it has none.
     #[must_use]
     pub const fn without_stalls(self) -> Self {
         Self {
@@ -64,11 +64,12 @@ impl Test {
 
 /// Lists test functions (`fn() -> anyhow::Result<()>`) for [`main`](crate::main) under the paths of
 /// the module that lists them. `exclusive` before a name keeps everything else from running beside
-/// it: for tests that judge an upper bound of time.
+/// it: for tests that judge an upper bound of time. It is part of their path, by which other runners
+/// know them (`.config/nextest.toml`).
 #[macro_export]
 macro_rules! tests {
     (@one exclusive $test:ident) => {
-        $crate::tests!(@one $test).exclusive()
+        $crate::Test::new(concat!(module_path!(), "::exclusive::", stringify!($test)), $test).exclusive()
     };
     (@one $test:ident) => {
         $crate::Test::new(concat!(module_path!(), "::", stringify!($test)), $test)

@@ -16,7 +16,7 @@ static WITHIN: RwLock<()> = RwLock::new(());
 
 /// A test's turn, which ends with this.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub struct Turn {
     _within: Within,
     _locks: Vec<Flock<File>>,
 }
@@ -33,7 +33,8 @@ enum Within {
 
 impl Turn {
     /// Waits until nothing else runs, and keeps it so.
-    pub(crate) fn alone() -> Self {
+    #[must_use]
+    pub fn alone() -> Self {
         // Nothing is kept under it that a panic could spoil.
         let guard = WITHIN.write().unwrap_or_else(PoisonError::into_inner);
         Self {
@@ -43,7 +44,8 @@ impl Turn {
     }
 
     /// Waits until there is room beside others, who are `most` with this one.
-    pub(crate) fn beside_others(most: usize) -> Self {
+    #[must_use]
+    pub fn beside_others(most: usize) -> Self {
         let guard = WITHIN.read().unwrap_or_else(PoisonError::into_inner);
         let among_others = enter(FlockArg::LockShared);
         let slot = among_others.is_some().then(|| take_slot(most)).flatten();

@@ -19,6 +19,8 @@ pub(crate) const READY: &str = "ready";
 
 /// How a test went: why it failed.
 pub(crate) type Verdict = Result<(), String>;
+/// The same, and how often one of its daemons was made to stand still.
+pub(crate) type Report = (Verdict, usize);
 
 /// Works until the runner is gone.
 pub(crate) fn work(tests: &[Test]) -> ExitCode {
@@ -41,8 +43,8 @@ fn serve(tests: &[Test]) -> Result<()> {
         let name = name?;
         let test = tests.iter().find(|test| test.name() == name);
         let test = test.with_context(|| format!("there is no test {name}"))?;
-        let verdict = run(test, plan);
-        writeln!(answers, "{}", serde_json::to_string(&verdict)?)?;
+        let report = run(test, plan);
+        writeln!(answers, "{}", serde_json::to_string(&report)?)?;
     }
     Ok(())
 }
@@ -58,11 +60,11 @@ fn take_channel() -> Result<UnixStream> {
     ))
 }
 
-fn run(test: &Test, plan: Option<Plan>) -> Verdict {
+fn run(test: &Test, plan: Option<Plan>) -> Report {
     exhibits::clear();
     let stalls = plan.map(|plan| Stalls::begin(plan, test.name()));
     let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
-    drop(stalls);
+    let stalls = stalls.map_or(0, Stalls::end);
     let verdict = match outcome {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(format!("{error:#}\n{}", places(&error))),
@@ -71,7 +73,7 @@ fn run(test: &Test, plan: Option<Plan>) -> Verdict {
     };
     let verdict = verdict.map_err(|text| text + &exhibits::describe(test.name()));
     exhibits::clear();
-    verdict
+    (verdict, stalls)
 }
 
 /// The lines of the test programs that an error came through.

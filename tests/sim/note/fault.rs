@@ -1,0 +1,277 @@
+//! What goes wrong with the shared note, as a schedule: made from a seed, carried out, made shorter.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use ring_note::Version;
+use ring_note::wire::Announcement;
+use ringd::sim::kernel::network::Weather;
+use ringd::sim::kernel::rng::{Rng, Stream};
+use ringd::sim::kernel::schedule::{Action, Schedule};
+use ringd::sim::kernel::streams::StreamWeather;
+
+use super::world::{PORT, World, ask_to_write, start, stranger};
+
+const MS: u64 = 1_000_000;
+/// Actions of a schedule.
+const ACTIONS: usize = 80;
+
+/// Something that goes wrong, or is wanted, at a node where one is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// A note of so many bytes that are made from a number.
+    Write(usize, usize, u64),
+    End(usize),
+    Start(usize),
+    Pause(usize),
+    Resume(usize),
+    /// Only nodes of the same group hear each other.
+    Part(Vec<u8>),
+    /// The second is not heard by the first.
+    OneWay(usize, usize),
+    Hear,
+    /// Lost, doubled, late and corrupt, in thousandths; how much later all are, in milliseconds; the longest.
+    Weather([u16; 4], u64, Option<usize>),
+    /// Unanswered, dribbling and reset, in thousandths.
+    Streams([u16; 3]),
+    DiskFull(usize, bool),
+    Deaf(usize, bool),
+    Unplugged(usize, bool),
+    /// How long each turn takes, in microseconds.
+    Slow(usize, u64),
+    /// The longest payload of the interface.
+    Mtu(usize, usize),
+    /// How many send calls in 1,000 are refused.
+    Refuse(usize, u16),
+    /// The clock runs faster by so many millionths.
+    Rate(usize, i32),
+    /// The wall clock is set, by so many seconds.
+    Wall(usize, i64),
+    /// A message of earlier is sent again, from where it came.
+    Replay,
+    /// A stranger announces a version that nobody has.
+    Forge(u64),
+}
+
+/// A run, written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub seed: u64,
+    nodes: usize,
+    time_us: u64,
+    actions: Vec<Action<Fault>>,
+}
+
+/// So many different bytes.
+pub fn text(len: usize, number: u64) -> Vec<u8> {
+    let mut rng = Rng::new(number, Stream::System);
+    (0..len).map(|_| rng.draw().to_be_bytes()[0]).collect()
+}
+
+impl Plan {
+    /// What goes wrong among so many nodes with this seed.
+    pub fn draw(seed: u64, nodes: usize) -> Self {
+        let mut rng = Rng::new(seed, Stream::Plan);
+        let mut at_us = 0;
+        let actions = (0..ACTIONS as u64).map(|number| {
+            at_us += 1 + rng.below(400_000);
+            let fault = Fault::draw(&mut rng, nodes, seed << 8 | number);
+            Action { at_us, fault }
+        });
+        let actions: Vec<Action<Fault>> = actions.collect();
+        Self {
+            seed,
+            nodes,
+            time_us: at_us + 1,
+            actions,
+        }
+    }
+}
+
+impl Fault {
+    fn draw(rng: &mut Rng, nodes: usize, number: u64) -> Self {
+        let at = rng.index(nodes);
+        let is_bad = rng.chance(500);
+        match rng.below(24) {
+            0..5 => Self::Write(at, rng.index(1_500), number),
+            5 => Self::End(at),
+            6 => Self::Start(at),
+            7 => Self::Pause(at),
+            8 => Self::Resume(at),
+            9 => Self::Part((0..nodes).map(|_| u8::from(rng.chance(300))).collect()),
+            10 => Self::Part(Vec::new()),
+            11 => Self::OneWay(at, rng.index(nodes)),
+            12 => Self::Hear,
+            13 | 14 => {
+                let mut rate = |rates: &[u16]| rng.pick(rates);
+                let rates = [
+                    rate(&[0, 100, 500]),
+                    rate(&[0, 100]),
+                    rate(&[0, 100]),
+                    rate(&[0, 50]),
+                ];
+                let longest = rng.chance(100).then_some(16);
+                Self::Weather(rates, rng.pick(&[0, 0, 30]), longest)
+            }
+            15 => Self::Streams([
+                rng.pick(&[0, 100, 300]),
+                rng.pick(&[0, 100]),
+                rng.pick(&[0, 300, 900]),
+            ]),
+            16 => Self::DiskFull(at, is_bad),
+            17 => Self::Deaf(at, is_bad),
+            18 => Self::Unplugged(at, is_bad),
+            19 => Self::Slow(at, rng.pick(&[0, 200, 20_000])),
+            20 => Self::Mtu(at, rng.pick(&[16, 1_472])),
+            21 => Self::Refuse(at, rng.pick(&[0, 500])),
+            22 if is_bad => Self::Rate(at, rng.pick(&[-10_000, 0, 10_000])),
+            22 => Self::Wall(at, rng.pick(&[-86_400, 86_400])),
+            _ if is_bad => Self::Replay,
+            _ => Self::Forge(number),
+        }
+    }
+
+    pub fn act(&self, world: &mut World) {
+        match *self {
+            Self::Write(at, len, number) => ask_to_write(world, at, text(len, number)),
+            Self::End(at) => world.end(at),
+            Self::Start(at) => start(world, at),
+            Self::Pause(at) => world.pause(at),
+            Self::Resume(at) => world.resume(at),
+            Self::Part(ref groups) => world.part(groups),
+            Self::OneWay(from, to) => {
+                world.network.cuts.push((from, to));
+                world.network.look_up();
+            }
+            Self::Hear => {
+                world.network.cuts.clear();
+                world.network.look_up();
+            }
+            Self::Weather([drop, duplicate, reorder, corrupt], delay, longest) => {
+                world.set_weather(Weather {
+                    drop,
+                    duplicate,
+                    reorder,
+                    reorder_by: 50 * MS,
+                    delay: delay * MS,
+                    jitter: delay * MS,
+                    corrupt,
+                    longest,
+                });
+            }
+            Self::Streams([unanswered, dribble, reset]) => {
+                world.set_stream_weather(StreamWeather {
+                    unanswered,
+                    dribble,
+                    reset,
+                    reset_at: None,
+                });
+            }
+            Self::DiskFull(at, full) => world.nodes[at].disk_full = full,
+            Self::Deaf(at, deaf) => world.nodes[at].deaf = deaf,
+            Self::Unplugged(at, unplugged) => world.nodes[at].unplugged = unplugged,
+            Self::Slow(at, turn_us) => world.nodes[at].slow = turn_us * 1_000,
+            Self::Mtu(at, mtu) => world.nodes[at].mtu = mtu,
+            Self::Refuse(at, rate) => world.nodes[at].refuse = rate,
+            Self::Rate(at, millionths) => world.set_rate(at, millionths),
+            Self::Wall(at, seconds) => {
+                world.nodes[at]
+                    .clock
+                    .set_wall(seconds * 1_000 * MS.cast_signed());
+            }
+            Self::Replay => {
+                let count = world.network.captured.len();
+                if count > 0 {
+                    let at = world.rng.index(count);
+                    let old = world.network.captured[at].clone();
+                    world.inject(old.from, old.to, old.bytes, ());
+                }
+            }
+            Self::Forge(author) => {
+                let announcement = Announcement {
+                    version: Version {
+                        number: 1 << 40,
+                        author,
+                    },
+                    port: PORT,
+                };
+                let all = SocketAddr::from((Ipv4Addr::BROADCAST, PORT));
+                world.inject(
+                    stranger(0),
+                    all,
+                    announcement.encode().as_slice().into(),
+                    (),
+                );
+            }
+        }
+    }
+
+    /// Whether it names a node, and the same with that node's number changed.
+    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+        let mut fault = self.clone();
+        match &mut fault {
+            Self::Write(at, ..)
+            | Self::End(at)
+            | Self::Start(at)
+            | Self::Pause(at)
+            | Self::Resume(at)
+            | Self::DiskFull(at, _)
+            | Self::Deaf(at, _)
+            | Self::Unplugged(at, _)
+            | Self::Slow(at, _)
+            | Self::Mtu(at, _)
+            | Self::Refuse(at, _)
+            | Self::Rate(at, _)
+            | Self::Wall(at, _) => *at = number(*at)?,
+            Self::OneWay(from, to) => (*from, *to) = (number(*from)?, number(*to)?),
+            Self::Part(groups) => {
+                let mut at = 0..;
+                groups.retain(|_| at.next().and_then(&number).is_some());
+            }
+            Self::Hear | Self::Weather(..) | Self::Streams(_) | Self::Replay | Self::Forge(_) => {}
+        }
+        Some(fault)
+    }
+}
+
+impl Schedule for Plan {
+    type Fault = Fault;
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn time_us(&self) -> u64 {
+        self.time_us
+    }
+
+    fn set_time_us(&mut self, time_us: u64) {
+        self.time_us = time_us;
+    }
+
+    fn actions(&self) -> &[Action<Fault>] {
+        &self.actions
+    }
+
+    fn actions_mut(&mut self) -> &mut Vec<Action<Fault>> {
+        &mut self.actions
+    }
+
+    fn without(&self, node: usize) -> Self {
+        let number = |at: usize| (at != node).then(|| at - usize::from(at > node));
+        let kept = self.actions.iter().filter_map(|action| {
+            let fault = action.fault.renumbered(number)?;
+            Some(Action {
+                at_us: action.at_us,
+                fault,
+            })
+        });
+        Self {
+            nodes: self.nodes - 1,
+            actions: kept.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// They are in any case.
+    fn start_all_again(&mut self) {}
+}
