@@ -160,7 +160,7 @@ pub struct RunStatus {
     pub runner: String,
     /// `begun`: nobody has said that it has ended; `done`, `failed`, or `void`: it never began.
     pub outcome: String,
-    /// It was begun, and nobody is at work on it any more: its runner has not got the token.
+    /// It was begun, and nobody is at work on it any more: its runner has lost the token.
     #[serde(default)]
     pub lost: bool,
     /// How long ago it began, in nanoseconds.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::RunOutcome;
-use ring_proto::lab2::{Constants, JobName, Lab2, OnceStanding, RunEnd, RunView, Stamp};
+use ring_codec::lab2::{RunOutcome, Token};
+use ring_proto::lab2::{Constants, JobName, Lab2, RunEnd, RunView, Stamp};
 use ring_proto::time::Instant;
 use tracing::{info, warn};
 
@@ -13,18 +13,11 @@ use crate::host::spoken;
 /// An OWNER tells all stamps once in so many heartbeats, and who knows a newer one answers.
 const TELLING: u32 = 64;
 
-/// Whether a run is over, though nobody has said so: who works on it holds the token.
-pub fn is_lost(run: &RunView, machine: &Lab2) -> bool {
-    let runner = run.stamp.runner;
-    if run.stamp.outcome != RunOutcome::Begun {
-        return false;
-    }
-    if machine.is_own(runner) {
-        // It works on one job at most.
-        let standing = machine.once().map(|(_, standing)| standing);
-        return !matches!(standing, Some(OnceStanding::Begun | OnceStanding::Asking));
-    }
-    machine.owner().is_some_and(|owner| owner != runner)
+/// Whether the tenure is over under which a run began, though nobody has said how it has ended. That may be on its
+/// way.
+fn is_over(run: &RunView, machine: &Lab2) -> bool {
+    let is_later = |token: Token| token.progress > run.stamp.progress;
+    run.stamp.outcome == RunOutcome::Begun && machine.token().is_some_and(is_later)
 }
 
 /// Returns how a run of a job has ended, or that it goes on, if it was not lost.
@@ -59,13 +52,20 @@ struct Suspect {
     told: bool,
 }
 
-/// The runs that seem to be lost, so that each is told of once.
+/// The runs that seem to be lost.
 #[derive(Debug, Default)]
 pub struct LostRuns(Vec<Suspect>);
 
 impl LostRuns {
-    /// Returns a run that was lost, once, if this node holds the token. A frame that says how the run has ended
-    /// may have been lost: it is waited for.
+    /// Whether a run was lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
+    pub fn include(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
+        let patience = machine.constants().waiter_timeout();
+        let mut suspects = self.0.iter().filter(|it| it.stamp == run.stamp);
+        suspects.any(|suspect| now.since(suspect.since) >= patience)
+    }
+
+    /// Looks for runs that seem to be lost. Returns one that was, once, if this node holds the token. A frame that
+    /// says how the run has ended may have been lost: it is waited for.
     pub fn look(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
         let mut runs = machine.runs().peekable();
         if runs.peek().is_none() && self.0.is_empty() {
@@ -74,22 +74,20 @@ impl LostRuns {
         self.0
             .retain(|suspect| machine.runs().any(|run| run.stamp == suspect.stamp));
         let patience = patience(machine.constants());
-        let lost = runs.filter(|run| is_lost(run, machine) && run.age < run.stamp.period);
-        for run in lost {
+        for run in runs.filter(|run| is_over(run, machine)) {
             let known = self.0.iter_mut().find(|it| it.stamp == run.stamp);
-            match known {
-                Some(suspect) if suspect.told => {}
-                Some(suspect) => {
-                    if now.since(suspect.since) >= patience && machine.may_use_token() {
-                        suspect.told = true;
-                        return Some(run);
-                    }
-                }
-                None => self.0.push(Suspect {
+            let Some(suspect) = known else {
+                self.0.push(Suspect {
                     stamp: run.stamp,
                     since: now,
                     told: false,
-                }),
+                });
+                continue;
+            };
+            let is_due = !suspect.told && now.since(suspect.since) >= patience;
+            if is_due && run.age < run.stamp.period && machine.may_use_token() {
+                suspect.told = true;
+                return Some(run);
             }
         }
         None

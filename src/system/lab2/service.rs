@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, State};
+use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, State};
 use ring_proto::time::{Instant, Now, nanos};
 use tracing::{info, warn};
 
@@ -14,7 +14,7 @@ use super::history::History;
 use super::lock_totals::LockCount;
 use super::locks::{Facts, Job, Locks, Notice};
 use super::pausing::{Pausing, Progress, Step};
-use super::runs::{LostRuns, has_run, is_lost, say_end};
+use super::runs::{LostRuns, has_run, say_end};
 use super::status::token_status;
 use super::stored_pause::StoredPause;
 use super::verdict::Scene;
@@ -109,6 +109,11 @@ impl Service {
     /// Returns who holds the token here and who waits for it.
     pub fn clients(&self, now: Instant) -> Vec<ClientStatus> {
         self.locks.clients(now).collect()
+    }
+
+    /// Whether a run of a job was lost, as far as is known here.
+    pub fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
+        self.lost_runs.include(run, now, machine)
     }
 
     /// Returns how often locks were granted, refused and lost here.
@@ -522,8 +527,8 @@ impl Service {
             }),
             Notice::Ran(run) => Reply::Refused(Refusal {
                 why: RefusalReason::Ran,
-                text: has_run(&run, is_lost(&run, machine)),
-                lost: is_lost(&run, machine),
+                text: has_run(&run, self.is_lost(now.monotonic, &run, machine)),
+                lost: self.is_lost(now.monotonic, &run, machine),
             }),
             Notice::Lost { why, until } => Reply::Lost(Loss {
                 why,

@@ -8,7 +8,6 @@ use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView, Trouble};
 use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, Loss};
-use super::runs::is_lost;
 use super::service::Service;
 use crate::control::{ConstantsStatus, MemberStatus, RunStatus, Status, TokenStatus};
 use crate::fencing::FencingToken;
@@ -49,7 +48,10 @@ pub fn status(
         members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
         clients: service.clients(now),
-        runs: machine.runs().map(|view| run(view, machine)).collect(),
+        runs: machine
+            .runs()
+            .map(|view| run(view, service.is_lost(now, &view, machine)))
+            .collect(),
         locks: service.lock_totals(),
         constants: constants(machine.constants()),
         counters,
@@ -71,10 +73,9 @@ fn trouble(trouble: Trouble) -> String {
     Wrong { trouble, over }.to_string()
 }
 
-fn run(view: RunView, machine: &Lab2) -> RunStatus {
-    let RunView { stamp, age, .. } = view;
+fn run(RunView { stamp, age, .. }: RunView, lost: bool) -> RunStatus {
     RunStatus {
-        lost: is_lost(&view, machine),
+        lost,
         name: stamp.name.to_string(),
         runner: stamp.runner.to_string(),
         outcome: outcome_text(stamp.outcome).to_owned(),
