@@ -70,6 +70,9 @@ pub struct Refusal {
     pub why: String,
     /// For people, as a sentence.
     pub text: String,
+    /// What was asked for was begun elsewhere and lost: nobody knows how far it came.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// A lock is safe for longer.

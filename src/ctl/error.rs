@@ -103,6 +103,12 @@ pub enum Error {
     /// The job has already run in its period: when and where, as a sentence.
     #[error("{0}")]
     HasRun(String),
+    /// The job has already begun in its period, and was lost: when and where, as a sentence.
+    #[error("{0}")]
+    RunLost(String),
+    /// The process that has started this one is not to be seen.
+    #[error("the calling process is in another PID namespace: give --pid PID")]
+    NoCaller,
     /// There is no lock to release or to check.
     #[error("no lock is held for that process: it was never acquired, is lost, or was given back")]
     NotHeld,
@@ -118,11 +124,11 @@ pub enum Error {
         last: String,
     },
     /// The data are too long.
-    #[error("at most {most} bytes travel with the token")]
-    TooMuch {
-        /// The maximum, in bytes.
-        most: usize,
-    },
+    #[error("data too long: {0}")]
+    TooMuch(
+        /// How many bytes they have, and how many they may have, as far as is known.
+        String,
+    ),
     /// Standard input cannot be read.
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
@@ -145,7 +151,7 @@ pub enum Error {
     #[error(transparent)]
     Fencing(#[from] FencingError),
     /// A system call failed that every program needs.
-    #[error("the system refuses: {0}")]
+    #[error("system call failed: {0}")]
     System(io::Error),
 }
 
@@ -174,7 +180,7 @@ impl Error {
             | Self::Exchange { .. }
             | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
-            Self::HasRun(_) => 0,
+            Self::HasRun(_) | Self::RunLost(_) => 0,
             Self::Pending(_) => PENDING,
             Self::NotAcquired { code, .. } => *code,
             Self::Lost(_) | Self::Outlived(_) => LOST,
@@ -183,10 +189,11 @@ impl Error {
             | Self::Refused(_)
             | Self::NoMember(_)
             | Self::SeveralMembers(_)
+            | Self::NoCaller
             | Self::NotHeld
             | Self::NoPipe
             | Self::NotYet { .. }
-            | Self::TooMuch { .. }
+            | Self::TooMuch(_)
             | Self::Input(_)
             | Self::KeeperGone
             | Self::NoToken

@@ -279,6 +279,7 @@ mod tests {
         let refusal = Reply::Refused(Refusal {
             why: "busy".to_owned(),
             text: "somebody has it".to_owned(),
+            lost: false,
         });
         let said = say(&mut lock, &mut granter, &refusal);
         assert!(matches!(said, Some(Said::Refused(_))));

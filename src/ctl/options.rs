@@ -17,9 +17,8 @@ const SHOWN: usize = 40;
 
 const EXAMPLES: &str = "\
 ringctl asks the only ringd on this machine, unless --socket or -i names one.
-If it does not answer for two seconds, ringctl says so. After five, and the time
-of -w, it gives up, and wait when -w is over; watch, and wait, run, once, lock,
-data set and pause --wait without a time or -n, wait on.
+If ringd does not answer, ringctl says so after 2 s and gives up after 5 s plus
+the time of -w. watch, and commands that wait without -w or -n, keep waiting.
 The last of an option given twice counts.
 
 Examples:
@@ -40,8 +39,9 @@ Exit codes:
   3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
   5  status: the node is in no ring, since it looks for the token (LOOSER),
-     elects an owner (GENERATING), or its link is down; or, of another system,
-     it says that it is not healthy
+     elects an owner (GENERATING), its link is down, or it hears nobody though
+     it knows members that have not left; or, of another system, it says that it
+     is not healthy
 
 The help of run, once, lock, wait and guard lists theirs.";
 
@@ -51,9 +51,9 @@ An owner that hands the token on is shown if it has had it for 10 seconds;
 --turns shows each.
 
 Events have numbers, turns of the token included. ringd remembers the latest
-1,024 events, and the latest 1,024 that are no turns. If those from N on are not
-all remembered, the state of all things comes first, with the number of the last
-event before it.
+1,024 events, and the latest 1,024 that are neither turns nor locks granted or
+refused. If those from N on are not all remembered, the state of all things comes
+first, with the number of the last event before it.
 
 Exit codes: 3 when ringd ends; the message says with which --from to go on.";
 
@@ -123,7 +123,7 @@ fn with_short_value(mut error: clap::Error) -> clap::Error {
 pub enum Command {
     /// Show state, token, owner, members, locks, constants and counters.
     ///
-    /// The exit code is 5 while the node is in no ring.
+    /// The exit code is 5 while the node is in no ring, or hears nobody though it knows other members.
     Status {
         /// Print JSON for programs: one object, times in nanoseconds.
         #[arg(long)]
@@ -183,12 +183,7 @@ pub struct GuardOptions {
     pub file: PathBuf,
 
     /// The command and its arguments.
-    #[arg(
-        value_name = "CMD",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required = true
-    )]
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }
 

@@ -34,6 +34,15 @@ pub(super) fn period(text: &str) -> Result<Duration, String> {
     Ok(period)
 }
 
+/// Parses for how long a lock is held at the most, which is sent in whole milliseconds.
+pub(super) fn max_hold(text: &str) -> Result<Duration, String> {
+    let most = parse_duration(text)?;
+    if most < Duration::from_millis(1) {
+        return Err("it cannot be 0: give a duration of 1ms or more, as in 30s".to_owned());
+    }
+    Ok(most)
+}
+
 /// Parses a process's exit code.
 pub(super) fn exit_code(text: &str) -> Result<u8, String> {
     text.parse()

@@ -45,6 +45,12 @@ pub enum FencingError {
         /// The record.
         path: PathBuf,
     },
+    /// There is no such directory.
+    #[error("cannot create {}: no such directory", path.display())]
+    NoDirectory {
+        /// The record.
+        path: PathBuf,
+    },
     /// The file cannot be read or written.
     #[error("cannot keep the newest token in {}: {reason}", path.display())]
     Io {
@@ -88,9 +94,13 @@ impl<T: Fence> Record<T> {
     }
 
     fn open(path: &Path, repair: bool) -> Result<Self, FencingError> {
-        let fail = |reason| FencingError::Io {
-            path: path.to_owned(),
-            reason,
+        let fail = |reason: io::Error| {
+            let path = path.to_owned();
+            // A file that is missing is made.
+            match reason.kind() {
+                ErrorKind::NotFound => FencingError::NoDirectory { path },
+                _ => FencingError::Io { path, reason },
+            }
         };
         let file = locked(path).map_err(fail)?;
         let mut bytes = Vec::new();
@@ -260,6 +270,15 @@ mod tests {
         format!("{progress}-02:00:00:00:00:01-7")
             .parse()
             .expect("a token")
+    }
+
+    #[test]
+    fn a_record_in_no_directory_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("missing/record");
+        let error = Record::<FencingToken>::lock(&path).unwrap_err();
+        let expected = format!("cannot create {}: no such directory", path.display());
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

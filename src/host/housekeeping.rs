@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_proto::time::Instant;
-use tracing::{debug, warn};
+use tracing::{Level, debug, warn};
 
 use super::spoken;
 use crate::observe::RateLimit;
@@ -38,8 +38,8 @@ impl Housekeeping {
     /// below it no harm is done.
     pub fn late(&mut self, now: Instant, late: Duration, limit: Duration) {
         self.late_times += 1;
-        let is_harmless = late < limit / 4;
-        let rate = if is_harmless {
+        let level = level(late, limit);
+        let rate = if level == Level::DEBUG {
             &mut self.slightly_late
         } else {
             &mut self.late
@@ -49,7 +49,7 @@ impl Housekeeping {
         }
         let (late_ns, times) = (ring_proto::time::nanos(late), self.late_times);
         let text = lateness(late, times, limit);
-        if is_harmless {
+        if level == Level::DEBUG {
             debug!(event = "late_wake_up", late_ns, times, "{text}");
         } else {
             warn!(event = "late_wake_up", late_ns, times, "{text}");
@@ -78,6 +78,16 @@ impl Housekeeping {
     }
 }
 
+/// The level at which a wake-up that late is logged. Peers act as if this process were dead from `limit` on;
+/// below a quarter of it nobody needs to know.
+fn level(late: Duration, limit: Duration) -> Level {
+    if late < limit / 4 {
+        Level::DEBUG
+    } else {
+        Level::WARN
+    }
+}
+
 fn lateness(late: Duration, times: u64, limit: Duration) -> String {
     let (time, shown) = (ordinal(times), spoken(late));
     if late < limit {
@@ -85,7 +95,7 @@ fn lateness(late: Duration, times: u64, limit: Duration) -> String {
         format!("woke {shown} late ({time} time); harmless below {below}")
     } else {
         let limit = spoken(limit);
-        format!("woke {shown} late ({time} time); from {limit} on others take this node for dead")
+        format!("woke {shown} late ({time} time); after {limit} others elect a new owner")
     }
 }
 
@@ -102,8 +112,9 @@ fn ordinal(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{lateness, ordinal};
+    use super::{lateness, level, ordinal};
     use std::time::Duration;
+    use tracing::Level;
 
     #[test]
     fn lateness_is_measured_by_what_harms() {
@@ -114,8 +125,18 @@ mod tests {
         );
         assert_eq!(
             lateness(Duration::from_millis(450), 3, limit),
-            "woke 450 ms late (3rd time); from 400 ms on others take this node for dead"
+            "woke 450 ms late (3rd time); after 400 ms others elect a new owner"
         );
+    }
+
+    #[test]
+    fn below_a_quarter_of_what_harms_nobody_is_warned() {
+        let limit = Duration::from_millis(400);
+        let below = Duration::from_nanos(99_999_999);
+        assert_eq!(level(below, limit), Level::DEBUG);
+        for late in [limit / 4, limit / 2, limit, 2 * limit] {
+            assert_eq!(level(late, limit), Level::WARN, "{late:?}");
+        }
     }
 
     #[test]

@@ -26,13 +26,14 @@ mod watchers;
 mod who;
 pub mod worker;
 
+pub(crate) use crate::observe::{spoken, spoken_bytes};
 pub use backstop::Backstops;
-pub(crate) use duration::{parse_duration, spoken};
+pub(crate) use duration::parse_duration;
 pub use errand::{Errand, Step};
 pub use error::{Error, SystemError};
 pub use jobs::{NoTask, Task};
 pub use pace::Pace;
-pub use recent::{REMEMBERED, Recent};
+pub use recent::{Priority, REMEMBERED, Recent};
 pub use run::Host;
 pub use server::Server;
 pub use share::Share;

@@ -4,18 +4,31 @@ use std::collections::VecDeque;
 
 use ring_proto::time::Now;
 
-/// Maximum events retained, of all kinds and again of those that are not routine: a token's turns come too
-/// often to be retained for long.
+/// Maximum events retained, of all kinds and again of those that are news: a token's turns and granted locks come
+/// too often to be retained for long.
 pub const REMEMBERED: usize = 1024;
+
+/// Who gets an event, and for how long it is retained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Everybody gets it. It is displaced by other news only.
+    News,
+    /// Everybody gets it. Any event displaces it.
+    Passing,
+    /// Who asks for routine gets it. Any event displaces it.
+    Routine,
+}
 
 /// Retains events. Their numbers count up from the time of the daemon's start in microseconds since 1970, so
 /// a watcher that asks for the events after a number of an earlier run gets none of this run by mistake.
 #[derive(Debug)]
 pub struct Recent<E> {
     events: VecDeque<E>,
-    /// Events that are not routine, with their numbers.
+    /// News, with their numbers.
     news: VecDeque<(u64, E)>,
-    /// The number of the latest of these that is no longer retained.
+    /// The numbers of the passing ones among `events`.
+    passing: VecDeque<u64>,
+    /// The number of the latest of the news that is no longer retained.
     forgotten: u64,
     /// The number of the latest event.
     latest: u64,
@@ -29,6 +42,7 @@ impl<E: Clone> Recent<E> {
         Self {
             events: VecDeque::with_capacity(REMEMBERED),
             news: VecDeque::with_capacity(REMEMBERED),
+            passing: VecDeque::with_capacity(REMEMBERED),
             forgotten: before_all,
             latest: before_all,
         }
@@ -40,7 +54,8 @@ impl<E: Clone> Recent<E> {
         self.latest
     }
 
-    /// Whether all events from this number on are retained, routine included or not.
+    /// Whether all events from this number on are retained, routine included or not; without routine whether all
+    /// news are.
     #[must_use]
     pub fn has(&self, from: u64, routine: bool) -> bool {
         let forgotten = if routine {
@@ -58,8 +73,11 @@ impl<E: Clone> Recent<E> {
             return Some((from, self.get(from)?));
         }
         let at = self.news.partition_point(|(number, _)| *number < from);
-        let (number, event) = self.news.get(at)?;
-        Some((*number, event))
+        let news = self.news.get(at).map(|(number, event)| (*number, event));
+        let at = self.passing.partition_point(|number| *number < from);
+        let passing = self.passing.get(at);
+        let passing = passing.and_then(|&number| Some((number, self.get(number)?)));
+        news.into_iter().chain(passing).min_by_key(|found| found.0)
     }
 
     /// Returns an event by its number, unless it is no longer retained.
@@ -71,18 +89,25 @@ impl<E: Clone> Recent<E> {
     }
 
     /// Adds an event.
-    pub fn remember(&mut self, event: E, routine: bool) {
+    pub fn remember(&mut self, event: E, priority: Priority) {
         self.latest += 1;
-        if !routine {
+        if self.events.len() == REMEMBERED {
+            self.events.pop_front();
+            let first = self.latest - self.events.len() as u64;
+            if self.passing.front().is_some_and(|number| *number < first) {
+                self.passing.pop_front();
+            }
+        }
+        if priority == Priority::Passing {
+            self.passing.push_back(self.latest);
+        }
+        if priority == Priority::News {
             if self.news.len() == REMEMBERED
                 && let Some((number, _)) = self.news.pop_front()
             {
                 self.forgotten = number;
             }
             self.news.push_back((self.latest, event.clone()));
-        }
-        if self.events.len() == REMEMBERED {
-            self.events.pop_front();
         }
         self.events.push_back(event);
     }

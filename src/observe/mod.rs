@@ -3,9 +3,11 @@
 
 pub mod lab2;
 mod latency;
+mod quantity;
 mod rate;
 mod subscriber;
 
 pub use latency::Latency;
+pub(crate) use quantity::{spoken, spoken_bytes};
 pub use rate::RateLimit;
 pub use subscriber::{LogOutput, goes_to_journal};

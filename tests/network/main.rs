@@ -19,6 +19,10 @@ mod sys;
 mod untidy;
 
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+/// How far a file's time may be behind the clock.
+const TICK: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
     // Tests start this program again as a process that they want something of.
@@ -44,5 +48,11 @@ fn main() -> ExitCode {
         sys::tests(),
         untidy::tests(),
     ];
-    ring_segment::main(parts.into_iter().flatten().collect())
+    let began = SystemTime::now() - TICK;
+    let code = ring_segment::main(parts.into_iter().flatten().collect());
+    // The others of this program's processes run single tests.
+    if ring_segment::is_runner() && recipes::record::untried(began) > 0 {
+        return ExitCode::FAILURE;
+    }
+    code
 }

@@ -176,7 +176,10 @@ fn more_data_than_travel_with_the_token_are_refused() {
     let mut set = start(&fake, &["data", "set", &"x".repeat(1025)]);
     let (status, said) = set.end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("at most 1024 bytes"), "{said}");
+    assert!(
+        said.contains("data too long: 1,025 bytes, at most 1,024"),
+        "{said}"
+    );
 }
 
 fn what_happens_is_shown_and_where_to_go_on() {

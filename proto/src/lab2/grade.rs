@@ -156,16 +156,26 @@ impl Lab2 {
     /// Until when all members that were heard lately have promised; `None` if one has not, or none
     /// was heard. Who falls silent is not waited for until its promise ends.
     fn view_until(&self, token: Token) -> Option<Instant> {
+        self.support.promised_by_all(token, self.others_heard())
+    }
+
+    /// The members that were heard lately, but for this node.
+    fn others_heard(&self) -> impl Iterator<Item = MacAddr> {
         let lately = self
             .now
             .monotonic
             .before(self.promise_lasts(self.roster()) / 2);
         let members = self.table.members().iter().zip(self.table.peers());
-        let heard = members.filter(|(member, peer)| {
+        let heard = members.filter(move |(member, peer)| {
             !self.is_own(member.mac) && peer.last_seen().is_some_and(|seen| seen >= lately)
         });
-        let heard = heard.map(|(member, _)| member.mac);
-        self.support.promised_by_all(token, heard)
+        heard.map(|(member, _)| member.mac)
+    }
+
+    /// How many other members must confirm a [`Grade::View`]: those that were heard lately.
+    #[must_use]
+    pub fn heard_lately(&self) -> usize {
+        self.others_heard().count()
     }
 
     /// A grade ends when the promises do. Called before anything else that an input does.

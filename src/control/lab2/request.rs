@@ -78,6 +78,9 @@ pub struct PauseRequest {
     /// How long the answer may wait for its being complete, in milliseconds; without it not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
+    /// The fencing token of the lock under which the client runs itself, if it would wait for the end of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
 }
 
 /// What a pause waits for.

@@ -89,11 +89,19 @@ impl From<&Status> for NodeStatus {
 }
 
 impl Status {
-    /// Whether the node is in a ring, be it one of its own: its link is up, and it holds the token or
-    /// trusts that it is held.
+    /// Whether the node is in a ring, be it one of its own: its link is up, it holds the token or
+    /// trusts that it is held, and it is not cut off from members that it knows.
     #[must_use]
     pub fn is_in_ring(&self) -> bool {
-        self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER")
+        let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
+        is_member && !self.is_cut_off()
+    }
+
+    /// Whether the node hears nobody, though it knows another member that has not said that it leaves.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        let others = |member: &MemberStatus| member.mac != self.mac && member.state != "left";
+        self.deaf && self.members.iter().any(others)
     }
 
     /// The state, and what is to be known of it, for people.
@@ -160,6 +168,9 @@ pub struct RunStatus {
     pub runner: String,
     /// `begun`: nobody has said that it has ended; `done`, `failed`, or `void`: it never began.
     pub outcome: String,
+    /// It was begun, and nobody is at work on it any longer: its runner has lost the token.
+    #[serde(default)]
+    pub lost: bool,
     /// How long ago it began, in nanoseconds.
     pub began_ns: u64,
     /// For how long it counts from then on, in nanoseconds.

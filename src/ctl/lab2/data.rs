@@ -10,6 +10,7 @@ use super::lock_denied;
 use super::options::{Acquire, DataCommand};
 use crate::control::lab2::RingRequest;
 use crate::control::{Reply, Request, hex};
+use crate::host::spoken_bytes;
 
 /// As a node of a ring is asked for its lock.
 type RingLock = Request<RingRequest>;
@@ -43,7 +44,12 @@ pub(super) fn data(
                 value => value.as_bytes().to_vec(),
             };
             if bytes.len() > MOST {
-                return Err(Error::TooMuch { most: MOST }.into());
+                let text = match value.as_str() {
+                    // The rest was not read.
+                    "-" => format!("at most {}", spoken_bytes(MOST)),
+                    _ => format!("{}, at most 1,024", spoken_bytes(bytes.len())),
+                };
+                return Err(Error::TooMuch(text).into());
             }
             set(socket, hex::encode(&bytes), acquire)?;
         }

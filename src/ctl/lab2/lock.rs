@@ -22,7 +22,7 @@ pub(super) fn lock(
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
     if options.check {
-        return Ok(check(socket, pid(options.pid), output)?);
+        return Ok(check(socket, pid(options.pid)?, output)?);
     }
     let acquire = &options.acquire;
     let lock = acquire.request("lock");
@@ -32,7 +32,7 @@ pub(super) fn lock(
         return while_read(socket, &request, wait_ms, MARGINS, denied, output);
     }
     let binding = Binding::Process {
-        pid: pid(options.pid),
+        pid: pid(options.pid)?,
         kill: options.kill,
     };
     let assignment = assignment(socket, lock, binding);
@@ -56,7 +56,7 @@ pub(super) fn lock(
 /// # Errors
 /// There is none.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
-    match ask_keeper(socket, pid(of), &Order::Ended)? {
+    match ask_keeper(socket, pid(of)?, &Order::Ended)? {
         Some(Note::Released) => Ok(()),
         _ => Err(Error::NotHeld),
     }
@@ -81,6 +81,10 @@ fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Er
 }
 
 /// Returns the process given, or the one that has started this one.
-fn pid(given: Option<i32>) -> i32 {
-    given.unwrap_or_else(|| getppid().as_raw())
+fn pid(given: Option<i32>) -> Result<i32, Error> {
+    match given.unwrap_or_else(|| getppid().as_raw()) {
+        // It is in an outer namespace, as that of whoever enters a container.
+        0 => Err(Error::NoCaller),
+        pid => Ok(pid),
+    }
 }

@@ -45,15 +45,18 @@ pub(super) fn carry_out(
 ) -> anyhow::Result<u8> {
     match command {
         RingCommand::Run(run) => return Ok(run::run(&full_socket(options)?, run)?),
-        RingCommand::Once(once) => return Ok(run::once(&full_socket(options)?, once)?),
+        RingCommand::Once(once) => {
+            return Ok(run::once(&full_socket(options)?, once, options.quiet)?);
+        }
         RingCommand::Lock(lock) => lock::lock(&full_socket(options)?, lock, output)?,
         RingCommand::Unlock { pid } => lock::unlock(&full_socket(options)?, *pid)?,
         RingCommand::Pause(pause) => pause::pause(&socket(options)?, pause, options.quiet)?,
         RingCommand::Resume => done(&socket(options)?, RingRequest::Resume)?,
         RingCommand::Yield { to } => yield_to(&socket(options)?, to.as_deref())?,
         RingCommand::Forget { member } => {
-            let member = member.clone();
-            done(&socket(options)?, RingRequest::Forget { member })?;
+            let socket = socket(options)?;
+            let member = address(&socket, member)?;
+            done(&socket, RingRequest::Forget { member })?;
         }
         RingCommand::Data { command } => data::data(&socket(options)?, command, output)?,
         RingCommand::Wait { target, timeout } => {
@@ -70,11 +73,17 @@ fn done(socket: &Path, own: RingRequest) -> Result<(), Error> {
 
 /// Hands the token over to the member of this address or name, or to the next.
 fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
-    let to = match to {
-        Some(name) if names::is_name(name) => Some(names::member_called(name, &status(socket)?)?),
-        address => address.map(str::to_owned),
-    };
+    let to = to.map(|to| address(socket, to)).transpose()?;
     done(socket, RingRequest::Yield { to })
+}
+
+/// Returns the address of a member that is given by its MAC, its ip or its name.
+fn address(socket: &Path, member: &str) -> Result<String, Error> {
+    if names::is_name(member) {
+        names::member_called(member, &status(socket)?)
+    } else {
+        Ok(member.to_owned())
+    }
 }
 
 /// Asks for the status of a node of a ring, with the names of its members.
@@ -135,14 +144,16 @@ fn not_acquired(why: NotAcquired, options: &Acquire) -> Error {
 }
 
 /// Returns the error for a lock that the daemon refuses.
-fn lock_denied(Refusal { why, text }: Refusal, options: &Acquire) -> Error {
+fn lock_denied(Refusal { why, text, lost }: Refusal, options: &Acquire) -> Error {
     // Neither waiting nor another attempt helps.
     let for_good = [
         RefusalReason::Nested,
         RefusalReason::Names,
         RefusalReason::Mtu,
     ];
-    if why == RefusalReason::Ran.name() {
+    if why == RefusalReason::Ran.name() && lost {
+        Error::RunLost(text)
+    } else if why == RefusalReason::Ran.name() {
         Error::HasRun(text)
     } else if for_good.iter().any(|reason| why == reason.name()) {
         Error::Refused(text)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use ring_proto::lab2::JobName;
 
-use super::super::values::{exit_code, label, period, process, seconds, shortened};
+use super::super::values::{exit_code, label, max_hold, period, process, seconds, shortened};
 use super::super::{duration_ms, fence};
 use crate::control::lab2::{Grade, LockRequest};
 use crate::host::parse_duration;
@@ -15,7 +15,7 @@ const RUN: &str = "\
 The command's environment:
   RINGD_TOKEN     the fencing token: progress-author-number
   RINGD_LOCK      the same: ringctl data set works under that lock, and ringctl
-                  run, once and lock do not wait for its end
+                  run, once, lock and pause --wait do not wait for its end
   RINGD_PROGRESS  its first part, which grows with every hand-over
   RINGD_GRADE     how safe the lock was when it was granted: quorum (more than
                   half of the ring confirms it), view (all that were heard
@@ -62,7 +62,8 @@ const ONCE: &str = "\
 Put the same line into the crontab of every machine, with the path of ringctl. The first one that is
 granted the token stamps the run with NAME, has the other members store the
 stamp, and runs the command as ringctl run does. The others find the stamp: they
-do nothing, say nothing and exit with 0.
+do nothing, say nothing and exit with 0. If that run was lost they say so (-q
+does not).
 
 The period counts from when the last run began, so give it a little less than the
 time between two calls: 20h for a job that cron starts every 24 hours. It is
@@ -177,8 +178,8 @@ pub enum RingCommand {
     /// a day (ringd --forget-after). One that is still heard cannot be forgotten: stop its ringd first.
     /// One that speaks again is a member again.
     Forget {
-        /// The member's MAC address or ip, as status shows it.
-        #[arg(value_name = "MAC")]
+        /// The member's MAC, ip or name, as status shows it.
+        #[arg(value_name = "MEMBER")]
         member: String,
     },
     /// Get or set the bytes that travel with the token, at most 1,024.
@@ -202,7 +203,7 @@ pub enum RingCommand {
 /// How a pause is wanted.
 #[derive(Debug, Clone, Args)]
 pub struct PauseOptions {
-    /// Wait until the node owns nothing, for so many seconds at the most; without it for 2.
+    /// Wait until the node owns nothing, or for SECONDS. Without --wait: 2 s.
     #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, value_parser = seconds, allow_negative_numbers = true)]
     #[expect(
         clippy::option_option,
@@ -235,7 +236,7 @@ pub struct Acquire {
     pub conflict_exit_code: u8,
 
     /// Give up the token after DURATION (30s, 5m).
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = max_hold, allow_hyphen_values = true)]
     pub max_hold: Option<Duration>,
 
     /// Wait until so many members confirm the token, and give it up when they no longer do.
@@ -331,7 +332,6 @@ pub struct RunOptions {
     #[arg(
         value_name = "CMD",
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         conflicts_with = "shell",
         required_unless_present = "shell"
     )]
@@ -426,6 +426,7 @@ mod tests {
             Some(0)
         );
         assert_eq!(run(&["ls"]).acquire.request("ls").wait_ms, None);
+        assert_eq!(run(&["--", "-ls", "--", "-n"]).command, ["-ls", "--", "-n"]);
         assert_eq!(run(&["-c", "a b"]).shell.as_deref(), Some("a b".as_ref()));
     }
 
@@ -463,6 +464,13 @@ mod tests {
             (&["run", "-E", "256", "ls"], "from 0 to 255"),
             (&["run", "--grace", "-5s", "ls"], "not a duration"),
             (&["run", "--max-hold", "-5s", "ls"], "not a duration"),
+            (&["run", "--max-hold", "0s", "ls"], "cannot be 0"),
+            (&["run", "--max-hold", "999us", "ls"], "cannot be 0"),
+            (&["lock", "--max-hold", "0ms"], "cannot be 0"),
+            (&["run", "--foo", "--", "true"], "'--foo'"),
+            (&["run", "-n", "--foo"], "'--foo'"),
+            (&["once", "x", "--every", "5h", "-x", "ls"], "'-x'"),
+            (&["guard", "record", "--foo", "ls"], "'--foo'"),
             (&["pause", "--wait", "-1"], "cannot be negative"),
             (&["once", "x", "--every", "-5s", "ls"], "not a duration"),
             (&["once", "x", "--every", "5", "ls"], "no unit"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 
 use super::super::connection::Connection;
-use super::super::{Error, client, duration_ms};
+use super::super::{Error, client, duration_ms, fence};
 use super::options::PauseOptions;
 use crate::control::lab2::{PauseRequest, RingRequest};
 use crate::control::{Reply, Request};
@@ -25,6 +25,10 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
         None => USUAL,
         Some(wait) => wait.unwrap_or(Duration::MAX),
     };
+    // Who only asks for a pause, from under the lock that is to end first, may.
+    let is_to_wait = options.wait.is_some() && !wait.is_zero();
+    let under = is_to_wait.then(fence::token_of_caller).flatten();
+    let under = under.map(|token| token.to_string());
     let end = clock::now().monotonic + wait;
     let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {
@@ -33,12 +37,14 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
             drain: options.drain,
             persist: options.persist,
             wait_ms: Some(duration_ms(wait)),
+            under: under.clone(),
         }));
         let by = client::answers_after(wait);
         match daemon.ask(&request, Some(by))? {
             Reply::Done {} => Ok(None),
             Reply::Pending(pending) => Ok(Some(pending.text)),
             Reply::Error(why) => Err(Error::Refused(why)),
+            Reply::Refused(refusal) => Err(Error::Refused(refusal.text)),
             other => Err(Error::Unexpected(format!("{other:?}"))),
         }
     };

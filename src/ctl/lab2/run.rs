@@ -30,7 +30,7 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
 ///
 /// # Errors
 /// The lock is not to be had, or it is lost.
-pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
+pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<u8, Error> {
     let run = &options.run;
     let lock = run.acquire.request(&options.name.to_string());
     let once = OnceRequest {
@@ -54,6 +54,15 @@ pub(super) fn once(socket: &Path, options: &OnceOptions) -> Result<u8, Error> {
             if options.verbose {
                 // If standard error is closed, the exit code still tells.
                 let _ = writeln!(io::stderr(), "ringctl: {text}");
+            }
+            Ok(0)
+        }
+        Err(Error::RunLost(text)) => {
+            if !quiet {
+                let _ = writeln!(
+                    io::stderr(),
+                    "ringctl: {text}; with --retry it is run again"
+                );
             }
             Ok(0)
         }

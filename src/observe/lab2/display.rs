@@ -8,6 +8,8 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
+use crate::observe::{spoken, spoken_bytes};
+
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct KnownToken(pub Option<Token>);
 
@@ -135,6 +137,19 @@ impl fmt::Display for Limit {
     }
 }
 
+/// Whose frames are the shortest of the ring.
+struct Carrier(DataLimit);
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DataLimit { mtu, member, .. } = self.0;
+        match member {
+            Some(member) => write!(f, "member {member}, MTU {mtu}"),
+            None => write!(f, "the interface, MTU {mtu}"),
+        }
+    }
+}
+
 /// An assumption that does not hold, and what to do; or that it holds again.
 pub struct Wrong {
     /// What.
@@ -156,9 +171,9 @@ impl fmt::Display for Wrong {
             }
             (Trouble::AnswerLate { mac, after }, _) => write!(
                 f,
-                "{mac} took the token only {after:.1?} after it was offered, too late: it had been \
-                 given up. If this happens again, raise --take-timeout on all members, or two \
-                 tokens may go round"
+                "{mac} accepted the token after {}, when the offer had expired. If this recurs, raise \
+                 --take-timeout on all members: two tokens can exist until then",
+                spoken(after)
             ),
             (Trouble::OwnerUnheard { owner }, false) => write!(
                 f,
@@ -173,9 +188,8 @@ impl fmt::Display for Wrong {
             }
             (Trouble::TablesDiffer { owner }, false) => write!(
                 f,
-                "this node and the owner {owner} have known different members for long: the ring is \
-                 larger than --max-members, or frames are lost between them, the longest ones \
-                 perhaps, or only some hear a member"
+                "the member tables of this node and the owner {owner} have differed for long. Causes: \
+                 more members than --max-members, lost (long) frames, or a member that only some hear"
             ),
             (Trouble::TablesDiffer { .. }, true) => {
                 f.write_str(
@@ -208,9 +222,9 @@ impl fmt::Display for Wrong {
             ),
             (Trouble::DataDropped { len, limit }, _) => write!(
                 f,
-                "the token's data, {len} bytes, were dropped: they would have kept the token from \
-                 members; {}",
-                Limit(limit)
+                "dropped the token's data ({}): too long for {}",
+                spoken_bytes(len),
+                Carrier(limit)
             ),
         }
     }
@@ -274,6 +288,58 @@ impl fmt::Display for Hidden {
             0 => Ok(()),
             1 => f.write_str(" (1 line not shown)"),
             lines => write!(f, " ({lines} lines not shown)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_codec::MacAddr;
+    use ring_proto::lab2::{DataLimit, Trouble};
+
+    use super::Wrong;
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_numbers_and_what_to_do() {
+        let mac = MacAddr([2, 0, 0, 0, 0, 3]);
+        let limit = |member| DataLimit {
+            len: 487,
+            mtu: 576,
+            member,
+        };
+        let after = Duration::from_millis(9);
+        let len = 1_000;
+        for (trouble, expected) in [
+            (
+                Trouble::AnswerLate { mac, after },
+                "02:00:00:00:00:03 accepted the token after 9 ms, when the offer had expired. If this \
+                 recurs, raise --take-timeout on all members: two tokens can exist until then",
+            ),
+            (
+                Trouble::TablesDiffer { owner: mac },
+                "the member tables of this node and the owner 02:00:00:00:00:03 have differed for long. \
+                 Causes: more members than --max-members, lost (long) frames, or a member that only some \
+                 hear",
+            ),
+            (
+                Trouble::DataDropped {
+                    len,
+                    limit: limit(Some(mac)),
+                },
+                "dropped the token's data (1,000 bytes): too long for member 02:00:00:00:00:03, MTU 576",
+            ),
+            (
+                Trouble::DataDropped {
+                    len,
+                    limit: limit(None),
+                },
+                "dropped the token's data (1,000 bytes): too long for the interface, MTU 576",
+            ),
+        ] {
+            let over = false;
+            assert_eq!(Wrong { trouble, over }.to_string(), expected);
         }
     }
 }

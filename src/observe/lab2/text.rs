@@ -27,10 +27,10 @@ texts! {
         TokenHeard => "token_heard", "heard of the token";
         StrongerToken => "stronger_token", "met a stronger token and destroyed its own";
         WaiterTimeout => "waiter_timeout", "heard nothing of the token for WAITER_TIMEOUT";
-        NoAnswer => "no_answer", "no member knows a token, stands for election";
+        NoAnswer => "no_answer", "no member knows a token: this node stands for election";
         WeakerCandidate => "weaker_candidate", "stands for election against a weaker candidate";
         StrongerCandidate => "stronger_candidate", "gave way to a stronger candidate";
-        TokenWasHere => "token_was_here", "another member has heard of a token, waits for it";
+        TokenWasHere => "token_was_here", "another member knows a token: this node waits for it";
         Elected => "elected", "elected, generated a new token";
         LeaseExpired => "lease_expired",
             "sent no heartbeat for WAITER_TIMEOUT, destroyed its token";

@@ -205,7 +205,7 @@ impl Attachment {
     pub fn fail(&mut self, now: Instant, error: &io::Error) -> Step {
         self.lose(Loss::Broken);
         self.retry = Some(now + RETRY);
-        info!(
+        warn!(
             event = "link_failed",
             "cannot receive on {}: {error}", self.name
         );
@@ -342,7 +342,7 @@ impl Attachment {
             Loss::Replaced => "rejoining",
             _ => "waiting for its return",
         };
-        info!(
+        warn!(
             event = "link_lost",
             reason = text,
             "{name} {text}: {outlook}"

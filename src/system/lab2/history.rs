@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{Event, Grade, Reason, State};
+use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use ring_proto::time::Now;
 
 use super::change::{Change, event};
@@ -12,8 +12,8 @@ use super::status::token_status;
 use crate::control::lab2::RingEvent;
 use crate::control::{EventHead, EventMessage};
 use crate::driver::Observe;
-use crate::host::Recent;
 use crate::host::hooks::{Change as _, Changes};
+use crate::host::{Priority, Recent};
 use crate::observe::lab2::{Differs, Routine, Wrong, text};
 
 /// A kind of event, with what belongs to it.
@@ -47,6 +47,16 @@ enum EventKind {
         event: &'static str,
         label: Rc<str>,
         why: Option<&'static str>,
+    },
+    Pause {
+        event: &'static str,
+        why: Option<&'static str>,
+    },
+    Run {
+        event: &'static str,
+        name: JobName,
+        runner: MacAddr,
+        text: Option<Rc<str>>,
     },
 }
 
@@ -125,10 +135,47 @@ impl History {
         }
     }
 
-    /// Something happened to a local lock.
-    pub fn lock(&mut self, now: Now, event: &'static str, label: &str, why: Option<&'static str>) {
-        let label = label.into();
-        self.remember(now, EventKind::Lock { event, label, why }, false);
+    /// A local lock was lost.
+    pub fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
+        let kind = EventKind::Lock {
+            event: "lock_lost",
+            label: label.into(),
+            why: Some(why),
+        };
+        self.remember(now, kind, Priority::News);
+    }
+
+    /// A local lock was granted, or refused for a reason. That may happen thousands of times a second, and would
+    /// displace all news.
+    pub fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
+        let kind = EventKind::Lock {
+            event: refused.map_or("lock_granted", |_| "lock_refused"),
+            label: label.into(),
+            why: refused,
+        };
+        self.remember(now, kind, Priority::Passing);
+    }
+
+    /// A pause was asked for and waits for something, is complete, or has ended.
+    pub fn pause(&mut self, now: Now, event: &'static str, why: Option<&'static str>) {
+        self.remember(now, EventKind::Pause { event, why }, Priority::News);
+    }
+
+    /// A run of a job has ended, or was lost.
+    pub fn run(
+        &mut self,
+        now: Now,
+        event: &'static str,
+        (name, runner): (JobName, MacAddr),
+        text: Option<&str>,
+    ) {
+        let kind = EventKind::Run {
+            event,
+            name,
+            runner,
+            text: text.map(Into::into),
+        };
+        self.remember(now, kind, Priority::News);
     }
 
     /// Something is wrong with this machine, or no longer is.
@@ -138,10 +185,10 @@ impl History {
             member: None,
             text: text.into(),
         };
-        self.remember(now, kind, false);
+        self.remember(now, kind, Priority::News);
     }
 
-    fn remember(&mut self, now: Now, kind: EventKind, routine: bool) {
+    fn remember(&mut self, now: Now, kind: EventKind, priority: Priority) {
         let entry = Entry {
             time_ms: now.wall / 1_000_000,
             kind,
@@ -150,7 +197,7 @@ impl History {
             owner: self.owner,
             grade: self.grade,
         };
-        self.recent.remember(entry, routine);
+        self.recent.remember(entry, priority);
     }
 }
 
@@ -318,7 +365,12 @@ impl Observe<Event> for History {
             },
             _ => return,
         };
-        self.remember(now, kind, routine);
+        let priority = if routine {
+            Priority::Routine
+        } else {
+            Priority::News
+        };
+        self.remember(now, kind, priority);
     }
 }
 
@@ -369,6 +421,21 @@ impl Entry {
             EventKind::Lock { event, label, why } => {
                 ring.label = Some(label.as_ref().to_owned());
                 ring.reason = why.map(str::to_owned);
+                event
+            }
+            EventKind::Pause { event, why } => {
+                ring.reason = why.map(str::to_owned);
+                event
+            }
+            EventKind::Run {
+                event,
+                name,
+                runner,
+                text,
+            } => {
+                ring.label = Some(name.to_string());
+                ring.member = Some(runner.to_string());
+                ring.reason = text.as_ref().map(|text| text.as_ref().to_owned());
                 event
             }
         };
@@ -427,8 +494,8 @@ mod tests {
         let (mut earlier, then) = started_at(1_700_000_000);
         let (mut this, now) = started_at(1_700_000_001);
         for _ in 0..100 {
-            earlier.lock(then, "lock_granted", "backup", None);
-            this.lock(now, "lock_granted", "backup", None);
+            earlier.lock_lost(then, "backup", "yield");
+            this.lock_lost(now, "backup", "yield");
         }
         let next = earlier.latest() + 1;
         for turns in [true, false] {
@@ -485,14 +552,14 @@ mod tests {
         for _ in 0..3 * REMEMBERED {
             turn(&mut history, now);
         }
-        history.lock(now, "lock_lost", "backup", Some("yield"));
+        history.lock_lost(now, "backup", "yield");
         assert!(history.recent().has(first, false) && !history.recent().has(first, true));
         assert_eq!(numbers(&history, first, false), [first, history.latest()]);
         let oldest = history.latest() - REMEMBERED as u64 + 1;
         assert!(history.recent().has(oldest, true));
         assert_eq!(numbers(&history, oldest, true).len(), REMEMBERED);
         for _ in 0..REMEMBERED {
-            history.lock(now, "lock_granted", "backup", None);
+            history.lock_lost(now, "backup", "yield");
         }
         assert!(
             !history.recent().has(first, false)
@@ -500,6 +567,30 @@ mod tests {
                     .recent()
                     .has(first + 3 * REMEMBERED as u64 + 2, false)
         );
+    }
+
+    #[test]
+    fn locks_are_shown_while_they_are_fresh_and_displace_no_news() {
+        let (mut history, now) = started_at(1);
+        let first = history.latest() + 1;
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        history.observe(now, &Event::MemberLeft { mac });
+        for _ in 0..REMEMBERED {
+            history.lock_answered(now, "backup", None);
+        }
+        history.lock_answered(now, "backup", Some("timeout"));
+        let recent = history.recent();
+        assert!(recent.has(first, false) && !recent.has(first, true));
+        let told = numbers(&history, first, false);
+        assert_eq!(told.len(), 1 + REMEMBERED);
+        assert_eq!((told[0], told[1]), (first, first + 2));
+        let (number, refused) = recent.next(history.latest(), false).expect("it is there");
+        let message = refused.message(number);
+        let text = serde_json::to_string(&message).expect("it is JSON");
+        assert!(text.contains(r#""event":"lock_refused""#), "{text}");
+        assert!(text.contains(r#""reason":"timeout""#), "{text}");
+        history.lock_lost(now, "backup", "yield");
+        assert_eq!(numbers(&history, first, false).len(), REMEMBERED + 1);
     }
 
     #[test]
@@ -533,7 +624,7 @@ mod tests {
                             others: 3,
                         },
                     ),
-                    _ => history.lock(now, "lock_granted", "backup", None),
+                    _ => history.lock_answered(now, "backup", None),
                 }
             }
             let all = (first..=history.latest()).filter_map(|number| history.change(number));

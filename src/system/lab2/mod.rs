@@ -11,6 +11,7 @@ mod node;
 mod options;
 mod pausing;
 mod report;
+mod runs;
 mod service;
 mod start;
 mod state_file;

@@ -1,6 +1,7 @@
 //! The command line of `ringd`.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Parser;
@@ -86,11 +87,11 @@ pub struct Options {
     /// How many heartbeats an owner may miss before it counts as lost.
     ///
     /// Then members search for the token, and elect a new owner if nobody has it.
-    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    #[arg(long, value_name = "COUNT", default_value_t = 4, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub waiter_intervals: u32,
 
     /// How many heartbeats to wait for the answer to a broadcast question.
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub answer_intervals: u32,
 
     /// How long to wait for the acknowledgement of one offer of the token
@@ -99,7 +100,7 @@ pub struct Options {
     pub take_timeout: Option<Duration>,
 
     /// How often to offer the token to a member before passing it over.
-    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub take_attempts: u32,
 
     /// How long an owner without work keeps the token; 0ms rotates at full speed, forever keeps a
@@ -111,11 +112,11 @@ pub struct Options {
     ///
     /// Rings with different EtherTypes share a segment, and an interface, without noticing each other:
     /// run a ringd for each, and ask the second by ringctl -i eth0:0x88b6.
-    #[arg(long, value_name = "TYPE", default_value = "0x88b5", value_parser = parse_ethertype)]
+    #[arg(long, value_name = "TYPE", default_value = "0x88b5", allow_negative_numbers = true, value_parser = parse_ethertype)]
     pub ethertype: u16,
 
     /// Maximum members remembered.
-    #[arg(long, value_name = "COUNT", default_value_t = 4096)]
+    #[arg(long, value_name = "COUNT", default_value_t = 4096, allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub max_members: usize,
 
     /// How long to remember a silent member; with never, for good.
@@ -130,7 +131,7 @@ pub struct Options {
     /// Give all members the same number. If this one has heard more members since it started, it counts
     /// those. Without --expect it counts all that it has heard of since it started. Then each half of a cut
     /// segment has a quorum if the halves never met, or if one of them restarted after the cut.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub expect: Option<usize>,
 
     /// The directory of IFACE.state, which holds what must survive a restart. With another --ethertype
@@ -202,6 +203,12 @@ impl Options {
     pub fn ring(&self) -> NodeName {
         ring_name(&self.interface, self.ethertype)
     }
+}
+
+/// Parses how many there are of something.
+fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| "not a count: give a whole number, as in 4".to_owned())
 }
 
 /// How long a silent member is remembered; `None`: for good.
@@ -370,6 +377,25 @@ mod tests {
     fn a_time_limit_for_hooks_is_some_time_and_not_for_ever() {
         for text in ["0s", "25h", "10"] {
             assert!(parse(&["eth0", "--hook-timeout", text]).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_number_is_told_of_in_plain_words() {
+        for (option, value, said) in [
+            ("--expect", "-1", "not a count"),
+            ("--expect", "x", "not a count"),
+            ("--max-members", "1.5", "not a count"),
+            ("--waiter-intervals", "-1", "not a count"),
+            ("--answer-intervals", "-1", "not a count"),
+            ("--take-attempts", "99999999999", "not a count"),
+            ("--heartbeat", "-1", "cannot be negative"),
+            ("--heartbeat", "-1s", "cannot be negative"),
+            ("--idle-hold", "-1ms", "cannot be negative"),
+            ("--ethertype", "-1", "not an EtherType"),
+        ] {
+            let error = parse(&["eth0", option, value]).unwrap_err();
+            assert!(error.contains(said), "{option} {value}: {error}");
         }
     }
 

@@ -4,7 +4,7 @@ use ring_proto::time::Instant;
 
 use crate::control::lab2::PendingReason;
 use crate::control::{Pending, Reply};
-use crate::host::ClientId;
+use crate::host::{Client, ClientId};
 
 /// How far a pause has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +17,65 @@ pub enum Progress {
     Over(&'static str),
 }
 
-/// The clients that wait, each with its deadline.
+/// What people are told of a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Who has asked for it, and what it waits for.
+    Pending(Client, PendingReason),
+    /// The node owns nothing; who has asked for that, if nobody knows yet.
+    Complete(Option<Client>),
+}
+
+/// How much of a pause people know.
+#[derive(Debug, Clone, Copy, Default)]
+enum Known {
+    /// All: there is none, or it is complete.
+    #[default]
+    All,
+    /// Not even that this client has asked for it.
+    Nothing(Client),
+    /// That it was asked for.
+    Request,
+}
+
+/// The clients that wait, each with its deadline, and what people know.
 #[derive(Debug, Default)]
 pub struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
+    known: Known,
 }
 
 impl Pausing {
+    /// A pause begins that this client has asked for.
+    pub fn begin(&mut self, by: Client) {
+        self.known = Known::Nothing(by);
+    }
+
+    /// The pause is over.
+    pub fn end(&mut self) {
+        self.known = Known::All;
+    }
+
+    /// Returns what people are to be told now, once.
+    pub fn step(&mut self, progress: impl FnOnce() -> Progress) -> Option<Step> {
+        let by = match self.known {
+            Known::All => return None,
+            Known::Nothing(by) => Some(by),
+            Known::Request => None,
+        };
+        match (progress(), by) {
+            (Progress::Complete, by) => {
+                self.known = Known::All;
+                Some(Step::Complete(by))
+            }
+            (Progress::Pending(why), Some(by)) => {
+                self.known = Known::Request;
+                Some(Step::Pending(by, why))
+            }
+            (Progress::Pending(_) | Progress::Over(_), _) => None,
+        }
+    }
+
     /// Adds a client: it gets a reply when the pause is complete, or at `until` with what it waits for.
     pub fn wait(&mut self, client: ClientId, until: Instant) {
         self.waiting.push((client, until));
@@ -75,9 +127,10 @@ impl Pausing {
 mod tests {
     use ring_proto::time::Instant;
 
-    use super::{Pausing, Progress};
+    use super::{Pausing, Progress, Step};
     use crate::control::lab2::PendingReason;
     use crate::control::{Pending, Reply};
+    use crate::host::Client;
 
     fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
         let mut told = Vec::new();
@@ -111,6 +164,34 @@ mod tests {
             [(2, Reply::Done {}), (4, Reply::Done {})]
         );
         assert_eq!(pausing.deadline(), None);
+    }
+
+    #[test]
+    fn nobody_hears_that_a_node_owns_nothing_before_it_does() {
+        let by = Client {
+            id: 1,
+            pid: Some(7),
+            uid: None,
+        };
+        let (token, holder) = (PendingReason::Token, PendingReason::Holder);
+        let mut pausing = Pausing::default();
+        assert_eq!(pausing.step(|| Progress::Complete), None);
+        pausing.begin(by);
+        let steps = [
+            Progress::Pending(holder),
+            Progress::Pending(token),
+            Progress::Complete,
+            Progress::Complete,
+        ]
+        .map(|progress| pausing.step(|| progress));
+        let (asked, done) = (Step::Pending(by, holder), Step::Complete(None));
+        assert_eq!(steps, [Some(asked), None, Some(done), None]);
+        pausing.begin(by);
+        let step = pausing.step(|| Progress::Complete);
+        assert_eq!(step, Some(Step::Complete(Some(by))));
+        pausing.begin(by);
+        pausing.end();
+        assert_eq!(pausing.step(|| Progress::Complete), None);
     }
 
     #[test]

@@ -5,16 +5,17 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{RunOutcome, Token};
+use ring_codec::lab2::Token;
 use ring_proto::lab2::{self, Command, JobName, Lab2, Presence, RunEnd, RunView, State};
-use ring_proto::time::{Instant, Now};
+use ring_proto::time::{Instant, Now, nanos};
 use tracing::{info, warn};
 
 use super::history::History;
 use super::lock_totals::LockCount;
 use super::locks::{Job, Locks, MachineState, Notice};
-use super::pausing::{Pausing, Progress};
-use super::status::{outcome_text, token_status};
+use super::pausing::{Pausing, Progress, Step};
+use super::runs::{LostRuns, has_run, say_end};
+use super::status::token_status;
 use super::stored_pause::StoredPause;
 use super::verdict::Scene;
 use crate::control::lab2::{
@@ -45,6 +46,15 @@ pub enum Reaction {
     Snapshot,
 }
 
+/// What a request has changed.
+#[derive(Debug, Clone, Copy)]
+enum Done {
+    /// A pause has ended.
+    Resumed,
+    /// A run of a job has ended; how.
+    Ran(JobName, RunEnd),
+}
+
 /// All clients that want more than the status.
 #[derive(Debug)]
 pub struct Service {
@@ -57,6 +67,9 @@ pub struct Service {
     watchers: Watchers,
     pausing: Pausing,
     stored_pause: StoredPause,
+    lost_runs: LostRuns,
+    /// What requests have changed, and watchers are not told yet.
+    done: Vec<Done>,
     /// Clients whose state has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
     told: Vec<(ClientId, LockRequest, Notice)>,
@@ -74,6 +87,8 @@ impl Service {
             watchers: Watchers::default(),
             pausing: Pausing::default(),
             stored_pause,
+            lost_runs: LostRuns::default(),
+            done: Vec::new(),
             changed: Vec::new(),
             told: Vec::new(),
         }
@@ -97,6 +112,11 @@ impl Service {
     /// Returns who holds the token here and who waits for it.
     pub fn clients(&self, now: Instant) -> Vec<ClientStatus> {
         self.locks.clients(now).collect()
+    }
+
+    /// Whether a run of a job was lost, as far as is known here.
+    pub fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
+        self.lost_runs.include(run, now, machine)
     }
 
     /// Returns how often locks were granted, refused and lost here.
@@ -163,7 +183,7 @@ impl Service {
             RingRequest::NotRun => self.not_run(peer.id),
             RingRequest::Yield { to } => self.yield_to(to.as_deref(), machine),
             RingRequest::Forget { member } => forget(now, &member, machine),
-            RingRequest::Pause(request) => self.pause(now, peer, &request),
+            RingRequest::Pause(request) => self.pause(now, peer, &request, machine),
             RingRequest::Resume => self.resume(peer),
         }
     }
@@ -239,11 +259,13 @@ impl Service {
     }
 
     /// A job whose lock was lost counts as lost, whatever its client reports.
-    fn ran(&self, client: ClientId, done: bool) -> Reaction {
+    fn ran(&mut self, client: ClientId, done: bool) -> Reaction {
         if !self.locks.holds(client) || self.locks.held().is_none() {
             return error("this connection has no lock: whether the job was done is not recorded");
         }
         let end = if done { RunEnd::Done } else { RunEnd::Failed };
+        let job = self.locks.job(client);
+        self.done.extend(job.map(|job| Done::Ran(job.name, end)));
         Reaction::Command(Command::EndOnce(client, end), Reply::Done {})
     }
 
@@ -282,10 +304,23 @@ impl Service {
         Reaction::Reply(Reply::Done {})
     }
 
-    fn pause(&mut self, now: Now, peer: Client, request: &PauseRequest) -> Reaction {
-        let Client { id, pid, uid } = peer;
+    fn pause(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &PauseRequest,
+        machine: &Lab2,
+    ) -> Reaction {
+        let id = peer.id;
         if self.pausing.concerns(id) {
             return error("this connection waits for a pause already");
+        }
+        if self.is_held_under(request.under.as_deref()) {
+            let why = RefusalReason::Nested;
+            let text = self
+                .scene(now, machine)
+                .refusal(why, &LockRequest::default());
+            return Reaction::Reply(refused(why, text));
         }
         if request.persist
             && let Err(why) = self.stored_pause.store()
@@ -298,10 +333,7 @@ impl Service {
             self.locks.pause(true)
         };
         if is_new {
-            info!(
-                event = "paused",
-                pid, uid, "paused by {peer}: this node owns nothing until ringctl resume"
-            );
+            self.pausing.begin(peer);
         }
         let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
         self.pausing.wait(id, now.monotonic + patience);
@@ -316,6 +348,8 @@ impl Service {
         if self.locks.pause(false) {
             let Client { pid, uid, .. } = peer;
             info!(event = "resumed", pid, uid, "resumed by {peer}");
+            self.pausing.end();
+            self.done.push(Done::Resumed);
         }
         Reaction::Reply(Reply::Done {})
     }
@@ -447,13 +481,16 @@ impl Service {
             let label = &request.label;
             let reply = self.reply(now, &request, &notice, machine);
             match (&notice, &reply) {
-                (Notice::Granted { .. }, _) => history.lock(now, "lock_granted", label, None),
+                (Notice::Granted { .. }, _) => history.lock_answered(now, label, None),
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
                     say_loss(server.client(client), label, *why, loss);
-                    history.lock(now, "lock_lost", label, Some(why.name()));
+                    history.lock_lost(now, label, why.name());
                 }
-                (Notice::Refused(_) | Notice::Ran(_), _) => {
-                    history.lock(now, "lock_refused", label, None);
+                (Notice::Refused(why), _) => {
+                    history.lock_answered(now, label, Some(why.name()));
+                }
+                (Notice::Ran(_), _) => {
+                    history.lock_answered(now, label, Some(RefusalReason::Ran.name()));
                 }
                 _ => {}
             }
@@ -462,6 +499,7 @@ impl Service {
         // Along with its memory.
         self.told = told;
         if command.is_none() {
+            self.tell_news(now, machine, history);
             self.tell_pausing(now, server, machine);
             let recent = history.recent();
             self.watchers
@@ -489,7 +527,7 @@ impl Service {
         self.count.told(&notice);
         if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
             say_loss(Some(peer), &request.label, why, &loss);
-            history.lock(now, "lock_lost", &request.label, Some(why.name()));
+            history.lock_lost(now, &request.label, why.name());
         }
     }
 
@@ -506,12 +544,65 @@ impl Service {
                 until_ns: until.as_nanos(),
             }),
             Notice::Refused(why) => refused(why, self.scene(now, machine).refusal(why, request)),
-            Notice::Ran(run) => refused(RefusalReason::Ran, has_run(run)),
+            Notice::Ran(run) => {
+                let lost = self.is_lost(now.monotonic, &run, machine);
+                Reply::Refused(Refusal {
+                    why: RefusalReason::Ran.name().to_owned(),
+                    text: has_run(&run, lost),
+                    lost,
+                })
+            }
             Notice::Lost { why, until } => Reply::Lost(Loss {
                 why: why.name().to_owned(),
                 text: self.scene(now, machine).loss(why, request),
                 until_ns: until.as_nanos(),
             }),
+        }
+    }
+
+    /// Logs what has become of a pause and of runs, and tells watchers.
+    fn tell_news(&mut self, now: Now, machine: &Lab2, history: &mut History) {
+        let own = || machine.members().find(|member| machine.is_own(member.mac));
+        for done in self.done.drain(..) {
+            match done {
+                Done::Resumed => history.pause(now, "resumed", None),
+                Done::Ran(name, end) => {
+                    let event = say_end(name, end);
+                    let runner = own().map_or(MacAddr::default(), |own| own.mac);
+                    history.run(now, event, (name, runner), None);
+                }
+            }
+        }
+        let mut pausing = std::mem::take(&mut self.pausing);
+        match pausing.step(|| self.progress(machine)) {
+            Some(Step::Pending(by, why)) => {
+                let (Client { pid, uid, .. }, reason, text) = (by, why.name(), why.text());
+                info!(
+                    event = "pausing",
+                    pid, uid, reason, "pause requested by {by}; pending: {text}"
+                );
+                history.pause(now, "pausing", Some(reason));
+            }
+            Some(Step::Complete(by)) => {
+                let (pid, uid) = by.map_or((None, None), |by| (by.pid, by.uid));
+                let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+                info!(
+                    event = "paused",
+                    pid, uid, "paused{by}: owns nothing until ringctl resume"
+                );
+                history.pause(now, "paused", None);
+            }
+            None => {}
+        }
+        self.pausing = pausing;
+        if let Some(run) = self.lost_runs.look(now.monotonic, machine) {
+            let (name, runner, text) = (run.stamp.name, run.stamp.runner, has_run(&run, true));
+            let age_ns = nanos(run.age);
+            warn!(
+                event = "run_lost", %name, %runner, age_ns,
+                "{text}; ringctl once --retry runs it again"
+            );
+            history.run(now, "run_lost", (name, runner), Some(&text));
         }
     }
 
@@ -549,8 +640,8 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction {
         {
             let ago = view.last_seen.map(|seen| now.monotonic.since(seen));
             format!(
-                "is alive, heard {:?} ago: stop its ringd first",
-                ago.unwrap_or_default()
+                "is alive, heard {} ago: stop its ringd first",
+                spoken(ago.unwrap_or_default())
             )
         }
         Some(_) => return Reaction::Command(Command::Forget(mac), Reply::Done {}),
@@ -588,21 +679,6 @@ const fn grade(grade: lab2::Grade) -> Grade {
         lab2::Grade::Alone => Grade::Alone,
         lab2::Grade::View => Grade::View,
         lab2::Grade::Quorum => Grade::Quorum,
-    }
-}
-
-/// Returns why a job is not run.
-fn has_run(RunView { stamp, age, .. }: RunView) -> String {
-    let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
-    let ago = spoken(ago);
-    match stamp.outcome {
-        RunOutcome::Begun => {
-            format!("{name} was begun {ago} ago by {runner}; it runs, or nobody knows how it ended")
-        }
-        outcome => {
-            let outcome = outcome_text(outcome);
-            format!("{name} was begun {ago} ago by {runner}: {outcome}")
-        }
     }
 }
 
@@ -670,6 +746,7 @@ fn refused(why: RefusalReason, text: String) -> Reply {
     Reply::Refused(Refusal {
         why: why.name().to_owned(),
         text,
+        lost: false,
     })
 }
 

@@ -48,7 +48,10 @@ pub fn status(
         members: members.collect(),
         ring_hash: format!("{:016x}", machine.digest().hash),
         clients: service.clients(now),
-        runs: machine.runs().map(run).collect(),
+        runs: machine
+            .runs()
+            .map(|view| run(view, service.is_lost(now, &view, machine)))
+            .collect(),
         locks: service.lock_totals(),
         constants: constants(machine.constants()),
         counters,
@@ -70,8 +73,9 @@ fn trouble(trouble: Trouble) -> String {
     Wrong { trouble, over }.to_string()
 }
 
-fn run(RunView { stamp, age, .. }: RunView) -> RunStatus {
+fn run(RunView { stamp, age, .. }: RunView, lost: bool) -> RunStatus {
     RunStatus {
+        lost,
         name: stamp.name.to_string(),
         runner: stamp.runner.to_string(),
         outcome: outcome_text(stamp.outcome).to_owned(),

@@ -97,7 +97,9 @@ impl Scene<'_> {
                     name(&client.label, client.pid)
                 )
             }
-            (Some(owner), _) if !self.machine.is_own(owner) => format!("held by {owner}"),
+            (Some(owner), _) if !self.machine.is_own(owner) => {
+                format!("held by {owner}; ringctl status there names the program")
+            }
             (_, Some(client)) => {
                 let does = if client.holds { "holds" } else { "waits for" };
                 format!(
@@ -114,7 +116,7 @@ impl Scene<'_> {
     fn too_few(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => no_quorum(self.machine.votes()),
-            _ => "no view: not all members that were heard lately have confirmed".to_owned(),
+            _ => no_view(self.machine.votes().confirmed, self.machine.heard_lately()),
         }
     }
 }
@@ -143,6 +145,17 @@ fn no_names(runs: impl Iterator<Item = RunView>) -> String {
     )
 }
 
+/// `heard` others were heard lately.
+fn no_view(confirmed: usize, heard: usize) -> String {
+    match heard {
+        0 => "no view: no other member was heard lately".to_owned(),
+        others => {
+            let all = others + 1;
+            format!("no view: {confirmed} of {all} confirmed, {all} needed")
+        }
+    }
+}
+
 fn no_quorum(votes: Votes) -> String {
     let Votes {
         confirmed,
@@ -165,7 +178,7 @@ mod tests {
     use ring_codec::lab2::RunOutcome;
     use ring_proto::lab2::{Constants, Durable, JobName, Lab2, RunView, Stamp, Votes};
 
-    use super::{Scene, name, no_names, no_quorum};
+    use super::{Scene, name, no_names, no_quorum, no_view};
     use crate::control::lab2::{LockRequest, LossReason};
 
     #[test]
@@ -237,5 +250,7 @@ mod tests {
             "no quorum: 2 of 4 confirmed, 3 needed"
         );
         assert!(no_quorum(votes(1, 1, 1)).contains("--expect"));
+        assert_eq!(no_view(1, 2), "no view: 1 of 3 confirmed, 3 needed");
+        assert!(no_view(1, 0).contains("no other member"));
     }
 }

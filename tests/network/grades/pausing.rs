@@ -1,10 +1,12 @@
 //! `ringctl pause` and `resume`: maintenance.
 
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, Message, Ring, Seen, Test, WAIT, is_claim, now, tests};
+use serde_json::Value;
 
 use super::holder::boottime;
 use super::{
@@ -109,6 +111,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     let mut ring = form_with(bridge(2)?, 1, |ringd| {
         ringd.option("--idle-hold", "forever")
     })?;
+    let mut watch = Watch::of(&ring.daemons[0])?;
     let said = ends_with(&ring.daemons[0], &["pause", "--wait", "0"], PENDING)?;
     ensure!(
         said.contains("pending: no other member has taken"),
@@ -132,6 +135,19 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         .args(["pause", "--wait"])
         .stderr(Stdio::piped())
         .spawn()?;
+    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+        line.contains("pause requested by process") && line.contains("; pending: no other member")
+    })?;
+    let complete = |daemon: &Daemon| {
+        let lines = daemon.output();
+        lines
+            .iter()
+            .filter(|it| it.contains("owns nothing"))
+            .count()
+    };
+    let early = complete(&ring.daemons[0]);
+    ensure!(early == 0, "it is said to own nothing while it does");
+    watch.tells("pausing")?;
     // Another member takes it, though an idle token is to stay where it is.
     ring.join()?;
     let output = waits.wait_with_output()?;
@@ -144,7 +160,54 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     ensure!(status["state"] != "OWNER", "{status:#}");
     says(&ring.daemons[1], &["-w", WAIT], "true")?;
     ends_with(&ring.daemons[0], &["pause"], 0)?;
-    Ok(())
+    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+        line.contains("paused: owns nothing until ringctl resume")
+    })?;
+    let told = complete(&ring.daemons[0]);
+    ensure!(told == 1, "it is said {told} times");
+    watch.tells("paused")?;
+    tell(&ring.daemons[0], "resume")?;
+    watch.tells("resumed")
+}
+
+/// What a watch tells of pauses.
+struct Watch {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Watch {
+    /// It has begun.
+    fn of(daemon: &Daemon) -> Result<Self> {
+        let mut command = Command::new(BINARIES.ringctl);
+        command.arg("--socket").arg(daemon.control());
+        command.args(["watch", "--json"]).stdin(Stdio::null());
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let output = child.stdout.take().context("a pipe")?;
+        let mut lines = BufReader::new(output).lines();
+        lines.next().context("a snapshot")??;
+        Ok(Self { child, lines })
+    }
+
+    /// The next event of a pause is this one.
+    fn tells(&mut self, event: &str) -> Result<()> {
+        loop {
+            let line = self.lines.next().context("it goes on")??;
+            let told: Value = serde_json::from_str(&line)?;
+            let told = told["event"]["event"].as_str().unwrap_or_default();
+            if ["pausing", "paused", "resumed"].contains(&told) {
+                ensure!(told == event, "{line}");
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {

@@ -25,6 +25,7 @@ pub fn tests() -> Vec<Test> {
         a_guard_refuses_the_token_of_an_earlier_holder,
         a_watch_begins_with_all_there_is_and_goes_on_where_it_ended,
         a_watch_ends_with_its_daemon_and_says_how_to_go_on,
+        every_token_in_json_has_its_fencing_string,
     ]
 }
 
@@ -133,17 +134,17 @@ fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
     start(here, &["data", "set", &most])?.ends_with(0)?;
     wait_for_data(there, &most)?;
     let over = "o".repeat(MOST + 1);
-    for value in [over.as_str(), "-"] {
+    for (value, why) in [
+        (over.as_str(), "data too long: 1,025 bytes, at most 1,024"),
+        ("-", "data too long: at most 1,024 bytes"),
+    ] {
         let mut command = ringctl(here, &["data", "set", value]);
         let mut set = Running::start(command.stdin(Stdio::piped()))?;
         // It may have ended before it reads anything.
         let _ = set.types(&over);
         set.close_input();
         let said = set.errors();
-        ensure!(
-            said.contains("at most 1024 bytes travel with the token"),
-            "{said}"
-        );
+        ensure!(said.contains(why), "{said}");
         set.ends_with(1)?;
     }
     // Who speaks for itself is refused by the daemon.
@@ -186,6 +187,59 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
     late.ends_with(76)?;
     ensure!(fs::read_to_string(&report)? == "two\n");
     Ok(())
+}
+
+/// How many tokens there are in an answer: each has its fencing string.
+fn count_tokens(value: &Value) -> Result<usize> {
+    let below: Vec<&Value> = match value {
+        Value::Object(map) => map.values().collect(),
+        Value::Array(all) => all.iter().collect(),
+        _ => Vec::new(),
+    };
+    let mut count = 0;
+    for part in below {
+        count += count_tokens(part)?;
+    }
+    if let (Some(progress), Some(author)) = (value["progress"].as_u64(), value["author"].as_str()) {
+        let fencing = format!("{progress}-{author}-{}", value["number"]);
+        ensure!(value["fencing"] == fencing.as_str(), "{value}");
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// What jq and JavaScript would round otherwise.
+fn every_token_in_json_has_its_fencing_string() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let daemon = &ring.daemons[0];
+    let mut watch = connect(daemon)?;
+    watch.say(&json!({"request": "watch"}))?;
+    let snapshot = watch.hears("snapshot")?;
+    let mut client = connect(daemon)?;
+    client.lock("fenced")?;
+    let granted = client.hears("granted")?;
+    ensure!(
+        granted["fencing"] == granted["token"]["fencing"],
+        "{granted}"
+    );
+    let event = loop {
+        let event = watch.hears("event")?;
+        if event["label"] == "fenced" {
+            break event;
+        }
+    };
+    let data = daemon.ask(&json!({"request": "data_get"}), "data")?;
+    let status = daemon.status()?;
+    for (kind, answer) in [
+        ("snapshot", &snapshot),
+        ("granted", &granted),
+        ("event", &event),
+        ("data", &data),
+        ("status", &status),
+    ] {
+        ensure!(count_tokens(answer)? == 1, "{kind}: {answer}");
+    }
+    client.unlock()
 }
 
 /// The next thing that a watch says.

@@ -16,6 +16,7 @@ use crate::locks::{
     HEARTBEAT, LOST, PATIENCE, clients, connect, form, form_with, ringctl, shared_ring, wait_for,
     wait_until_held,
 };
+use crate::recipes::pages::{CONTROL, block};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -161,15 +162,28 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
         ("10.99.0.1", "no member of the ring has the ip"),
         ("south", "no member of the ring is called"),
     ] {
-        let stranger = ringctl(&ring.daemons[0], &["yield", to]).output()?;
-        let said = String::from_utf8_lossy(&stranger.stderr);
-        ensure!(
-            stranger.status.code() == Some(1) && said.contains(why),
-            "{stranger:?}"
-        );
+        for command in ["yield", "forget"] {
+            let stranger = ringctl(&ring.daemons[0], &[command, to]).output()?;
+            let said = String::from_utf8_lossy(&stranger.stderr);
+            ensure!(
+                stranger.status.code() == Some(1) && said.contains(why),
+                "{stranger:?}"
+            );
+        }
     }
     for to in [&mac, &ip, "south"] {
         check_it_is_sent(&ring, to, &ip)?;
+        // It is there, whatever it is called.
+        let there = where_it_is_called_south(&ip, &ring.daemons[0], &["forget", to])?;
+        let said = String::from_utf8_lossy(&there.stderr);
+        let (_, ago) = said
+            .split_once(&format!("{mac} is alive, heard "))
+            .context("who")?;
+        let (ago, _) = ago
+            .split_once(" ago: stop its ringd first")
+            .context("since when")?;
+        // `33.5 ms`.
+        ensure!(ago.contains(' ') && ago.len() <= 7, "{said}");
     }
     Ok(())
 }
@@ -215,10 +229,7 @@ fn check_it_is_sent(ring: &Ring, to: &str, ip: &str) -> Result<()> {
 
 /// As `docs/control.md` has it.
 fn manual_client() -> Result<&'static str> {
-    let page = include_str!("../../../docs/control.md");
-    let (_, rest) = page.split_once("```python\n").context("no client")?;
-    let (program, _) = rest.split_once("```").context("no end")?;
-    Ok(program)
+    block(CONTROL, "import json, os, signal")
 }
 
 fn python(program: &str, daemon: &Daemon) -> Result<Child> {

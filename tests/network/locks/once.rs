@@ -147,7 +147,7 @@ fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
         &ring.daemons[0],
         "long",
         &[],
-        &diary.line("echo ready; read -r _"),
+        &diary.line("echo ready; exec sleep 1000"),
     )?;
     run.says("ready")?;
     is_quiet(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
@@ -155,10 +155,13 @@ fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
     let mut told = once(&ring.daemons[1], "long", &["-v"], &diary.line("true"))?;
     let errors = told.errors();
     ensure!(
-        errors.contains("begun") && errors.contains("ago by"),
+        errors.contains(&format!("long: running on {} for ", ring.macs()[0])),
         "{errors}"
     );
     told.ends_with(0)?;
+    let shown = ringctl(&ring.daemons[1], &["status"]).output()?;
+    let shown = String::from_utf8(shown.stdout)?;
+    ensure!(shown.contains("  long: running on "), "{shown}");
     ensure!(diary.runs()? == 1);
     run.signal(Signal::SIGTERM)?;
     run.end().map(drop)
@@ -169,6 +172,9 @@ fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> 
     let diary = Diary::new()?;
     once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.ends_with(7)?;
     knows(&ring.daemons[1], "fails", "failed")?;
+    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+        line.contains("WARN") && line.contains("fails: failed")
+    })?;
     is_quiet(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
     ensure!(diary.runs()? == 1);
     is_quiet(once(
@@ -212,8 +218,46 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     run.says("ready")?;
     wait_until_held(&ring.daemons[0])?;
     ring.daemons[0].kill()?;
-    is_quiet(once(&ring.daemons[1], "dies", &[], &diary.line("true"))?)?;
+    let runner = ring.daemons[0].node().mac().to_string();
+    let lost = "dies: lost, began ".to_owned();
+    for other in &ring.daemons[1..] {
+        other.wait_for_status(PATIENCE, |status| {
+            run_of(status, "dies").is_some_and(|run| run["lost"] == true)
+        })?;
+    }
+    let shown = ringctl(&ring.daemons[1], &["status"]).output()?;
+    let shown = String::from_utf8(shown.stdout)?;
+    ensure!(shown.contains(&lost), "{shown}");
+    let mut told = once(&ring.daemons[1], "dies", &[], &diary.line("true"))?;
+    let said = told.errors();
+    ensure!(
+        said.contains(&lost) && said.contains(&runner) && said.contains("--retry"),
+        "{said}"
+    );
+    ensure!(said.lines().count() == 1, "{said}");
+    told.ends_with(0)?;
+    is_quiet(once(
+        &ring.daemons[1],
+        "dies",
+        &["-q"],
+        &diary.line("true"),
+    )?)?;
     ensure!(diary.runs()? == 1);
+    // Whoever holds the token says so, once.
+    let mut watch = Running::start(&mut ringctl(&ring.daemons[1], &["watch", "--json"]))?;
+    let is_told = |line: &str| line.contains(&lost) && line.contains(&runner);
+    let line = ring.daemons[1].wait_for_line(2 * PATIENCE, is_told)?;
+    ensure!(line.contains("WARN"), "{line}");
+    let event = loop {
+        let said: Value = serde_json::from_str(&watch.line())?;
+        if said["event"]["event"] == "run_lost" {
+            break said["event"].clone();
+        }
+    };
+    ensure!(
+        event["member"] == runner && event["label"] == "dies",
+        "{event}"
+    );
     is_quiet(once(
         &ring.daemons[2],
         "dies",
@@ -228,6 +272,13 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 2);
+    ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("dies: done"))?;
+    let again = ring.daemons[1]
+        .output()
+        .iter()
+        .filter(|it| is_told(it))
+        .count();
+    ensure!(again == 1, "it is told {again} times");
     run.ends_with(75)
 }
 

@@ -1,5 +1,6 @@
 //! `ringctl lock` and `ringctl unlock`, for scripts that cannot wrap a command.
 
+use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ pub fn tests() -> Vec<Test> {
         a_script_whose_lock_was_given_back_is_told_nothing,
         a_lock_lasts_as_long_as_a_descriptor_is_open,
         a_descriptor_is_at_its_end_when_the_lock_is_lost,
+        who_is_called_from_outside_is_told_to_name_a_process,
     ]
 }
 
@@ -148,18 +150,39 @@ fn shell(daemon: &Daemon, script: &str) -> Result<Running> {
     Running::start(command.stdin(Stdio::piped()))
 }
 
+/// The script in the help of `ringctl lock` that stands below this line.
+fn script_of_the_help(below: &str) -> Result<String> {
+    let mut help = Command::new(BINARIES.ringctl);
+    let help = help.args(["lock", "--help"]).output()?;
+    let help = String::from_utf8(help.stdout)?;
+    let (_, rest) = help.split_once(below).context("it is in the help")?;
+    let lines = rest
+        .lines()
+        .skip(1)
+        .map_while(|line| line.strip_prefix("  "));
+    let lines: Vec<_> = lines.collect();
+    Ok(lines.join("\n") + "\n")
+}
+
 fn the_script_in_the_help_works_and_is_told_of_the_loss() -> Result<()> {
     let scene = Scene::new()?;
-    let record = scene.file("record");
+    let (nfs, work) = (scene.file("nfs"), scene.file("work"));
+    fs::create_dir(&nfs)?;
+    fs::create_dir(&work)?;
+    let help = script_of_the_help("In a script, bound to its process:")?;
+    ensure!(help.lines().count() == 4, "{help}");
+    let (holds, unlocks) = help.split_once("ringctl unlock").context("its end")?;
     let script = format!(
-        "token=$(ringctl lock --pid $$ --kill) || exit\n\
-         RINGD_TOKEN=$token ringctl guard {} -- echo guarded\n\
-         read go\n\
-         ringctl unlock --pid $$; echo unlocked; read go",
-        record.display()
+        "cd {}; echo one > report\n{holds}echo guarded\nread go\nringctl unlock{unlocks}echo unlocked; read go",
+        work.display()
     );
+    let script = script.replace("/nfs", &nfs.display().to_string());
     let mut works = shell(scene.first(), &script)?;
     works.says("guarded")?;
+    ensure!(fs::read_to_string(nfs.join("report"))? == "one\n");
+    let mut get = Running::start(&mut ringctl(scene.first(), &["data", "get", "--raw"]))?;
+    let data = get.rest();
+    ensure!(data == "report moved", "{data}");
     ensure!(clients(scene.first())?.len() == 1, "it is held");
     works.types("go\n")?;
     works.says("unlocked")?;
@@ -207,15 +230,14 @@ fn a_script_whose_lock_was_given_back_is_told_nothing() -> Result<()> {
 }
 
 /// As the help has it: the descriptor is 9.
-const PIPE: &str = "mkfifo $fifo
-ringctl lock --pipe --label pipe > $fifo & lock=$!
-exec 9< $fifo; rm $fifo
-read -r token <&9 || exit
-echo held";
-
 fn pipe(scene: &Scene, rest: &str) -> Result<Running> {
-    let fifo = scene.file("fifo");
-    let script = format!("fifo={}\n{PIPE}\n{rest}", fifo.display());
+    let help = script_of_the_help("Bound to an open file descriptor, 9,")?;
+    let (begin, _) = help.split_once("...\n").context("where the work is")?;
+    let fifo = scene.file("fifo").display().to_string();
+    let begin = begin.replace("/tmp/lock.$$", &fifo);
+    let begin = begin.replace("lock --pipe", "lock --pipe --label pipe");
+    let begin = begin.replace("&\n", "& lock=$!\n");
+    let script = format!("{begin}echo held\n{rest}");
     let mut script = shell(scene.first(), &script)?;
     script.says("held")?;
     let status = scene.first().status()?;
@@ -249,4 +271,22 @@ fn a_descriptor_is_at_its_end_when_the_lock_is_lost() -> Result<()> {
     script.says("over")?;
     next.begins_alone()?;
     script.ends_with(LOST)
+}
+
+/// As by whoever enters a container: its caller has no number there.
+fn who_is_called_from_outside_is_told_to_name_a_process() -> Result<()> {
+    let ring = shared_ring(2)?;
+    for arguments in [&["lock"][..], &["lock", "--check"], &["unlock"]] {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", BINARIES.ringctl, "--socket"]);
+        command.arg(ring.daemons[0].control()).args(arguments);
+        let mut lock = Running::start(command.stdin(Stdio::null()))?;
+        let said = lock.errors();
+        ensure!(
+            said.contains("in another PID namespace: give --pid PID"),
+            "{said}"
+        );
+        lock.ends_with(1)?;
+    }
+    Ok(())
 }

@@ -49,6 +49,8 @@ fn who_does_not_want_to_wait_is_told_by_the_exit_code_that_another_works() -> Re
             ensure!(said.contains(&held), "{said}");
             let is_here = daemon.control() == ring.daemons[0].control();
             ensure!(said.contains("(holder), this machine") == is_here, "{said}");
+            let elsewhere = "; ringctl status there names the program";
+            ensure!(said.contains(elsewhere) != is_here, "{said}");
             refused.ends_with(code)?;
         }
     }
@@ -174,6 +176,8 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         "run -n -E 9 true",
         "lock -E 9",
         "lock -E 9 --pipe",
+        "pause --drain --wait",
+        "pause --wait 60",
     ] {
         let line = format!("{ringctl} {asks} 2>&1; echo $?");
         let mut outer = run(daemon, &["-c", &line])?;
@@ -185,6 +189,10 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
         outer.ends_with(0)?;
     }
+    // Who does not wait for the end may ask for a pause from under the lock.
+    let line = format!("{ringctl} pause --drain --wait 0; echo $?; {ringctl} resume; echo $?");
+    let said = run(daemon, &["-c", &line])?.rest();
+    ensure!(said == "6\n0\n", "{said}");
     // The other variable alone says so as well, unless it is a hook's, which has no lock.
     for (hook, told) in [("", true), ("RINGD_EVENT=owner", false)] {
         let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");

@@ -29,8 +29,8 @@ use ringd::driver::{
 use ringd::host::worker::Bell;
 use ringd::host::worker::program::{self, End, Terms};
 use ringd::host::{
-    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Program, Recent, SYSTEM,
-    Server, ShutDown, System, Task, Waiting, Watchers,
+    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Priority, Program, Recent,
+    SYSTEM, Server, ShutDown, System, Task, Waiting, Watchers,
 };
 use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
 use serde::Serialize;
@@ -214,7 +214,8 @@ impl Observe<Event> for Seen {
         let name = event.name();
         *self.counters.entry(name.to_owned()).or_default() += 1;
         let time_ms = now.wall / 1_000_000;
-        self.events.remember(Entry { time_ms, name }, false);
+        self.events
+            .remember(Entry { time_ms, name }, Priority::News);
     }
 }
 

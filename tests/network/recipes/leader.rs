@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, tests};
 
 use super::pages::{HOOKS, block};
-use super::{BINARIES, PATIENCE, check_apart, runs, with_reports};
+use super::{BINARIES, PATIENCE, check_apart, runs, with_reports, with_sudo};
 
 const POLL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
@@ -18,6 +18,7 @@ pub fn tests() -> Vec<Test> {
     tests![
         a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons,
         a_service_that_is_there_already_is_put_behind_run,
+        a_service_that_stays_has_a_ring_of_its_own,
         a_leader_is_tried_again_for_as_long_as_there_is_no_daemon,
     ]
 }
@@ -42,7 +43,7 @@ impl Pair {
             machines.push(machine);
         }
         for machine in &machines {
-            machine.sh("until ringctl status --json | grep -q 02:00:00:00:00:02 && ringctl status -q; do sleep 0.05; done")?;
+            machine.sh("until ringctl -i eth0 status --json | grep -q 02:00:00:00:00:02 && ringctl -i eth0 status -q; do sleep 0.05; done")?;
         }
         for machine in &machines {
             machine.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
@@ -87,6 +88,22 @@ impl Pair {
         }
     }
 
+    /// Has these befall the daemon beside which it runs, and end: each time it goes on, on the other machine.
+    fn go_through(&self, troubles: &[(&str, &str)]) -> Result<()> {
+        for (trouble, end) in troubles {
+            let here = self.place()?;
+            let there = 1 - here;
+            let before = self.count(there)?;
+            self.machines[here].sh(trouble)?;
+            self.wait_for_run(there, before)?;
+            self.machines[here].sh(end)?;
+            self.check()?;
+            let machine = &self.machines[here];
+            machine.sh("until ringctl status -q 2>/dev/null; do sleep 0.05; done")?;
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<()> {
         check_apart(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
@@ -106,7 +123,7 @@ fn with_unit(machine: &Container) -> Result<()> {
 
 fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Result<()> {
     let pair = Pair::new(with_unit)?;
-    let troubles = [
+    pair.go_through(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
         ("systemctl restart ringd@eth0", "true"),
         ("ringctl pause --wait", "ringctl resume"),
@@ -115,18 +132,7 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
             "systemctl kill --signal=CONT ringd@eth0",
         ),
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
-    ];
-    for (trouble, end) in troubles {
-        let here = pair.place()?;
-        let there = 1 - here;
-        let before = pair.count(there)?;
-        pair.machines[here].sh(trouble)?;
-        pair.wait_for_run(there, before)?;
-        pair.machines[here].sh(end)?;
-        pair.check()?;
-        let machine = &pair.machines[here];
-        machine.sh("until ringctl status -q 2>/dev/null; do sleep 0.05; done")?;
-    }
+    ])?;
     // A stop is the end of it.
     for machine in &pair.machines {
         machine.run(&["systemctl", "stop", UNIT])?;
@@ -141,12 +147,45 @@ fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
         machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
-        machine.edit("reports.service", block(HOOKS, "[Unit]")?)
+        let drop_in = block(HOOKS, "[Unit]\nStartLimitIntervalSec=0")?;
+        machine.edit("reports.service", drop_in)
     })?;
-    let here = pair.place()?;
-    let before = pair.count(1 - here)?;
-    pair.machines[here].run(&["systemctl", "kill", "--signal=KILL", RINGD])?;
-    pair.wait_for_run(1 - here, before)?;
+    pair.go_through(&[
+        ("systemctl kill --signal=KILL ringd@eth0", "true"),
+        ("systemctl restart ringd@eth0", "true"),
+        ("ringctl pause --wait", "ringctl resume"),
+    ])
+}
+
+/// The first ring's token is left to others meanwhile.
+fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
+    let pair = Pair::new(|machine| {
+        with_unit(machine)?;
+        with_sudo(machine)?;
+        machine.sh(block(HOOKS, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
+        let drop_in = block(HOOKS, "[Unit]\nAfter=ringd-two@eth0.service")?;
+        machine.edit("reports.service", drop_in)
+    })?;
+    let runs = |at: usize| pair.count(at).map(|count| count > 0);
+    let deadline = Instant::now() + PATIENCE;
+    let here = loop {
+        match (runs(0)?, runs(1)?) {
+            (true, _) => break 0,
+            (_, true) => break 1,
+            _ => ensure!(Instant::now() < deadline, "it runs nowhere"),
+        }
+        thread::sleep(POLL);
+    };
+    for machine in &pair.machines {
+        machine.run(&["ringctl", "-i", "eth0", "run", "-w", "60", "--", "true"])?;
+    }
+    let machine = &pair.machines[here];
+    let refused = machine.output(&["ringctl", "-i", "eth0:0x88b6", "run", "-n", "true"])?;
+    ensure!(refused.status.code() == Some(1), "{refused:?}");
+    let there = 1 - here;
+    let before = pair.count(there)?;
+    machine.run(&["systemctl", "kill", "--signal=KILL", "ringd-two@eth0"])?;
+    pair.wait_for_run(there, before)?;
     pair.check()
 }
 

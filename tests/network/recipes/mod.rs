@@ -1,8 +1,9 @@
 //! The recipes of README and docs, as they stand there, on a live systemd.
 
 mod leader;
-mod pages;
+pub mod pages;
 mod readme;
+pub mod record;
 
 use std::time::Duration;
 

@@ -1,14 +1,35 @@
 //! The pages that readers copy from, and that nothing on them is left untried.
 
 use std::fs;
+use std::panic::Location;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
-pub const README: &str = include_str!("../../../README.md");
-pub const HOOKS: &str = include_str!("../../../docs/hooks.md");
-pub const ONCE: &str = include_str!("../../../docs/once.md");
+use super::record;
+
+/// A page.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    name: &'static str,
+    pub text: &'static str,
+}
+
+macro_rules! page {
+    ($name:literal) => {
+        Page {
+            name: $name,
+            text: include_str!(concat!("../../../", $name)),
+        }
+    };
+}
+
+pub const README: Page = page!("README.md");
+pub const HOOKS: Page = page!("docs/hooks.md");
+pub const ONCE: Page = page!("docs/once.md");
+pub const FENCING: Page = page!("docs/fencing.md");
+pub const CONTROL: Page = page!("docs/control.md");
 
 /// All pages that readers copy from, README and those of docs, by name.
 fn pages() -> Result<Vec<(String, String)>> {
@@ -31,76 +52,149 @@ fn pages() -> Result<Vec<(String, String)>> {
 /// What is to be run or installed stands in blocks of these languages.
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
-/// How each recipe begins, and what runs it.
-const TRIED: [(&str, &str, &str); 24] = [
+/// What tries a recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The tests of this module, which are handed it out.
+    Test(&'static str),
+    /// Something else.
+    Other(&'static str),
+}
+
+/// The page and the beginning of each recipe, and what tries it.
+pub const TRIED: [(&str, &str, By); 28] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
-        "scripts/test-lab, the CI job lab",
+        By::Other("scripts/test-lab, the CI job lab"),
     ),
     (
         "README.md",
         "ringctl run -- ./nightly-report",
-        "recipes::readme",
+        By::Test("recipes::readme"),
     ),
     (
         "README.md",
         "0 2 * * *  root  /usr/local/bin/ringctl once",
-        "recipes::readme",
+        By::Test("recipes::readme"),
     ),
-    ("README.md", "cargo build --release", "recipes::readme"),
+    (
+        "README.md",
+        "cargo build --release",
+        By::Test("recipes::readme"),
+    ),
+    (
+        "README.md",
+        "sudo setcap cap_net_raw+ep",
+        By::Test("recipes::readme"),
+    ),
     (
         "README.md",
         "sudo install -m 644 systemd/ringd.sysusers",
-        "recipes::readme",
+        By::Test("recipes::readme"),
     ),
-    ("README.md", "$ ringctl status", "recipes::readme"),
-    ("README.md", "ringctl status --json | jq", "recipes::readme"),
-    ("docs/contributing.md", ".ci/run", "whoever runs it"),
-    ("docs/control.md", "import json, os, signal", "locks::ends"),
+    (
+        "README.md",
+        "journalctl -u ringd@eth0",
+        By::Test("recipes::readme"),
+    ),
+    ("README.md", "$ ringctl status", By::Test("recipes::readme")),
+    (
+        "README.md",
+        "ringctl status --json | jq",
+        By::Test("recipes::readme"),
+    ),
+    (
+        "docs/contributing.md",
+        ".ci/run",
+        By::Other("whoever runs it"),
+    ),
+    (
+        "docs/control.md",
+        "import json, os, signal",
+        By::Test("locks::ends"),
+    ),
     (
         "docs/fencing.md",
         "ringctl run -- sh -c 'new=",
-        "fencing::file",
+        By::Test("fencing::file"),
     ),
     (
         "docs/fencing.md",
         "CREATE TABLE report",
-        "fencing::postgres",
+        By::Test("fencing::postgres"),
     ),
-    ("docs/fencing.md", "#!/bin/sh", "fencing::postgres"),
-    ("docs/fencing.md", "UPDATE document", "fencing::postgres"),
-    ("docs/fencing.md", "import re, sys", "fencing::http"),
-    ("docs/fencing.md", "import os, sys, urllib", "fencing::http"),
+    (
+        "docs/fencing.md",
+        "#!/bin/sh",
+        By::Test("fencing::postgres"),
+    ),
+    (
+        "docs/fencing.md",
+        "UPDATE document",
+        By::Test("fencing::postgres"),
+    ),
+    (
+        "docs/fencing.md",
+        "import re, sys",
+        By::Test("fencing::http"),
+    ),
+    (
+        "docs/fencing.md",
+        "import os, sys, urllib",
+        By::Test("fencing::http"),
+    ),
     (
         "docs/hooks.md",
         "sudo ringd eth0 --idle-hold",
-        "recipes::readme",
+        By::Test("recipes::readme"),
     ),
-    ("docs/hooks.md", "#!/bin/sh", "recipes::readme"),
+    ("docs/hooks.md", "#!/bin/sh", By::Test("recipes::readme")),
     (
         "docs/hooks.md",
         "# /etc/systemd/system/reports.service",
-        "recipes::leader",
+        By::Test("recipes::leader"),
     ),
-    ("docs/hooks.md", "[Unit]", "recipes::leader"),
+    (
+        "docs/hooks.md",
+        "[Unit]\nStartLimitIntervalSec=0",
+        By::Test("recipes::leader"),
+    ),
+    (
+        "docs/hooks.md",
+        "sed 's/^Environment=RINGD_OPTIONS=",
+        By::Test("recipes::leader"),
+    ),
+    (
+        "docs/hooks.md",
+        "[Unit]\nAfter=ringd-two@eth0.service",
+        By::Test("recipes::leader"),
+    ),
     (
         "docs/once.md",
         "0 2 * * *  root  /usr/local/bin/ringctl once",
-        "recipes::readme",
+        By::Test("recipes::readme"),
     ),
     (
         "docs/scaling.md",
         "$ cargo bench --bench scaling",
-        "cargo bench, for the figures on that page",
+        By::Other("cargo bench, for the figures on that page"),
     ),
-    ("docs/simulation.md", "ringd sim", "the CI job sim"),
+    (
+        "docs/simulation.md",
+        "ringd sim",
+        By::Other("the CI job sim"),
+    ),
     (
         "docs/wire-formats.md",
         "scripts/fuzz 330",
-        "the CI job fuzz",
+        By::Other("the CI job fuzz"),
     ),
-    ("docs/wire-formats.md", "cd codec/fuzz", "scripts/fuzz"),
+    (
+        "docs/wire-formats.md",
+        "cd codec/fuzz",
+        By::Other("scripts/fuzz"),
+    ),
 ];
 
 pub fn tests() -> Vec<Test> {
@@ -110,17 +204,51 @@ pub fn tests() -> Vec<Test> {
 /// A block of a page: its language and its text.
 fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
     // Fences come in pairs.
-    page.split("\n```").skip(1).step_by(2).map(|block| {
-        let (language, text) = block.split_once('\n').unwrap_or((block, ""));
-        (language, text)
-    })
+    page.split_inclusive("\n```")
+        .skip(1)
+        .step_by(2)
+        .map(|block| {
+            let block = block.strip_suffix("```").unwrap_or(block);
+            block.split_once('\n').unwrap_or((block, ""))
+        })
 }
 
-/// The block of a page that begins so.
-pub fn block<'a>(page: &'a str, beginning: &str) -> Result<&'a str> {
-    let mut texts = blocks(page).map(|(_, text)| text);
+/// Hands out the block of a page that begins so.
+#[track_caller]
+pub fn block(page: Page, beginning: &str) -> Result<&'static str> {
+    let asker = Location::caller();
+    let mut texts = blocks(page.text).map(|(_, text)| text);
     let found = texts.find(|text| text.starts_with(beginning));
-    found.with_context(|| format!("no block begins with '{beginning}'"))
+    let text = found.with_context(|| format!("no block begins with '{beginning}'"))?;
+    hand_out(page, text, asker)
+}
+
+/// Hands out the `nth` block in a language below a heading of a page.
+#[track_caller]
+pub fn block_below(page: Page, heading: &str, language: &str, nth: usize) -> Result<&'static str> {
+    let asker = Location::caller();
+    let heading = format!("\n## {heading}\n");
+    let (_, below) = page
+        .text
+        .split_once(&heading)
+        .with_context(|| heading.clone())?;
+    let below = below.split("\n## ").next().unwrap_or(below);
+    let mut texts = blocks(below).filter(|(found, _)| *found == language);
+    let (_, text) = texts
+        .nth(nth)
+        .with_context(|| format!("no {language} below {heading}"))?;
+    hand_out(page, text, asker)
+}
+
+/// Notes who was given a recipe to try.
+fn hand_out(page: Page, text: &'static str, asker: &Location<'_>) -> Result<&'static str> {
+    let is_it = |(name, beginning, _): &&(&str, &str, By)| {
+        *name == page.name && text.starts_with(beginning)
+    };
+    if let Some((name, beginning, _)) = TRIED.iter().find(is_it) {
+        record::note(name, beginning, asker.file())?;
+    }
+    Ok(text)
 }
 
 fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
@@ -128,7 +256,7 @@ fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
     for (name, page) in pages()? {
         let recipes = blocks(&page).filter(|(language, _)| LANGUAGES.contains(language));
         for (_, text) in recipes {
-            let known = |(page, beginning, _): &(&str, &str, &str)| {
+            let known = |(page, beginning, _): &(&str, &str, By)| {
                 *page == name && text.starts_with(beginning)
             };
             let at = tried.iter().position(known);

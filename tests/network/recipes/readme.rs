@@ -10,6 +10,8 @@ pub fn tests() -> Vec<Test> {
     tests![
         the_service_is_installed_and_answers_as_the_readme_has_it,
         a_daemon_by_hand_tells_its_hooks,
+        the_service_tells_its_hooks,
+        an_ordinary_user_runs_a_daemon_with_one_capability,
     ]
 }
 
@@ -47,9 +49,10 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
 
     check_work(&scene)?;
     check_crontab(&scene)?;
+    check_journal(&scene)?;
     // An interface whose name has a hyphen.
     ensure!(
-        README.contains("`ringd@$(systemd-escape br-lan)`"),
+        README.text.contains("`ringd@$(systemd-escape br-lan)`"),
         "another way is shown"
     );
     container.sh("ip link add br-lan type bridge && ip link set br-lan up")?;
@@ -97,6 +100,91 @@ fn check_crontab(scene: &Scene) -> Result<()> {
     let nights = container.sh("cat /tmp/work/nights")?;
     ensure!(nights.trim() == "ran", "{nights}");
     Ok(())
+}
+
+/// What has gone wrong, and nothing else, is shown by README's line.
+fn check_journal(scene: &Scene) -> Result<()> {
+    let container = &scene.container;
+    let line = block(README, "journalctl -u ringd@eth0")?;
+    ensure!(!container.sh(line)?.contains("eth0 is down"), "too early");
+    container.run(&["ip", "link", "set", "eth0", "down"])?;
+    container.wait_for_line(PATIENCE, |line| {
+        line.contains("eth0 is down: waiting for its return")
+    })?;
+    let said = container.sh(line)?;
+    ensure!(said.contains("eth0 is down"), "{said}");
+    ensure!(
+        !said.contains("EtherType"),
+        "its start is nothing wrong: {said}"
+    );
+    container.run(&["ip", "link", "set", "eth0", "up"])?;
+    container
+        .sh("until ringctl status -q; do sleep 0.05; done")
+        .map(drop)
+}
+
+/// As the user of the unit, within its sandbox.
+fn the_service_tells_its_hooks() -> Result<()> {
+    let scene = Scene::new()?;
+    let container = &scene.container;
+    container.install_service()?;
+    let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
+    let install = lines.trim().lines().nth(1).context("two lines")?;
+    container.write("/tmp/hook/notify", 0o644, block(HOOKS, "#!/bin/sh")?)?;
+    container.sh(&format!("cd /tmp/hook && {install}"))?;
+    let stays = "[Service]\nEnvironment=\"RINGD_OPTIONS=--idle-hold forever\"\n";
+    container.edit("ringd@eth0.service", stays)?;
+    container.run(&["systemctl", "enable", "--now", "--quiet", "ringd@eth0"])?;
+    scene.wait_for_ring()?;
+    // The other one lets go of it each time.
+    let from = container.journal().len();
+    container.run(&["ringctl", "run", "--", "true"])?;
+    container.wait_for_line_from(from, PATIENCE, |line| {
+        line.contains("this machine leads, under ")
+    })?;
+    scene.other.ringctl(&["run", "--", "true"])?;
+    container.wait_for_line_from(from, PATIENCE, |line| {
+        line.contains("this machine no longer leads: token_handed_over")
+    })?;
+    container
+        .run(&["systemctl", "stop", "ringd@eth0"])
+        .map(drop)
+}
+
+/// Who has logged in, with README's two lines.
+fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
+    let scene = Scene::new()?;
+    let container = &scene.container;
+    container.sh(
+        "echo 'alice:x:1000:1000:alice:/home/alice:/bin/sh' >>/etc/passwd; \
+         echo 'alice:x:1000:' >>/etc/group; \
+         install -d -o alice -g alice -m 700 /home/alice /run/user/1000",
+    )?;
+    let lines = block(README, "sudo setcap cap_net_raw+ep")?;
+    let (setcap, ringd) = lines.trim().split_once('\n').context("two lines")?;
+    container.sh(setcap)?;
+    let as_alice = [
+        "systemd-run",
+        "--quiet",
+        "--unit=by-alice",
+        "--uid=alice",
+        "--gid=alice",
+        "--setenv=HOME=/home/alice",
+        "--setenv=XDG_RUNTIME_DIR=/run/user/1000",
+    ];
+    container.run(&[&as_alice[..], &["sh", "-c", ringd]].concat())?;
+    let asks = "until ringctl --socket /home/alice/ringd.sock status -q 2>/dev/null; do sleep 0.05; done; \
+                ringctl --socket /home/alice/ringd.sock run -- true";
+    let asked = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"];
+    container.run(&[&asked[..], &["sh", "-euc", asks]].concat())?;
+    ensure!(
+        container
+            .path("/home/alice/.local/state/ringd/eth0.state")
+            .exists()
+    );
+    let members = scene.other.status()?["members"].as_array().map(Vec::len);
+    ensure!(members == Some(2), "{members:?}");
+    container.run(&["systemctl", "stop", "by-alice"]).map(drop)
 }
 
 fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {

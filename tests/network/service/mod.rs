@@ -24,6 +24,7 @@ pub fn tests() -> Vec<Test> {
         a_daemon_that_root_starts_beside_the_unit_is_refused,
         what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting,
         the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed,
+        a_lost_link_is_a_warning_in_the_journal,
     ]
 }
 
@@ -246,6 +247,32 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     }
     container.run(&["systemctl", "stop", SECOND])?;
     ensure!(container.show(SECOND, "Result")? == "success");
+    scene.wait_for_ring()
+}
+
+fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
+    let scene = Scene::new("")?;
+    let container = &scene.container;
+    let warnings = || -> Result<Vec<Value>> {
+        let lines = container.run(&["journalctl", "-u", UNIT, "-o", "json", "-p", "warning"])?;
+        let lines = lines.lines().map(serde_json::from_str);
+        Ok(lines.collect::<Result<_, _>>()?)
+    };
+    let says = |line: &Value| {
+        let text = line["MESSAGE"].as_str();
+        text.is_some_and(|text| text == "eth0 is down: waiting for its return")
+    };
+    ensure!(!warnings()?.iter().any(says), "it is up");
+    container.run(&["ip", "link", "set", "eth0", "down"])?;
+    container.wait_for_line(PATIENCE, |line| {
+        line.contains("eth0 is down: waiting for its return")
+    })?;
+    // The whole message: systemd knows the time.
+    let said = warnings()?;
+    let line = said.iter().find(|line| says(line));
+    let line = line.with_context(|| format!("no warning: {said:#?}"))?;
+    ensure!(line["PRIORITY"] == "4", "{line:#}");
+    container.run(&["ip", "link", "set", "eth0", "up"])?;
     scene.wait_for_ring()
 }
 

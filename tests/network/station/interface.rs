@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
 use ring_segment::{
     Binaries, FOR_GOOD, MacAddr, Message, PATIENCE, Ring, Seen, Segment, Test, Timing, binaries,
     is_claim, now, tests,
@@ -16,6 +17,7 @@ pub fn tests() -> Vec<Test> {
         an_interface_set_down_and_up_is_survived,
         an_interface_that_loses_its_carrier_is_survived,
         an_interface_that_flaps_is_survived,
+        an_interface_that_was_down_unnoticed_is_opened_anew,
         an_interface_that_disappears_is_waited_for,
         a_new_mac_is_a_new_member,
         a_new_mtu_and_address_do_not_disturb,
@@ -78,6 +80,20 @@ fn an_interface_that_flaps_is_survived() -> Result<()> {
         ns.ip("link set eth0 down\nlink set eth0 up\n")?;
     }
     rejoins(&ring, 2, now())
+}
+
+/// The socket fails, and the interface is as it was.
+fn an_interface_that_was_down_unnoticed_is_opened_anew() -> Result<()> {
+    let ring = ring()?;
+    let daemon = &ring.daemons[1];
+    daemon.signal(Signal::SIGSTOP)?;
+    let ns = ring.segment.node(1).ns().clone();
+    ns.ip("link set eth0 down\nlink set eth0 up\n")?;
+    daemon.signal(Signal::SIGCONT)?;
+    let back = now();
+    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("cannot receive on eth0"))?;
+    ensure!(line.contains("WARN"), "{line}");
+    rejoins(&ring, 1, back)
 }
 
 fn an_interface_that_disappears_is_waited_for() -> Result<()> {

@@ -18,6 +18,7 @@ const MANY: u64 = 1100;
 pub fn tests() -> Vec<Test> {
     tests![
         a_token_that_goes_round_is_no_news,
+        an_election_is_remembered_beside_many_locks,
         an_idle_ring_of_four_has_no_news,
         whose_lock_was_lost_is_logged_and_why,
         a_pause_and_its_end_are_logged,
@@ -47,12 +48,16 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     let ring = shared_ring()?;
     let daemon = &ring.daemons[0];
     let from = latest(daemon)? + 1;
-    ensure!(
-        daemon
-            .ringctl(&["run", "--label", "early", "true"])?
-            .status
-            .success()
-    );
+    let early = [
+        "run",
+        "--label",
+        "early",
+        "--max-hold",
+        "100ms",
+        "sleep",
+        "100",
+    ];
+    ensure!(!daemon.ringctl(&early)?.status.success());
     let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
     let before = turns(&daemon.status()?);
     daemon.wait_for_status(PATIENCE, |status| turns(status) > before + MANY)?;
@@ -69,8 +74,57 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     loop {
         let event = client.hears("event")?;
         ensure!(event["reason"] != "token_taken", "{event}");
-        if event["event"] == "lock_granted" {
+        if event["event"] == "lock_lost" {
             ensure!(event["label"] == "early", "{event}");
+            return Ok(());
+        }
+    }
+}
+
+/// However many programs work meanwhile.
+fn an_election_is_remembered_beside_many_locks() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let ring = Ring::start(segment, 1, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    let daemon = &ring.daemons[0];
+    let from = latest(daemon)? + 1;
+    let ns = ring.segment.node(0).ns();
+    ns.ip("link set eth0 down\n")?;
+    daemon.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    ns.ip("link set eth0 up\n")?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let mut watcher = Client::connect(&daemon.control())?;
+    watcher.say(&json!({"request": "watch", "turns": false}))?;
+    watcher.hears("snapshot")?;
+    let mut client = Client::connect(&daemon.control())?;
+    for _ in 0..MANY {
+        client.lock("one of many")?;
+        client.hears("granted")?;
+        client.unlock()?;
+        // They are shown live, all of them.
+        while watcher.hears("event")?["event"] != "lock_granted" {}
+    }
+    let mut other = Client::connect(&daemon.control())?;
+    client.lock("holder")?;
+    client.hears("granted")?;
+    other.say(&json!({"request": "lock", "label": "late", "wait_ms": 10}))?;
+    other.hears("refused")?;
+    loop {
+        let event = watcher.hears("event")?;
+        if event["event"] == "lock_refused" {
+            ensure!(
+                event["label"] == "late" && event["reason"] == "timeout",
+                "{event}"
+            );
+            break;
+        }
+    }
+    let mut again = Client::connect(&daemon.control())?;
+    again.say(&json!({"request": "watch", "from": from, "turns": false}))?;
+    loop {
+        let event = again.hears("event")?;
+        ensure!(event["event"] != "lock_granted", "no election: {event}");
+        if event["reason"] == "elected" {
             return Ok(());
         }
     }
@@ -139,9 +193,12 @@ fn a_pause_and_its_end_are_logged() -> Result<()> {
     }
     daemon.wait_for_line(PATIENCE, |line| line.contains("resumed by process"))?;
     let output = daemon.output();
-    let paused = output
-        .iter()
-        .filter(|line| line.contains("paused by process"));
+    let is_asked = |line: &&String| {
+        ["paused by", "pause requested by"]
+            .iter()
+            .any(|it| line.contains(it))
+    };
+    let paused = output.iter().filter(is_asked);
     ensure!(paused.count() == 1, "{output:#?}");
     Ok(())
 }

@@ -42,6 +42,7 @@ pub fn tests() -> Vec<Test> {
         wrong_usage_is_refused,
         the_only_daemon_is_found_without_being_named,
         monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
+        monitoring_learns_that_a_machine_is_cut_off,
         of_several_daemons_one_must_be_named,
         nobody_to_ask_is_said,
         a_hanging_client_does_not_stop_the_ring,
@@ -511,6 +512,35 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
     Ok(())
 }
 
+/// It owns a token, and is alone, though others are there.
+fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
+    let timing = Timing::patient(HEARTBEAT);
+    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
+    ring.wait_until_formed()?;
+    ring.segment.cut(2)?;
+    let alone = |status: &Value| status["state"] == "OWNER" && status["deaf"] == true;
+    ring.daemons[2].wait_for_status(PATIENCE, alone)?;
+    ensure!(in_ring(&ring.daemons[2])? == 5);
+    for other in &ring.daemons[..2] {
+        other.wait_for_status(PATIENCE, |status| {
+            status["state"] == "OWNER" || status["state"] == "WAITER"
+        })?;
+        ensure!(in_ring(other)? == 0);
+    }
+    ring.segment.heal(2)?;
+    ring.daemons[2].wait_for_status(PATIENCE, |status| status["deaf"] == false)?;
+    ring.wait_until_formed()?;
+    ensure!(in_ring(&ring.daemons[2])? == 0);
+    // Who is left alone because all others have left is a ring of its own.
+    for other in &mut ring.daemons[1..] {
+        other.signal(Signal::SIGTERM)?;
+        ensure!(other.wait_exit(PATIENCE)?.success());
+    }
+    ring.daemons[0].wait_for_status(PATIENCE, alone)?;
+    ensure!(in_ring(&ring.daemons[0])? == 0);
+    Ok(())
+}
+
 fn of_several_daemons_one_must_be_named() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
@@ -527,7 +557,7 @@ fn of_several_daemons_one_must_be_named() -> Result<()> {
     ensure!(names.iter().all(|name| text.contains(name)), "{text}");
     let (code, text) = ringctl(node, &["status", "--json", "-i", "veth1"])?;
     ensure!(code == Some(0), "{code:?}: {text}");
-    let status: serde_json::Value = serde_json::from_str(&text)?;
+    let status: Value = serde_json::from_str(&text)?;
     ensure!(status["interface"] == "veth1", "{status:#}");
     Ok(())
 }

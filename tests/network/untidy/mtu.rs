@@ -53,7 +53,7 @@ fn gave_way(ring: &Ring) -> Result<()> {
         let lines = daemon.output();
         lines
             .iter()
-            .any(|line| line.contains("1000 bytes, were dropped"))
+            .any(|line| line.contains("dropped the token's data (1,000 bytes)"))
     };
     let since = now();
     ring.wait_for_one_owner(since)?;
@@ -85,7 +85,7 @@ fn data_give_way_when_one_interface_shrinks() -> Result<()> {
     ensure!(done, "{said}");
     shrink(&ring, 2)?;
     ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
-    let gone = |line: &String| line.contains("1000 bytes, were dropped");
+    let gone = |line: &String| line.contains("dropped the token's data (1,000 bytes)");
     let heard = |daemon: &Daemon| daemon.output().iter().any(gone);
     until("the data are dropped", || ring.daemons.iter().any(heard));
     gave_way(&ring)

@@ -83,7 +83,7 @@ pub use node::Node;
 pub use peer::Peer;
 pub use pnet::util::MacAddr;
 pub use ring::Ring;
-pub use runner::{Test, Turn, main};
+pub use runner::{Test, Turn, is_runner, main};
 pub use segment::{Layout, Segment};
 pub use shared_ring::SharedRing;
 pub use stand::{ALIEN, Stand, holds, is_claim, is_heartbeat, offers};

@@ -125,11 +125,13 @@ fn runs(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nJobs, run once in a period ({})", status.runs.len())?;
     for run in &status.runs {
         let (began, every) = (short(run.began_ns), short(run.every_ns));
-        let (name, outcome, runner) = (harmless(&run.name), &run.outcome, &run.runner);
-        writeln!(
-            out,
-            "  {name}  {outcome}, begun {began} ago by {runner}, every {every}"
-        )?;
+        let (name, runner) = (harmless(&run.name), &run.runner);
+        let what = match run.outcome.as_str() {
+            "begun" if run.lost => format!("lost, began {began} ago on {runner}"),
+            "begun" => format!("running on {runner} for {began}"),
+            outcome => format!("{outcome}, began {began} ago on {runner}"),
+        };
+        writeln!(out, "  {name}: {what}, every {every}")?;
     }
     Ok(())
 }

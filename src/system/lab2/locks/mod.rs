@@ -181,6 +181,15 @@ impl Locks {
             .is_some_and(|holder| holder.asked.client == client)
     }
 
+    /// The job that a client holds the token for.
+    #[must_use]
+    pub fn job(&self, client: ClientId) -> Option<Job> {
+        let holder = self.holder.as_ref();
+        holder
+            .filter(|it| it.asked.client == client)
+            .and_then(|it| it.asked.job)
+    }
+
     /// The token that is held here.
     #[must_use]
     pub fn held(&self) -> Option<Token> {

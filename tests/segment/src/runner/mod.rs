@@ -86,6 +86,12 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     conclusion.exit_code()
 }
 
+/// Whether this process deals the tests out, and is not one of those that run them.
+#[must_use]
+pub fn is_runner() -> bool {
+    !world::is_inside() && !handle::is_worker()
+}
+
 /// Makes sure that there can be worlds, and leaves away what is not to run.
 fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     WorkerHandle::start()?;

@@ -1,0 +1,153 @@
+//! What is said of the runs of jobs, and which of them were lost: begun, and nobody will say how they have ended.
+
+use std::time::Duration;
+
+use ring_codec::lab2::{RunOutcome, Token};
+use ring_proto::lab2::{Constants, JobName, Lab2, RunEnd, RunView, Stamp};
+use ring_proto::time::Instant;
+use tracing::{info, warn};
+
+use super::status::outcome_text;
+use crate::host::spoken;
+
+/// An OWNER tells all stamps once in so many heartbeats, and who knows a newer one answers.
+const TELLING: u32 = 64;
+
+/// Whether the tenure is over under which a run began, though nobody has said how it has ended. That may be on its
+/// way.
+fn is_over(run: &RunView, machine: &Lab2) -> bool {
+    let is_later = |token: Token| token.progress > run.stamp.progress;
+    run.stamp.outcome == RunOutcome::Begun && machine.token().is_some_and(is_later)
+}
+
+/// Returns how a run of a job has ended, or that it goes on, if it was not lost.
+pub fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
+    let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
+    let ago = spoken(ago);
+    match stamp.outcome {
+        RunOutcome::Begun if lost => format!("{name}: lost, began {ago} ago on {runner}"),
+        RunOutcome::Begun => format!("{name}: running on {runner} for {ago}"),
+        outcome => {
+            let outcome = outcome_text(outcome);
+            format!("{name}: {outcome}, began {ago} ago on {runner}")
+        }
+    }
+}
+
+/// Logs how a run of a job on this machine has ended. Returns the event's name.
+pub fn say_end(name: JobName, end: RunEnd) -> &'static str {
+    if end == RunEnd::Done {
+        info!(event = "run_done", job = %name, "{name}: done");
+        return "run_done";
+    }
+    warn!(event = "run_failed", job = %name, "{name}: failed");
+    "run_failed"
+}
+
+/// A run that seems to be lost.
+#[derive(Debug)]
+struct Suspect {
+    stamp: Stamp,
+    since: Instant,
+    told: bool,
+}
+
+/// The runs that seem to be lost.
+#[derive(Debug, Default)]
+pub struct LostRuns(Vec<Suspect>);
+
+impl LostRuns {
+    /// Whether a run was lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
+    pub fn include(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
+        let patience = machine.constants().waiter_timeout();
+        let mut suspects = self.0.iter().filter(|it| it.stamp == run.stamp);
+        suspects.any(|suspect| now.since(suspect.since) >= patience)
+    }
+
+    /// Looks for runs that seem to be lost. Returns one that was, once, if this node holds the token. A frame that
+    /// says how the run has ended may have been lost: it is waited for.
+    pub fn look(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
+        let mut runs = machine.runs().peekable();
+        if runs.peek().is_none() && self.0.is_empty() {
+            return None;
+        }
+        self.0
+            .retain(|suspect| machine.runs().any(|run| run.stamp == suspect.stamp));
+        let patience = patience(machine.constants());
+        for run in runs.filter(|run| is_over(run, machine)) {
+            let known = self.0.iter_mut().find(|it| it.stamp == run.stamp);
+            let Some(suspect) = known else {
+                self.0.push(Suspect {
+                    stamp: run.stamp,
+                    since: now,
+                    told: false,
+                });
+                continue;
+            };
+            let is_due = !suspect.told && now.since(suspect.since) >= patience;
+            if is_due && run.age < run.stamp.period && machine.may_use_token() {
+                suspect.told = true;
+                return Some(run);
+            }
+        }
+        None
+    }
+}
+
+fn patience(constants: &Constants) -> Duration {
+    constants.heartbeat.saturating_mul(TELLING) + constants.waiter_timeout()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_codec::MacAddr;
+    use ring_codec::lab2::RunOutcome;
+    use ring_proto::lab2::{JobName, RunView, Stamp};
+
+    use super::has_run;
+
+    #[test]
+    fn a_run_is_told_of_with_its_place_and_its_time() {
+        let said = |outcome, lost| {
+            let run = RunView {
+                stamp: Stamp {
+                    name: JobName::new("nightly").expect("a name"),
+                    progress: 1,
+                    run: 0,
+                    runner: MacAddr([2, 0, 0, 0, 0, 9]),
+                    outcome,
+                    period: Duration::from_secs(3600),
+                },
+                age: Duration::from_millis(3_700),
+                before: None,
+            };
+            has_run(&run, lost)
+        };
+        for (outcome, lost, expected) in [
+            (
+                RunOutcome::Begun,
+                false,
+                "nightly: running on 02:00:00:00:00:09 for 3 s",
+            ),
+            (
+                RunOutcome::Begun,
+                true,
+                "nightly: lost, began 3 s ago on 02:00:00:00:00:09",
+            ),
+            (
+                RunOutcome::Done,
+                false,
+                "nightly: done, began 3 s ago on 02:00:00:00:00:09",
+            ),
+            (
+                RunOutcome::Failed,
+                false,
+                "nightly: failed, began 3 s ago on 02:00:00:00:00:09",
+            ),
+        ] {
+            assert_eq!(said(outcome, lost), expected);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Which recipes were handed out to tests in this run: what is said to be tried, and by whom, has to be true.
+//!
+//! Tests run in processes of their own, so each recipe leaves a file in the build folder.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use libtest_mimic::Arguments;
+
+use super::pages::{By, TRIED};
+
+/// Where the files are.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipes")
+}
+
+/// The file of a recipe that was handed out to a module.
+fn file(page: &str, beginning: &str, module: &str) -> PathBuf {
+    let name = format!("{module} {page} {beginning}");
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    folder().join(name.chars().map(plain).collect::<String>())
+}
+
+/// The module of a source file: `recipes::leader` of `tests/network/recipes/leader.rs`.
+fn module(source: &str) -> String {
+    let path = source
+        .split_once("tests/network/")
+        .map_or(source, |(_, path)| path);
+    let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
+    path.replace('/', "::")
+}
+
+/// A test in this source file tries a recipe.
+pub fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
+    fs::create_dir_all(folder())?;
+    let file = file(page, beginning, &module(source));
+    fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Says which recipes none of the tests was handed out that are said to try them, of those that have run since
+/// `began`, all tests of their module, under the arguments of this process. Returns how many there are.
+pub fn untried(began: SystemTime) -> usize {
+    let arguments = Arguments::from_args();
+    let leaves_out = arguments.list || arguments.exact || !arguments.skip.is_empty();
+    if leaves_out || env::var_os("RING_SEGMENT_STALLS").is_some() {
+        return 0;
+    }
+    let is_complete = |module: &str| match &arguments.filter {
+        None => true,
+        Some(filter) => format!("{module}::").contains(filter),
+    };
+    let mut count = 0;
+    for (page, beginning, by) in TRIED {
+        let By::Test(module) = by else { continue };
+        let written = fs::metadata(file(page, beginning, module)).and_then(|it| it.modified());
+        let is_tried = written.is_ok_and(|written| written >= began);
+        if is_complete(module) && !is_tried {
+            eprintln!("{page}: no test of {module} was handed out the recipe {beginning:?}");
+            count += 1;
+        }
+    }
+    count
+}
