@@ -1,0 +1,1 @@
+//! A client of the token service, as a pure state machine.
