@@ -17,16 +17,37 @@
 //! Every state has its file: `login`, `session` with its `renewal` and its `tokens`, `logout`. What ends with a
 //! session is owned by it, so that to lose the session is to lose its tokens.
 
+mod catalog;
 mod command;
+mod control;
 mod event;
+mod holding;
+mod input;
+mod listing;
+mod login;
+mod logout;
 mod machine;
+mod msgnum;
 mod net;
 mod options;
+mod outbox;
+mod output;
+mod outstanding;
+mod phase;
 mod reason;
+mod renewal;
+mod requesting;
+mod returning;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod view;
 
 pub use command::Command;
 pub use event::{Event, Loss, Refusal, Trouble};
-pub use machine::{Client, Holding, Standing};
+pub use machine::Client;
 pub use net::Net;
 pub use options::Options;
 pub use reason::Reason;
+pub use view::{Holding, Standing};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ftn::Servers;
+use crate::ftn::{RETRY, RETRY_MAX, Servers};
 
 /// What a client is started with (`docs/ftn.md`, section 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,5 +18,25 @@ impl Options {
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.client_timeout * 3 / 4
+    }
+
+    /// How long after a confirmed renewal the next one is sent: CT / 5.
+    pub(super) fn renewal_interval(&self) -> Duration {
+        self.client_timeout / 5
+    }
+
+    /// The first interval between two renewals while none is confirmed.
+    pub(super) fn renewal_retry(&self) -> Duration {
+        RETRY.min(self.renewal_retry_max())
+    }
+
+    /// The longest interval between two renewals while none is confirmed: CT / 8.
+    pub(super) fn renewal_retry_max(&self) -> Duration {
+        RETRY_MAX.min(self.client_timeout / 8)
+    }
+
+    /// How long a session may go unconfirmed before the client gives it up: CT.
+    pub(super) const fn proving(&self) -> Duration {
+        self.client_timeout
     }
 }

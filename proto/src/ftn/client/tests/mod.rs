@@ -1,0 +1,1 @@
+//! The rules of `docs/ftn.md` that concern clients, a test each.
