@@ -47,15 +47,16 @@ pub(super) struct Held {
     pub(super) revoked: bool,
     /// An outstanding REQUEST for the other access.
     pub(super) request: Option<Request>,
-    /// An outstanding RETURN with UPDATE alone. Beside a REQUEST it has the larger number: at or
+    /// A RETURN with UPDATE alone. Beside a REQUEST it has the larger number: at or
     /// below the grant it would be confirmed without being done.
     pub(super) update: Option<Update>,
 }
 
-/// An outstanding RETURN with UPDATE, and what waits behind it.
+/// A RETURN with UPDATE, and what waits behind it.
 #[derive(Debug, Clone)]
 pub(super) struct Update {
-    pub(super) number: i64,
+    /// `None`: it is not outstanding yet, since a REQUEST is that is no upgrade.
+    pub(super) number: Option<i64>,
     pub(super) data: Box<[u8]>,
     /// A later update.
     pub(super) then_data: Option<Box<[u8]>>,
@@ -101,7 +102,7 @@ impl Held {
 }
 
 impl Update {
-    pub(super) const fn new(number: i64, data: Box<[u8]>) -> Self {
+    pub(super) const fn new(number: Option<i64>, data: Box<[u8]>) -> Self {
         Self {
             number,
             data,
@@ -128,7 +129,7 @@ impl Token {
             Self::Awaited(request) => [Some(request.number), None],
             Self::Held(held) => [
                 held.request.map(|request| request.number),
-                held.update.as_ref().map(|update| update.number),
+                held.update.as_ref().and_then(|update| update.number),
             ],
             Self::Leaving(leaving) => [Some(leaving.number), None],
         }
@@ -140,7 +141,9 @@ impl Token {
             Self::Awaited(request) => (Some(&mut request.number), None),
             Self::Held(held) => (
                 held.request.as_mut().map(|request| &mut request.number),
-                held.update.as_mut().map(|update| &mut update.number),
+                held.update
+                    .as_mut()
+                    .and_then(|update| update.number.as_mut()),
             ),
             Self::Leaving(leaving) => (Some(&mut leaving.number), None),
         };

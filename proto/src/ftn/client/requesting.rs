@@ -113,17 +113,21 @@ impl Tokens {
             Token::Held(held) => held.update.take(),
             Token::Awaited(_) | Token::Leaving(_) => None,
         };
-        *token = Token::Held(Held {
+        let held = Held {
             update,
             ..Held::new(granted)
-        });
+        };
+        if !held.is_to_leave() {
+            context.tell(Event::Granted {
+                name: name.into(),
+                access: request.want.access,
+                fence,
+                data: data.into(),
+            });
+        }
+        *token = Token::Held(held);
         self.outstanding.end(msgnum);
-        context.tell(Event::Granted {
-            name: name.into(),
-            access: request.want.access,
-            fence,
-            data: data.into(),
-        });
+        self.start_update(context, name);
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Updating a token, giving it back, and the confirmation of that (`docs/ftn.md`, section 6).
 
+use std::mem;
+
 use super::holding::{Held, Leaving, Token, Update};
 use super::outbox::Context;
 use super::outstanding::Which;
@@ -16,13 +18,32 @@ impl Tokens {
         data: Box<[u8]>,
     ) -> Result<(), Refusal> {
         let held = self.held(name)?;
-        if let Some(update) = &mut held.update {
-            update.then_data = Some(data);
-            return Ok(());
+        let may_send = held.request.is_none() || held.awaits_upgrade();
+        match &mut held.update {
+            Some(update) if update.number.is_some() => update.then_data = Some(data),
+            Some(update) => update.data = data,
+            None => {
+                held.update = Some(Update::new(None, data));
+                if may_send {
+                    self.start_update(context, name);
+                }
+            }
         }
-        let number = self.start(context, name, Which::Return);
-        self.held(name)?.update = Some(Update::new(number, data));
         Ok(())
+    }
+
+    /// Sends the update of a held token that was not sent yet.
+    pub(super) fn start_update(&mut self, context: &mut Context<'_>, name: &[u8]) {
+        let Some(Token::Held(held)) = self.known.get_mut(name) else {
+            return;
+        };
+        if let Some(update) = &mut held.update
+            && update.number.is_none()
+        {
+            let number = context.numbers.take();
+            update.number = Some(number);
+            self.outstanding.begin(number, name.into(), Which::Return);
+        }
     }
 
     /// The program gives a held token back, perhaps with new data.
@@ -33,11 +54,15 @@ impl Tokens {
         data: Option<Box<[u8]>>,
     ) -> Result<(), Refusal> {
         let held = self.held(name)?;
+        let mut data = data;
         if let Some(update) = &mut held.update {
-            update.then_data = data.or(update.then_data.take());
-            update.then_leave = true;
-            update.then_request = None;
-            return Ok(());
+            if update.number.is_some() {
+                update.then_data = data.or(update.then_data.take());
+                update.then_leave = true;
+                update.then_request = None;
+                return Ok(());
+            }
+            data = data.or(Some(mem::take(&mut update.data)));
         }
         let leaving = LeavingAs {
             held: Some(held.hold.clone()),
@@ -108,7 +133,7 @@ impl Tokens {
             let number = self.start(context, &name, Which::Return);
             held.update = Some(Update {
                 then_request: update.then_request,
-                ..Update::new(number, data)
+                ..Update::new(Some(number), data)
             });
         } else if let Some(want) = update.then_request {
             held.request = Some(self.start_request(context, &name, want));

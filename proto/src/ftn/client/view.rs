@@ -78,12 +78,12 @@ impl Client {
     #[must_use]
     pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
         match self.phase.session()?.tokens.known.get(name)? {
-            Token::Held(held) => Some(Holding {
+            Token::Held(held) if !held.is_to_leave() => Some(Holding {
                 access: held.hold.access,
                 fence: held.hold.fence,
                 data: &held.hold.data,
             }),
-            Token::Awaited(_) | Token::Leaving(_) => None,
+            Token::Held(_) | Token::Awaited(_) | Token::Leaving(_) => None,
         }
     }
 }

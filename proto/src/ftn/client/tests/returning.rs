@@ -163,3 +163,37 @@ fn a_return_gives_up_an_upgrade_as_well() {
     assert!(!rig.holds(&name));
     assert_eq!(rig.told(), [format!("returned {name}")]);
 }
+
+#[test]
+fn beside_a_request_that_is_no_upgrade_an_update_waits() {
+    let name = name_of(0, 0);
+    let mut rig = Rig::holding(&name, Exclusive, "");
+    rig.request(&name, Shared); // #2
+    assert!(rig.update(&name, "a").is_empty());
+    assert!(rig.update(&name, "b").is_empty());
+    assert!(rig.times(ms(1_000), "RETURN").is_empty());
+    let said = rig.grant(0, 2, &name, "");
+    assert_eq!(said, [format!("RETURN UPDATE {name}=b #3 > 0")]);
+    // Given back before that, it takes its update along.
+    let mut rig = Rig::holding(&name, Exclusive, "");
+    rig.request(&name, Shared); // #2
+    rig.update(&name, "a");
+    assert_eq!(rig.release(&name), [format!("RETURN BOTH {name}=a #3 > 0")]);
+}
+
+#[test]
+fn what_is_to_be_given_back_is_held_no_longer_for_the_program() {
+    let name = name_of(0, 0);
+    let mut rig = Rig::holding(&name, Shared, "");
+    rig.request(&name, Exclusive); // #2
+    rig.update(&name, "a"); // #3
+    rig.release(&name);
+    assert!(!rig.holds(&name));
+    rig.grant(0, 2, &name, "");
+    assert!(!rig.holds(&name));
+    assert!(rig.told().is_empty());
+    assert_eq!(
+        rig.confirm(0, 3),
+        [format!("RETURN DEASSIGN {name} #4 > 0")]
+    );
+}

@@ -1,6 +1,6 @@
 //! Whole lives of a client among servers that say anything at any time: what must hold always.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use ring_codec::ftn::ServerState::{self, Booting, Down, Ready};
@@ -9,6 +9,7 @@ use ring_codec::ftn::{Access, Message, Token};
 use super::rig::{ME, Rig, address, base, ms, name_of, renewal};
 use crate::Machine as _;
 use crate::ftn::Configuration;
+use crate::ftn::client::holding::Token as HeldOrAwaited;
 use crate::ftn::client::{Command, Standing};
 
 /// What happens to the client next.
@@ -160,6 +161,15 @@ fn look(rig: &Rig, heard: &mut Heard, said: &[String], meaning: &mut BTreeMap<i6
     assert_eq!(is_live, rig.client.lease().is_some());
     for name in (0..4).map(|name| name_of(name % 3, name / 3)) {
         assert!(is_live || rig.client.holding(name.as_bytes()).is_none());
+    }
+    // What is outstanding is what the tokens await, and nothing else.
+    if let Some(session) = rig.client.phase.session() {
+        let tokens = &session.tokens;
+        let awaited = tokens.known.values().flat_map(HeldOrAwaited::numbers);
+        let awaited = awaited.flatten().chain(tokens.listings.values().copied());
+        let outstanding = tokens.outstanding.iter().map(|(number, _)| number);
+        let awaited: BTreeSet<i64> = awaited.collect();
+        assert_eq!(awaited, outstanding.collect::<BTreeSet<i64>>());
     }
     // The lease is never longer than its length from now.
     let longest = rig.now.monotonic + super::rig::LEASE;
