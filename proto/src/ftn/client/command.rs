@@ -8,8 +8,9 @@ use ring_codec::ftn::Access;
 pub enum Command {
     /// Requests a token. Ends with [`Granted`](super::Event::Granted), unless it is cancelled.
     ///
-    /// A holder may ask for the other access. An upgrade (shared to exclusive) may take the shared token away before it
-    /// is granted ([`UpgradeRevoked`](super::Event::UpgradeRevoked)). A request with another access for a token
+    /// A holder may ask for the other access. With a downgrade (exclusive to shared) others may join from the very
+    /// command on. An upgrade may take the shared token away before it is granted, and before the program hears of
+    /// that ([`UpgradeRevoked`](super::Event::UpgradeRevoked)), so who asks for one is done with what was shared. A request with another access for a token
     /// that is awaited replaces the first, at the end of the queue. A token that is being returned is requested once
     /// that is confirmed.
     Request {

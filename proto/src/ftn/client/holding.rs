@@ -90,9 +90,20 @@ impl Held {
         }
     }
 
-    /// Whether it is shared, and asked for exclusively.
+    /// Asks for the other access. Who asks for a downgrade shares from now on: the server lets others join as soon as
+    /// it has the REQUEST, long before its GRANT comes, and an heir must not hear of an exclusive hold then.
+    pub(super) const fn ask(&mut self, request: Request) {
+        if matches!(request.want.access, Access::Shared) {
+            self.hold.access = Access::Shared;
+            self.hold.updated = false;
+        }
+        self.request = Some(request);
+    }
+
+    /// Whether it is asked for exclusively.
     pub(super) fn awaits_upgrade(&self) -> bool {
-        self.hold.access == Access::Shared && self.request.is_some()
+        let access = self.request.map(|request| request.want.access);
+        access == Some(Access::Exclusive)
     }
 
     /// Whether it is to be given back as soon as an update is confirmed.

@@ -25,24 +25,34 @@ impl Tokens {
                 if request.want.access == want.access {
                     return Err(Refusal::AlreadyDone);
                 }
-                let old = request.number;
-                self.outstanding.end(old);
+                let old = Some(request.number);
+                self.outstanding_ends(old);
                 let request = self.start_request(context, name, want);
                 self.known.insert(name.into(), Token::Awaited(request));
             }
             Some(Token::Held(held)) => {
-                let is_as_wanted = held.hold.access == want.access || held.request.is_some();
+                let asked = held.request.map(|request| request.want.access);
+                let is_as_wanted = [Some(held.hold.access), asked].contains(&Some(want.access));
                 if is_as_wanted && !held.is_to_leave() {
                     return Err(Refusal::AlreadyDone);
                 }
-                if let Some(update) = &mut held.update {
+                if let Some(update) = held
+                    .update
+                    .as_mut()
+                    .filter(|update| update.number.is_some())
+                {
                     // At most one is outstanding; and the update's number would be below the grant's.
                     update.then_request = Some(want);
                     return Ok(());
                 }
+                let old = held.request.map(|request| request.number);
+                self.outstanding_ends(old);
                 let request = self.start_request(context, name, want);
                 if let Some(Token::Held(held)) = self.known.get_mut(name) {
-                    held.request = Some(request);
+                    held.ask(request);
+                    if held.awaits_upgrade() {
+                        self.start_update(context, name);
+                    }
                 }
             }
             // Not before that is confirmed.

@@ -136,7 +136,7 @@ impl Tokens {
                 ..Update::new(Some(number), data)
             });
         } else if let Some(want) = update.then_request {
-            held.request = Some(self.start_request(context, &name, want));
+            held.ask(self.start_request(context, &name, want));
         }
         self.known.insert(name, Token::Held(held));
     }

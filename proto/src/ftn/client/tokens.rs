@@ -43,9 +43,7 @@ impl Tokens {
     /// Gives a token back, or makes sure that it is not held. Nothing else remains outstanding for it.
     pub(super) fn leave(&mut self, context: &mut Context<'_>, name: &[u8], leaving: LeavingAs) {
         let numbers = self.known.get(name).map(Token::numbers);
-        for number in numbers.into_iter().flatten().flatten() {
-            self.outstanding.end(number);
-        }
+        self.outstanding_ends(numbers.into_iter().flatten().flatten());
         let LeavingAs {
             held,
             update,
@@ -61,6 +59,13 @@ impl Tokens {
             then_request,
         };
         self.known.insert(name.into(), Token::Leaving(leaving));
+    }
+
+    /// These messages are given up.
+    pub(super) fn outstanding_ends(&mut self, numbers: impl IntoIterator<Item = i64>) {
+        for number in numbers {
+            self.outstanding.end(number);
+        }
     }
 
     /// When the next message is due.

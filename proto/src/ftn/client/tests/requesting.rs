@@ -230,3 +230,28 @@ fn many_tokens_are_held_and_awaited_at_once() {
     let held = (0..1_000).filter(|nth| rig.holds(&format!("many{nth}")));
     assert_eq!(held.count(), 500);
 }
+
+#[test]
+fn who_asks_for_a_downgrade_shares_from_the_sending_of_the_request_on() {
+    // The server lets another in at once, and dies; its GRANT is lost. An heir that heard `x` from the one and `s` from
+    // the other would let the first go on alone.
+    let name = name_of(2, 0);
+    let mut rig = Rig::holding(&name, Exclusive, "");
+    rig.update(&name, "d"); // #2
+    rig.confirm(2, 2);
+    rig.request(&name, Shared); // #3
+    let access = |rig: &Rig| rig.client.holding(name.as_bytes()).unwrap().access;
+    assert_eq!(access(&rig), Shared);
+    let states = [Ready, Ready, Down];
+    rig.config_to(1, 0, 10, states);
+    let heir = rig.server_of(&name);
+    let said = rig.config(heir, 10, states);
+    assert_eq!(said[0], format!("CATALOG 10 0/1 #4 s {name}=d > {heir}"));
+    // It can change its mind: the later request counts.
+    let said = rig.request(&name, Exclusive);
+    assert_eq!(said, [format!("REQUEST x {name} #5 > {heir}")]);
+    rig.grant(heir, 4, &name, "");
+    assert_eq!(access(&rig), Shared);
+    rig.grant(heir, 5, &name, "");
+    assert_eq!(access(&rig), Exclusive);
+}
