@@ -21,3 +21,4 @@ mod returning;
 mod revoking;
 mod schedules;
 mod whole_lives;
+mod world;
