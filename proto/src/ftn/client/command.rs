@@ -36,7 +36,7 @@ pub enum Command {
         name: Box<[u8]>,
     },
     /// Sets a held token's data and gives it back, both or neither: RETURN with UPDATE and DEASSIGN. Ends with
-    /// [`Returned`](super::Event::Returned).
+    /// [`Updated`](super::Event::Updated) and [`Returned`](super::Event::Returned).
     UpdateAndRelease {
         /// The token's name.
         name: Box<[u8]>,

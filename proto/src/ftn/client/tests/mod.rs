@@ -20,5 +20,6 @@ mod requesting;
 mod returning;
 mod revoking;
 mod schedules;
+mod server;
 mod whole_lives;
 mod world;
