@@ -1,0 +1,1 @@
+//! The rules of `docs/ftn.md`, each by its name.
