@@ -99,9 +99,7 @@ impl Server {
             }
             self.set_own(ServerState::Booting);
         }
-        for id in gone {
-            self.end_session(at, id);
-        }
+        self.end_sessions(at, &gone);
         if is_new {
             self.on_configuration(at);
         }

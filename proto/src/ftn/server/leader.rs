@@ -206,7 +206,7 @@ impl Server {
     }
 
     /// Sends a round of STATE: to all, or to those that have not acknowledged `behind`.
-    fn round(&mut self, now: Instant, behind: Option<i64>) {
+    pub(super) fn round(&mut self, now: Instant, behind: Option<i64>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
         let Role::Leader(leadership) = &mut self.role else {
@@ -469,7 +469,7 @@ impl Server {
             let address = session.address;
             self.out.counters.sessions_expired += 1;
             self.out.event(Event::SessionExpired { id, address });
-            self.end_session(now, id);
+            self.end_sessions(now, &[id]);
         }
     }
 

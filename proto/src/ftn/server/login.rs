@@ -119,6 +119,9 @@ impl Server {
         if let Some(leadership) = self.role.leader_mut() {
             leadership.add(id, expiry);
         }
+        if self.servers.len() == 1 {
+            self.round(now, None);
+        }
         self.survey_also(now, id, address);
     }
 
@@ -155,26 +158,32 @@ impl Server {
         self.out.counters.sessions_logout += 1;
         let address = from;
         self.out.event(Event::SessionLoggedOut { id, address });
-        self.end_session(now, id);
+        self.end_sessions(now, &[id]);
         self.send_config(from, NO_ONE);
     }
 
-    /// A session is no more: its tokens are free, its REQUESTs gone.
-    pub(super) fn end_session(&mut self, now: Instant, id: i32) {
-        self.sessions.remove(id);
-        if let Some(leadership) = self.role.leader_mut() {
-            leadership.remove(id);
-        }
-        if let Some(survey) = &mut self.knowledge.survey {
-            survey.remove(id);
-        }
-        for token in self.tokens.of_session(id) {
-            if let Some(survey) = &mut self.knowledge.survey
-                && let Some(gained) = survey.gained.get_mut(&token)
-            {
-                gained.remove(id);
+    /// Sessions are no more: their tokens are free, their REQUESTs gone.
+    pub(super) fn end_sessions(&mut self, now: Instant, ids: &[i32]) {
+        let mut freed = Vec::new();
+        for &id in ids {
+            self.sessions.remove(id);
+            if let Some(leadership) = self.role.leader_mut() {
+                leadership.remove(id);
             }
-            self.tokens.part(now, id, token);
+            if let Some(survey) = &mut self.knowledge.survey {
+                survey.remove(id);
+            }
+            for token in self.tokens.of_session(id) {
+                let survey = self.knowledge.survey.as_mut();
+                if let Some(gained) = survey.and_then(|survey| survey.gained.get_mut(&token)) {
+                    gained.remove(id);
+                }
+                self.tokens.part(now, id, token);
+                freed.push(token);
+            }
+        }
+        // Only now: who waited may be gone as well.
+        for token in freed {
             self.advance(now, token);
         }
         self.try_end_survey(now);

@@ -107,7 +107,9 @@ impl Server {
             ..
         } = *wanted;
         let party = token.party(session);
-        if party.is_some_and(|party| msgnum <= party.returned) {
+        // Of a holder the grant decides, which is above every RETURN that gave the token up. An UPDATE above the
+        // REQUEST makes it not late: it is the one for an upgrade, or its GRANT was lost.
+        if party.is_some_and(|party| party.held.is_none() && msgnum <= party.returned) {
             return Answer::Late;
         }
         let queued = token.queue.as_ref().and_then(|queue| queue.get(session));

@@ -117,6 +117,7 @@ impl Server {
     pub(super) fn survey_also(&mut self, now: Instant, id: i32, address: SocketAddr) {
         if let Some(survey) = &mut self.knowledge.survey {
             survey.add(now, id, address);
+            self.on_survey_due(now);
         }
     }
 
