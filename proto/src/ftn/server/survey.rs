@@ -170,11 +170,12 @@ impl Server {
 
     fn end_survey(&mut self, now: Instant, survey: Survey) {
         let configuration = survey.configuration;
-        let is_booting = survey.is_booting;
         self.install_gained(now, survey.gained);
         self.knowledge.settled = self.view.configuration.clone();
         self.out.event(Event::SurveyEnded { configuration });
-        if !is_booting {
+        // The leader may have heard of an earlier survey's end before it changed the configuration: then this
+        // server is READY there, and BOOTING by its own word.
+        if self.own == ServerState::Ready {
             return;
         }
         self.set_own(ServerState::Ready);

@@ -461,6 +461,28 @@ fn a_booting_server_is_not_ready_before_its_leader() {
     assert_eq!(rig.snapshot().state, R);
 }
 
+/// READY is under way while the configuration changes and shows the server BOOTING again, which surveys once more;
+/// then the leader hears that READY, and the server is READY in the middle of its survey.
+#[test]
+fn a_server_that_becomes_ready_during_its_second_survey_serves_after_it() {
+    let mut rig = booting();
+    let name = name_of(1, &[R; 3], 0);
+    rig.catalog(1, 6, (0, 1), 10, &[(&name, Exclusive, "old")]);
+    rig.transfer(0, 6, (0, 1), &[(&name, "new")]);
+    rig.transfer(2, 6, (0, 1), &[]);
+    assert_eq!(rig.snapshot().state, R);
+    rig.state(9, 1, &[R, B, D], 1);
+    assert_eq!(rig.snapshot().state, B);
+    rig.state(12, 1, &[R, R, D], 1);
+    assert_eq!(rig.request(1, 20, &name, X), NONE);
+    rig.catalog(1, 12, (0, 1), 10, &[(&name, Exclusive, "old")]);
+    assert_eq!(rig.snapshot().state, R);
+    assert_eq!(
+        rig.request(1, 20, &name, X),
+        [format!("GRANT 20 {name}=new to k1")]
+    );
+}
+
 /// It takes and acknowledges TRANSFER only with its present c.
 #[test]
 fn a_transfer_for_another_configuration_is_not_acknowledged() {

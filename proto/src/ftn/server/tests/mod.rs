@@ -8,9 +8,11 @@
 mod datagrams;
 mod election;
 mod follower;
+mod group;
 mod knowledge;
 mod leader;
 mod rig;
 mod sessions;
 mod tokens;
 mod words;
+mod world;
