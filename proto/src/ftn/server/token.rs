@@ -13,8 +13,10 @@ pub(super) const NO_MSGNUM: i64 = i64::MIN;
 /// A token. There may be a million of them, so that it is small, and what few have is in boxes.
 #[derive(Debug)]
 pub(super) struct Token {
-    pub(super) name: Box<[u8]>,
-    pub(super) data: Box<[u8]>,
+    /// The name, and the data behind it.
+    text: Box<[u8]>,
+    /// How long the name is.
+    name_len: u16,
     /// Sessions that hold it, wait for it, or have returned it, by id.
     parties: Vec<Party>,
     /// There if somebody waits.
@@ -128,8 +130,9 @@ impl Queue {
 impl Token {
     pub(super) fn new(name: &[u8]) -> Self {
         Self {
-            name: name.into(),
-            data: Box::default(),
+            text: name.into(),
+            // A name is not longer than 1 KiB.
+            name_len: u16::try_from(name.len()).unwrap_or(u16::MAX),
             parties: Vec::new(),
             queue: None,
             holders: 0,
@@ -137,6 +140,18 @@ impl Token {
             is_aside: false,
             idle: None,
         }
+    }
+
+    pub(super) fn name(&self) -> &[u8] {
+        self.text.get(..self.name_len.into()).unwrap_or_default()
+    }
+
+    pub(super) fn data(&self) -> &[u8] {
+        self.text.get(self.name_len.into()..).unwrap_or_default()
+    }
+
+    pub(super) fn set_data(&mut self, data: &[u8]) {
+        self.text = [self.name(), data].concat().into();
     }
 
     fn find(&self, session: i32) -> Result<usize, usize> {
