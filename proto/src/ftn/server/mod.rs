@@ -9,7 +9,7 @@
 //! | `role`, `election`, `leader`, `follower`, `state_message`, `view` | who leads, and the configuration |
 //! | `login`, `sessions`, `pending`, `draw` | sessions |
 //! | `serving`, `survey`, `claims`, `transfer`, `parts` | which tokens the server knows, and how it comes to know others |
-//! | `tokens`, `token`, `order`, `memory` | the tokens and what they take |
+//! | `tokens`, `token`, `parties`, `order`, `memory` | the tokens and what they take |
 //! | `request`, `returns`, `listing` | what clients ask |
 
 mod claims;
@@ -28,6 +28,7 @@ mod memory;
 mod options;
 mod order;
 mod outbox;
+mod parties;
 mod parts;
 mod pending;
 mod reason;
