@@ -73,7 +73,7 @@
 
 use zerocopy::byteorder::network_endian::{U32, U64};
 
-use super::parts::{DigestLayout, MARK, TokenLayout};
+use super::parts::{DigestLayout, HeaderLayout, MARK, TokenLayout};
 use super::{Digest, Message, Token};
 use crate::DecodeError;
 use crate::layout::layout;
@@ -99,6 +99,9 @@ layout! {
     }
 }
 
+/// Bytes of a PING with its trailer, from the kind on.
+pub(super) const LEN_WITH_TRAILER: usize =
+    size_of::<HeaderLayout>() + size_of::<PingLayout>() + size_of::<Trailer>();
 /// Flag: the trailer has a promise.
 const PROMISE: u8 = 1;
 /// Flag: the author is paused.

@@ -133,6 +133,7 @@ impl Lab2 {
             self.broadcast(Content::Ping);
         }
         if before.mtu != mtu {
+            self.troubles.reach.refused = None;
             self.broadcast(Content::Ping);
             self.fit_data();
         }

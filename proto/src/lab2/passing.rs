@@ -131,6 +131,9 @@ impl Lab2 {
             } else {
                 self.before_the_next_round()
             };
+            if let Role::Owner(tenure) = &mut self.role {
+                tenure.rests_until = self.now.monotonic + pause;
+            }
             self.timer_in(Timer::Pass, pause);
         }
     }

@@ -119,12 +119,16 @@ pub(super) struct Tenure {
     pub(super) failing: Option<Failing>,
     /// Hand-overs that have failed since one has not, or an author was there again.
     pub(super) refusals: Option<Refusals>,
+    /// When the token goes on if there is no work for it then. Work does not put it off: who does not hear
+    /// that others want the token would keep it as long as somebody here works again and again.
+    pub(super) rests_until: Instant,
 }
 
 impl Tenure {
     /// That of a token which was made here.
     pub(super) const fn of_own(token: Token) -> Self {
         Self {
+            rests_until: Instant::from_nanos(0),
             token,
             known_before: None,
             next_progress: None,
@@ -155,6 +159,7 @@ impl Tenure {
             unacknowledged: self.unacknowledged,
             failing: self.failing,
             refusals: self.refusals,
+            rests_until: self.rests_until,
             ..Self::of_own(token)
         }
     }

@@ -46,6 +46,7 @@ impl Lab2 {
             support,
             promise,
             want,
+            asked,
             paused,
             corrections,
             rivals,
@@ -84,6 +85,7 @@ impl Lab2 {
         writer.hearing(hearing, derived.earshot, quiet, forgets);
         silence.snapshot(&mut writer, quiet);
         writer.within(*last_broadcast, heartbeat);
+        writer.age_up_to(*asked, patience);
         let promised = self.promise_lasts(self.roster());
         writer.age_up_to(*started, self.quiet(self.roster()));
         if let Role::Owner(tenure) = role {
@@ -167,9 +169,11 @@ impl Writer {
                 unacknowledged,
                 failing,
                 refusals,
+                rests_until,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.hash(self);
+                rests_until.since(self.now).hash(self);
                 failing.map(|failing| failing.count).hash(self);
                 self.age_up_to(failing.map(|failing| failing.since), silence);
                 let refused = refusals.map(|refusals| (refusals.count, refusals.is_asked));

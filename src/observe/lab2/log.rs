@@ -14,7 +14,7 @@ use tracing::{debug, error, info, warn};
 
 use super::Routine;
 use super::text::{drop_reason, reason};
-use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenWords, Wrong};
+use super::words::{Differs, Hidden, Ip, Limit, Members, Others, TokenWords, TooLong, Wrong};
 use crate::driver::Observe;
 use crate::observe::RateLimit;
 
@@ -324,12 +324,8 @@ impl Log {
             ),
             Event::TooLong { kind, mtu } if self.too_long.allow(now) => {
                 let hidden = Hidden(self.too_long.take_refused());
-                warn!(
-                    event = "too_long",
-                    mtu,
-                    "a {kind} was not sent: it is longer than the interface carries (EMSGSIZE); \
-                     its MTU was {mtu} when last looked at{hidden}"
-                );
+                let words = TooLong { kind, mtu };
+                warn!(event = "too_long", mtu, "{words}{hidden}");
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use ring_proto::lab2::Event;
 use ring_proto::time::Now;
 pub(crate) use routine::Routine;
 pub use tally::Tally;
-pub use words::{Differs, Ip, Limit, TokenWords, Wrong};
+pub use words::{Differs, Ip, Limit, TokenWords, TooLong, Wrong};
 
 use crate::driver::Observe;
 

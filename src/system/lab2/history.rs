@@ -13,7 +13,7 @@ use crate::control::EventMessage;
 use crate::driver::Observe;
 use crate::host::Recent;
 use crate::host::hooks::{Change as _, Changes};
-use crate::observe::lab2::{Differs, Routine, Wrong, text};
+use crate::observe::lab2::{Differs, Routine, TooLong, Wrong, text};
 
 /// What happened.
 #[derive(Debug, Clone)]
@@ -291,6 +291,11 @@ impl Observe<Event> for History {
                 event: Wrong { trouble, over }.event(),
                 member: Wrong { trouble, over }.member(),
                 text: Wrong { trouble, over }.to_string().into(),
+            },
+            Event::TooLong { kind, mtu } => What::Trouble {
+                event: "too_long",
+                member: None,
+                text: TooLong { kind, mtu }.to_string().into(),
             },
             Event::StorageChanged { failed } => What::Trouble {
                 event: if failed {
