@@ -167,9 +167,13 @@ impl<S: System> World<S> {
 
     fn send_to_all(&mut self, from: Option<usize>, bytes: Bytes, due: u64) {
         let mut except = Vec::new();
-        if !self.network.clear {
-            for to in 0..self.nodes.len() {
-                if Some(to) != from && !self.passes(from, to, &bytes, due) {
+        let clear = self.network.clear && !self.nodes.iter().any(|node| node.broadcasts_lost);
+        if !clear {
+            for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {
+                if self.nodes[to].broadcasts_lost {
+                    self.met_trouble(Trouble::Broadcast);
+                    except.push(id(to));
+                } else if !self.passes(from, to, &bytes, due) {
                     except.push(id(to));
                 }
             }

@@ -50,6 +50,8 @@ pub enum Trouble {
     Deaf,
     /// A message to a single station was lost, or refused by the sender's interface.
     Unicast,
+    /// A message to all does not reach a node.
+    Broadcast,
     /// A message was longer than what gets through.
     Narrow,
     /// A send queue refused a message.

@@ -7,7 +7,7 @@ use ring_codec::lab2::Kind;
 use ring_proto::lab2::Constants;
 
 use super::outcome::Rule;
-use super::plan::Schedule;
+use super::plan::{Fault, Schedule};
 use super::settings::FaultKind;
 use super::subject::Subject;
 use super::unresponsive::LONG_WORK;
@@ -53,6 +53,15 @@ const AWAY: u32 = 16;
 
 /// So many WAITER_TIMEOUTs a node that nobody takes the token from owns nothing before it asks.
 const PROBE: u32 = 4;
+
+/// What undoes a fault that has lasted.
+fn relief(fault: &Fault) -> Fault {
+    match *fault {
+        Fault::Broadcast { node, .. } => Fault::Broadcast { node, lost: false },
+        Fault::Cut { from, to } => Fault::Mend { from, to },
+        ref other => other.clone(),
+    }
+}
 
 /// Since when all tables are equal, as far as was looked.
 #[derive(Debug, Default)]
@@ -114,8 +123,30 @@ impl<M: Subject> World<M> {
         let bounds = self.bounds();
         self.settle(&bounds);
         self.equal_tables(calm, &bounds);
-        self.serve();
+        let lasting = schedule.lasting.as_ref();
+        let again = lasting.and_then(|fault| self.afflict(fault));
+        self.serve(again);
+        if let Some(fault) = lasting.filter(|_| again.is_some()) {
+            self.act(&relief(fault));
+            self.run(bounds.patience);
+            self.settle(&self.bounds());
+        }
         self.replace();
+    }
+
+    /// One node does not hear what it should from now on, and wants the token again and again: who that is, if it is
+    /// there.
+    fn afflict(&mut self, fault: &Fault) -> Option<usize> {
+        let (Fault::Broadcast { node, .. } | Fault::Cut { to: node, .. }) = *fault else {
+            return None;
+        };
+        if !self.live().any(|at| at == node) {
+            return None;
+        }
+        self.phase("one node does not hear all");
+        self.act(fault);
+        self.run(self.bounds().patience);
+        Some(node)
     }
 
     fn phase(&mut self, name: &'static str) {
@@ -233,8 +264,8 @@ impl<M: Subject> World<M> {
     }
 
     /// Invariant 3: all members at once want the token. If there is a station that asks and never takes,
-    /// they want it again and again.
-    fn serve(&mut self) {
+    /// they want it again and again; so does the one that does not hear all.
+    fn serve(&mut self, again: Option<usize>) {
         self.phase("members want the token");
         let bounds = self.bounds();
         let live: Vec<usize> = self.live().collect();
@@ -245,7 +276,9 @@ impl<M: Subject> World<M> {
         } else {
             WORK
         };
-        self.system.again = self.system.is_asked.then_some(each);
+        self.system.again_only = again.filter(|_| !self.system.is_asked);
+        let repeats = self.system.is_asked || again.is_some();
+        self.system.again = repeats.then_some(each);
         for &at in &chosen {
             self.nodes[at].own.job = None;
             self.want_for(at, each);
@@ -276,7 +309,7 @@ impl<M: Subject> World<M> {
             });
             waiting.is_empty()
         });
-        self.system.again = None;
+        (self.system.again, self.system.again_only) = (None, None);
         self.system.stats.tenures_waited = most;
         if served.is_none() && !self.over {
             let what = format!("{} of {count} wait after {limit:?}", waiting.len());
