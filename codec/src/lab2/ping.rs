@@ -99,9 +99,10 @@ layout! {
     }
 }
 
-/// Bytes of a PING with its trailer, from the kind on.
-pub(super) const LEN_WITH_TRAILER: usize =
-    size_of::<HeaderLayout>() + size_of::<PingLayout>() + size_of::<Trailer>();
+/// Bytes of a PING, from the kind on.
+pub(super) const LEN: usize = size_of::<HeaderLayout>() + size_of::<PingLayout>();
+/// The same with its trailer.
+pub(super) const LEN_WITH_TRAILER: usize = LEN + size_of::<Trailer>();
 /// Flag: the trailer has a promise.
 const PROMISE: u8 = 1;
 /// Flag: the author is paused.

@@ -134,7 +134,11 @@ impl Lab2 {
         }
         if before.mtu != mtu {
             self.troubles.reach.refused = None;
-            self.broadcast(Content::Ping);
+            self.broadcast(if self.is_too_small_to_say() {
+                Content::WhereIsToken
+            } else {
+                Content::Ping
+            });
             self.fit_data();
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, PROMISE_LEN, Profile};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, PING_LEN, PROMISE_LEN, Profile};
 
 use super::input::Envelope;
 use super::outbox::{Content, Outgoing};
@@ -86,6 +86,11 @@ impl Lab2 {
             return frame;
         }
         with
+    }
+
+    /// Whether the MTU is so small that PING does not say it. A question does, which is shorter.
+    pub(super) fn is_too_small_to_say(&self) -> bool {
+        self.link.mtu() < PING_LEN + Profile::LEN
     }
 
     /// Whether a promise fits the MTU of who is to read it, or of everybody, and this node's.

@@ -81,6 +81,7 @@ impl Lab2 {
             // It has been greeted with that.
             peer.owed_ping = false;
         }
+        self.say_mtu_in_time();
         true
     }
 

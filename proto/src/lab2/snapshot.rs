@@ -170,10 +170,12 @@ impl Writer {
                 failing,
                 refusals,
                 rests_until,
+                giver,
+                ahead,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.hash(self);
-                rests_until.since(self.now).hash(self);
+                (rests_until.since(self.now), giver, ahead).hash(self);
                 failing.map(|failing| failing.count).hash(self);
                 self.age_up_to(failing.map(|failing| failing.since), silence);
                 let refused = refusals.map(|refusals| (refusals.count, refusals.is_asked));
@@ -247,6 +249,7 @@ impl Writer {
             penalty,
             seen: _, // which the method tells in full
             wants,
+            overdue,
             owed_ping,
             has_none,
             paused,
@@ -259,7 +262,7 @@ impl Writer {
             told_silent: _,
         } = peer;
         (penalty, wants, owed_ping, has_none, paused, failed, left).hash(self);
-        (noted, heard, deaf).hash(self);
+        (noted, heard, deaf, overdue).hash(self);
         let asked_of = forget.map_or(silence, |forget| forget.max(silence));
         let since = Some(peer.silent_since()).filter(|_| *heard || forget.is_some());
         self.age_up_to(since, asked_of.max(patience));

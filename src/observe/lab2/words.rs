@@ -154,7 +154,10 @@ impl fmt::Display for Small {
             over,
         } = *self;
         match (member, over) {
-            (_, true) => write!(f, "no interface carries less than {needed} bytes any longer"),
+            (_, true) => write!(
+                f,
+                "no interface carries less than {needed} bytes any longer"
+            ),
             (Some(member), false) => write!(
                 f,
                 "{member} has an MTU of {mtu}, and a promise needs {needed}: it confirms nobody's token, nor \

@@ -231,11 +231,15 @@ impl Maker {
             }
             FaultKind::Mtu => {
                 let node = self.node();
-                let mtu = self.rng.pick(&[MIN_MTU, SMALL_MTU, 300, 576, 1_000, 1_280, MTU]);
+                let mtu = self
+                    .rng
+                    .pick(&[MIN_MTU, SMALL_MTU, 300, 576, 1_000, 1_280, MTU]);
                 self.at(at, Fault::Mtu { node, mtu });
             }
             FaultKind::Narrow => {
-                let mtu = self.rng.pick(&[NARROWEST, SMALL_MTU, 300, 576, 1_000, 1_280]);
+                let mtu = self
+                    .rng
+                    .pick(&[NARROWEST, SMALL_MTU, 300, 576, 1_000, 1_280]);
                 let end = at + self.lasting(100 * MS, 8 * SECOND);
                 self.at(at, Fault::Narrow { mtu });
                 self.at(end, Fault::Narrow { mtu: MTU });

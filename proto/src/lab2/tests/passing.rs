@@ -1,5 +1,7 @@
 //! Section 4, OWNER: passing.
 
+use std::time::Duration;
+
 use ring_codec::lab2::{Kind, Message, NO_IP};
 
 use super::rig::{
@@ -63,7 +65,10 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
         rig.command(Command::WantToken);
         assert!(rig.machine.may_use_token());
         let held = rig.now.monotonic.since(begun);
-        assert_eq!(rig.machine.is_turn_over(rig.now.monotonic), held >= IDLE_HOLD);
+        assert_eq!(
+            rig.machine.is_turn_over(rig.now.monotonic),
+            held >= IDLE_HOLD
+        );
         rig.pass_time(ms(2));
         let held = rig.now.monotonic.since(begun);
         let said = rig.command(Command::WorkDone);
