@@ -241,24 +241,22 @@ fn a_member_that_takes_the_token_from_nobody_is_not_passed_over() {
     rig.hear(7, ping(NO_IP));
     rig.hear(6, ping(NO_IP));
     let mut offered = Vec::new();
-    for turn in 0..3 {
+    for turn in 0..3_u32 {
         rig.hear_all(3, Message::WantToken);
         rig.hear_all(6, Message::WantToken);
-        let token = token_of(20 + 10 * turn, 7, u32::try_from(turn).unwrap());
-        let mut said = rig.hear(7, take(token));
-        said.extend(rig.pass_time(3 * TAKE_TIMEOUT));
-        offered.push(
-            said.iter()
-                .any(|line| line.ends_with("to n3") && line.starts_with("TAKE")),
-        );
-        let held = rig.machine.token().expect("held");
-        rig.hear(
-            6,
-            here(ring_codec::lab2::Token {
-                progress: held.progress + 9,
-                ..held
-            }),
-        );
+        let mut said = rig.hear(7, take(token_of(20 + 10 * u64::from(turn), 7, turn)));
+        let to_n3 = |line: &String| line.starts_with("TAKE_TOKEN") && line.ends_with("to n3");
+        offered.push(said.iter().any(to_n3));
+        if said.iter().any(to_n3) {
+            said.extend(rig.pass_time(3 * TAKE_TIMEOUT));
+        }
+        assert!(said.last().unwrap().ends_with("to n6"), "{said:?}");
+        let known = rig.machine.token().expect("known");
+        let ahead = ring_codec::lab2::Token {
+            progress: known.progress + 2,
+            ..known
+        };
+        rig.hear(6, here(ahead));
     }
     assert_eq!(offered, [false, true, false]);
 }
