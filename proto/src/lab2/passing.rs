@@ -119,9 +119,11 @@ impl Lab2 {
         };
         // What it has just minted shows that it has tried somebody in vain.
         let is_known = known_before.is_some_and(|known| known.same_chain(&token));
-        let tried = token.author == giver && !is_known;
+        if token.author == giver && !is_known {
+            return None;
+        }
         let (me, alive) = (self.me(), self.alive_since());
-        self.table.passed_over(giver, me, alive, tried)
+        self.table.passed_over(giver, me, alive)
     }
 
     /// After whom the round goes on when `failed` has not taken the token: who was passed over had it before its turn.

@@ -382,22 +382,17 @@ impl Table {
     }
 
     /// A member between `giver` and `me` in ring order that wants the token, and has for a round: the giver does
-    /// not hear it, or it would have had its turn before `me`. If the giver has just `tried` somebody in vain it is
-    /// none that has failed here too.
+    /// not hear it, or it would have had its turn before `me`.
     pub(super) fn passed_over(
         &mut self,
         giver: MacAddr,
         me: MacAddr,
         since: Instant,
-        tried: bool,
     ) -> Option<MacAddr> {
         if self.wanting == 0 {
             return None;
         }
-        let may = |peer: &Peer| {
-            let failed = tried && peer.penalty.failures() > 0;
-            peer.wants && peer.overdue && !failed && peer.is_eligible(since)
-        };
+        let may = |peer: &Peer| peer.wants && peer.overdue && peer.is_eligible(since);
         self.turns(giver, me)
             .map(|at| at % self.len())
             .find(|&at| may(&self.peers[at]) && self.members[at].mac != giver)

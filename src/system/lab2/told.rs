@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, RunOutcome, Token};
 use ring_proto::lab2::{
-    DataLimit, Difference, DropReason, Event, Grade, Reason, Stamp, State, Terms, Trouble,
+    DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, Stamp, State, Terms, Trouble,
 };
 use ring_proto::time::{Instant, Now};
 
@@ -272,7 +272,7 @@ fn events() -> Vec<Event> {
     let (mac, kind, members, others) = (MAC, Kind::Ping, 4, 0);
     let reason = DropReason::Truncated;
     let stamp = Stamp {
-        name: "nightly".parse().expect("a name"),
+        name: JobName::new("nightly").expect("a name"),
         progress: 1,
         run: 1,
         runner: MAC,

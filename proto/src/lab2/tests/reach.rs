@@ -258,5 +258,5 @@ fn a_member_that_takes_the_token_from_nobody_is_not_passed_over() {
         };
         rig.hear(6, here(ahead));
     }
-    assert_eq!(offered, [false, true, false]);
+    assert_eq!(offered, [false; 3]);
 }
