@@ -182,18 +182,18 @@ fn a_full_table_of_dead_members_costs_the_live_ones_nothing() -> Result<()> {
     let segment = Layout::new(4).bridge()?;
     let ring = Ring::start(segment, 3, timing(), BINARIES)?;
     ring.wait_until_formed()?;
-    let (before, rotated) = pace(&ring)?;
+    let (before, hops_before) = pace(&ring)?;
     let peer = ring.segment.node(3).peer()?;
     tell_of_dead(&ring, &peer, 4_092)?;
-    let (after, rotates) = pace(&ring)?;
+    let (after, hops) = pace(&ring)?;
     let most = before + Duration::from_millis(5);
     ensure!(
         after <= most,
         "a lock takes {after:?}, and {before:?} without dead members"
     );
     ensure!(
-        rotates * 4 >= rotated * 3,
-        "{rotates} hand-overs a second, and {rotated} without dead members"
+        hops * 4 >= hops_before * 3,
+        "{hops} hand-overs a second, and {hops_before} without dead members"
     );
     Ok(())
 }
