@@ -107,3 +107,64 @@ fn a_node_that_can_send_nothing_tells_of_itself() {
     world.run(2_000 * MS);
     assert!(is_quiet(&world));
 }
+
+#[test]
+fn a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others() {
+    let mut world = ring(4);
+    let lose = |lost| Fault::Broadcast { node: 2, lost };
+    world.act(&lose(true));
+    // Its own tenures count for nothing: each member says something to all in that time.
+    world.run(16_000 * MS);
+    assert!(tells(&world, 2, |it| matches!(
+        it,
+        Trouble::BroadcastsUnheard
+    )));
+    for at in [0, 1, 3] {
+        let such = |it: &Trouble| matches!(it, Trouble::MemberUnreached { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.act(&lose(false));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+#[test]
+fn an_interface_that_no_promise_fits_is_told_of_by_all() {
+    let mut world = ring(4);
+    let set = |mtu| Fault::Mtu { node: 2, mtu };
+    world.act(&set(68));
+    world.run(3_000 * MS);
+    for at in 0..4 {
+        let such = |it: &Trouble| matches!(it, Trouble::MtuTooSmall { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+    world.act(&set(1_500));
+    world.run(3_000 * MS);
+    assert!(is_quiet(&world));
+}
+
+/// It hears an answer now and then: it must not stand for election beside the owner, be it late.
+#[test]
+fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
+    let constants = Constants {
+        idle_hold: ring_proto::lab2::FOREVER,
+        ..Constants::default()
+    };
+    let mut world = World::<Lab2>::new(4, constants, 1);
+    world.start_all();
+    world.run(3_000 * MS);
+    let owner = world.owner().expect("there is one");
+    let node = (owner + 2) % 4;
+    let before = world.stats().elections;
+    let lost = true;
+    world.act(&Fault::Broadcast { node, lost });
+    for _ in 0..40 {
+        // It is late by a heartbeat and more.
+        world.act(&Fault::Pause { node });
+        world.run(230 * MS);
+        world.act(&Fault::Resume { node });
+        world.run(370 * MS);
+    }
+    assert_eq!(world.stats().elections, before);
+    assert_eq!((world.owner(), world.violations()), (Some(owner), &[][..]));
+}

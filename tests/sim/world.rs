@@ -47,6 +47,32 @@ fn two_halves_have_an_owner_each_until_the_cut_heals() {
 }
 
 #[test]
+fn a_hundred_are_joined_in_a_quarter_second_and_four_frames_each() {
+    const RING: usize = 100;
+    let all_know = |world: &World<Lab2>, count: usize| {
+        let digest = world.common_digest();
+        digest.is_some_and(|digest| digest.size as usize == count)
+    };
+    for seed in 1..=5 {
+        let mut world = World::new(RING + 1, Constants::default(), seed);
+        (0..RING).for_each(|at| world.start(at));
+        let formed = world.run_until(20_000 * MS, |world| {
+            world.has_one_owner() && all_know(world, RING)
+        });
+        assert!(formed.is_some());
+        world.run(2_000 * MS);
+        let frames = |world: &World<Lab2>| world.stats().sent.iter().sum::<u64>();
+        let before = frames(&world);
+        world.start(RING);
+        let joined = world.run_until(250 * MS, |world| all_know(world, RING + 1));
+        assert!(joined.is_some(), "seed {seed}");
+        let sent = frames(&world) - before;
+        assert!(sent <= 4 * (RING as u64 + 1), "seed {seed}: {sent} frames");
+        assert_eq!(world.violations(), []);
+    }
+}
+
+#[test]
 fn frames_of_a_lossy_segment_are_counted_by_kind() {
     let mut world = ring(3);
     let (before, read) = (world.sent(Kind::TakeToken), world.stats().delivered);

@@ -71,6 +71,10 @@ pub const MAX_FORGOTTEN_PER_FRAME: usize = 64;
 pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
 /// Payload bytes of the longest heartbeat beside its data, trailer and profile included.
 pub const HEARTBEAT_LEN: usize = token_is_here::LEN_BESIDE_DATA + Profile::LEN;
+/// Payload bytes of a PING without trailer and profile.
+pub const PING_LEN: usize = ping::LEN;
+/// Payload bytes of a PING that promises something, or says that its author is paused, without its profile.
+pub const PROMISE_LEN: usize = ping::LEN_WITH_TRAILER;
 /// The longest frame of this protocol, Ethernet header included, in bytes.
 pub const MAX_FRAME_LEN: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MAX_MEMBERS_PER_FRAME;
 /// The ip of a member that has none: `::`.

@@ -73,7 +73,7 @@
 
 use zerocopy::byteorder::network_endian::{U32, U64};
 
-use super::parts::{DigestLayout, MARK, TokenLayout};
+use super::parts::{DigestLayout, HeaderLayout, MARK, TokenLayout};
 use super::{Digest, Message, Token};
 use crate::DecodeError;
 use crate::layout::layout;
@@ -99,6 +99,10 @@ layout! {
     }
 }
 
+/// Bytes of a PING, from the kind on.
+pub(super) const LEN: usize = size_of::<HeaderLayout>() + size_of::<PingLayout>();
+/// The same with its trailer.
+pub(super) const LEN_WITH_TRAILER: usize = LEN + size_of::<Trailer>();
 /// Flag: the trailer has a promise.
 const PROMISE: u8 = 1;
 /// Flag: the author is paused.

@@ -7,7 +7,7 @@
 //! ```text
 //!   at  bytes  field
 //!    0      4  mark       "RGD2"
-//!    4      1  flags      1: the author is deaf
+//!    4      1  flags      1: the author is deaf; 2: what goes to all does not reach it
 //!    5      2  mtu        u16, the longest payload that it sends and receives, in bytes
 //!    7      8  constants  u64, a digest of its constants
 //!   15      8  patience   u64, nanoseconds: its WAITER_TIMEOUT
@@ -74,7 +74,7 @@ layout! {
 /// What a member says of itself (`docs/protocol.md`, "Profiles").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// [`DEAF`](Self::DEAF), and what later versions may add.
+    /// [`DEAF`](Self::DEAF), [`UNREACHED`](Self::UNREACHED), and what later versions may add.
     pub flags: u8,
     /// The longest payload of a frame that it sends and receives, in bytes.
     pub mtu: u16,
@@ -93,6 +93,8 @@ pub struct Profile {
 impl Profile {
     /// Flag: the author has heard nobody for WAITER_TIMEOUT.
     pub const DEAF: u8 = 1;
+    /// Flag: of all frames only those to the author alone have reached it for long.
+    pub const UNREACHED: u8 = 2;
     /// Bytes that a profile takes.
     pub const LEN: usize = size_of::<ProfileLayout>();
 
@@ -100,6 +102,12 @@ impl Profile {
     #[must_use]
     pub const fn is_deaf(&self) -> bool {
         self.flags & Self::DEAF != 0
+    }
+
+    /// Whether of all frames only those to the author alone have reached it for long.
+    #[must_use]
+    pub const fn is_unreached(&self) -> bool {
+        self.flags & Self::UNREACHED != 0
     }
 
     /// Whether a profile may follow a message of this kind.

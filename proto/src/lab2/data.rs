@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{HEARTBEAT_LEN, MAX_DATA_LEN};
+use ring_codec::lab2::{HEARTBEAT_LEN, Kind, MAX_DATA_LEN};
 
 use super::role::Role;
 use super::timer::Timer;
@@ -61,16 +61,29 @@ impl Lab2 {
         drops
     }
 
-    /// A frame with the token was refused because it is too long. What the interface was said to carry is
-    /// no longer so.
-    pub(super) fn shorten(&mut self) {
+    /// A frame was refused because it is too long. What the interface was said to carry is no longer so.
+    pub(super) fn too_long(&mut self, kind: Kind) {
+        if self.note_too_long(kind) {
+            let mtu = self.link.mtu();
+            self.event(Event::TooLong { kind, mtu });
+        }
+        let has_token = matches!(kind, Kind::TakeToken | Kind::TokenIsHere);
+        if !(has_token && self.shorten()) && (has_token || kind == Kind::Ping) {
+            self.note_refused();
+        }
+    }
+
+    /// Drops the data, if there are any: a frame that has them and the token does not leave.
+    fn shorten(&mut self) -> bool {
         let limit = DataLimit {
             len: 0,
             ..self.data_limit()
         };
-        if !self.known.data().is_empty() {
+        let drops = !self.known.data().is_empty();
+        if drops {
             self.drop_data(limit);
         }
+        drops
     }
 
     fn drop_data(&mut self, limit: DataLimit) {

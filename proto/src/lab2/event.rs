@@ -174,6 +174,23 @@ pub enum Trouble {
         /// By how much.
         by: Duration,
     },
+    /// Of all frames only those to this node alone have reached it for long.
+    BroadcastsUnheard,
+    /// The member says that of itself.
+    MemberUnreached {
+        /// Who says so.
+        mac: MacAddr,
+    },
+    /// An interface carries less than a promise needs, or has refused a heartbeat or a PING as too long: this
+    /// node, or the member, helps nobody to a grade, or nobody helps it.
+    MtuTooSmall {
+        /// What the interface is said to carry, in bytes.
+        mtu: usize,
+        /// What a promise needs.
+        needed: usize,
+        /// The member that has it; `None`: this node.
+        member: Option<MacAddr>,
+    },
     /// The application's data were dropped, because they no longer reach every member: else the token
     /// would not either.
     DataDropped {
@@ -323,7 +340,7 @@ pub enum Event {
         /// Nobody does.
         unfit: bool,
     },
-    /// A frame was refused because it is longer than the interface carries.
+    /// A frame was refused because it is longer than the interface carries. Said once in a while of each kind.
     TooLong {
         /// Its kind.
         kind: Kind,

@@ -156,10 +156,11 @@ impl Lab2 {
         }
     }
 
-    /// A deaf owner, which was alone perhaps, is to hear that somebody is there.
-    pub(super) fn let_hear(&mut self, owner: MacAddr) {
-        if self.is_follower(owner) && self.once_a_period(owner, |notes| &mut notes.pinged) {
-            self.send_ping(owner);
+    /// A deaf owner, which was alone perhaps, is to hear that somebody is there. So is who asks, deaf,
+    /// where the token is: frames to it alone may arrive, and who is not answered stands for election.
+    pub(super) fn let_hear(&mut self, deaf: MacAddr) {
+        if self.is_follower(deaf) && self.once_a_period(deaf, |notes| &mut notes.pinged) {
+            self.send_ping(deaf);
         }
     }
 

@@ -48,8 +48,12 @@ impl Lab2 {
         self.note_return(envelope.from);
         self.note_author(envelope, only_wants);
         self.hear(envelope, &frame.message, deaf);
+        self.note_reach(envelope, frame.profile.as_ref());
         if unheeded {
-            if matches!(frame.message, Message::TokenIsHere { .. }) {
+            if matches!(
+                frame.message,
+                Message::TokenIsHere { .. } | Message::WhereIsToken
+            ) {
                 self.let_hear(envelope.from);
             }
             return;

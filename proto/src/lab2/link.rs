@@ -133,7 +133,12 @@ impl Lab2 {
             self.broadcast(Content::Ping);
         }
         if before.mtu != mtu {
-            self.broadcast(Content::Ping);
+            self.troubles.reach.refused = None;
+            self.broadcast(if self.is_too_small_to_say() {
+                Content::WhereIsToken
+            } else {
+                Content::Ping
+            });
             self.fit_data();
         }
     }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, Frame, Kind, Message, Profile, Token};
+use ring_codec::lab2::{self, Frame, Message, Profile, Token};
 
 use super::hearing::Hearing;
 use super::known::Known;
@@ -52,6 +52,8 @@ pub struct Lab2 {
     pub(super) promise: Option<Promise>,
     /// The application has work for the token.
     pub(super) want: bool,
+    /// Since when this node asks for the token, or when it last asked the holder alone.
+    pub(super) asked: Option<Instant>,
     /// It takes part, but owns nothing.
     pub(super) paused: bool,
     /// PINGs to all because somebody holds a wrong ip for this node.
@@ -125,6 +127,7 @@ impl Lab2 {
             support: Support::new(),
             promise: None,
             want: false,
+            asked: None,
             paused: false,
             corrections: Throttle::default(),
             rivals: Rivals::default(),
@@ -171,6 +174,7 @@ impl Lab2 {
     pub(super) fn change(&mut self, role: Role, reason: Reason, token: Option<Token>) {
         let from = self.state();
         self.keep_own_vote();
+        self.note_tenure(matches!(role, Role::Owner(_)));
         self.role = role;
         if !matches!(self.role, Role::Owner(_)) {
             self.table.end_tenure();
@@ -401,13 +405,7 @@ impl Machine for Lab2 {
             Sent::Failed | Sent::TooLong => Event::TransmitFailed { kind },
         });
         if sent == Sent::TooLong {
-            self.event(Event::TooLong {
-                kind,
-                mtu: self.link.mtu(),
-            });
-            if matches!(kind, Kind::TakeToken | Kind::TokenIsHere) {
-                self.shorten();
-            }
+            self.too_long(kind);
         }
         if sent != Sent::Accepted && self.link.is_up() {
             self.note_unsent();

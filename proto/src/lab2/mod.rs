@@ -25,6 +25,7 @@ mod pause;
 mod peer;
 mod profile;
 mod promise;
+mod reach;
 mod removed;
 mod rivals;
 mod role;

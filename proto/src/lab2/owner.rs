@@ -54,22 +54,41 @@ impl Lab2 {
             .timers
             .set(Timer::Lease, trusted_since + self.shortest_patience());
         self.known.hear(now);
+        self.asked = None;
+        let tenure = Tenure {
+            rests_until: now + self.constants.idle_hold,
+            ..tenure
+        };
         self.change(Role::Owner(tenure), reason, Some(tenure.token));
         self.set_owner(self.link.mac());
         self.look_after_removed();
     }
 
-    /// Decides when the token goes on: at once if another wants it, after IDLE_HOLD if there is
+    /// Decides when the token goes on: at once if another wants it, IDLE_HOLD after it has come if there is
     /// no work, not by itself otherwise.
     pub(super) fn plan_pass(&mut self) {
-        let hold = self.constants.idle_hold;
-        if hold.is_zero() || self.is_urged() {
+        let Some(&Tenure { rests_until, .. }) = self.role.at_hand() else {
+            return;
+        };
+        let is_over = rests_until <= self.now.monotonic;
+        if is_over || self.constants.idle_hold.is_zero() || self.is_urged() {
             self.pass();
         } else if self.may_pass() {
-            let over = self.now.monotonic + hold;
-            let at = self.heartbeat_about(over).unwrap_or(over);
+            let at = self.heartbeat_about(rests_until).unwrap_or(rests_until);
             self.out.timers.set(Timer::Pass, at);
         }
+    }
+
+    /// Whether the token has been here for IDLE_HOLD, so that it goes on to another as soon as nobody here
+    /// works with it: who asks for it may not be heard.
+    #[must_use]
+    pub fn is_turn_over(&self, now: Instant) -> bool {
+        let Some(tenure) = self.role.at_hand() else {
+            return false;
+        };
+        let unsent = tenure.unsent.map(|it| it.at + self.constants.take_timeout);
+        let is_over = now >= unsent.unwrap_or(tenure.rests_until);
+        is_over && self.table.len() > 1 && !self.is_deaf()
     }
 
     /// The token has rested. A heartbeat that is due as well would be overtaken: it is the successor's,

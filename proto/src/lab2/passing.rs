@@ -92,7 +92,11 @@ impl Lab2 {
     fn offer_after(&mut self, last: MacAddr, minted: bool) -> bool {
         let me = self.me();
         let alive = self.alive_since();
-        let wanting = self.table.next_wanting(last, me, alive);
+        let passed_over = if last == me { self.passed_over() } else { None };
+        if let Role::Owner(tenure) = &mut self.role {
+            tenure.ahead = passed_over;
+        }
+        let wanting = passed_over.or_else(|| self.table.next_wanting(last, me, alive));
         let next = wanting.or_else(|| self.table.next_eligible(last, me, alive));
         if next.is_some_and(|to| self.offer_to(to)) {
             return true;
@@ -100,6 +104,34 @@ impl Lab2 {
         self.out.timers.stop(Timer::Pass);
         self.stay(minted);
         false
+    }
+
+    /// The member that is to have the token before all others: who has given it to this node does not hear it.
+    fn passed_over(&mut self) -> Option<MacAddr> {
+        let Role::Owner(Tenure {
+            giver: Some(giver),
+            token,
+            known_before,
+            ..
+        }) = self.role
+        else {
+            return None;
+        };
+        // What it has just minted shows that it has tried somebody in vain.
+        let is_known = known_before.is_some_and(|known| known.same_chain(&token));
+        if token.author == giver && !is_known {
+            return None;
+        }
+        let (me, alive) = (self.me(), self.alive_since());
+        self.table.passed_over(giver, me, alive)
+    }
+
+    /// After whom the round goes on when `failed` has not taken the token: who was passed over had it before its turn.
+    fn goes_on_after(&self, failed: MacAddr) -> MacAddr {
+        match self.role {
+            Role::Owner(Tenure { ahead, .. }) if ahead == Some(failed) => self.me(),
+            _ => failed,
+        }
     }
 
     /// What the token's progress is once it is handed over. Decided once: an offer that could not
@@ -131,6 +163,9 @@ impl Lab2 {
             } else {
                 self.before_the_next_round()
             };
+            if let Role::Owner(tenure) = &mut self.role {
+                tenure.rests_until = self.now.monotonic + pause;
+            }
             self.timer_in(Timer::Pass, pause);
         }
     }
@@ -222,8 +257,9 @@ impl Lab2 {
             attempts: 0,
             since: self.now.monotonic.before(took),
         };
-        if self.give_up(&offer, None) {
-            self.offer_after(to, false);
+        let last = self.goes_on_after(to);
+        if self.give_up(&offer, last, None) {
+            self.offer_after(last, false);
         }
     }
 
@@ -232,17 +268,18 @@ impl Lab2 {
         let Role::Owner(tenure) = self.role else {
             return;
         };
+        let last = self.goes_on_after(offer.to);
         let minted = self.mint(offer.token.progress + 1);
         self.role = Role::Owner(tenure.renewed(minted));
         self.note_given_up(offer);
-        if self.give_up(&offer, Some(minted)) {
-            self.offer_after(offer.to, true);
+        if self.give_up(&offer, last, Some(minted)) {
+            self.offer_after(last, true);
         }
     }
 
     /// A member has not taken the token. Whether the token goes on to others: unless this node lets go of
     /// it, or has work for it which nobody waits for.
-    fn give_up(&mut self, offer: &Offer, minted: Option<Token>) -> bool {
+    fn give_up(&mut self, offer: &Offer, last: MacAddr, minted: Option<Token>) -> bool {
         let to = offer.to;
         let in_a_row = self.table.fail(to);
         self.note_failure(offer.since);
@@ -256,7 +293,7 @@ impl Lab2 {
             return false;
         }
         // The others have waited for longer than any work that there is here by now.
-        let next = self.table.next_wanting(to, self.me(), self.alive_since());
+        let next = self.table.next_wanting(last, self.me(), self.alive_since());
         next.is_some() || !self.want || self.gives_away() || self.is_in_doubt()
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Peer {
     pub(super) owed_ping: bool,
     /// It has said itself that it has no ip.
     pub(super) has_none: bool,
+    /// It has wanted the token since before the last tenure of this node was over.
+    pub(super) overdue: bool,
     /// It has said that it owns nothing for now.
     pub(super) paused: bool,
     /// It has not taken the token in this tenure, and has said no more than WANT_TOKEN since.

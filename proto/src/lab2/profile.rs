@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Profile};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, PING_LEN, PROMISE_LEN, Profile};
 
 use super::input::Envelope;
 use super::outbox::{Content, Outgoing};
@@ -12,6 +12,8 @@ use super::timer::Timer;
 use super::{Difference, Event, Lab2, Terms};
 use crate::time::{Instant, nanos};
 
+/// Every interface carries payloads of so many bytes, whatever is said.
+const LEAST_MTU: usize = 68;
 /// No patience is shorter, whatever is said.
 const LEAST_PATIENCE: Duration = Duration::from_millis(2);
 /// So many times its own patience a node takes another's to be at the most, whatever is said.
@@ -35,10 +37,20 @@ impl Lab2 {
     pub(super) fn profile(&self) -> Profile {
         let shortest = self.shortest_of(self.said().map(|(_, said)| said.patience));
         Profile {
-            flags: if self.is_deaf() { Profile::DEAF } else { 0 },
+            flags: self.flags(),
             shortest: nanos(shortest),
             ..self.usual_profile()
         }
+    }
+
+    fn flags(&self) -> u8 {
+        let deaf = if self.is_deaf() { Profile::DEAF } else { 0 };
+        let unreached = if self.hears_no_broadcasts() {
+            Profile::UNREACHED
+        } else {
+            0
+        };
+        deaf | unreached
     }
 
     /// What this node says of itself in a ring whose members agree, as they do then.
@@ -50,7 +62,8 @@ impl Lab2 {
     }
 
     /// A frame with the profile of its author, if it is one that has it: a hop costs nothing more. Left
-    /// out where the MTU is so small that it does not fit.
+    /// out where an MTU is so small that it does not fit, be it that of another member, which would not get
+    /// the frame; but who hears nobody has to say so.
     pub(super) fn introduce<'a>(&self, outgoing: Outgoing, frame: Frame<'a>) -> Frame<'a> {
         let Outgoing { to, content } = outgoing;
         let is_ping = matches!(content, Content::Ping | Content::Promise(_));
@@ -58,14 +71,37 @@ impl Lab2 {
         if !is_ping && !speaks_to_all {
             return frame;
         }
+        let profile = self.profile();
         let with = Frame {
-            profile: Some(self.profile()),
+            profile: Some(profile),
             ..frame
         };
-        if with.encoded_len() > ETHERNET_HEADER_LEN + self.link.mtu() {
+        let mtu = if profile.is_deaf() {
+            self.link.mtu()
+        } else {
+            let (smallest, _) = self.smallest_mtu();
+            self.link.mtu().min(smallest.max(LEAST_MTU))
+        };
+        if with.encoded_len() > ETHERNET_HEADER_LEN + mtu {
             return frame;
         }
         with
+    }
+
+    /// Whether the MTU is so small that PING does not say it. A question does, which is shorter.
+    pub(super) fn is_too_small_to_say(&self) -> bool {
+        self.link.mtu() < PING_LEN + Profile::LEN
+    }
+
+    /// Whether a promise fits the MTU of who is to read it, or of everybody, and this node's.
+    pub(super) fn may_promise_to(&self, to: MacAddr) -> bool {
+        let theirs = if to == MacAddr::BROADCAST {
+            self.smallest_mtu().0
+        } else {
+            let said = self.table.profile_of(to);
+            said.map_or(usize::MAX, |said| said.mtu.into())
+        };
+        self.link.mtu().min(theirs) >= PROMISE_LEN
     }
 
     /// A member says what it is.

@@ -57,7 +57,9 @@ impl Lab2 {
         }
         let to = self.audience(envelope.from);
         match beat {
-            Some(beat) if self.may_vote_for(token, envelope.from, members) => {
+            Some(beat)
+                if self.may_promise_to(to) && self.may_vote_for(token, envelope.from, members) =>
+            {
                 let lasts = self.promise_lasts(members);
                 self.promise(token, envelope.from, self.now.monotonic + lasts);
                 self.send(
@@ -79,6 +81,7 @@ impl Lab2 {
             // It has been greeted with that.
             peer.owed_ping = false;
         }
+        self.say_mtu_in_time();
         true
     }
 

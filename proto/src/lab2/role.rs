@@ -119,12 +119,22 @@ pub(super) struct Tenure {
     pub(super) failing: Option<Failing>,
     /// Hand-overs that have failed since one has not, or an author was there again.
     pub(super) refusals: Option<Refusals>,
+    /// When the token goes on if there is no work for it then. Work does not put it off: who does not hear
+    /// that others want the token would keep it as long as somebody here works again and again.
+    pub(super) rests_until: Instant,
+    /// Who had it before; `None` if it was made here.
+    pub(super) giver: Option<MacAddr>,
+    /// The member that was offered the token before its turn, since it was passed over.
+    pub(super) ahead: Option<MacAddr>,
 }
 
 impl Tenure {
     /// That of a token which was made here.
     pub(super) const fn of_own(token: Token) -> Self {
         Self {
+            rests_until: Instant::from_nanos(0),
+            giver: None,
+            ahead: None,
             token,
             known_before: None,
             next_progress: None,
@@ -145,6 +155,7 @@ impl Tenure {
         Self {
             known_before,
             unacknowledged: Some(giver),
+            giver: Some(giver),
             ..Self::of_own(token)
         }
     }
@@ -155,6 +166,8 @@ impl Tenure {
             unacknowledged: self.unacknowledged,
             failing: self.failing,
             refusals: self.refusals,
+            rests_until: self.rests_until,
+            giver: self.giver,
             ..Self::of_own(token)
         }
     }

@@ -12,6 +12,7 @@ use super::role::Role;
 use super::snapshot::Writer;
 use super::timer::Timer;
 use super::{Event, Lab2};
+use crate::throttle::Throttle;
 use crate::time::Instant;
 
 /// Each member says something to all at least once in so many heartbeat periods, or as many as there are
@@ -21,6 +22,9 @@ const SIGN_OF_LIFE: usize = 64;
 const DOUBTS: u32 = 3;
 /// Members that were removed stay away for so many WAITER_TIMEOUTs, whatever tables tell.
 const AWAY: u32 = 16;
+
+/// Who has the smallest MTU says so every so many WAITER_TIMEOUTs.
+const SMALL: u32 = 4;
 
 /// Bytes of a FORGET payload before its first member.
 const FORGET_HEAD: usize = 10;
@@ -45,6 +49,8 @@ pub(super) struct Silence {
     swept: Option<Instant>,
     /// Who is named by the FORGET that waits to be sent.
     named: Vec<MacAddr>,
+    /// Saying an MTU that PING does not say.
+    said_mtu: Throttle,
 }
 
 impl Silence {
@@ -75,11 +81,13 @@ impl Silence {
             doubted,
             swept,
             named,
+            said_mtu,
         } = self;
         writer.age_up_to(*spoke, silence);
         named.hash(writer);
         writer.within(*doubted, silence);
         writer.within(*swept, silence);
+        writer.within(said_mtu.last(), silence);
     }
 }
 
@@ -185,6 +193,27 @@ impl Lab2 {
             self.out.timers.set(Timer::Members, now);
         }
         self.look_after_removed();
+        self.say_mtu_in_time();
+    }
+
+    /// Who has an MTU so small that PING does not say it asks where the token is, now and then, as soon as that is
+    /// no answer to a frame: newcomers have not heard it.
+    pub(super) fn say_mtu_in_time(&mut self) {
+        if self.is_too_small_to_say() && self.is_mtu_due() {
+            self.out.timers.set(Timer::Members, self.now.monotonic);
+        }
+    }
+
+    fn is_mtu_due(&self) -> bool {
+        let period = self.constants.waiter_timeout() * SMALL;
+        self.silence.said_mtu.is_open(self.now.monotonic, period)
+    }
+
+    fn say_mtu(&mut self) {
+        if self.link.is_up() && self.is_too_small_to_say() && self.is_mtu_due() {
+            self.silence.said_mtu.note(self.now.monotonic);
+            self.broadcast(Content::WhereIsToken);
+        }
     }
 
     /// A holder speaks soon of members that somebody still tells of, whether or not the token stays here
@@ -204,6 +233,7 @@ impl Lab2 {
     pub(super) fn review_members(&mut self) {
         self.remove_silent();
         self.tell_removed();
+        self.say_mtu();
     }
 
     /// The holder removes members that have been silent for as long as they are remembered, and tells all.

@@ -46,6 +46,7 @@ impl Lab2 {
             support,
             promise,
             want,
+            asked,
             paused,
             corrections,
             rivals,
@@ -84,6 +85,7 @@ impl Lab2 {
         writer.hearing(hearing, derived.earshot, quiet, forgets);
         silence.snapshot(&mut writer, quiet);
         writer.within(*last_broadcast, heartbeat);
+        writer.age_up_to(*asked, patience);
         let promised = self.promise_lasts(self.roster());
         writer.age_up_to(*started, self.quiet(self.roster()));
         if let Role::Owner(tenure) = role {
@@ -167,9 +169,13 @@ impl Writer {
                 unacknowledged,
                 failing,
                 refusals,
+                rests_until,
+                giver,
+                ahead,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.hash(self);
+                (rests_until.since(self.now), giver, ahead).hash(self);
                 failing.map(|failing| failing.count).hash(self);
                 self.age_up_to(failing.map(|failing| failing.since), silence);
                 let refused = refusals.map(|refusals| (refusals.count, refusals.is_asked));
@@ -243,6 +249,7 @@ impl Writer {
             penalty,
             seen: _, // which the method tells in full
             wants,
+            overdue,
             owed_ping,
             has_none,
             paused,
@@ -255,7 +262,7 @@ impl Writer {
             told_silent: _,
         } = peer;
         (penalty, wants, owed_ping, has_none, paused, failed, left).hash(self);
-        (noted, heard, deaf).hash(self);
+        (noted, heard, deaf, overdue).hash(self);
         let asked_of = forget.map_or(silence, |forget| forget.max(silence));
         let since = Some(peer.silent_since()).filter(|_| *heard || forget.is_some());
         self.age_up_to(since, asked_of.max(patience));

@@ -330,6 +330,7 @@ impl Table {
             _ => return,
         }
         self.peers[at].wants = wants;
+        self.peers[at].overdue = false;
     }
 
     /// A frame of the member at a place arrived. It is eligible at once, unless it only asks for
@@ -364,18 +365,38 @@ impl Table {
         peer.penalty.failures()
     }
 
-    /// The tenure is over: who has asked for the token since it failed is eligible in the next.
+    /// The tenure is over: who has asked for the token since it failed is eligible in the next, and who has
+    /// wanted it before is overdue then.
     pub(super) fn end_tenure(&mut self) {
-        if self.failed == 0 {
+        if self.failed == 0 && self.wanting == 0 {
             return;
         }
-        for peer in self.peers.iter_mut().filter(|peer| peer.failed) {
-            peer.failed = false;
-            if peer.wants {
+        for peer in &mut self.peers {
+            peer.overdue = peer.wants;
+            if peer.failed && peer.wants {
                 peer.penalty.heard();
             }
+            peer.failed = false;
         }
         self.failed = 0;
+    }
+
+    /// A member between `giver` and `me` in ring order that wants the token, and has for a round: the giver does
+    /// not hear it, or it would have had its turn before `me`.
+    pub(super) fn passed_over(
+        &mut self,
+        giver: MacAddr,
+        me: MacAddr,
+        since: Instant,
+    ) -> Option<MacAddr> {
+        if self.wanting == 0 {
+            return None;
+        }
+        let may = |peer: &Peer| peer.wants && peer.overdue && peer.is_eligible(since);
+        self.turns(giver, me)
+            .map(|at| at % self.len())
+            .find(|&at| may(&self.peers[at]) && self.members[at].mac != giver)
+            .map(|at| self.members[at].mac)
     }
 
     /// Remembers, or forgets, that a member owns nothing for now.

@@ -3,12 +3,14 @@
 
 use std::collections::VecDeque;
 use std::mem::discriminant;
+use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Message};
 
 use super::input::Envelope;
 use super::missing::Watch;
+use super::reach::Reach;
 use super::role::Offer;
 use super::{Event, Lab2, Trouble};
 use crate::time::Instant;
@@ -30,7 +32,9 @@ const OWNERS: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Troubles {
     /// Members that say that they hear nobody.
-    deaf: Vec<Deaf>,
+    deaf: Vec<Said>,
+    /// What gets through between this node and others.
+    pub(super) reach: Reach,
     /// The last offers that were given up.
     given_up: VecDeque<Offer>,
     /// What happened at one moment, the last of each kind, and when.
@@ -58,11 +62,33 @@ pub(super) struct Unsent {
     told: bool,
 }
 
+/// Something that a member says of itself.
 #[derive(Debug, Clone, Copy)]
-struct Deaf {
-    mac: MacAddr,
+pub(super) struct Said {
+    pub(super) mac: MacAddr,
     since: Instant,
-    told: bool,
+    pub(super) told: bool,
+}
+
+/// A member says of itself that something is so, or that it is not: whether people are to be told, once it has
+/// said so for so long.
+pub(super) fn note_said(
+    all: &mut Vec<Said>,
+    mac: MacAddr,
+    is_so: bool,
+    (now, lasts): (Instant, Duration),
+) -> bool {
+    let place = all.iter().position(|said| said.mac == mac);
+    if !is_so {
+        return place.is_some_and(|at| all.swap_remove(at).told);
+    }
+    let at = place.unwrap_or_else(|| {
+        let (since, told) = (now, false);
+        all.push(Said { mac, since, told });
+        all.len() - 1
+    });
+    let goes_on = now.since(all[at].since) >= lasts;
+    goes_on && !std::mem::replace(&mut all[at].told, goes_on)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +127,7 @@ impl Lab2 {
             .chain(differing);
         let ahead = self.token_ahead();
         between
+            .chain(self.reach_troubles())
             .chain(self.shared_addresses())
             .chain(ahead)
             .chain(once)
@@ -174,27 +201,8 @@ impl Lab2 {
         if self.troubles.deaf.is_empty() && !says_deaf {
             return;
         }
-        let now = self.now.monotonic;
-        let earshot = self.derived.earshot;
-        let deaf = &mut self.troubles.deaf;
-        let place = deaf.iter().position(|deaf| deaf.mac == mac);
-        let tell = match (place, says_deaf) {
-            (None, false) => false,
-            (None, true) => {
-                deaf.push(Deaf {
-                    mac,
-                    since: now,
-                    told: false,
-                });
-                false
-            }
-            (Some(at), true) => {
-                let goes_on = now.since(deaf[at].since) >= earshot;
-                goes_on && !std::mem::replace(&mut deaf[at].told, goes_on)
-            }
-            (Some(at), false) => deaf.swap_remove(at).told,
-        };
-        if tell {
+        let lasts = (self.now.monotonic, self.derived.earshot);
+        if note_said(&mut self.troubles.deaf, mac, says_deaf, lasts) {
             let over = !says_deaf;
             self.tell_trouble(Trouble::MemberDeaf { mac }, over);
         }
@@ -343,6 +351,7 @@ impl Lab2 {
             }
             !goes
         });
+        self.troubles.reach.end_of(gone, &mut ended);
         for trouble in ended {
             self.tell_trouble(trouble, true);
         }
@@ -366,8 +375,9 @@ impl Lab2 {
         let unheard = unheard.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
         let differing = before.differing.filter(|it| it.told);
         let differing = differing.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        let reach = before.reach.all();
         let ended = unsent.into_iter().chain(deaf).chain(unheard);
-        for trouble in ended.chain(differing) {
+        for trouble in ended.chain(differing).chain(reach) {
             self.tell_trouble(trouble, true);
         }
     }

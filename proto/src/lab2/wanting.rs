@@ -21,10 +21,11 @@ impl Lab2 {
         }
     }
 
-    /// The token goes on at once only if somebody asks for it, so that who comes back soon need not
-    /// wait for it.
+    /// The token goes on at once only if somebody asks for it, or has been here for IDLE_HOLD, so that who
+    /// comes back soon need not wait for it.
     pub(super) fn work_done(&mut self) {
         let was_at_work = std::mem::take(&mut self.want);
+        self.asked = None;
         self.out.timers.stop(Timer::Want);
         if was_at_work {
             self.plan_pass();
@@ -51,7 +52,23 @@ impl Lab2 {
     pub(super) fn say_want(&mut self) {
         if self.may_say_want() {
             self.broadcast(Content::WantToken);
+            self.ask_holder();
             self.timer_in(Timer::Want, self.constants.heartbeat);
+        }
+    }
+
+    /// What goes to all may not reach the holder, which keeps the token without end then, if its IDLE_HOLD
+    /// has none. It is asked alone as well every WAITER_TIMEOUT.
+    fn ask_holder(&mut self) {
+        let now = self.now.monotonic;
+        let since = *self.asked.get_or_insert(now);
+        let holder = self.owner.filter(|&owner| !self.is_own(owner));
+        if let Some(holder) = holder
+            && now.since(since) >= self.derived.patience
+            && self.out.may_reply()
+        {
+            self.asked = Some(now);
+            self.send(holder, Content::WantToken);
         }
     }
 

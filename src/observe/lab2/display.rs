@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_DATA_LEN, Token};
+use ring_codec::lab2::{Kind, MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
 use crate::observe::{spoken, spoken_bytes};
@@ -120,6 +120,65 @@ impl fmt::Display for Shared {
     }
 }
 
+/// That a frame was not sent.
+pub struct TooLong {
+    /// Its kind.
+    pub kind: Kind,
+    /// The longest payload that the interface is said to carry.
+    pub mtu: usize,
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, mtu } = self;
+        write!(
+            f,
+            "a {kind} was not sent: it is longer than the interface carries (EMSGSIZE); its MTU was {mtu} \
+             when last looked at"
+        )
+    }
+}
+
+/// That an interface carries too little.
+struct Small {
+    mtu: usize,
+    needed: usize,
+    member: Option<MacAddr>,
+    over: bool,
+}
+
+impl fmt::Display for Small {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            mtu,
+            needed,
+            member,
+            over,
+        } = *self;
+        match (member, over) {
+            (_, true) => write!(
+                f,
+                "no interface carries less than {needed} bytes any longer"
+            ),
+            (Some(member), false) => write!(
+                f,
+                "{member} has an MTU of {mtu}, and a promise needs {needed}: it confirms nobody's token, nor \
+                 is its own confirmed; raise its MTU"
+            ),
+            (None, false) if mtu < needed => write!(
+                f,
+                "the interface has an MTU of {mtu}, and a promise needs {needed}: this node confirms nobody's \
+                 token, nor is its own confirmed; raise the MTU"
+            ),
+            (None, false) => write!(
+                f,
+                "the interface refuses a heartbeat or a PING as too long, though its MTU was {mtu} when last \
+                 looked at; a promise needs {needed}: raise the MTU"
+            ),
+        }
+    }
+}
+
 /// How many bytes of data a token may carry, and why no more.
 pub struct Limit(pub DataLimit);
 
@@ -203,6 +262,25 @@ impl fmt::Display for Wrong {
             (Trouble::CannotSend, true) => {
                 f.write_str("this node can send again, or has no link")
             }
+            (Trouble::BroadcastsUnheard, false) => f.write_str(
+                "only frames to this node alone reach it, and none that goes to all: look for what filters \
+                 broadcasts between it and the others (a switch's storm control, `nft`, `tc`)",
+            ),
+            (Trouble::BroadcastsUnheard, true) => {
+                f.write_str("what goes to all reaches this node again, or it has no link")
+            }
+            (Trouble::MemberUnreached { mac }, false) => write!(
+                f,
+                "member {mac} says that only frames to it alone reach it, and none that goes to all: look for \
+                 what filters broadcasts between it and the others"
+            ),
+            (Trouble::MemberUnreached { mac }, true) => write!(
+                f,
+                "what goes to all reaches member {mac} again, or it is gone, or this node has no link"
+            ),
+            (Trouble::MtuTooSmall { mtu, needed, member }, over) => {
+                Small { mtu, needed, member, over }.fmt(f)
+            }
             (Trouble::AddressShared { mac, ips }, _) => Shared { mac, ips }.fmt(f),
             (Trouble::TokenAhead { token, by }, false) => write!(
                 f,
@@ -244,6 +322,12 @@ impl Wrong {
             (Trouble::TablesDiffer { .. }, true) => "tables_agree",
             (Trouble::CannotSend, false) => "cannot_send",
             (Trouble::CannotSend, true) => "can_send",
+            (Trouble::BroadcastsUnheard, false) => "broadcasts_unheard",
+            (Trouble::BroadcastsUnheard, true) => "broadcasts_heard",
+            (Trouble::MemberUnreached { .. }, false) => "member_unreached",
+            (Trouble::MemberUnreached { .. }, true) => "member_reached",
+            (Trouble::MtuTooSmall { .. }, false) => "mtu_too_small",
+            (Trouble::MtuTooSmall { .. }, true) => "mtu_large_enough",
             (Trouble::AddressShared { .. }, _) => "address_shared",
             (Trouble::TokenAhead { .. }, false) => "token_ahead",
             (Trouble::TokenAhead { .. }, true) => "token_not_ahead",
@@ -257,11 +341,16 @@ impl Wrong {
     pub const fn member(&self) -> Option<MacAddr> {
         match self.trouble {
             Trouble::MemberDeaf { mac }
+            | Trouble::MemberUnreached { mac }
             | Trouble::AnswerLate { mac, .. }
             | Trouble::AddressShared { mac, .. } => Some(mac),
             Trouble::OwnerUnheard { owner } | Trouble::TablesDiffer { owner } => Some(owner),
             Trouble::DataDropped { limit, .. } => limit.member,
-            Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } | Trouble::CannotSend => None,
+            Trouble::MtuTooSmall { member, .. } => member,
+            Trouble::TokenAhead { .. }
+            | Trouble::ClockAhead { .. }
+            | Trouble::CannotSend
+            | Trouble::BroadcastsUnheard => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::Routine;
-use super::display::{Differs, Hidden, Ip, KnownToken, Limit, Members, Others, Wrong};
+use super::display::{Differs, Hidden, Ip, KnownToken, Limit, Members, Others, TooLong, Wrong};
 use super::text::{drop_reason, reason};
 use crate::driver::Observe;
 use crate::observe::RateLimit;
@@ -324,12 +324,8 @@ impl Log {
             ),
             Event::TooLong { kind, mtu } if self.too_long.allow(now) => {
                 let hidden = Hidden(self.too_long.take_refused());
-                warn!(
-                    event = "too_long",
-                    mtu,
-                    "a {kind} was not sent: it is longer than the interface carries (EMSGSIZE); \
-                     its MTU was {mtu} when last looked at{hidden}"
-                );
+                let words = TooLong { kind, mtu };
+                warn!(event = "too_long", mtu, "{words}{hidden}");
             }
             _ => {}
         }

@@ -192,6 +192,7 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
         forget_us: 86_400_000_000,
         latency_us: (1, 1),
         stay_dead: vec![],
+        lasting: None,
         actions: vec![],
     };
     std::fs::write(&path, none.to_text().unwrap()).unwrap();

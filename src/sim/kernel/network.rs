@@ -178,9 +178,13 @@ impl<S: System> World<S> {
     fn send_to_all(&mut self, message: Message<S>, due: u64) {
         let from = message.sender();
         let mut except = Vec::new();
-        if !self.network.clear {
-            for to in 0..self.nodes.len() {
-                if Some(to) != from && !self.passes(&message, to, due) {
+        let clear = self.network.clear && !self.nodes.iter().any(|node| node.broadcasts_lost);
+        if !clear {
+            for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {
+                if self.nodes[to].broadcasts_lost {
+                    self.met_trouble(Trouble::Broadcast);
+                    except.push(id(to));
+                } else if !self.passes(&message, to, due) {
                     except.push(id(to));
                 }
             }

@@ -66,6 +66,8 @@ pub struct Node<S: System> {
     pub unicast_lost: (bool, bool),
     /// Its interface refuses messages to a single station.
     pub unicast_refused: bool,
+    /// Messages to all do not reach it.
+    pub broadcasts_lost: bool,
     /// Which part of a cut network it is in.
     pub group: u8,
     /// When its last message arrives: a clear network does not reorder.
@@ -93,6 +95,7 @@ impl<S: System> Node<S> {
             deaf: false,
             unicast_lost: (false, false),
             unicast_refused: false,
+            broadcasts_lost: false,
             group: 0,
             last_due: 0,
         }

@@ -54,6 +54,8 @@ pub enum Trouble {
     Deaf,
     /// A message to a single station was lost, or refused by the sender's interface.
     Unicast,
+    /// A message to all does not reach a node.
+    Broadcast,
     /// A message was longer than what gets through.
     Narrow,
     /// A send queue refused a message.
@@ -64,7 +66,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Drop,
         Self::Duplicate,
         Self::Reorder,
@@ -74,6 +76,7 @@ impl Trouble {
         Self::Partition,
         Self::Deaf,
         Self::Unicast,
+        Self::Broadcast,
         Self::Narrow,
         Self::Refuse,
         Self::Pause,

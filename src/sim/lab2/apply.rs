@@ -170,6 +170,7 @@ impl<M: Subject> World<M> {
             }
             Fault::Plug { node } => self.plug(node, true),
             Fault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
+            Fault::Broadcast { node, lost } => self.nodes[node].broadcasts_lost = lost,
             Fault::Unicast {
                 node,
                 sent,
@@ -242,7 +243,7 @@ impl<M: Subject> World<M> {
         let constants = if percent == 100 && expect.is_none() {
             Rc::clone(ring)
         } else {
-            self.system.stats.met[FaultKind::Constants as usize] += 1;
+            self.system.stats.met.0[FaultKind::Constants as usize] += 1;
             let heartbeat = ring.heartbeat * u32::from(percent) / 100;
             Rc::new(Constants {
                 max_members: ring.max_members,
@@ -347,6 +348,7 @@ impl<M: Subject> World<M> {
             self.nodes[at].refuse = 0;
             self.nodes[at].slow = 0;
             self.nodes[at].deaf = false;
+            self.nodes[at].broadcasts_lost = false;
             self.nodes[at].unicast_lost = (false, false);
             self.nodes[at].unicast_refused = false;
             self.nodes[at].disk_full = false;

@@ -4,7 +4,7 @@ use ring_proto::time::nanos;
 
 use super::notation::CARDS;
 use super::plan::{
-    Action, Fault, MIN_MTU, MTU, NARROWEST, Schedule, usual_forget, usual_take_attempts,
+    Action, Fault, MIN_MTU, MTU, NARROWEST, SMALL_MTU, Schedule, usual_forget, usual_take_attempts,
     usual_take_timeout,
 };
 use super::settings::{FaultKind, Settings};
@@ -33,16 +33,19 @@ impl Schedule {
             .map_or(hold, |given| nanos(given) / 1_000);
         let latency = maker.latency(hold);
         let kinds: Vec<_> = settings.faults.iter().collect();
+        let mut met = Vec::new();
         for &kind in &kinds {
             // A run with half of all kinds finds what a run with all of them drowns.
             if kinds.len() < 4 || maker.rng.chance(500) {
                 maker.episodes(kind);
+                met.push(kind);
             }
         }
         let stay_dead = maker.some_nodes(250);
         let mut rng = Rng::new(settings.seed, Stream::System);
         let (take_timeout_us, take_attempts) = giving(&mut rng);
         let forget_us = rng.pick(&[15 * SECOND, 30 * SECOND, usual_forget(), usual_forget()]);
+        let lasting = lasting(&mut rng, maker.nodes, &met);
         maker.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
@@ -55,6 +58,7 @@ impl Schedule {
             forget_us,
             latency_us: latency,
             stay_dead,
+            lasting,
             actions: maker.actions,
         }
     }
@@ -68,6 +72,23 @@ fn giving(rng: &mut Rng) -> (u64, u32) {
     }
     let timeout = rng.pick(&[5 * MS, 10 * MS, 25 * MS, 40 * MS, 60 * MS]);
     (timeout, rng.pick(&[1, 2, 3, 5]))
+}
+
+/// In some runs a node does not hear what it should even when the other faults have ended.
+fn lasting(rng: &mut Rng, nodes: usize, met: &[FaultKind]) -> Option<Fault> {
+    if nodes < 2 {
+        return None;
+    }
+    if met.contains(&FaultKind::Broadcast) && rng.chance(500) {
+        let (node, lost) = (rng.index(nodes), true);
+        return Some(Fault::Broadcast { node, lost });
+    }
+    if met.contains(&FaultKind::Oneway) && rng.chance(300) {
+        let from = rng.index(nodes);
+        let to = (from + 1 + rng.index(nodes - 1)) % nodes;
+        return Some(Fault::Cut { from, to });
+    }
+    None
 }
 
 /// From so many numbers those of stations that are gone are drawn.
@@ -210,11 +231,15 @@ impl Maker {
             }
             FaultKind::Mtu => {
                 let node = self.node();
-                let mtu = self.rng.pick(&[MIN_MTU, 300, 576, 1_000, 1_280, MTU]);
+                let mtu = self
+                    .rng
+                    .pick(&[MIN_MTU, SMALL_MTU, 300, 576, 1_000, 1_280, MTU]);
                 self.at(at, Fault::Mtu { node, mtu });
             }
             FaultKind::Narrow => {
-                let mtu = self.rng.pick(&[NARROWEST, MIN_MTU, 300, 576, 1_000, 1_280]);
+                let mtu = self
+                    .rng
+                    .pick(&[NARROWEST, SMALL_MTU, 300, 576, 1_000, 1_280]);
                 let end = at + self.lasting(100 * MS, 8 * SECOND);
                 self.at(at, Fault::Narrow { mtu });
                 self.at(end, Fault::Narrow { mtu: MTU });
@@ -227,6 +252,12 @@ impl Maker {
                 self.at(end, Fault::Deaf { node, deaf: false });
             }
             FaultKind::Unicast => self.unicast(at),
+            FaultKind::Broadcast => {
+                let node = self.node();
+                let end = at + self.lasting(100 * MS, 8 * SECOND);
+                self.at(at, Fault::Broadcast { node, lost: true });
+                self.at(end, Fault::Broadcast { node, lost: false });
+            }
             FaultKind::Dead => {
                 let first = self.few(DEAD);
                 // Who has just spoken counts as one of the eight that answer others.

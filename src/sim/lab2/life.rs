@@ -56,7 +56,10 @@ impl<M: Subject> World<M> {
         } else {
             node.own.job = None;
             self.command(at, Command::WorkDone);
-            if let Some(work) = self.system.again {
+            let only = self.system.again_only;
+            if let Some(work) = self.system.again
+                && only.is_none_or(|only| only == at)
+            {
                 self.want_for(at, work);
             }
         }

@@ -112,6 +112,16 @@ impl fmt::Display for Violation {
     }
 }
 
+/// How often each fault really happened, by [`FaultKind`] as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Met(pub [u64; FaultKind::ALL.len()]);
+
+impl Default for Met {
+    fn default() -> Self {
+        Self([0; FaultKind::ALL.len()])
+    }
+}
+
 /// Counts of what happened in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -122,7 +132,7 @@ pub struct Stats {
     /// Copies of frames that nodes have read.
     pub delivered: u64,
     /// How often each fault really happened, by [`FaultKind`] as a number.
-    pub met: [u64; FaultKind::ALL.len()],
+    pub met: Met,
     /// Frames that were received and dropped.
     pub dropped: u64,
     /// Frames that found the queue of a paused or slow node full.
@@ -185,7 +195,7 @@ impl Stats {
     /// How often a kind of fault really happened.
     #[must_use]
     pub const fn met(&self, kind: FaultKind) -> u64 {
-        self.met[kind as usize]
+        self.met.0[kind as usize]
     }
 }
 

@@ -21,9 +21,11 @@ const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
 /// The MTU of every interface at first, and the largest.
 pub(super) const MTU: u16 = 1_500;
-/// The smallest: all but tables and data fits it.
-pub(super) const MIN_MTU: u16 = 128;
-/// The shortest payloads that are all that gets through: an offer does, a heartbeat does not.
+/// The smallest that the kernel allows: an offer fits it and a heartbeat without data, but no promise.
+pub(super) const MIN_MTU: u16 = 68;
+/// All but tables and data fits it.
+pub(super) const SMALL_MTU: u16 = 128;
+/// The shortest payloads that are all that gets through: an offer does, a heartbeat with its profile does not.
 pub(super) const NARROWEST: u16 = 68;
 
 /// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
@@ -56,6 +58,10 @@ pub struct Schedule {
     /// Nodes that are not started again when the faults end, if they are dead by then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stay_dead: Vec<usize>,
+    /// What goes wrong when the other faults have ended, while members want the token: frames that are to reach
+    /// one node do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<Fault>,
     /// What goes wrong, in order of time.
     pub actions: Vec<Action>,
 }
@@ -107,6 +113,11 @@ impl Schedule {
         let (least, spread) = self.latency_us;
         if least.max(spread) > MAX_SPAN_US {
             return Err("a frame takes more than a minute".into());
+        }
+        if let Some(fault) = &self.lasting
+            && !matches!(fault, Fault::Cut { .. } | Fault::Broadcast { .. })
+        {
+            return Err("what lasts is to be 'cut' or 'broadcast'".into());
         }
         let bad = |action: &&Action| !action.fault.is_possible();
         if let Some(action) = self.actions.iter().find(bad) {
@@ -170,9 +181,12 @@ impl schedule::Schedule for Schedule {
         for at in &mut fewer.stay_dead {
             *at -= usize::from(*at > gone);
         }
-        fewer
-            .actions
-            .retain(|action| !action.fault.nodes().contains(&Some(gone)));
+        let goes = |fault: &Fault| fault.nodes().contains(&Some(gone));
+        fewer.lasting = fewer.lasting.filter(|fault| !goes(fault));
+        if let Some(fault) = &mut fewer.lasting {
+            fault.renumber(|at| at - usize::from(at > gone));
+        }
+        fewer.actions.retain(|action| !goes(&action.fault));
         for Action { fault, .. } in &mut fewer.actions {
             fault.renumber(|at| at - usize::from(at > gone));
             if let Fault::Part { groups } = fault
@@ -298,6 +312,8 @@ pub enum Fault {
         #[serde(default)]
         refused: bool,
     },
+    /// Frames to all do not reach the node, or do again.
+    Broadcast { node: usize, lost: bool },
     /// Payloads of more bytes than that are lost on their way.
     Narrow { mtu: u16 },
     /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
@@ -342,6 +358,7 @@ impl Fault {
             Self::Unicast { .. } => FaultKind::Unicast,
             Self::Narrow { .. } => FaultKind::Narrow,
             Self::Dead { .. } => FaultKind::Dead,
+            Self::Broadcast { .. } => FaultKind::Broadcast,
         }
     }
 
@@ -401,6 +418,7 @@ impl Fault {
             | Self::Slow { node, .. }
             | Self::Refuse { node, .. }
             | Self::Untwin { node }
+            | Self::Broadcast { node, .. }
             | Self::Constants { node, .. }
             | Self::Want { node, .. }
             | Self::Data { node, .. }
@@ -448,6 +466,7 @@ mod tests {
             forget_us: 15_000_000,
             latency_us: (10, 20),
             stay_dead: vec![1],
+            lasting: Some(Fault::Cut { from: 0, to: 1 }),
             actions: vec![
                 Action {
                     at_us: 5,

@@ -55,6 +55,8 @@ pub struct Ring<M> {
     pub(super) is_asked: bool,
     /// Who has done its work wants the token again at once, for so much more, in nanoseconds.
     pub(super) again: Option<u64>,
+    /// Only this one does.
+    pub(super) again_only: Option<usize>,
     /// Nothing goes wrong that voids a lease.
     pub(super) orderly: bool,
     machines: PhantomData<fn() -> M>,
@@ -72,13 +74,14 @@ impl<M> Ring<M> {
             jobs: 0,
             is_asked: false,
             again: None,
+            again_only: None,
             orderly: false,
             machines: PhantomData,
         }
     }
 
     pub(super) fn met(&mut self, kind: FaultKind) {
-        self.stats.met[kind as usize] += 1;
+        self.stats.met.0[kind as usize] += 1;
     }
 
     /// Tells whoever records the run what was broken since.
@@ -110,6 +113,7 @@ const fn kind(trouble: Trouble) -> FaultKind {
         Trouble::Partition => FaultKind::Partition,
         Trouble::Deaf => FaultKind::Deaf,
         Trouble::Unicast => FaultKind::Unicast,
+        Trouble::Broadcast => FaultKind::Broadcast,
         Trouble::Narrow => FaultKind::Narrow,
         Trouble::Refuse => FaultKind::Refuse,
         Trouble::Pause => FaultKind::Pause,

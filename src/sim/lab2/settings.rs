@@ -84,11 +84,12 @@ kinds! {
     Unicast "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
     Narrow "narrow" "What is between the nodes carries shorter frames than their interfaces.",
     Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
+    Broadcast "broadcast" "Frames to all do not reach a node; those to it alone do.",
 }
 
 /// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Faults(u32);
+pub struct Faults(u64);
 
 impl Faults {
     /// Nothing goes wrong, and nobody wants anything.
@@ -103,7 +104,7 @@ impl Faults {
     /// Just one kind.
     #[must_use]
     pub const fn only(kind: FaultKind) -> Self {
-        Self(1 << kind as u32)
+        Self(1_u64 << kind as u32)
     }
 
     /// Whether a kind is in the set.
@@ -121,7 +122,7 @@ impl Faults {
 
 impl FromIterator<FaultKind> for Faults {
     fn from_iter<I: IntoIterator<Item = FaultKind>>(kinds: I) -> Self {
-        let bits = kinds.into_iter().map(|kind| 1 << kind as u32);
+        let bits = kinds.into_iter().map(|kind| 1_u64 << kind as u32);
         Self(bits.fold(0, |set, bit| set | bit))
     }
 }

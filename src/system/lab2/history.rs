@@ -14,7 +14,7 @@ use crate::control::{EventHead, EventMessage};
 use crate::driver::Observe;
 use crate::host::hooks::{Change as _, Changes};
 use crate::host::{Priority, Recent};
-use crate::observe::lab2::{Differs, Routine, Wrong, text};
+use crate::observe::lab2::{Differs, Routine, TooLong, Wrong, text};
 
 /// A kind of event, with what belongs to it.
 #[derive(Debug, Clone)]
@@ -340,6 +340,11 @@ impl Observe<Event> for History {
                 event: Wrong { trouble, over }.event(),
                 member: Wrong { trouble, over }.member(),
                 text: Wrong { trouble, over }.to_string().into(),
+            },
+            Event::TooLong { kind, mtu } => EventKind::Trouble {
+                event: "too_long",
+                member: None,
+                text: TooLong { kind, mtu }.to_string().into(),
             },
             Event::StorageChanged { failed } => EventKind::Trouble {
                 event: if failed {

@@ -18,6 +18,8 @@ mod state_file;
 mod status;
 mod stored_pause;
 mod surroundings;
+#[cfg(test)]
+mod told;
 mod verdict;
 
 pub use options::Options;

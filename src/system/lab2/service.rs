@@ -667,6 +667,7 @@ fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
         take_timeout: machine.constants().take_timeout,
         asking_lasts: machine.asking_lasts(),
         others_want: machine.is_wanted(),
+        turn_over: machine.is_turn_over(now.monotonic),
         state: machine.state(),
         last_loss: history.last_loss(),
         link_up: machine.is_link_up(),

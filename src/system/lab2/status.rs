@@ -68,7 +68,8 @@ pub fn token_status(token: Token) -> TokenStatus {
     }
 }
 
-fn trouble(trouble: Trouble) -> String {
+/// A trouble, as the status tells of it.
+pub(super) fn trouble(trouble: Trouble) -> String {
     let over = false;
     Wrong { trouble, over }.to_string()
 }

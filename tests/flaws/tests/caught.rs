@@ -213,6 +213,8 @@ caught! {
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
     promises_twice caught_by_both(
         (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[])), "have a quorum");
+    rests_after_each_work caught_by_simulator(
+        world(&[FaultKind::Oneway]), sim::Rule::Served);
     stale_offer_accepted caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, tests};
 
+use super::watcher::Watcher;
 use super::{BINARIES, PATIENCE, ringctl};
 
 /// How many jobs each node has to have begun before the next one is changed.
@@ -18,6 +19,7 @@ pub fn tests() -> Vec<Test> {
     tests![
         a_slow_owner_beside_fast_members_stays_the_only_one,
         who_expects_another_number_is_named,
+        two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none,
         a_heartbeat_is_changed_on_one_machine_after_the_other,
     ]
 }
@@ -30,9 +32,11 @@ fn start(node: &Node, folder: &Path, heartbeat: &str) -> Result<Daemon> {
         .spawn()
 }
 
+/// In the log and in the status.
 fn says_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
     let mac = other.node().mac().to_string();
     daemon.wait_for_line(PATIENCE, |line| line.contains(&mac) && line.contains(what))?;
+
     let differs = |status: &serde_json::Value| {
         let members = status["members"].as_array();
         members.into_iter().flatten().any(|member| {
@@ -49,10 +53,15 @@ fn a_slow_owner_beside_fast_members_stays_the_only_one() -> Result<()> {
     // The shortest patience with which a stall of half a second is no failure.
     let quick = |place: usize| at(place).option("--heartbeat", "250ms").spawn();
     let fast = [quick(0)?, quick(1)?];
+    let mut watchers = Watcher::of_all_up(&fast)?;
     let slow = at(2).option("--heartbeat", "1s").spawn()?;
     for daemon in &fast {
         says_of(daemon, &slow, "waits 4s for a silent owner, this node 1s")?;
         says_of(&slow, daemon, "waits 1s for a silent owner, this node 4s")?;
+    }
+    for watcher in &mut watchers {
+        let told = watcher.sees("member_differs")?;
+        ensure!(told["member"] == slow.node().mac().to_string(), "{told}");
     }
     // It is the only one, for longer than the others' patience.
     let (done, said) = ringctl(&slow, &["run", "-w", WAIT, "--", "true"])?;
@@ -74,12 +83,16 @@ fn who_expects_another_number_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let at = |place: usize| segment.node(place).ringd(BINARIES);
     let one = at(0).option("--expect", "2").spawn()?;
+    let mut watchers = Watcher::of_all_up(std::slice::from_ref(&one))?;
     let other = at(1).option("--expect", "3").spawn()?;
     says_of(
         &one,
         &other,
         "expects 3 members, this node expects 2 members",
     )?;
+    let told = watchers[0].sees("member_differs")?;
+    let words = told["reason"].as_str().unwrap_or_default();
+    ensure!(words.contains("expects 3 members"), "{told}");
     // Two of three are a quorum, two of two would be one as well; one of them is none.
     let (done, said) = ringctl(
         &one,
@@ -88,6 +101,37 @@ fn who_expects_another_number_is_named() -> Result<()> {
     ensure!(done, "{said}");
     let status = one.status()?;
     ensure!(status["constants"]["expect"] == 2, "{status:#}");
+    Ok(())
+}
+
+/// A majority is of the most members that anybody expects, be it told of by a member that is gone.
+fn two_of_five_that_one_expects_are_no_quorum_for_one_that_expects_three_or_none() -> Result<()> {
+    let segment = Segment::bridge(3)?;
+    let at = |place: usize| segment.node(place).ringd(BINARIES);
+    let three = at(0).option("--expect", "3").spawn()?;
+    let mut five = at(1).option("--expect", "5").spawn()?;
+    let none = at(2).spawn()?;
+    let words = "expects 5 members";
+    says_of(&three, &five, words)?;
+    says_of(&none, &five, words)?;
+    let asks = |daemon: &Daemon, required: bool| {
+        let wait = if required { "20" } else { "2" };
+        let asked = ["run", "-w", wait, "--require", "quorum", "--", "true"];
+        let (done, said) = ringctl(daemon, &asked)?;
+        ensure!(done == required, "{said}");
+        Ok(())
+    };
+    for daemon in [&three, &five, &none] {
+        asks(daemon, true)?;
+    }
+    five.kill()?;
+    // What it has promised ends.
+    std::thread::sleep(Duration::from_secs(1));
+    for daemon in [&three, &none] {
+        asks(daemon, false)?;
+        let (done, said) = ringctl(daemon, &["run", "-w", "20", "--", "true"])?;
+        ensure!(done, "{said}");
+    }
     Ok(())
 }
 

@@ -1,12 +1,17 @@
 //! Members that are gone.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
 use ring_segment::{
-    Daemon, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, Ring, Test, Timing, WAIT, tests,
+    Daemon, Digest, FOR_GOOD, Layout, MacAddr, Member, Message, Peer, Ring, Test, Timing, WAIT,
+    tests,
 };
 use serde_json::Value;
 
 use super::{BINARIES, HEARTBEAT, PATIENCE, ringctl, timing};
+use crate::locks::Client;
 
 /// So many stations are gone.
 const DEAD: u16 = 2_000;
@@ -17,6 +22,8 @@ pub fn tests() -> Vec<Test> {
     tests![
         thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten,
         a_member_that_is_killed_is_told_of_and_when_it_is_back,
+        a_member_that_was_stopped_in_order_has_left,
+        exclusive a_full_table_of_dead_members_costs_the_live_ones_nothing,
     ]
 }
 
@@ -39,6 +46,25 @@ fn wait_until_all(ring: &Ring, so: impl Fn(&Value) -> bool) -> Result<()> {
     Ok(())
 }
 
+/// All members learn of so many that are gone, from one that is another.
+fn tell_of_dead(ring: &Ring, peer: &Peer, count: u16) -> Result<()> {
+    let member = |number| Member {
+        mac: address(number),
+        ip: [0; 16],
+    };
+    let dead: Vec<Member> = (0..count).map(member).collect();
+    for members in dead.chunks(PART) {
+        peer.broadcast(&Message::RingMembers {
+            digest: Digest { size: 1, hash: 1 },
+            members: members.to_vec(),
+        })?;
+    }
+    let all = usize::from(count) + ring.daemons.len() + 1;
+    wait_until_all(ring, |status| {
+        status["members"].as_array().map(Vec::len) == Some(all)
+    })
+}
+
 fn works(daemon: &Daemon) -> Result<()> {
     let (done, said) = ringctl(daemon, &["run", "-w", WAIT, "--", "true"])?;
     ensure!(done, "{said}");
@@ -50,21 +76,7 @@ fn thousands_of_dead_members_are_offered_nothing_and_one_of_them_is_forgotten() 
     let ring = Ring::start(segment, 3, timing(), BINARIES)?;
     ring.wait_until_formed()?;
     let peer = ring.segment.node(3).peer()?;
-    let member = |number| Member {
-        mac: address(number),
-        ip: [0; 16],
-    };
-    let dead: Vec<Member> = (0..DEAD).map(member).collect();
-    for members in dead.chunks(PART) {
-        peer.broadcast(&Message::RingMembers {
-            digest: Digest { size: 1, hash: 1 },
-            members: members.to_vec(),
-        })?;
-    }
-    let all = usize::from(DEAD) + 4;
-    wait_until_all(&ring, |status| {
-        status["members"].as_array().map(Vec::len) == Some(all)
-    })?;
+    tell_of_dead(&ring, &peer, DEAD)?;
     let mark = ring.segment.capture().mark();
     for _ in 0..5 {
         ring.daemons.iter().try_for_each(works)?;
@@ -116,4 +128,73 @@ fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
     let back = ring.segment.node(2).ringd(BINARIES).timing(&timing);
     let _back = back.spawn()?;
     says("heard again")
+}
+
+fn a_member_that_was_stopped_in_order_has_left() -> Result<()> {
+    let segment = Layout::new(3).bridge()?;
+    let mut ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    let gone = ring.daemons[2].node().mac();
+    ring.daemons[2].signal(Signal::SIGTERM)?;
+    ring.daemons[2].wait_exit(PATIENCE)?;
+    for daemon in &ring.daemons[..2] {
+        let left = |status: &Value| state_of(status, gone).as_deref() == Some("left");
+        daemon.wait_for_status(PATIENCE, left)?;
+        let (done, said) = ringctl(daemon, &["status"])?;
+        let line = said.lines().find(|line| line.contains(&gone.to_string()));
+        ensure!(
+            done && line.is_some_and(|line| line.contains("left")),
+            "{said}"
+        );
+    }
+    Ok(())
+}
+
+/// How long a lock on each node takes, one after the other, so that the token has to come each time: the median. And
+/// how often the token is handed over in a second of rest.
+fn pace(ring: &Ring) -> Result<(Duration, usize)> {
+    const LOCKS: usize = 60;
+    let mut clients = Vec::new();
+    for daemon in &ring.daemons {
+        clients.push(Client::connect(&daemon.control())?);
+    }
+    let mut took = Vec::new();
+    for at in 0..LOCKS {
+        let client = clients
+            .get_mut(at % ring.daemons.len())
+            .context("one each")?;
+        let asked = Instant::now();
+        client.lock("pace")?;
+        client.hears("granted")?;
+        took.push(asked.elapsed());
+        client.unlock()?;
+    }
+    took.sort_unstable();
+    let mark = ring.segment.capture().mark();
+    std::thread::sleep(Duration::from_secs(1));
+    let frames = ring.segment.capture().frames_from(mark);
+    let is_offer = |message: &Message| matches!(message, Message::TakeToken { .. });
+    let offers = frames.iter().filter(|seen| is_offer(&seen.message)).count();
+    Ok((took[LOCKS / 2], offers))
+}
+
+/// Measured beside the same ring without them: the rest is the machine's.
+fn a_full_table_of_dead_members_costs_the_live_ones_nothing() -> Result<()> {
+    let segment = Layout::new(4).bridge()?;
+    let ring = Ring::start(segment, 3, timing(), BINARIES)?;
+    ring.wait_until_formed()?;
+    let (before, hops_before) = pace(&ring)?;
+    let peer = ring.segment.node(3).peer()?;
+    tell_of_dead(&ring, &peer, 4_092)?;
+    let (after, hops) = pace(&ring)?;
+    let most = before + Duration::from_millis(5);
+    ensure!(
+        after <= most,
+        "a lock takes {after:?}, and {before:?} without dead members"
+    );
+    ensure!(
+        hops * 4 >= hops_before * 3,
+        "{hops} hand-overs a second, and {hops_before} without dead members"
+    );
+    Ok(())
 }

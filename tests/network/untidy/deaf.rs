@@ -1,13 +1,16 @@
 //! Members that hear nobody, or not everybody, and members whose frames to one station alone are lost.
 
 use std::process::Command;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, Layout, Ring, Test, WAIT, tests};
-use serde_json::{Value, json};
+use ring_segment::{Daemon, FOR_GOOD, Layout, Ring, Test, WAIT, tests};
+use serde_json::Value;
 
-use super::{BINARIES, PATIENCE, forbearing, form_behind_a_switch, ringctl};
+use super::watcher::{Watcher, shows, watch};
+use super::{BINARIES, PATIENCE, forbearing, form, form_behind_a_switch, ringctl, timing};
 use crate::locks::Client;
 
 pub fn tests() -> Vec<Test> {
@@ -17,6 +20,9 @@ pub fn tests() -> Vec<Test> {
         an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
         an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again,
         an_owner_that_one_member_does_not_hear_is_named_by_it,
+        a_member_that_no_broadcast_reaches_starves_nobody_and_is_named,
+        a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end,
+        a_holder_that_does_not_hear_one_member_does_not_starve_it,
     ]
 }
 
@@ -34,54 +40,12 @@ fn mend(ring: &Ring) {
     });
 }
 
-/// Somebody who watches a daemon from now on.
-struct Watcher<'a> {
-    daemon: &'a Daemon,
-    client: Client,
-}
-
-/// A connection on which the events of a daemon come, from now on.
-fn watch(daemon: &Daemon) -> Result<Client> {
-    let mut client = Client::connect(&daemon.control())?;
-    client.say(&json!({"request": "watch"}))?;
-    client.hears("snapshot")?;
-    Ok(client)
-}
-
-impl<'a> Watcher<'a> {
-    fn of(daemon: &'a Daemon) -> Result<Self> {
-        let client = watch(daemon)?;
-        Ok(Self { daemon, client })
-    }
-
-    fn of_all(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
-        daemons.iter().map(Self::of).collect()
-    }
-
-    /// An event tells of it, and a line of the log in these words.
-    fn is_told(&mut self, event: &str, words: &str) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
-        while self.client.hears("event")?["event"] != event {
-            ensure!(Instant::now() < deadline, "no event {event}");
-        }
-        self.daemon
-            .wait_for_line(PATIENCE, |line| line.contains(words))?;
-        Ok(())
-    }
-}
-
 /// The state of another member, as a daemon shows it.
 fn standing<'a>(status: &'a Value, other: &Daemon) -> Option<&'a str> {
     let mac = other.node().mac().to_string();
     let mut members = status["members"].as_array()?.iter();
     let member = members.find(|member| member["mac"] == mac.as_str())?;
     member["state"].as_str()
-}
-
-/// Whether a daemon shows a trouble in such words.
-fn shows(status: &Value, words: &str) -> bool {
-    let mut troubles = status["troubles"].as_array().into_iter().flatten();
-    troubles.any(|trouble| trouble.as_str().is_some_and(|it| it.contains(words)))
 }
 
 fn locks(daemon: &Daemon) -> Result<()> {
@@ -251,4 +215,140 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     partly.is_told("owner_heard", &format!("this node hears {mac} again"))?;
     work.unlock()?;
     locks(partly.daemon)
+}
+
+/// What is sent to all is dropped where it leaves the bridge towards a node.
+fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
+    // It begins with two bytes of ones.
+    drop_towards(
+        ring,
+        place,
+        "4,40 0 0 0,21 0 1 65535,6 0 0 2,6 0 0 4294967295,",
+    )
+}
+
+/// What a node sends, be it to all or to the other alone, is dropped on its way to that.
+fn lose_all_from(ring: &Ring, from: usize, to: usize) -> Result<()> {
+    let [.., fifth, last] = ring.segment.node(from).mac().octets();
+    let ending = u16::from_be_bytes([fifth, last]);
+    let filter = format!("4,40 0 0 10,21 0 1 {ending},6 0 0 2,6 0 0 4294967295,");
+    drop_towards(ring, to, &filter)
+}
+
+fn drop_towards(ring: &Ring, place: usize, filter: &str) -> Result<()> {
+    let port = format!("p{place}");
+    hub_tc(ring, &["qdisc", "add", "dev", &port, "clsact"])?;
+    let rule = [
+        "filter",
+        "add",
+        "dev",
+        &port,
+        "egress",
+        "bpf",
+        "direct-action",
+        "bytecode",
+        filter,
+    ];
+    hub_tc(ring, &rule)
+}
+
+fn let_pass_towards(ring: &Ring, place: usize) -> Result<()> {
+    let port = format!("p{place}");
+    hub_tc(ring, &["qdisc", "del", "dev", &port, "clsact"])
+}
+
+fn hub_tc(ring: &Ring, arguments: &[&str]) -> Result<()> {
+    let mut tc = Command::new("tc");
+    let ended = ring.segment.hub().spawn(tc.args(arguments))?.wait()?;
+    ensure!(ended.success(), "tc {arguments:?}: {ended}");
+    Ok(())
+}
+
+/// A program on one node that locks, works and unlocks again and again while the others want the lock as well: how
+/// often it had it.
+fn others_lock_beside_a_program(ring: &Ring, place: usize) -> Result<usize> {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mut client = Client::connect(&ring.daemons[place].control())?;
+        let over = &over;
+        let program = scope.spawn(move || -> Result<usize> {
+            let mut grants = 0;
+            while !over.load(Ordering::Relaxed) {
+                client.lock("again and again")?;
+                client.hears("granted")?;
+                grants += 1;
+                thread::sleep(Duration::from_millis(10));
+                client.unlock_or_lose()?;
+            }
+            Ok(grants)
+        });
+        let others = ring.daemons.iter().enumerate();
+        let mut others = others
+            .filter(|&(at, _)| at != place)
+            .cycle()
+            .take(3 * (ring.daemons.len() - 1));
+        let served = others.try_for_each(|(at, daemon)| {
+            let (done, said) = ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
+            ensure!(done, "node {at}: {said}");
+            Ok(())
+        });
+        over.store(true, Ordering::Relaxed);
+        let grants = program
+            .join()
+            .map_err(|_| anyhow::anyhow!("it panicked"))??;
+        served.map(|()| grants)
+    })
+}
+
+fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()> {
+    let ring = form(4)?;
+    let mut own = Watcher::of(&ring.daemons[2])?;
+    let mut others = Watcher::of_all(&ring.daemons[..2])?;
+    others.push(Watcher::of(&ring.daemons[3])?);
+    lose_broadcasts_to(&ring, 2)?;
+    let grants = others_lock_beside_a_program(&ring, 2)?;
+    ensure!(grants > 2, "it had the lock {grants} times");
+    let words = "only frames to this node alone reach it";
+    own.is_told_of_trouble("broadcasts_unheard", words)?;
+    let mac = own.daemon.node().mac();
+    let words = format!("member {mac} says that only frames to it alone reach it");
+    for other in &mut others {
+        other.is_told_of_trouble("member_unreached", &words)?;
+    }
+    let_pass_towards(&ring, 2)?;
+    own.is_told(
+        "broadcasts_heard",
+        "what goes to all reaches this node again",
+    )?;
+    for other in &mut others {
+        let words = format!("what goes to all reaches member {mac} again");
+        other.is_told("member_reached", &words)?;
+        other
+            .daemon
+            .wait_for_status(PATIENCE, |status| !shows(status, "reach"))?;
+    }
+    Ok(())
+}
+
+fn a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end()
+-> Result<()> {
+    let segment = Layout::new(3).bridge()?;
+    let ring = Ring::start(segment, 3, timing().idle_hold(FOR_GOOD), BINARIES)?;
+    ring.wait_until_formed()?;
+    locks(&ring.daemons[2])?;
+    lose_broadcasts_to(&ring, 2)?;
+    for daemon in [&ring.daemons[0], &ring.daemons[2], &ring.daemons[1]] {
+        let (done, said) = ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
+        ensure!(done, "{said}");
+    }
+    Ok(())
+}
+
+/// It hears all others, and knows nothing of this one's wishes.
+fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
+    let ring = form(4)?;
+    lose_all_from(&ring, 0, 2)?;
+    let grants = others_lock_beside_a_program(&ring, 2)?;
+    ensure!(grants > 2, "it had the lock {grants} times");
+    Ok(())
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use ring_segment::{Segment, Test, tests};
 
+use super::watcher::Watcher;
 use super::{BINARIES, PATIENCE, forbearing, ringctl};
 
 pub fn tests() -> Vec<Test> {
@@ -73,8 +74,9 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
         ensure!(done, "{said}");
     }
 
+    let mut watcher = Watcher::of(&one)?;
     disk.fill()?;
-    one.wait_for_line(PATIENCE, |line| line.contains("cannot be stored"))?;
+    watcher.is_told("state_not_stored", "cannot be stored")?;
     one.wait_for_status(PATIENCE, |status| status["stored"] == false)?;
     let (done, said) = runs(&other, "20")?;
     ensure!(done, "{said}");
@@ -83,9 +85,9 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     ensure!(said.contains("cannot write its state file"), "{said}");
 
     fs::remove_file(disk.filler())?;
-    one.wait_for_line(PATIENCE, |line| line.contains("can be stored again"))?;
+    watcher.is_told("state_stored", "can be stored again")?;
+    one.wait_for_status(PATIENCE, |status| status["stored"] == true)?;
     let (done, said) = runs(&one, "20")?;
     ensure!(done, "{said}");
-    drop(one);
     Ok(())
 }

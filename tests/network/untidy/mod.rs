@@ -6,6 +6,7 @@ mod deaf;
 mod disk;
 mod mtu;
 mod twins;
+mod watcher;
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use ring_segment::limit::until;
 use ring_segment::{Daemon, Ring, Test, WAIT, now, tests};
 
+use super::watcher::{Watcher, shows};
 use super::{PATIENCE, form, ringctl};
 
 pub fn tests() -> Vec<Test> {
@@ -11,6 +12,7 @@ pub fn tests() -> Vec<Test> {
         data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason,
         data_give_way_when_all_interfaces_shrink,
         data_give_way_when_one_interface_shrinks,
+        an_interface_too_small_for_promises_is_named_once,
     ]
 }
 
@@ -48,7 +50,7 @@ fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> 
 }
 
 /// The data are gone, loudly, and the token is not.
-fn gave_way(ring: &Ring) -> Result<()> {
+fn gave_way(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()> {
     let dropped = |daemon: &Daemon| {
         let lines = daemon.output();
         lines
@@ -62,7 +64,12 @@ fn gave_way(ring: &Ring) -> Result<()> {
         let (_, data) = ringctl(daemon, &["data", "get"])?;
         ensure!(data.trim().is_empty(), "{data}");
     }
-    ensure!(ring.daemons.iter().any(dropped), "nobody says so");
+    let says = |watcher: &Watcher<'_>| dropped(watcher.daemon);
+    let mut loud = watchers.into_iter().filter(says).peekable();
+    ensure!(loud.peek().is_some(), "nobody says so");
+    for mut watcher in loud {
+        watcher.is_told_of_trouble("data_dropped", "1000 bytes, were dropped")?;
+    }
     Ok(())
 }
 
@@ -70,23 +77,80 @@ fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
     let ring = form(4)?;
     let (done, said) = ringctl(&ring.daemons[0], &["data", "set", &long()])?;
     ensure!(done, "{said}");
+    let watchers = Watcher::of_all(&ring.daemons)?;
     for place in 0..4 {
         shrink(&ring, place)?;
     }
     for daemon in &ring.daemons {
         daemon.wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
     }
-    gave_way(&ring)
+    gave_way(&ring, watchers)
 }
 
 fn data_give_way_when_one_interface_shrinks() -> Result<()> {
     let ring = form(3)?;
     let (done, said) = ringctl(&ring.daemons[0], &["data", "set", &long()])?;
     ensure!(done, "{said}");
+    let watchers = Watcher::of_all(&ring.daemons)?;
     shrink(&ring, 2)?;
     ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
     let gone = |line: &String| line.contains("dropped the token's data (1,000 bytes)");
     let heard = |daemon: &Daemon| daemon.output().iter().any(gone);
     until("the data are dropped", || ring.daemons.iter().any(heard));
-    gave_way(&ring)
+    gave_way(&ring, watchers)
+}
+
+/// 68 bytes, the least that the kernel allows: offers and heartbeats fit it, promises do not.
+fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
+    let ring = form(3)?;
+    let mut watchers = Watcher::of_all(&ring.daemons)?;
+    let small = &ring.daemons[2];
+    let set = |mtu| {
+        let ns = ring.segment.node(2).ns();
+        ns.ip(&format!("link set eth0 mtu {mtu}\n"))
+    };
+    set(68)?;
+    let own = "the interface has an MTU of 68, and a promise needs 71";
+    let named = format!(
+        "{} has an MTU of 68, and a promise needs 71",
+        small.node().mac()
+    );
+    for (watcher, words) in watchers.iter_mut().zip([&named, &named, own]) {
+        watcher.is_told_of_trouble("mtu_too_small", words)?;
+    }
+    ring.daemons.iter().try_for_each(locks)?;
+    let quorum = |daemon, wait| {
+        let asked = ["run", "-w", wait, "--require", "quorum", "--", "true"];
+        ringctl(daemon, &asked)
+    };
+    let (done, said) = quorum(&ring.daemons[0], WAIT)?;
+    ensure!(done, "the others are two of three: {said}");
+    let (done, said) = quorum(small, "1")?;
+    ensure!(!done, "{said}");
+    let said = |daemon: &Daemon, what: &str| {
+        let lines = daemon.output();
+        lines.iter().filter(|line| line.contains(what)).count()
+    };
+    for daemon in &ring.daemons {
+        let times = said(daemon, "a promise needs 71");
+        ensure!(times == 1, "said {times} times");
+        let refused = said(daemon, "was not sent");
+        ensure!(
+            refused <= 2,
+            "{refused} frames were too long: {:#?}",
+            daemon.output()
+        );
+    }
+    set(1_500)?;
+    for watcher in &mut watchers {
+        watcher.is_told(
+            "mtu_large_enough",
+            "no interface carries less than 71 bytes",
+        )?;
+        let over = |status: &serde_json::Value| !shows(status, "a promise needs");
+        watcher.daemon.wait_for_status(PATIENCE, over)?;
+    }
+    let (done, said) = quorum(small, WAIT)?;
+    ensure!(done, "{said}");
+    Ok(())
 }

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Daemon, Layout, Test, now, tests};
 use serde_json::Value;
 
+use super::watcher::Watcher;
 use super::{BINARIES, HEARTBEAT, PATIENCE, timing};
 
 pub fn tests() -> Vec<Test> {
@@ -21,6 +22,7 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
         .iter()
         .map(|node| node.ringd(BINARIES).spawn())
         .collect::<Result<Vec<_>>>()?;
+    let mut watchers = Watcher::of_all_up(&daemons[..1])?;
     let names = |line: &str| line.contains("two stations have the MAC") && line.contains(&shared);
     let line = daemons[0].wait_for_line(PATIENCE, names)?;
     for node in &nodes[1..] {
@@ -38,6 +40,10 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
     for daemon in &daemons[1..] {
         daemon.wait_for_line(PATIENCE, itself)?;
         is_shown(daemon, itself)?;
+    }
+    for watcher in &mut watchers {
+        let told = watcher.sees("address_shared")?;
+        ensure!(told["member"] == shared.as_str(), "{told}");
     }
     // For many heartbeats more it says no more of that.
     let since = now();

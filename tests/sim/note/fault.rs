@@ -35,6 +35,8 @@ pub enum Fault {
     Streams([u16; 3]),
     DiskFull(usize, bool),
     Deaf(usize, bool),
+    /// What is for all does not reach it.
+    Unreached(usize, bool),
     Unplugged(usize, bool),
     /// How long each turn takes, in microseconds.
     Slow(usize, u64),
@@ -118,7 +120,8 @@ impl Fault {
                 rng.pick(&[0, 300, 900]),
             ]),
             16 => Self::DiskFull(at, is_bad),
-            17 => Self::Deaf(at, is_bad),
+            17 if is_bad => Self::Deaf(at, rng.chance(500)),
+            17 => Self::Unreached(at, rng.chance(500)),
             18 => Self::Unplugged(at, is_bad),
             19 => Self::Slow(at, rng.pick(&[0, 200, 20_000])),
             20 => Self::Mtu(at, rng.pick(&[16, 1_472])),
@@ -168,6 +171,7 @@ impl Fault {
             }
             Self::DiskFull(at, full) => world.nodes[at].disk_full = full,
             Self::Deaf(at, deaf) => world.nodes[at].deaf = deaf,
+            Self::Unreached(at, lost) => world.nodes[at].broadcasts_lost = lost,
             Self::Unplugged(at, unplugged) => world.nodes[at].unplugged = unplugged,
             Self::Slow(at, turn_us) => world.nodes[at].slow = turn_us * 1_000,
             Self::Mtu(at, mtu) => world.nodes[at].mtu = mtu,
@@ -216,6 +220,7 @@ impl Fault {
             | Self::Resume(at)
             | Self::DiskFull(at, _)
             | Self::Deaf(at, _)
+            | Self::Unreached(at, _)
             | Self::Unplugged(at, _)
             | Self::Slow(at, _)
             | Self::Mtu(at, _)

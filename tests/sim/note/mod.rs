@@ -192,6 +192,7 @@ fn run(plan: &Plan) -> (World, bool) {
         let node = &mut world.nodes[at];
         (node.disk_full, node.deaf, node.unplugged) = (false, false, false);
         (node.slow, node.refuse, node.mtu) = (0, 0, MTU);
+        node.broadcasts_lost = false;
         world.resume(at);
         start(&mut world, at);
     }

@@ -145,6 +145,16 @@ fn who_hears_nobody_is_not_listened_to_as_owner_or_candidate() {
     }
 }
 
+/// Only frames to it alone reach it, and too few: without an answer it would be elected beside the owner.
+#[test]
+fn a_deaf_member_that_asks_where_the_token_is_hears_that_somebody_is_there() {
+    for mut rig in [Rig::owner(), Rig::waiter()] {
+        let said = says(&mut rig, 7, Message::WhereIsToken, true);
+        assert_eq!(said, ["PING to n7"]);
+        assert_eq!(says(&mut rig, 7, Message::WhereIsToken, true), [""; 0]);
+    }
+}
+
 #[test]
 fn what_a_deaf_member_offers_is_not_taken() {
     let mut rig = Rig::waiter();

@@ -35,6 +35,7 @@ mod passing;
 mod pause;
 mod penalties;
 mod promising;
+mod reach;
 mod rivals;
 mod sending;
 mod shared;

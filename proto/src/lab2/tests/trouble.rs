@@ -12,9 +12,13 @@ use crate::lab2::{Event, Presence, State, Trouble};
 /// After so long without a frame a node is deaf.
 const EARSHOT: Duration = Duration::from_millis(500);
 
-/// What was told, and whether it is over.
+/// What was told, and whether it is over; but for frames to all, which the rig leaves out.
 fn told(rig: &Rig) -> Vec<(Trouble, bool)> {
     let trouble = |event: &Event| match *event {
+        Event::Trouble {
+            trouble: Trouble::BroadcastsUnheard,
+            ..
+        } => None,
         Event::Trouble { trouble, over } => Some((trouble, over)),
         _ => None,
     };
@@ -22,7 +26,10 @@ fn told(rig: &Rig) -> Vec<(Trouble, bool)> {
 }
 
 fn troubles(rig: &Rig) -> Vec<Trouble> {
-    rig.machine.troubles().collect()
+    let troubles = rig.machine.troubles();
+    troubles
+        .filter(|&trouble| trouble != Trouble::BroadcastsUnheard)
+        .collect()
 }
 
 /// A PING of n7 to all, which says whether n7 is deaf.

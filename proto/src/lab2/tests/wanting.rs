@@ -44,6 +44,30 @@ fn it_goes_on_saying_so_through_an_election_until_it_has_the_token() {
     assert_eq!(wants.len(), 5, "every 100 ms up to the election: {said:?}");
 }
 
+/// Where what goes to all does not reach the holder, and the token rests there without end.
+#[test]
+fn who_asks_in_vain_for_waiter_timeout_asks_the_holder_alone_as_well() {
+    let mut rig = Rig::waiter();
+    rig.command(Command::WantToken);
+    let mut said = Vec::new();
+    let mut passes = |rig: &mut Rig, time| {
+        for _ in 0..time {
+            said.extend(rig.hear_all(3, here(token(10))));
+            said.extend(rig.pass_time(HEARTBEAT));
+        }
+        std::mem::take(&mut said)
+    };
+    let alone = |said: &[String]| said.iter().filter(|it| *it == "WANT_TOKEN to n3").count();
+    let said = passes(&mut rig, 4);
+    assert_eq!(alone(&said), 1, "{said:?}");
+    let said = passes(&mut rig, 8);
+    assert_eq!(alone(&said), 2, "{said:?}");
+    rig.command(Command::WorkDone);
+    rig.command(Command::WantToken);
+    let said = passes(&mut rig, 3);
+    assert_eq!(alone(&said), 0, "{said:?}");
+}
+
 #[test]
 fn it_stops_saying_so_when_it_has_the_token() {
     let mut rig = Rig::waiter();

@@ -21,6 +21,7 @@ fn schedule(actions: Vec<Action>) -> Schedule {
         forget_us: 86_400_000_000,
         latency_us: (10, 10),
         stay_dead: vec![0, 5],
+        lasting: None,
         actions,
     }
 }

@@ -62,7 +62,7 @@ impl Locks {
             return self.want();
         }
         self.asking = None;
-        if machine.others_want {
+        if machine.others_may_want() {
             self.served = Some(token);
         }
         if let Some(waiter) = self.waiting.remove(at) {
@@ -75,6 +75,6 @@ impl Locks {
     fn is_in_the_way(&self, client: ClientId, now: Instant, machine: &MachineState) -> bool {
         let is_safe = |require: Grade| machine.worth_granting_until(now, require).is_some();
         let mut others = self.waiting.iter().filter(|it| it.client != client);
-        machine.others_want || others.any(|it| is_safe(it.require))
+        machine.others_may_want() || others.any(|it| is_safe(it.require))
     }
 }

@@ -46,7 +46,9 @@ impl Locks {
         if now >= confirmation.until {
             confirmation.ask = None;
             self.confirmation = Some(confirmation);
-            return machine.others_want.then(|| self.want_no_more()).flatten();
+            let is_late = now >= confirmation.until + machine.patience;
+            let gives_way = machine.others_want || machine.turn_over && is_late;
+            return gives_way.then(|| self.want_no_more()).flatten();
         }
         let due = confirmation.ask.is_some_and(|at| at <= now);
         if due {

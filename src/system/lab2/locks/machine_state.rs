@@ -27,6 +27,8 @@ pub struct MachineState {
     pub asking_lasts: Duration,
     /// Another member has asked for the token.
     pub others_want: bool,
+    /// The token has been here for so long that it goes on when no work is left: who asks for it may not be heard.
+    pub turn_over: bool,
     /// The machine's state in the ring.
     pub state: State,
     /// Why this node was OWNER no longer when that happened last.
@@ -38,6 +40,11 @@ pub struct MachineState {
 }
 
 impl MachineState {
+    /// Returns whether another member may wait for the token.
+    pub(super) const fn others_may_want(&self) -> bool {
+        self.others_want || self.turn_over
+    }
+
     /// Returns until when the token has the required grade; `None` if it has not.
     pub(super) fn safe_until(&self, required: Grade) -> Option<Instant> {
         let until = match required {

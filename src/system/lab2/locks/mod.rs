@@ -347,7 +347,7 @@ impl Locks {
         let Some(token) = machine.token else {
             return self.want();
         };
-        if self.served == Some(token) && machine.others_want {
+        if self.served == Some(token) && machine.others_may_want() {
             // One grant for each turn of this node, as the others have one in theirs.
             return self.want_no_more();
         }

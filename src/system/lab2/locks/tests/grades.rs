@@ -115,6 +115,17 @@ fn who_comes_to_want_it_later_has_it_at_once() {
 }
 
 #[test]
+fn a_grade_that_does_not_come_is_waited_for_no_longer_than_others_are_patient() {
+    let mut rig = Rig::has_token(5);
+    rig.machine.turn_over = true;
+    rig.wants_so(1, requiring(Grade::Quorum));
+    rig.live_through(PATIENCE + LEASE - MS);
+    assert_eq!(rig.count(&Command::WorkDone), 0);
+    rig.live_through(MS);
+    assert_eq!(rig.count(&Command::WorkDone), 1);
+}
+
+#[test]
 fn who_requires_less_goes_before_one_whose_grade_is_not_there() {
     let mut rig = Rig::has_token(5);
     rig.wants_so(1, requiring(Grade::Quorum));

@@ -61,6 +61,7 @@ impl Rig {
                 take_timeout: HEARTBEAT / 20,
                 asking_lasts: 3 * LEASE,
                 others_want: false,
+                turn_over: false,
                 state: State::Waiter,
                 last_loss: None,
                 link_up: true,
@@ -110,7 +111,7 @@ impl Rig {
             };
             let goes = match command {
                 Command::Yield(_) | Command::Pause(true) => true,
-                Command::WorkDone => self.machine.others_want,
+                Command::WorkDone => self.machine.others_may_want(),
                 _ => false,
             };
             if goes {
@@ -211,6 +212,23 @@ fn while_others_want_it_a_node_has_one_grant_a_turn() {
     assert_eq!(rig.commands, asked);
     rig.comes(8);
     assert_eq!(rig.update(), rig.granted(2));
+}
+
+/// Programs that come one after the other must not keep the token for good where the others' wishes are not heard.
+#[test]
+fn when_its_turn_is_over_a_node_grants_nobody_else_before_the_next() {
+    let mut rig = Rig::has_token(5);
+    rig.wants(1);
+    rig.wants(2);
+    rig.wants(3);
+    assert_eq!(rig.release(1), rig.granted(2));
+    rig.machine.turn_over = true;
+    assert_eq!(rig.release(2), []);
+    let asked = [Command::WantToken, Command::WorkDone, Command::WantToken];
+    assert_eq!(rig.commands, asked);
+    rig.machine.turn_over = false;
+    rig.comes(8);
+    assert_eq!(rig.update(), rig.granted(3));
 }
 
 #[test]

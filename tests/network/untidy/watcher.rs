@@ -1,0 +1,76 @@
+//! What people are told of a daemon: by its log, by `watch` and by `status`.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use ring_segment::Daemon;
+use serde_json::{Value, json};
+
+use super::PATIENCE;
+use crate::locks::Client;
+
+/// Somebody who watches a daemon from now on.
+pub struct Watcher<'a> {
+    pub daemon: &'a Daemon,
+    pub client: Client,
+}
+
+/// A connection on which the events of a daemon come, from now on.
+pub fn watch(daemon: &Daemon) -> Result<Client> {
+    let mut client = Client::connect(&daemon.control())?;
+    client.say(&json!({"request": "watch"}))?;
+    client.hears("snapshot")?;
+    Ok(client)
+}
+
+impl<'a> Watcher<'a> {
+    pub fn of(daemon: &'a Daemon) -> Result<Self> {
+        let client = watch(daemon)?;
+        Ok(Self { daemon, client })
+    }
+
+    pub fn of_all(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
+        daemons.iter().map(Self::of).collect()
+    }
+
+    /// The same of daemons that were started just now.
+    pub fn of_all_up(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
+        for daemon in daemons {
+            daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
+        }
+        Self::of_all(daemons)
+    }
+
+    /// An event tells of it, and a line of the log in these words.
+    pub fn is_told(&mut self, event: &str, words: &str) -> Result<()> {
+        self.sees(event)?;
+        self.daemon
+            .wait_for_line(PATIENCE, |line| line.contains(words))?;
+        Ok(())
+    }
+
+    /// The same, and the status shows it in these words while it lasts.
+    pub fn is_told_of_trouble(&mut self, event: &str, words: &str) -> Result<()> {
+        self.is_told(event, words)?;
+        let shown = |status: &Value| shows(status, words);
+        self.daemon.wait_for_status(PATIENCE, shown).map(drop)
+    }
+
+    /// Such an event comes.
+    pub fn sees(&mut self, event: &str) -> Result<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let told = self.client.hears("event")?;
+            if told["event"] == event {
+                return Ok(told);
+            }
+            ensure!(Instant::now() < deadline, "no event {event}");
+        }
+    }
+}
+
+/// Whether a daemon shows a trouble in such words.
+pub fn shows(status: &Value, words: &str) -> bool {
+    let mut troubles = status["troubles"].as_array().into_iter().flatten();
+    troubles.any(|trouble| trouble.as_str().is_some_and(|it| it.contains(words)))
+}
