@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 
 use super::Options;
-use crate::sim::lab2::{FaultKind, Outcome, Schedule, Stats};
+use crate::sim::lab2::{FaultKind, Met, Outcome, Schedule, Stats};
 
 /// What many runs have come to.
 #[derive(Debug, Default)]
@@ -17,7 +17,9 @@ pub(super) struct Sum {
     tenures: u64,
     quorums: u64,
     exempted: u64,
-    met: [u64; FaultKind::ALL.len()],
+    silent: u64,
+    forgotten: u64,
+    met: Met,
     time: Duration,
     slowest_owner: Option<Duration>,
     slowest_tables: Option<Duration>,
@@ -35,8 +37,10 @@ impl Sum {
         self.tenures += stats.tenures;
         self.quorums += stats.quorums;
         self.exempted += stats.exempted;
+        self.silent += stats.silent;
+        self.forgotten += stats.forgotten;
         self.time += stats.time;
-        for (sum, met) in self.met.iter_mut().zip(stats.met) {
+        for (sum, met) in self.met.0.iter_mut().zip(stats.met.0) {
             *sum += met;
         }
         self.slowest_owner = self.slowest_owner.max(stats.one_owner_after);
@@ -48,8 +52,8 @@ impl Sum {
 }
 
 /// The faults that were met, with how often.
-fn faults(met: &[u64; FaultKind::ALL.len()]) -> String {
-    let kinds = FaultKind::ALL.iter().zip(met);
+fn faults(met: &Met) -> String {
+    let kinds = FaultKind::ALL.iter().zip(&met.0);
     let met: Vec<_> = kinds
         .filter(|&(_, &count)| count > 0)
         .map(|(kind, count)| format!("{} {count}", kind.word()))
@@ -125,6 +129,11 @@ pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) 
         stats.tenures_waited,
         took(stats.replaced_after)
     )?;
+    let (silent, forgotten) = (stats.silent, stats.forgotten);
+    writeln!(
+        out,
+        "members       {silent} times silent, {forgotten} times forgotten"
+    )?;
     writeln!(out, "exempted      {}", stats.exempted)?;
     writeln!(out, "fingerprint   {:016x}", stats.fingerprint)?;
     if violations.is_empty() {
@@ -171,6 +180,11 @@ pub(super) fn many(
         took(sum.slowest_tables),
         sum.most_tenures_waited,
         took(sum.slowest_replaced)
+    )?;
+    let (silent, forgotten) = (sum.silent, sum.forgotten);
+    writeln!(
+        out,
+        "members       {silent} times silent, {forgotten} times forgotten"
     )?;
     writeln!(out, "exempted      {}", sum.exempted)?;
     writeln!(out, "fingerprint   {:016x}", sum.fingerprint)?;

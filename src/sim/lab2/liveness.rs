@@ -114,6 +114,7 @@ impl<M: Subject> World<M> {
         let bounds = self.bounds();
         self.settle(&bounds);
         self.equal_tables(calm, &bounds);
+        self.look_for_troubles();
         self.serve();
         self.replace();
     }
@@ -229,6 +230,16 @@ impl<M: Subject> World<M> {
                 return self.broken(Rule::EqualTables, what);
             }
             self.run(LOOK);
+        }
+    }
+
+    /// Nobody tells of what is over.
+    fn look_for_troubles(&mut self) {
+        let troubled = |&at: &usize| self.machine(at).is_some_and(Subject::is_troubled);
+        let troubled = self.live().find(troubled).filter(|_| !self.over);
+        if let Some(at) = troubled {
+            let what = format!("n{at}, when all tables are equal");
+            self.broken(Rule::Trouble, what);
         }
     }
 

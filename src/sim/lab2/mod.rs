@@ -30,7 +30,7 @@ mod view;
 mod words;
 mod world;
 
-pub use outcome::{MAX_VIOLATIONS, Outcome, Rule, Stats, Violation};
+pub use outcome::{MAX_VIOLATIONS, Met, Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
 pub use run::{replay, run, shrink};

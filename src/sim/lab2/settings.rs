@@ -84,11 +84,13 @@ kinds! {
     Unicast "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
     Narrow "narrow" "What is between the nodes carries shorter frames than their interfaces.",
     Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
+    Drift "drift" "A clock runs up to a fifth faster or slower than it should for a while.",
+    Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
 }
 
 /// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Faults(u32);
+pub struct Faults(u64);
 
 impl Faults {
     /// Nothing goes wrong, and nobody wants anything.
@@ -103,13 +105,13 @@ impl Faults {
     /// Just one kind.
     #[must_use]
     pub const fn only(kind: FaultKind) -> Self {
-        Self(1 << kind as u32)
+        Self(1 << kind as u64)
     }
 
     /// Whether a kind is in the set.
     #[must_use]
     pub const fn contains(self, kind: FaultKind) -> bool {
-        self.0 >> kind as u32 & 1 == 1
+        self.0 >> kind as u64 & 1 == 1
     }
 
     /// The kinds in the set.
@@ -121,7 +123,7 @@ impl Faults {
 
 impl FromIterator<FaultKind> for Faults {
     fn from_iter<I: IntoIterator<Item = FaultKind>>(kinds: I) -> Self {
-        let bits = kinds.into_iter().map(|kind| 1 << kind as u32);
+        let bits = kinds.into_iter().map(|kind| 1 << kind as u64);
         Self(bits.fold(0, |set, bit| set | bit))
     }
 }
