@@ -122,7 +122,7 @@ impl Checks {
     /// A node was elected, and has stored its token. Its clock had a say in the token's progress: not more than
     /// 30 days beyond what is known, if anything is.
     pub(super) fn elected(&mut self, at: u64, node: usize, durable: &Durable) {
-        let Some(token) = durable.known.filter(|_| !self.exempt.progress()) else {
+        let Some(token) = durable.known.filter(|token| !self.exempt.progress(token)) else {
             return;
         };
         let most = if self.strongest < CLOCKED {

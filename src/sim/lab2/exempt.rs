@@ -43,9 +43,10 @@ impl Exemptions {
         self.shared.insert(mac);
     }
 
-    /// Whether a token may be further ahead than a clock may take it: bits of one have flipped.
-    pub(super) const fn progress(&self) -> bool {
-        self.flipped
+    /// Whether a token that this node generates may be further ahead than a clock may take it: bits of one have
+    /// flipped, or the node has lost its state file and knows none.
+    pub(super) fn progress(&self, token: &Token) -> bool {
+        self.flipped || self.forgetful.contains(&token.author)
     }
 
     /// Whether two chains may have one name, or one chain two pasts. A node that knows the stronger

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
-use ring_proto::lab2::Constants;
+use ring_proto::lab2::{Constants, Trouble};
 
 use super::outcome::Rule;
 use super::plan::Schedule;
@@ -114,7 +114,7 @@ impl<M: Subject> World<M> {
         let bounds = self.bounds();
         self.settle(&bounds);
         self.equal_tables(calm, &bounds);
-        self.look_for_troubles();
+        self.look_for_troubles(&bounds);
         self.serve();
         self.replace();
     }
@@ -233,14 +233,30 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// Nobody tells of what is over.
-    fn look_for_troubles(&mut self) {
-        let troubled = |&at: &usize| self.machine(at).is_some_and(Subject::is_troubled);
-        let troubled = self.live().find(troubled).filter(|_| !self.over);
-        if let Some(at) = troubled {
-            let what = format!("n{at}, when all tables are equal");
+    /// Nobody tells of what is over, soon after it is: a member that hears again says so in its next frame to all.
+    fn look_for_troubles(&mut self, bounds: &Bounds) {
+        let limit = bounds.patience * DISPUTE;
+        let over = self.run_until(limit, |world| world.told_troubles().is_none());
+        if let Some(what) = self
+            .told_troubles()
+            .filter(|_| over.is_none() && !self.over)
+        {
             self.broken(Rule::Trouble, what);
         }
+    }
+
+    /// What a node tells of though nothing is wrong. What a member has said last before it died is not over.
+    fn told_troubles(&self) -> Option<String> {
+        let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
+        let is_over = |trouble: &Trouble| match *trouble {
+            Trouble::MemberDeaf { mac } => present(mac),
+            _ => true,
+        };
+        self.live().find_map(|at| {
+            let told = self.machine(at)?.lasting_troubles();
+            let told = told.into_iter().find(is_over)?;
+            Some(format!("n{at} tells of {told:?}"))
+        })
     }
 
     /// Invariant 3: all members at once want the token. If there is a station that asks and never takes,

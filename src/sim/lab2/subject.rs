@@ -49,9 +49,9 @@ pub trait Subject:
     fn quorum_until(&self) -> Option<Instant>;
     /// Whether it owns nothing because nobody took the token from it.
     fn is_unfit(&self) -> bool;
-    /// Whether it tells of something that lasts, and is over as soon as nothing is wrong.
-    fn is_troubled(&self) -> bool {
-        false
+    /// What it tells of that lasts, and is over as soon as nothing is wrong.
+    fn lasting_troubles(&self) -> Vec<Trouble> {
+        Vec::new()
     }
     /// Size and hash of its member table.
     fn digest(&self) -> Digest;
@@ -104,9 +104,9 @@ impl Subject for Lab2 {
         self.is_unfit()
     }
 
-    fn is_troubled(&self) -> bool {
+    fn lasting_troubles(&self) -> Vec<Trouble> {
         let lasts = |it: &Trouble| matches!(it, Trouble::MemberDeaf { .. } | Trouble::CannotSend);
-        self.troubles().any(|trouble| lasts(&trouble))
+        self.troubles().filter(lasts).collect()
     }
 
     fn digest(&self) -> Digest {
