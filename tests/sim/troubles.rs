@@ -168,3 +168,81 @@ fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
     assert_eq!(world.stats().elections, before);
     assert_eq!((world.owner(), world.violations()), (Some(owner), &[][..]));
 }
+
+/// The two take each other's frames for their own; the rest names them by their ips.
+#[test]
+fn an_address_of_two_stations_is_told_of_by_both_and_by_others() {
+    let mut world = ring(4);
+    world.act(&Fault::Twin { node: 3, of: 2 });
+    world.run(3_000 * MS);
+    for at in 0..4 {
+        let such = |it: &Trouble| matches!(it, Trouble::AddressShared { .. });
+        assert!(tells(&world, at, such), "n{at}");
+    }
+}
+
+#[test]
+fn a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes() {
+    let mut world = ring(3);
+    let owner = world.owner().expect("a ring has one");
+    let others: Vec<usize> = (0..3).filter(|&at| at != owner).collect();
+    let [wrong, right] = others[..] else {
+        unreachable!("three nodes, one of them the owner")
+    };
+    let by_us = 90 * 24 * 60 * 60 * 1_000_000;
+    world.act(&Fault::Wall { node: wrong, by_us });
+    // Nobody else can be the next owner.
+    world.kill(owner);
+    world.kill(right);
+    world.run(3_000 * MS);
+    assert_eq!(world.owner(), Some(wrong));
+    let such = |it: &Trouble| matches!(it, Trouble::ClockAhead { .. });
+    assert!(tells(&world, wrong, such));
+    world.start(right);
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::TokenAhead { .. });
+    assert!(tells(&world, right, such) && !tells(&world, wrong, such));
+}
+
+#[test]
+fn data_that_give_way_are_told_of() {
+    let mut world = ring(3);
+    world.act(&Fault::Data {
+        node: 0,
+        len: 1_000,
+    });
+    let work_us = 1_000;
+    world.act(&Fault::Want { node: 0, work_us });
+    world.run(1_000 * MS);
+    world.act(&Fault::Mtu { node: 2, mtu: 576 });
+    world.run(2_000 * MS);
+    let such = |it: &Trouble| matches!(it, Trouble::DataDropped { .. });
+    assert!(world.live().any(|at| tells(&world, at, such)));
+}
+
+/// A trouble that is added has to be added here, and to be broken above.
+#[test]
+fn each_trouble_is_broken_by_a_test_of_this_file() {
+    let broken_by = |trouble: &Trouble| match trouble {
+        Trouble::MemberDeaf { .. } => "a_deaf_member_is_told_of_by_all_that_hear_it",
+        Trouble::AnswerLate { .. } => "answers_that_take_longer_than_offers_last_are_told_of",
+        Trouble::OwnerUnheard { .. } => {
+            "an_owner_that_one_member_does_not_hear_is_told_of_by_that_one"
+        }
+        Trouble::TablesDiffer { .. } => "tables_that_cannot_become_equal_are_told_of",
+        Trouble::CannotSend => "a_node_that_can_send_nothing_tells_of_itself",
+        Trouble::AddressShared { .. } => {
+            "an_address_of_two_stations_is_told_of_by_both_and_by_others"
+        }
+        Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } => {
+            "a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes"
+        }
+        Trouble::DataDropped { .. } => "data_that_give_way_are_told_of",
+        Trouble::BroadcastsUnheard | Trouble::MemberUnreached { .. } => {
+            "a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others"
+        }
+        Trouble::MtuTooSmall { .. } => "an_interface_that_no_promise_fits_is_told_of_by_all",
+    };
+    let name = broken_by(&Trouble::CannotSend);
+    assert!(include_str!("troubles.rs").contains(&format!("fn {name}()")));
+}

@@ -17,6 +17,8 @@ pub(super) struct Sum {
     tenures: u64,
     quorums: u64,
     exempted: u64,
+    silent: u64,
+    forgotten: u64,
     met: Met,
     time: Duration,
     slowest_owner: Option<Duration>,
@@ -35,6 +37,8 @@ impl Sum {
         self.tenures += stats.tenures;
         self.quorums += stats.quorums;
         self.exempted += stats.exempted;
+        self.silent += stats.silent;
+        self.forgotten += stats.forgotten;
         self.time += stats.time;
         for (sum, met) in self.met.0.iter_mut().zip(stats.met.0) {
             *sum += met;
@@ -125,6 +129,11 @@ pub(super) fn run(out: &mut impl Write, schedule: &Schedule, outcome: &Outcome) 
         stats.tenures_waited,
         took(stats.replaced_after)
     )?;
+    let (silent, forgotten) = (stats.silent, stats.forgotten);
+    writeln!(
+        out,
+        "members       {silent} times silent, {forgotten} times forgotten"
+    )?;
     writeln!(out, "exempted      {}", stats.exempted)?;
     writeln!(out, "fingerprint   {:016x}", stats.fingerprint)?;
     if violations.is_empty() {
@@ -171,6 +180,11 @@ pub(super) fn many(
         took(sum.slowest_tables),
         sum.most_tenures_waited,
         took(sum.slowest_replaced)
+    )?;
+    let (silent, forgotten) = (sum.silent, sum.forgotten);
+    writeln!(
+        out,
+        "members       {silent} times silent, {forgotten} times forgotten"
     )?;
     writeln!(out, "exempted      {}", sum.exempted)?;
     writeln!(out, "fingerprint   {:016x}", sum.fingerprint)?;

@@ -187,6 +187,7 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
         nodes: 0,
         time_us: 1,
         idle_hold_us: 1,
+        heartbeat_us: 100_000,
         take_timeout_us: 5_000,
         take_attempts: 3,
         forget_us: 86_400_000_000,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, NO_IP};
-use ring_proto::lab2::{Command, Constants};
+use ring_proto::lab2::{Command, Constants, Durable};
 use std::time::Duration;
 
 use super::claim::claim;
@@ -68,6 +68,7 @@ impl<M: Subject> World<M> {
             Fault::Resume { node } => self.resume(node),
             Fault::Crash { node } => self.crash(node, FaultKind::Crash),
             Fault::Forget { node } => self.forget(node),
+            Fault::Rollback { node } => self.roll_back(node),
             Fault::Start { node } => self.start_again(node),
             Fault::Constants {
                 node,
@@ -108,6 +109,10 @@ impl<M: Subject> World<M> {
             Fault::Rate { node, millionths } => {
                 self.system.met(FaultKind::Clock);
                 self.set_rate(node, millionths);
+            }
+            Fault::Drift { node, millionths } => {
+                self.system.met(FaultKind::Drift);
+                self.drift(node, millionths);
             }
             Fault::Wall { node, by_us } => {
                 self.system.met(FaultKind::Clock);
@@ -206,11 +211,31 @@ impl<M: Subject> World<M> {
         }
     }
 
+    /// A clock's rate is off by more than the promises count on: they are void until one of their lives after it
+    /// is right again.
+    fn drift(&mut self, at: usize, millionths: i32) {
+        self.set_rate(at, millionths);
+        self.system.checks.exempt.drift(at, millionths != 0);
+        self.system.void_promises_from(self.now);
+    }
+
     /// The process dies, and its state file with it. It cannot be started again for 2 s.
     pub fn forget(&mut self, at: usize) {
         self.crash(at, FaultKind::Forget);
+        self.lose_state(at, BLANK);
+    }
+
+    /// The machine loses its power: what was written last is not on the disk. Nothing is synced while the ring runs.
+    fn roll_back(&mut self, at: usize) {
+        self.crash(at, FaultKind::Rollback);
+        let synced = self.nodes[at].own.synced;
+        self.lose_state(at, synced);
+    }
+
+    fn lose_state(&mut self, at: usize, left: Durable) {
         let node = &mut self.nodes[at];
-        node.own.durable = BLANK;
+        node.own.durable = left;
+        node.own.synced = left;
         node.own.stamps.clear();
         // What it held before is forgotten: that its tenures grow is kept by the state file, or,
         // if the clocks are right, by the clock floor of what it generates.
@@ -347,6 +372,9 @@ impl<M: Subject> World<M> {
         for at in 0..self.nodes.len() {
             self.nodes[at].refuse = 0;
             self.nodes[at].slow = 0;
+            if self.system.checks.exempt.drifts(at) {
+                self.drift(at, 0);
+            }
             self.nodes[at].deaf = false;
             self.nodes[at].broadcasts_lost = false;
             self.nodes[at].unicast_lost = (false, false);

@@ -16,6 +16,15 @@ const MAX_REPLIES: u32 = 2;
 /// These two answer nothing that was received.
 const MAX_REPLIES_ON_EXPIRY: u32 = 4;
 
+/// A token of less progress owes nothing to a clock, in nanoseconds since 1970: the year 2001.
+const CLOCKED: u64 = 1_000_000_000_000_000_000;
+/// No clock takes a token further: the year 2116.
+const LATEST: u64 = 1 << 62;
+/// The most that a clock adds to a token, in nanoseconds: 30 days.
+const CLOCK_STEP: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
+/// The most that elections add which have come to nothing, and so are no tenures: a second.
+const ELECTIONS: u64 = 1_000_000_000;
+
 /// Everything that has been seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
@@ -107,6 +116,27 @@ impl Checks {
         } else {
             let what = format!("{token}, but its chain had come to {most}");
             self.broken(at, Some(node), Rule::Identity, what);
+        }
+    }
+
+    /// A node was elected, and has stored its token. Its clock had a say in the token's progress: not more than
+    /// 30 days beyond what is known, if anything is.
+    pub(super) fn elected(&mut self, at: u64, node: usize, durable: &Durable) {
+        let Some(token) = durable.known.filter(|token| !self.exempt.progress(token)) else {
+            return;
+        };
+        let most = if self.strongest < CLOCKED {
+            LATEST
+        } else {
+            self.strongest.saturating_add(CLOCK_STEP)
+        };
+        // An election adds something whatever the clocks show.
+        if token.progress > most.saturating_add(ELECTIONS) {
+            let what = format!(
+                "{token}, though no tenure was stronger than {}",
+                self.strongest
+            );
+            self.broken(at, Some(node), Rule::Clock, what);
         }
     }
 

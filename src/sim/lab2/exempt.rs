@@ -31,6 +31,8 @@ pub(super) struct Exemptions {
     void_until: u64,
     /// Stamps may be lost, or say what nobody has said.
     stamps_are_void: bool,
+    /// Nodes whose clocks run at a wrong rate.
+    drifting: BTreeSet<usize>,
 }
 
 impl Exemptions {
@@ -39,6 +41,13 @@ impl Exemptions {
     /// chain that one of them authored, or held at that time, is the only one of its name.
     pub(super) fn share(&mut self, mac: MacAddr) {
         self.shared.insert(mac);
+    }
+
+    /// Whether a token that this node generates may be further ahead than a clock may take it: bits of one have
+    /// flipped, or the node has lost its state file and knows none, under whatever address.
+    pub(super) fn progress(&self, token: &Token) -> bool {
+        let nameless = self.shared.contains(&token.author) && !self.forgetful.is_empty();
+        self.flipped || nameless || self.forgetful.contains(&token.author)
     }
 
     /// Whether two chains may have one name, or one chain two pasts. A node that knows the stronger
@@ -88,6 +97,20 @@ impl Exemptions {
         self.void_until = self.void_until.max(until);
     }
 
+    /// A node's clock runs at another rate than the promises count on, or at the right one again.
+    pub(super) fn drift(&mut self, node: usize, wrong: bool) {
+        if wrong {
+            self.drifting.insert(node);
+        } else {
+            self.drifting.remove(&node);
+        }
+    }
+
+    /// Whether a node's clock runs at a wrong rate.
+    pub(super) fn drifts(&self, node: usize) -> bool {
+        self.drifting.contains(&node)
+    }
+
     /// Bits of a stamp flipped and no checksum noticed.
     pub(super) fn void_stamps(&mut self) {
         self.stamps_are_void = true;
@@ -102,6 +125,7 @@ impl Exemptions {
             || !self.forgetful.is_empty()
             || self.names_clash()
             || self.floor_is_void
+            || !self.drifting.is_empty()
             || began < self.void_until
     }
 
@@ -111,7 +135,8 @@ impl Exemptions {
         let tainted = |token| self.tainted.contains(&chain(token));
         // Who has lost its state file may give a chain the name of an earlier one.
         let renamed = chain(one) == chain(other) && self.forgetful.contains(&one.author);
-        now < self.void_until || tainted(one) || tainted(other) || renamed
+        let is_void = now < self.void_until || !self.drifting.is_empty();
+        is_void || tainted(one) || tainted(other) || renamed
     }
 
     /// A node that shares its address holds this token.

@@ -4,8 +4,8 @@ use ring_proto::time::nanos;
 
 use super::notation::CARDS;
 use super::plan::{
-    Action, Fault, MIN_MTU, MTU, NARROWEST, SMALL_MTU, Schedule, usual_forget, usual_take_attempts,
-    usual_take_timeout,
+    Action, Fault, MAX_DRIFT, MIN_MTU, MTU, NARROWEST, SMALL_MTU, Schedule, usual_forget,
+    usual_heartbeat, usual_take_attempts, usual_take_timeout,
 };
 use super::settings::{FaultKind, Settings};
 use crate::sim::kernel::rng::{Rng, Stream};
@@ -46,21 +46,57 @@ impl Schedule {
         let (take_timeout_us, take_attempts) = giving(&mut rng);
         let forget_us = rng.pick(&[15 * SECOND, 30 * SECOND, usual_forget(), usual_forget()]);
         let lasting = lasting(&mut rng, maker.nodes, &met);
+        let mut pace = Pace {
+            idle_hold_us: hold,
+            heartbeat_us: usual_heartbeat(),
+            take_timeout_us,
+            forget_us,
+            latency_us: latency,
+        };
+        if rng.chance(250) {
+            pace.quicken();
+        }
         maker.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
             seed: settings.seed,
             nodes: maker.nodes,
             time_us: maker.time,
-            idle_hold_us: hold,
-            take_timeout_us,
+            idle_hold_us: pace.idle_hold_us,
+            heartbeat_us: pace.heartbeat_us,
+            take_timeout_us: pace.take_timeout_us,
             take_attempts,
-            forget_us,
-            latency_us: latency,
+            forget_us: pace.forget_us,
+            latency_us: pace.latency_us,
             stay_dead,
             lasting,
             actions: maker.actions,
         }
+    }
+}
+
+/// The constants of a ring that are times, and the network's.
+struct Pace {
+    idle_hold_us: u64,
+    heartbeat_us: u64,
+    take_timeout_us: u64,
+    forget_us: u64,
+    latency_us: (u64, u64),
+}
+
+/// A quick ring is so many times as fast as the usual one: a member is silent after 3.2 s, and forgotten after
+/// 4 s, within the shortest runs.
+const QUICK: u64 = 4;
+
+impl Pace {
+    fn quicken(&mut self) {
+        self.heartbeat_us /= QUICK;
+        self.take_timeout_us /= QUICK;
+        self.forget_us = 4 * SECOND;
+        // An answer still comes within TAKE_TIMEOUT.
+        let (least, most) = self.latency_us;
+        self.latency_us = (least / QUICK, most / QUICK);
+        self.idle_hold_us = self.idle_hold_us.min(self.heartbeat_us);
     }
 }
 
@@ -74,7 +110,7 @@ fn giving(rng: &mut Rng) -> (u64, u32) {
     (timeout, rng.pick(&[1, 2, 3, 5]))
 }
 
-/// In some runs a node does not hear what it should even when the other faults have ended.
+/// In some runs a node does not hear what it should, or is too slow, even when the other faults have ended.
 fn lasting(rng: &mut Rng, nodes: usize, met: &[FaultKind]) -> Option<Fault> {
     if nodes < 2 {
         return None;
@@ -82,6 +118,11 @@ fn lasting(rng: &mut Rng, nodes: usize, met: &[FaultKind]) -> Option<Fault> {
     if met.contains(&FaultKind::Broadcast) && rng.chance(500) {
         let (node, lost) = (rng.index(nodes), true);
         return Some(Fault::Broadcast { node, lost });
+    }
+    if met.contains(&FaultKind::Slow) && rng.chance(300) {
+        let node = rng.index(nodes);
+        let turn_us = rng.pick(&[5 * MS, 10 * MS, 20 * MS]);
+        return Some(Fault::Slow { node, turn_us });
     }
     if met.contains(&FaultKind::Oneway) && rng.chance(300) {
         let from = rng.index(nodes);
@@ -185,9 +226,11 @@ impl Maker {
             | FaultKind::Delay
             | FaultKind::Corrupt => self.weather(kind, at),
             FaultKind::Oneway | FaultKind::Partition => self.cut(kind, at),
-            FaultKind::Crash | FaultKind::Forget | FaultKind::Leave | FaultKind::Constants => {
-                self.restart(kind, at);
-            }
+            FaultKind::Crash
+            | FaultKind::Forget
+            | FaultKind::Rollback
+            | FaultKind::Leave
+            | FaultKind::Constants => self.restart(kind, at),
             FaultKind::Replay => {
                 let frames = self.few(40);
                 self.at(at, Fault::Replay { frames });
@@ -257,6 +300,15 @@ impl Maker {
                 let end = at + self.lasting(100 * MS, 8 * SECOND);
                 self.at(at, Fault::Broadcast { node, lost: true });
                 self.at(end, Fault::Broadcast { node, lost: false });
+            }
+            FaultKind::Drift => {
+                let node = self.node();
+                let by = i32::try_from(self.rng.between(20_000, MAX_DRIFT.into())).unwrap_or(0);
+                let millionths = by * self.rng.pick(&[1, -1]);
+                let end = at + self.lasting(100 * MS, 8 * SECOND);
+                self.at(at, Fault::Drift { node, millionths });
+                let millionths = 0;
+                self.at(end, Fault::Drift { node, millionths });
             }
             FaultKind::Dead => {
                 let first = self.few(DEAD);
@@ -343,6 +395,7 @@ impl Maker {
         let down = self.lasting(20 * MS, 8 * SECOND);
         let (ends, down) = match kind {
             FaultKind::Forget => (Fault::Forget { node }, down.max(FORGETTING)),
+            FaultKind::Rollback => (Fault::Rollback { node }, down.max(FORGETTING)),
             FaultKind::Leave => (Fault::Leave { node }, down + SECOND),
             FaultKind::Constants => {
                 let percent = self.rng.pick(&[20, 50, 80, 120, 200, 400]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
-use ring_proto::lab2::Constants;
+use ring_proto::lab2::{Constants, Trouble};
 
 use super::outcome::Rule;
 use super::plan::{Fault, Schedule};
@@ -61,6 +61,7 @@ fn relief(fault: &Fault) -> Fault {
     match *fault {
         Fault::Broadcast { node, .. } => Fault::Broadcast { node, lost: false },
         Fault::Cut { from, to } => Fault::Mend { from, to },
+        Fault::Slow { node, .. } => Fault::Slow { node, turn_us: 0 },
         ref other => other.clone(),
     }
 }
@@ -125,15 +126,18 @@ impl<M: Subject> World<M> {
         let bounds = self.bounds();
         self.await_one_owner(&bounds);
         self.equal_tables(calm, &bounds);
+        self.look_for_troubles(&bounds);
         let lasting = schedule.lasting.as_ref();
-        let again = lasting.and_then(|fault| self.afflict(fault));
-        // Whom its predecessor does not hear is passed over once, and then has its turn.
-        let rounds = match (again, lasting) {
-            (Some(_), Some(Fault::Cut { .. })) => 2,
-            _ => 1,
+        let afflicted = lasting.and_then(|fault| self.afflict(fault));
+        // Whom its predecessor does not hear is passed over once, and then has its turn. Who answers too late is
+        // promised nothing.
+        let (again, rounds, late) = match (afflicted, lasting) {
+            (Some(_), Some(Fault::Cut { .. })) => (afflicted, 2, None),
+            (Some(_), Some(Fault::Slow { .. })) => (None, 1, afflicted),
+            _ => (afflicted, 1, None),
         };
-        self.serve(again, rounds);
-        if let Some(fault) = lasting.filter(|_| again.is_some()) {
+        self.serve(again, rounds, late);
+        if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
             self.act(&relief(fault));
             self.run(bounds.patience);
             self.await_one_owner(&self.bounds());
@@ -144,7 +148,10 @@ impl<M: Subject> World<M> {
     /// One node does not hear what it should from now on, and wants the token again and again: who that is, if it is
     /// there.
     fn afflict(&mut self, fault: &Fault) -> Option<usize> {
-        let (Fault::Broadcast { node, .. } | Fault::Cut { to: node, .. }) = *fault else {
+        let (Fault::Broadcast { node, .. }
+        | Fault::Cut { to: node, .. }
+        | Fault::Slow { node, .. }) = *fault
+        else {
             return None;
         };
         // Beside a station that never takes the token it may take longer: `docs/guarantees.md`, "Not promised".
@@ -273,9 +280,36 @@ impl<M: Subject> World<M> {
         }
     }
 
+    /// Nobody tells of what is over, soon after it is: a member that hears again says so in its next frame to all,
+    /// which is its next sign of life where an owner that rests nowhere sends no heartbeats.
+    fn look_for_troubles(&mut self, bounds: &Bounds) {
+        let limit = bounds.patience * DISPUTE + self.system.constants.heartbeat * SILENCE;
+        let over = self.run_until(limit, |world| world.told_troubles().is_none());
+        if let Some(what) = self
+            .told_troubles()
+            .filter(|_| over.is_none() && !self.over)
+        {
+            self.broken(Rule::Trouble, what);
+        }
+    }
+
+    /// What a node tells of though nothing is wrong. What a member has said last before it died is not over.
+    fn told_troubles(&self) -> Option<String> {
+        let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
+        let is_over = |trouble: &Trouble| match *trouble {
+            Trouble::MemberDeaf { mac } => present(mac),
+            _ => true,
+        };
+        self.live().find_map(|at| {
+            let told = self.machine(at)?.lasting_troubles();
+            let told = told.into_iter().find(is_over)?;
+            Some(format!("n{at} tells of {told:?}"))
+        })
+    }
+
     /// Invariant 3: all members at once want the token. If there is a station that asks and never takes,
     /// they want it again and again; so does the one that does not hear all.
-    fn serve(&mut self, again: Option<usize>, rounds: u32) {
+    fn serve(&mut self, again: Option<usize>, rounds: u32, late: Option<usize>) {
         self.phase("members want the token");
         let bounds = self.bounds();
         let live: Vec<usize> = self.live().collect();
@@ -297,6 +331,7 @@ impl<M: Subject> World<M> {
         let limit = bounds.round * rounds + work + 2 * bounds.patience + bounds.probe;
         let mut most = 0;
         let mut waiting = chosen.clone();
+        waiting.retain(|&at| Some(at) != late);
         let mut fit_since = BTreeMap::new();
         let members = self
             .live()

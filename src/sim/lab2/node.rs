@@ -57,6 +57,10 @@ pub struct Own {
     pub(super) ip: [u8; 16],
     /// The state file.
     pub(super) durable: Durable,
+    /// What of it is on the disk for certain.
+    pub(super) synced: Durable,
+    /// How often it was written since.
+    pub(super) unsynced: u32,
     /// The stamps in it.
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
@@ -100,6 +104,8 @@ impl Own {
             card: 0,
             ip,
             durable: BLANK,
+            synced: BLANK,
+            unsynced: 0,
             stamps: Vec::new(),
             constants,
             leaving: false,

@@ -43,6 +43,10 @@ pub enum Rule {
     Lease,
     /// A job is run once in its period.
     Once,
+    /// No clock takes the token further than 30 days at once.
+    Clock,
+    /// What is told of as wrong is over when nothing is wrong.
+    Trouble,
     /// Nothing is told of a token before it was stored.
     Stored,
     /// All frames that are sent are valid.
@@ -70,6 +74,8 @@ impl Rule {
             Self::Quorum => "two nodes have a quorum at the same time",
             Self::Lease => "two applications rely on a token at the same time",
             Self::Once => "a job is run twice in its period",
+            Self::Clock => "a wrong clock takes the token too far",
+            Self::Trouble => "a trouble is told of that is over",
             Self::Stored => "a token is told of that is not stored",
             Self::Valid => "a frame that is not valid is sent",
         }
@@ -145,6 +151,9 @@ pub struct Stats {
     pub quorums: u64,
     /// Hand-overs that failed.
     pub failed_hand_overs: u64,
+    /// How often a node said that a member is silent, and that it is forgotten.
+    pub silent: u64,
+    pub forgotten: u64,
     /// OWNERs that gave up because they could send no heartbeat.
     pub expired_leases: u64,
     /// Work that was begun with a token.

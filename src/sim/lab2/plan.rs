@@ -16,6 +16,8 @@ const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
 /// The promises count on clocks whose rates differ by no more, in millionths.
 const MAX_RATE: u32 = 10_000;
+/// Clocks that break that run faster or slower by no more.
+pub(super) const MAX_DRIFT: u32 = 200_000;
 /// Wall clocks are set by no more: all dates stay within those that 64 bits of nanoseconds have.
 const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
@@ -44,6 +46,9 @@ pub struct Schedule {
     pub time_us: u64,
     /// IDLE_HOLD of the ring.
     pub idle_hold_us: u64,
+    /// HEART_BEAT_PERIOD of the ring.
+    #[serde(default = "usual_heartbeat")]
+    pub heartbeat_us: u64,
     /// TAKE_TIMEOUT of the ring.
     #[serde(default = "usual_take_timeout")]
     pub take_timeout_us: u64,
@@ -66,6 +71,11 @@ pub struct Schedule {
     pub actions: Vec<Action>,
 }
 
+/// HEART_BEAT_PERIOD where a schedule does not say otherwise.
+pub(super) fn usual_heartbeat() -> u64 {
+    nanos(Constants::default().heartbeat) / 1_000
+}
+
 /// TAKE_TIMEOUT where a schedule does not say otherwise.
 pub(super) fn usual_take_timeout() -> u64 {
     nanos(Constants::default().take_timeout) / 1_000
@@ -85,7 +95,7 @@ impl Schedule {
     /// The constants of the ring.
     #[must_use]
     pub fn constants(&self) -> Constants {
-        let default = Constants::default();
+        let default = Constants::for_heartbeat(Duration::from_micros(self.heartbeat_us));
         Constants {
             idle_hold: Duration::from_micros(self.idle_hold_us),
             take_timeout: Duration::from_micros(self.take_timeout_us),
@@ -316,6 +326,10 @@ pub enum Fault {
     Broadcast { node: usize, lost: bool },
     /// Payloads of more bytes than that are lost on their way.
     Narrow { mtu: u16 },
+    /// A clock's rate is off by more than the promises allow; 0: it is right again.
+    Drift { node: usize, millionths: i32 },
+    /// A process dies; its state file is as it was some writes before.
+    Rollback { node: usize },
     /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
     /// each.
     Dead { first: u16, count: u16, spoke: bool },
@@ -359,6 +373,8 @@ impl Fault {
             Self::Narrow { .. } => FaultKind::Narrow,
             Self::Dead { .. } => FaultKind::Dead,
             Self::Broadcast { .. } => FaultKind::Broadcast,
+            Self::Drift { .. } => FaultKind::Drift,
+            Self::Rollback { .. } => FaultKind::Rollback,
         }
     }
 
@@ -373,6 +389,7 @@ impl Fault {
             Self::Delay { by_us, jitter_us } => by_us.max(jitter_us) <= MAX_SPAN_US,
             Self::Rate { millionths, .. } => millionths.unsigned_abs() <= MAX_RATE,
             Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
+            Self::Drift { millionths, .. } => millionths.unsigned_abs() <= MAX_DRIFT,
             Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
             Self::Want { work_us, .. } | Self::Once { work_us, .. } => work_us <= MAX_SPAN_US,
             Self::Constants {
@@ -433,6 +450,8 @@ impl Fault {
             | Self::Once { node, .. }
             | Self::Deaf { node, .. }
             | Self::Unicast { node, .. }
+            | Self::Drift { node, .. }
+            | Self::Rollback { node }
             | Self::Address { node, .. } => *node = to_number(*node),
             Self::Drop { .. }
             | Self::Duplicate { .. }
@@ -461,6 +480,7 @@ mod tests {
             nodes: 2,
             time_us: 1_000_000,
             idle_hold_us: 0,
+            heartbeat_us: 100_000,
             take_timeout_us: 30_000,
             take_attempts: 5,
             forget_us: 15_000_000,

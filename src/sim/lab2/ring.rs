@@ -29,6 +29,9 @@ use crate::sim::kernel::world::index;
 /// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
 const SLOWEST: u64 = 4;
 
+/// After so many writes of a state file an earlier one of them is on the disk.
+const UNSYNCED: u32 = 8;
+
 /// What happens on Lab2's segment only.
 #[derive(Debug)]
 pub enum Due {
@@ -242,9 +245,13 @@ impl<M: Subject> System for Ring<M> {
                 }
                 if to == State::Owner && reason == Reason::Elected {
                     self.stats.elections += 1;
+                    let Moment { at, node } = moment;
+                    self.checks.elected(at, node, &own.durable);
                 }
             }
             Event::HandOverFailed { .. } => self.stats.failed_hand_overs += 1,
+            Event::MemberSilent { .. } => self.stats.silent += 1,
+            Event::MemberForgotten { .. } => self.stats.forgotten += 1,
             Event::MemberAdded { members, .. } => seen.grown = members,
             _ => {}
         }
@@ -254,6 +261,11 @@ impl<M: Subject> System for Ring<M> {
     }
 
     fn stored(own: &mut Own, durable: &Durable) {
+        own.unsynced += 1;
+        if own.unsynced > UNSYNCED {
+            own.unsynced = 0;
+            own.synced = own.durable;
+        }
         own.durable = Durable {
             stamp: None,
             ..*durable

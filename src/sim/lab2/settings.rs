@@ -85,6 +85,8 @@ kinds! {
     Narrow "narrow" "What is between the nodes carries shorter frames than their interfaces.",
     Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
     Broadcast "broadcast" "Frames to all do not reach a node; those to it alone do.",
+    Drift "drift" "A clock runs up to a fifth faster or slower than it should for a while.",
+    Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
 }
 
 /// A set of kinds.
@@ -110,7 +112,7 @@ impl Faults {
     /// Whether a kind is in the set.
     #[must_use]
     pub const fn contains(self, kind: FaultKind) -> bool {
-        self.0 >> kind as u32 & 1 == 1
+        self.0 >> kind as u64 & 1 == 1
     }
 
     /// The kinds in the set.

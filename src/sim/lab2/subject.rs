@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use ring_codec::lab2::{Digest, Token};
 use ring_proto::lab2::{
     Command, Constants, Durable, Event, Grade, JobName, Lab2, OnceStanding, RunView, State,
-    StoredStamp,
+    StoredStamp, Trouble,
 };
 use ring_proto::time::Instant;
 use ring_proto::{LinkState, Machine};
@@ -49,6 +49,10 @@ pub trait Subject:
     fn quorum_until(&self) -> Option<Instant>;
     /// Whether it owns nothing because nobody took the token from it.
     fn is_unfit(&self) -> bool;
+    /// What it tells of that lasts, and is over as soon as nothing is wrong.
+    fn lasting_troubles(&self) -> Vec<Trouble> {
+        Vec::new()
+    }
     /// Size and hash of its member table.
     fn digest(&self) -> Digest;
     /// How many members its table holds, if they are in order and each is there once.
@@ -98,6 +102,11 @@ impl Subject for Lab2 {
 
     fn is_unfit(&self) -> bool {
         self.is_unfit()
+    }
+
+    fn lasting_troubles(&self) -> Vec<Trouble> {
+        let lasts = |it: &Trouble| matches!(it, Trouble::MemberDeaf { .. } | Trouble::CannotSend);
+        self.troubles().filter(lasts).collect()
     }
 
     fn digest(&self) -> Digest {

@@ -16,6 +16,7 @@ fn schedule(actions: Vec<Action>) -> Schedule {
         nodes: 6,
         time_us: 60_000_000,
         idle_hold_us: 10_000,
+        heartbeat_us: 100_000,
         take_timeout_us: 5_000,
         take_attempts: 3,
         forget_us: 86_400_000_000,
