@@ -302,12 +302,12 @@ fn others_lock_beside_a_program(ring: &Ring, place: usize) -> Result<usize> {
 
 fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()> {
     let ring = form(4)?;
-    let mut own = Watcher::of(&ring.daemons[2])?;
-    let mut others = Watcher::of_all(&ring.daemons[..2])?;
-    others.push(Watcher::of(&ring.daemons[3])?);
     lose_broadcasts_to(&ring, 2)?;
     let grants = others_lock_beside_a_program(&ring, 2)?;
     ensure!(grants > 2, "it had the lock {grants} times");
+    let mut own = Watcher::of(&ring.daemons[2])?;
+    let mut others = Watcher::of_all(&ring.daemons[..2])?;
+    others.push(Watcher::of(&ring.daemons[3])?);
     let words = "only frames to this node alone reach it";
     own.is_told_of_trouble("broadcasts_unheard", words)?;
     let mac = own.daemon.node().mac();

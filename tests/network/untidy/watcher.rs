@@ -15,10 +15,10 @@ pub struct Watcher<'a> {
     pub client: Client,
 }
 
-/// A connection on which the events of a daemon come, from now on.
+/// A connection on which the events of a daemon come, from now on; but for turns, which nobody reads for long.
 pub fn watch(daemon: &Daemon) -> Result<Client> {
     let mut client = Client::connect(&daemon.control())?;
-    client.say(&json!({"request": "watch"}))?;
+    client.say(&json!({"request": "watch", "turns": false}))?;
     client.hears("snapshot")?;
     Ok(client)
 }
