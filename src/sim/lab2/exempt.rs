@@ -43,11 +43,10 @@ impl Exemptions {
         self.shared.insert(mac);
     }
 
-    /// Whether a token that this node generates may be further ahead than a clock may take it: bits of one have
-    /// flipped, or the node has lost its state file and knows none, under whatever address.
+    /// Whether a token that a node generates may be further ahead than a clock may take it: bits of one have
+    /// flipped, or the node may know none, because this is its first one or its state file was lost.
     pub(super) fn progress(&self, token: &Token) -> bool {
-        let nameless = self.shared.contains(&token.author) && !self.forgetful.is_empty();
-        self.flipped || nameless || self.forgetful.contains(&token.author)
+        self.flipped || token.number == 1 || self.forgetful.contains(&token.author)
     }
 
     /// Whether two chains may have one name, or one chain two pasts. A node that knows the stronger
