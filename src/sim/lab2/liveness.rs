@@ -10,7 +10,7 @@ use super::outcome::Rule;
 use super::plan::{Fault, Schedule};
 use super::settings::FaultKind;
 use super::subject::Subject;
-use super::unresponsive::LONG_WORK;
+use super::unresponsive::long_work;
 use super::world::World;
 
 /// After so many failed hand-overs in a row an OWNER tries only members that speak meanwhile.
@@ -316,7 +316,7 @@ impl<M: Subject> World<M> {
         let count = live.len().min(WANTING);
         let chosen: Vec<usize> = (0..count).map(|k| live[k * live.len() / count]).collect();
         let each = if self.system.is_asked {
-            LONG_WORK
+            long_work(self.system.constants.heartbeat)
         } else {
             WORK
         };

@@ -125,9 +125,12 @@ impl Schedule {
             return Err("a frame takes more than a minute".into());
         }
         if let Some(fault) = &self.lasting
-            && !matches!(fault, Fault::Cut { .. } | Fault::Broadcast { .. })
+            && !matches!(
+                fault,
+                Fault::Cut { .. } | Fault::Broadcast { .. } | Fault::Slow { .. }
+            )
         {
-            return Err("what lasts is to be 'cut' or 'broadcast'".into());
+            return Err("what lasts is to be 'cut', 'broadcast' or 'slow'".into());
         }
         let bad = |action: &&Action| !action.fault.is_possible();
         if let Some(action) = self.actions.iter().find(bad) {

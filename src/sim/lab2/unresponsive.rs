@@ -1,6 +1,8 @@
 //! A station that asks for the token all the time and never takes it: its unicast is lost, or it is too
 //! slow. It goes on when the other faults have ended; the ring keeps its promises beside it.
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
 use ring_proto::time::nanos;
@@ -13,9 +15,11 @@ use crate::sim::kernel::queue::Event;
 
 /// Its address: in ring order after all nodes.
 const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
-/// The work of members that come back for the token at once, while such a station is there: longer than
-/// the time between two of its WANT_TOKEN, so that it is there to be asked after each piece.
-pub(super) const LONG_WORK: u64 = 120_000_000;
+/// The work of members that come back for the token at once, while such a station is there, at a heartbeat: longer
+/// than the time between two of its WANT_TOKEN, so that it is there to be asked after each piece.
+pub(super) fn long_work(heartbeat: Duration) -> u64 {
+    nanos(heartbeat * 6 / 5)
+}
 
 impl<M: Subject> World<M> {
     /// From now on there is such a station.
