@@ -49,6 +49,10 @@ impl Lab2 {
         self.note_author(envelope, only_wants);
         self.hear(envelope, &frame.message, deaf);
         self.note_reach(envelope, frame.profile.as_ref());
+        // Who hears nobody may do so because all that is said does not fit its MTU.
+        if let Some(profile) = frame.profile {
+            self.on_profile(envelope, profile);
+        }
         if unheeded {
             if matches!(
                 frame.message,
@@ -57,9 +61,6 @@ impl Lab2 {
                 self.let_hear(envelope.from);
             }
             return;
-        }
-        if let Some(profile) = frame.profile {
-            self.on_profile(envelope, profile);
         }
         self.dispatch(envelope, &frame.message);
         self.greet(envelope);

@@ -7,7 +7,7 @@ use ring_codec::lab2::{Frame, Kind, MAX_FRAME_LEN, Message, NO_IP, PROMISE_LEN, 
 use super::data::{introduced, profile};
 use super::grade::beating;
 use super::rig::*;
-use crate::lab2::{Command, Event, Trouble};
+use crate::lab2::{Command, DropReason, Event, Trouble};
 use crate::{LinkState, Machine, Sent, Transmit};
 
 const LONG: Duration = Duration::from_millis(1_600);
@@ -259,4 +259,24 @@ fn a_member_that_takes_the_token_from_nobody_is_not_passed_over() {
         rig.hear(6, here(ahead));
     }
     assert_eq!(offered, [false; 3]);
+}
+
+/// Else it would go on to hear nobody, for what is said does not fit its MTU.
+#[test]
+fn what_a_deaf_member_says_of_its_mtu_counts_where_it_is_not_listened_to_as_an_owner() {
+    let mut rig = Rig::waiter();
+    let deaf = Profile {
+        flags: Profile::DEAF,
+        ..profile(68)
+    };
+    let said = introduced(7, Message::WhereIsToken, deaf);
+    rig.hear_bytes(&said, Duration::ZERO);
+    let told = |event: &Event| matches!(event, Event::Dropped { reason } if *reason == DropReason::AuthorDeaf);
+    assert!(rig.events.iter().any(told));
+    let answered = rig.hear_all(7, Message::WhereIsToken);
+    let fits = |frame: &Vec<u8>| frame.len() <= 14 + 68;
+    assert!(
+        !answered.is_empty() && rig.frames.iter().all(fits),
+        "{answered:?}"
+    );
 }
