@@ -22,6 +22,8 @@
 
 #![forbid(unsafe_code)]
 
+mod backoff;
+pub mod ftn;
 pub mod lab2;
 mod machine;
 pub mod penalty;
@@ -30,6 +32,7 @@ pub mod throttle;
 pub mod time;
 pub mod timers;
 
+pub use backoff::Backoff;
 pub use machine::{Machine, Sent, Stored, Ticket, Transmit};
 use ring_codec::MacAddr;
 pub use stream::{Closed, StreamEvent, StreamId, StreamOp};

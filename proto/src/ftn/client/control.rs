@@ -1,0 +1,88 @@
+//! The program's commands, checked and handed to the rules.
+
+use super::holding::Want;
+use super::outbox::Context;
+use super::phase::Phase;
+use super::session::Session;
+use super::{Client, Command, Event, Refusal};
+use crate::ftn::{MAX_DATA, MAX_NAME};
+
+impl Client {
+    pub(super) fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Logout => self.log_out(),
+            Command::List { server, after } => self.list(server, &after),
+            Command::Request {
+                name,
+                access,
+                fence,
+            } => {
+                let want = Want { access, fence };
+                self.about(name, None, |session, context, name, _| {
+                    session.tokens.request(context, name, want)
+                });
+            }
+            Command::Update { name, data } => {
+                self.about(name, Some(data), |session, context, name, data| {
+                    let data = data.unwrap_or_default();
+                    session.tokens.update(context, name, data)
+                });
+            }
+            Command::Release { name } => {
+                self.about(name, None, |session, context, name, data| {
+                    session.tokens.release(context, name, data)
+                });
+            }
+            Command::UpdateAndRelease { name, data } => {
+                self.about(name, Some(data), |session, context, name, data| {
+                    session.tokens.release(context, name, data)
+                });
+            }
+            Command::Cancel { name } => {
+                self.about(name, None, |session, context, name, _| {
+                    session.tokens.cancel(context, name)
+                });
+            }
+        }
+    }
+
+    /// A command about a token, whose name, data and time are checked before the rule sees it.
+    fn about(
+        &mut self,
+        name: Box<[u8]>,
+        data: Option<Box<[u8]>>,
+        rule: impl FnOnce(
+            &mut Session,
+            &mut Context<'_>,
+            &[u8],
+            Option<Box<[u8]>>,
+        ) -> Result<(), Refusal>,
+    ) {
+        let (phase, mut context) = self.split();
+        let is_name = (1..=MAX_NAME).contains(&name.len());
+        let fits = data.as_ref().is_none_or(|data| data.len() <= MAX_DATA);
+        let outcome = match phase {
+            _ if !is_name => Err(Refusal::Name),
+            _ if !fits => Err(Refusal::Data),
+            Phase::Session(session) if session.is_live() => {
+                rule(session, &mut context, &name, data)
+            }
+            _ => Err(Refusal::NotLive),
+        };
+        if let Err(refusal) = outcome {
+            context.tell(Event::Refused { name, refusal });
+        }
+    }
+
+    fn list(&mut self, server: usize, after: &[u8]) {
+        let (phase, mut context) = self.split();
+        match phase {
+            Phase::Session(session) if session.is_live() && after.len() <= MAX_NAME => {
+                let configuration = &session.configuration;
+                let tokens = &mut session.tokens;
+                tokens.list(&mut context, configuration, server, after);
+            }
+            _ => context.tell(Event::ListingFailed { server }),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Datagrams: which are dropped, and which rule the others go to (`docs/ftn.md`, section 3).
+
+use std::net::SocketAddr;
+
+use ring_codec::List;
+use ring_codec::ftn::{Datagram, Kind, Message, ServerState};
+
+use super::logout::Progress;
+use super::phase::Phase;
+use super::{Client, Event, Reason};
+use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, Servers};
+
+/// What a GRANT's data may have besides the token's: a fencing number and a space.
+const FENCE: usize = 20;
+
+impl Client {
+    pub(super) fn receive(&mut self, from: SocketAddr, bytes: &[u8]) {
+        let decoded = Datagram::decode(bytes);
+        let (kind, outcome) = match &decoded {
+            Ok(datagram) => (Some(datagram.message().kind()), self.accept(from, datagram)),
+            Err(_) => (None, Err(Reason::Malformed)),
+        };
+        if let Err(reason) = outcome {
+            self.tell(Event::Dropped { from, kind, reason });
+        }
+    }
+
+    fn accept(&mut self, from: SocketAddr, datagram: &Datagram<'_>) -> Result<(), Reason> {
+        let (header, message) = (datagram.header(), datagram.message());
+        if header.ssig != self.options.servers.signature() {
+            self.note_other_list(from, header.ssig);
+            return Err(Reason::Ssig);
+        }
+        if !is_for_clients(message.kind()) {
+            return Err(Reason::NotForClients);
+        }
+        if self.options.servers.address_of(header.from) != Some(from) {
+            return Err(Reason::NotAServer);
+        }
+        if is_too_long(&message) {
+            return Err(Reason::TooLong);
+        }
+        // It is the index of a listed address.
+        let server = usize::try_from(header.from).map_err(|_| Reason::NotAServer)?;
+        match message {
+            Message::Config { leader, sstates } => {
+                let configuration =
+                    configuration(&self.options.servers, leader, sstates).ok_or(Reason::Illegal)?;
+                self.on_config(server, header.to, configuration)
+            }
+            other => self.on_token_message(server, header.to, &other),
+        }
+    }
+
+    fn on_config(
+        &mut self,
+        server: usize,
+        to: i32,
+        configuration: Configuration,
+    ) -> Result<(), Reason> {
+        let is_former = self.former.contains(&to);
+        let (phase, mut context) = self.split();
+        match phase {
+            Phase::NoSocket { .. } | Phase::Ended => Err(Reason::NoSession),
+            Phase::Login(_) if to < 0 => Err(Reason::Illegal),
+            Phase::Login(_) if is_former => Err(Reason::FormerSession),
+            Phase::Login(login) => {
+                let session = (to > 0).then_some(to);
+                let is_news = login.answer(server, configuration, session);
+                is_news.then_some(()).ok_or(Reason::Late)
+            }
+            Phase::Session(session) => session.on_config(&mut context, server, to, configuration),
+            Phase::Logout(logout) => {
+                if configuration.number() < logout.configuration().number() {
+                    return Err(Reason::Late);
+                }
+                if to != 0 {
+                    return Err(Reason::NoSession);
+                }
+                if logout.on_config(&mut context, server, configuration) == Progress::Done {
+                    self.phase = Phase::Ended;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// GRANT, REVOKE and CONFIRM, which count in a session alone.
+    fn on_token_message(
+        &mut self,
+        server: usize,
+        to: i32,
+        message: &Message<'_>,
+    ) -> Result<(), Reason> {
+        let (phase, mut context) = self.split();
+        let Phase::Session(session) = phase else {
+            return Err(Reason::NoSession);
+        };
+        if to != session.id {
+            return Err(Reason::NotForMe);
+        }
+        let context = &mut context;
+        match *message {
+            Message::Grant { msgnum, token } => {
+                session.on_grant(context, server, msgnum, token.name, token.data)
+            }
+            Message::Revoke { name } => session.on_revoke(context, server, name),
+            Message::Confirm { msgnum } => session.on_confirm(context, server, msgnum),
+            _ => Err(Reason::NotForClients),
+        }
+    }
+}
+
+const fn is_for_clients(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Config | Kind::Grant | Kind::Revoke | Kind::Confirm
+    )
+}
+
+const fn is_too_long(message: &Message<'_>) -> bool {
+    match message {
+        Message::Grant { token, .. } => {
+            token.name.len() > MAX_NAME || token.data.len() > MAX_DATA + FENCE
+        }
+        Message::Revoke { name } => name.len() > MAX_NAME,
+        _ => false,
+    }
+}
+
+/// What a CONFIG says; `None`: it is of another number of servers, or has a negative number.
+fn configuration(
+    servers: &Servers,
+    leader: i32,
+    sstates: List<'_, ServerState>,
+) -> Option<Configuration> {
+    let number = u32::try_from(leader).ok()?;
+    let is_whole = sstates.len() == servers.len();
+    is_whole.then(|| Configuration::new(number, sstates.iter().collect::<Vec<_>>()))
+}

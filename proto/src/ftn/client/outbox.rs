@@ -1,0 +1,69 @@
+//! What waits to be sent and to be told, and what every rule needs to say something.
+
+use std::collections::VecDeque;
+
+use super::msgnum::Numbers;
+use super::{Event, Options};
+use crate::time::Instant;
+
+/// A datagram to send. What it carries beyond this is read from the session when it is encoded; if
+/// that is over by then, it is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outgoing {
+    /// The server's index.
+    pub(super) to: usize,
+    pub(super) content: Content,
+}
+
+/// What a datagram says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Login,
+    Alive,
+    /// RETURN of the empty name, under this number.
+    Renewal(i64),
+    Logout,
+    /// The outstanding REQUEST or RETURN with this number.
+    Outstanding(i64),
+    /// This part of the answer to its CONFIG.
+    Catalog(usize),
+}
+
+/// First in, first out.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Output {
+    pub(super) outbox: VecDeque<Outgoing>,
+    pub(super) events: VecDeque<Event>,
+}
+
+/// What every rule needs besides what it changes.
+pub(super) struct Context<'a> {
+    pub(super) now: Instant,
+    pub(super) options: &'a Options,
+    pub(super) numbers: &'a mut Numbers,
+    out: &'a mut Output,
+}
+
+impl<'a> Context<'a> {
+    pub(super) const fn new(
+        now: Instant,
+        options: &'a Options,
+        numbers: &'a mut Numbers,
+        out: &'a mut Output,
+    ) -> Self {
+        Self {
+            now,
+            options,
+            numbers,
+            out,
+        }
+    }
+
+    pub(super) fn send(&mut self, to: usize, content: Content) {
+        self.out.outbox.push_back(Outgoing { to, content });
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.out.events.push_back(event);
+    }
+}

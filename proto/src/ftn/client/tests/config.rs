@@ -1,0 +1,87 @@
+//! Section 5, CONFIG in a session.
+
+use ring_codec::ftn::Access::{Exclusive, Shared};
+use ring_codec::ftn::ServerState::{Booting, Down, Ready};
+
+use super::rig::{ALL, C, LEASE, ME, Rig, ms, name_of};
+use crate::ftn::client::{Reason, Standing};
+
+#[test]
+fn a_lower_configuration_is_late_and_dropped() {
+    let mut rig = Rig::live();
+    assert!(rig.config(0, C - 1, [Ready, Down, Ready]).is_empty());
+    assert_eq!(rig.dropped(), [Reason::Late]);
+    assert_eq!(rig.client.configuration().unwrap().number(), 7);
+    assert_eq!(rig.client.configuration().unwrap().states(), ALL);
+}
+
+#[test]
+fn a_larger_one_is_adopted_from_whatever_server_and_to_whomever() {
+    for (from, to) in [(0, 0), (1, ME), (2, ME + 1)] {
+        let mut rig = Rig::live();
+        rig.config_to(from, to, 10, [Ready, Ready, Down]);
+        assert_eq!(rig.told(), ["adopted 10"]);
+        let configuration = rig.client.configuration().unwrap();
+        assert_eq!(configuration.states(), [Ready, Ready, Down]);
+        assert_eq!(configuration.leader(), 1);
+    }
+}
+
+#[test]
+fn an_equal_one_changes_nothing() {
+    let mut rig = Rig::live();
+    assert!(rig.config_to(0, 0, C, [Down; 3]).is_empty());
+    assert!(rig.told().is_empty());
+    assert_eq!(rig.client.configuration().unwrap().states(), ALL);
+}
+
+#[test]
+fn outstanding_messages_go_to_their_new_servers_at_once() {
+    let (asked, given) = (name_of(2, 0), name_of(2, 1));
+    let stays = name_of(0, 0);
+    let mut rig = Rig::holding(&given, Exclusive, "");
+    rig.request(&asked, Exclusive);
+    rig.request(&stays, Shared);
+    rig.release(&given);
+    rig.pass(ms(350));
+    // Server 2 dies; who follows it for these names?
+    let said = rig.config_to(1, 0, 10, [Ready, Ready, Down]);
+    let (a, g) = (rig.server_of(&asked), rig.server_of(&given));
+    let expected = [
+        format!("REQUEST x {asked} #2 > {a}"),
+        format!("RETURN DEASSIGN {given} #4 > {g}"),
+    ];
+    assert_eq!(
+        said, expected,
+        "under the same numbers; the third stays where it is"
+    );
+    // To a new server the back-off starts with RETRY again.
+    let times = rig.times(ms(300), &format!("REQUEST x {asked}"));
+    assert_eq!(times, [100, 300]);
+}
+
+#[test]
+fn while_all_servers_are_down_requests_wait() {
+    let name = name_of(2, 0);
+    let mut rig = Rig::live();
+    rig.request(&name, Exclusive);
+    rig.config_to(1, 0, 10, [Down; 3]);
+    let said = rig.pass(ms(1_000));
+    assert!(said.is_empty(), "{said:?}");
+    let said = rig.config_to(1, 0, 13, [Down, Booting, Down]);
+    assert_eq!(said, [format!("REQUEST x {name} #1 > 1")]);
+}
+
+#[test]
+fn config_to_zero_in_a_session_never_means_its_end() {
+    let held = name_of(0, 0);
+    let mut rig = Rig::holding(&held, Exclusive, "");
+    for from in 0..3 {
+        assert!(rig.config_to(from, 0, C, ALL).is_empty());
+        assert!(rig.config_to(from, 0, 3, [Down; 3]).is_empty());
+    }
+    assert!(rig.holds(&held));
+    assert_eq!(rig.client.standing(), Standing::Live { session: ME });
+    rig.live_on(LEASE * 2);
+    assert!(rig.holds(&held));
+}

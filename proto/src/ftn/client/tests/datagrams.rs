@@ -1,0 +1,215 @@
+//! Section 3: what a client drops. It changes nothing, and is never answered.
+
+use ring_codec::ftn::Access::Exclusive;
+use ring_codec::ftn::{Header, Message, Token};
+
+use super::rig::{ALL, C, ME, Rig, address, base, encode, name_of, servers};
+use crate::ftn::client::{Reason, Standing};
+
+fn awaiting() -> (Rig, String) {
+    let name = name_of(0, 0);
+    let mut rig = Rig::live();
+    rig.request(&name, Exclusive);
+    rig.events.clear();
+    (rig, name)
+}
+
+fn grant(name: &str) -> Message<'_> {
+    Message::Grant {
+        msgnum: base() + 1,
+        token: Token {
+            name: name.as_bytes(),
+            data: b"d",
+        },
+    }
+}
+
+fn header(from: i32, to: i32) -> Header {
+    let ssig = servers().signature();
+    Header { from, to, ssig }
+}
+
+#[test]
+fn what_does_not_decode_wholly_is_dropped() {
+    let (mut rig, name) = awaiting();
+    let whole = encode(header(0, ME), grant(&name));
+    let longer = [&whole[..], b"x"].concat();
+    for bytes in [&[][..], &whole[..whole.len() - 1], &longer, b"\xff\xff"] {
+        assert!(rig.hear_bytes(address(0), bytes).is_empty());
+        assert_eq!(rig.dropped(), [Reason::Malformed]);
+        assert!(!rig.holds(&name));
+    }
+    rig.hear_bytes(address(0), &whole);
+    assert!(rig.holds(&name));
+}
+
+#[test]
+fn another_ssig_is_dropped_and_told_once_a_sender() {
+    let (mut rig, name) = awaiting();
+    let header = Header {
+        ssig: 1,
+        ..header(0, ME)
+    };
+    let bytes = encode(header, grant(&name));
+    for server in [0, 0, 1] {
+        assert!(rig.hear_bytes(address(server), &bytes).is_empty());
+    }
+    assert!(!rig.holds(&name));
+    let dropped = "dropped: ssig";
+    assert_eq!(
+        rig.told(),
+        ["other list 1", dropped, dropped, "other list 1", dropped]
+    );
+}
+
+#[test]
+fn senders_with_another_list_are_told_of_up_to_1024() {
+    let mut rig = Rig::login();
+    let header = Header {
+        ssig: 1,
+        ..header(0, 0)
+    };
+    let bytes = encode(header, Message::Alive);
+    for port in 0..2_000 {
+        rig.hear_bytes(([192, 0, 2, 9], port).into(), &bytes);
+    }
+    assert_eq!(rig.dropped().len(), 2_000);
+    assert_eq!(rig.told().len(), 1_024);
+    let standing = rig.client.standing();
+    assert_eq!(
+        standing,
+        Standing::Login {
+            answered: 0,
+            other_list: true
+        }
+    );
+    rig.pass(super::rig::ms(2_000));
+    assert_eq!(rig.told(), ["login failed: OtherList"]);
+}
+
+#[test]
+fn what_only_servers_receive_is_dropped() {
+    let (mut rig, _) = awaiting();
+    let token = Token {
+        name: b"t",
+        data: b"",
+    };
+    let messages = [
+        Message::Alive,
+        Message::Logout,
+        Message::Login { p: b":1" },
+        Message::Catalog {
+            holdings: (&[]).into(),
+        },
+        Message::Request {
+            msgnum: 1,
+            token,
+            access: Exclusive,
+        },
+        Message::Elect { seq: 0, leader: -1 },
+        Message::Transferred { msgnum: 1, part: 0 },
+    ];
+    for message in messages {
+        assert!(rig.hear(0, ME, message).is_empty());
+        assert_eq!(rig.dropped(), [Reason::NotForClients]);
+    }
+}
+
+#[test]
+fn what_does_not_come_from_the_listed_address_of_its_server_is_dropped() {
+    let (mut rig, name) = awaiting();
+    let other_port = ([192, 0, 2, 0], 9_999).into();
+    for (from, server) in [(address(1), 0), (other_port, 0), (address(0), 3)] {
+        assert!(rig.hear_from(from, server, ME, grant(&name)).is_empty());
+        assert_eq!(rig.dropped(), [Reason::NotAServer]);
+    }
+    let bytes = encode(header(-1, ME), grant(&name));
+    rig.hear_bytes(address(0), &bytes);
+    assert_eq!(rig.dropped(), [Reason::NotAServer]);
+    assert!(!rig.holds(&name));
+}
+
+#[test]
+fn grant_revoke_and_confirm_to_another_session_are_dropped() {
+    let (mut rig, name) = awaiting();
+    let revoke = Message::Revoke { name: b"free" };
+    let confirm = Message::Confirm { msgnum: base() };
+    for to in [0, ME + 1] {
+        for message in [grant(&name), revoke, confirm] {
+            assert!(rig.hear(0, to, message).is_empty());
+            assert_eq!(rig.dropped(), [Reason::NotForMe]);
+        }
+    }
+    assert!(!rig.holds(&name));
+}
+
+#[test]
+fn without_a_session_only_answers_to_login_count() {
+    let mut rig = Rig::login();
+    let name = name_of(0, 0);
+    assert!(rig.hear(0, 0, grant(&name)).is_empty());
+    assert_eq!(rig.dropped(), [Reason::NoSession]);
+    let mut rig = Rig::new();
+    assert!(rig.config_to(1, ME, C, ALL).is_empty());
+    assert_eq!(rig.dropped(), [Reason::NoSession]);
+}
+
+#[test]
+fn longer_names_and_data_than_allowed_are_dropped() {
+    let (mut rig, name) = awaiting();
+    let data = vec![b'd'; 32 * 1_024 + 1];
+    let long = Token {
+        name: name.as_bytes(),
+        data: &data,
+    };
+    let msgnum = base() + 1;
+    rig.hear(
+        0,
+        ME,
+        Message::Grant {
+            msgnum,
+            token: long,
+        },
+    );
+    assert_eq!(rig.dropped(), [Reason::TooLong]);
+    assert!(!rig.holds(&name));
+    assert!(
+        rig.hear(
+            0,
+            ME,
+            Message::Revoke {
+                name: &data[..1_025]
+            }
+        )
+        .is_empty()
+    );
+    assert_eq!(rig.dropped(), [Reason::TooLong]);
+    let fits = Token {
+        data: &data[1..],
+        ..long
+    };
+    rig.hear(
+        0,
+        ME,
+        Message::Grant {
+            msgnum,
+            token: fits,
+        },
+    );
+    assert!(rig.holds(&name));
+}
+
+#[test]
+fn a_configuration_of_another_number_of_servers_or_a_negative_one_is_dropped() {
+    for mut rig in [Rig::login(), Rig::live()] {
+        let four = [ring_codec::ftn::ServerState::Ready; 4];
+        for (leader, sstates) in [(8, &four[..]), (8, &four[..2]), (8, &[]), (-1, &four[..3])] {
+            let sstates = sstates.into();
+            assert!(
+                rig.hear(1, ME, Message::Config { leader, sstates })
+                    .is_empty()
+            );
+            assert_eq!(rig.dropped(), [Reason::Illegal]);
+        }
+    }
+}

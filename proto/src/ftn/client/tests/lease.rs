@@ -1,0 +1,192 @@
+//! Section 5, renewal and lease.
+
+use ring_codec::ftn::Access::Exclusive;
+
+use super::rig::{ALL, C, CT, LEASE, ME, Rig, ms, name_of, renewal};
+use crate::Machine as _;
+use crate::ftn::client::{Reason, Standing};
+
+#[test]
+fn the_first_confirmed_renewal_makes_the_session_live_for_three_quarters_of_ct_after_its_sending() {
+    let mut rig = Rig::proving();
+    let sent = rig.now.monotonic;
+    assert_eq!(rig.client.lease(), None);
+    rig.sleep(ms(80));
+    rig.confirm(1, 0);
+    assert_eq!(rig.client.standing(), Standing::Live { session: ME });
+    assert_eq!(rig.client.lease(), Some(sent + LEASE));
+    assert_eq!(rig.client.live_since(), Some(sent + ms(80)));
+    assert_eq!(LEASE, CT * 3 / 4);
+}
+
+#[test]
+fn a_renewal_and_alive_go_to_the_leader_ct_fifths_after_the_sending_of_the_last_confirmed_one() {
+    let mut rig = Rig::live();
+    assert!(rig.pass(ms(2_999)).is_empty());
+    assert_eq!(rig.pass(ms(1)), ["ALIVE > 1", "RENEWAL 7 #1 > 1"]);
+    rig.sleep(ms(50));
+    rig.confirm(1, 1);
+    assert!(rig.pass(ms(2_949)).is_empty());
+    assert_eq!(rig.pass(ms(1)), ["ALIVE > 1", "RENEWAL 7 #2 > 1"]);
+}
+
+#[test]
+fn an_unconfirmed_renewal_is_repeated_with_back_off_under_a_new_number_each() {
+    let mut rig = Rig::proving();
+    let said = rig.timeline(ms(3_500));
+    let renewals = [
+        (100, "RENEWAL 7 #1 > 1"),
+        (300, "RENEWAL 7 #2 > 1"),
+        (700, "RENEWAL 7 #3 > 1"),
+        (1500, "RENEWAL 7 #4 > 1"),
+        (2500, "RENEWAL 7 #5 > 1"),
+        (3500, "RENEWAL 7 #6 > 1"),
+    ];
+    assert_eq!(said, renewals.map(|(at, line)| (at, line.to_owned())));
+}
+
+#[test]
+fn repeated_renewals_are_at_most_ct_eighths_apart() {
+    let mut rig = Rig::new();
+    rig.client = {
+        let mut options = rig.client.options().clone();
+        options.client_timeout = ms(2_000);
+        crate::ftn::client::Client::new(options)
+    };
+    rig.up(4000);
+    rig.config_to(1, ME, C, ALL);
+    rig.pass(ms(50));
+    let times = rig.times(ms(1_000), "RENEWAL");
+    assert_eq!(times, [100, 300, 550, 800]);
+}
+
+#[test]
+fn confirm_counts_from_the_sending_of_the_very_renewal_that_it_names() {
+    let mut rig = Rig::live();
+    let start = rig.now.monotonic;
+    // #1 goes at 3.0 s, #2 at 3.1 s, #3 at 3.3 s.
+    rig.pass(ms(3_350));
+    rig.confirm(1, 2);
+    assert_eq!(rig.client.lease(), Some(start + ms(3_100) + LEASE));
+    rig.confirm(1, 1);
+    assert_eq!(rig.dropped(), [Reason::Late], "an earlier one is no news");
+    rig.confirm(1, 3);
+    assert_eq!(rig.client.lease(), Some(start + ms(3_300) + LEASE));
+    rig.confirm(1, 3);
+    rig.confirm(1, 77);
+    assert_eq!(rig.dropped(), [Reason::Late; 2]);
+    assert_eq!(rig.client.lease(), Some(start + ms(3_300) + LEASE));
+}
+
+#[test]
+fn only_the_leader_of_the_configuration_confirms_renewals() {
+    let mut rig = Rig::proving();
+    rig.confirm(0, 0);
+    assert_eq!(rig.client.lease(), None);
+    // Server 2 leads now; what 1 has confirmed without authority comes late.
+    rig.config_to(2, 0, 8, ALL);
+    rig.confirm(1, 0);
+    rig.confirm(2, 0);
+    assert_eq!(rig.client.lease(), None, "2 was never sent #0");
+    rig.confirm(2, 1);
+    assert!(rig.client.lease().is_some());
+}
+
+#[test]
+fn renewals_go_to_a_new_leader_at_once_and_say_the_new_configuration() {
+    let mut rig = Rig::live();
+    rig.pass(ms(1_000));
+    let said = rig.config_to(2, 0, 8, ALL);
+    assert_eq!(said, ["ALIVE > 2", "RENEWAL 8 #1 > 2"]);
+    // The back-off begins again.
+    assert_eq!(rig.times(ms(300), "RENEWAL"), [100, 300]);
+    // With the same leader the rhythm stays.
+    rig.confirm(2, 3);
+    assert!(rig.config_to(2, 0, 11, ALL).is_empty());
+    assert_eq!(rig.times(ms(3_000), "RENEWAL 11"), [3000]);
+}
+
+#[test]
+fn a_lease_that_is_over_ends_the_session_with_all_that_it_held_and_awaited() {
+    let held = name_of(0, 0);
+    let mut rig = Rig::holding(&held, Exclusive, "d");
+    rig.request("other", Exclusive);
+    let end = rig.client.lease().unwrap();
+    rig.pass(end.since(rig.now.monotonic) - ms(1));
+    assert!(rig.holds(&held));
+    rig.told();
+    rig.pass(ms(1));
+    assert_eq!(rig.told(), ["lost: lease over", "new socket"]);
+    assert!(!rig.holds(&held));
+    assert_eq!(rig.client.lease(), None);
+    assert_eq!(rig.client.poll_timeout(), None);
+    // Another socket, another session, in which nothing is held.
+    assert_eq!(rig.up(4001)[0], "LOGIN :4001 > 0");
+    rig.config_to(1, ME + 1, C, ALL);
+    let said = rig.pass(ms(50));
+    let number = said.iter().find_map(|line| renewal(line)).unwrap();
+    assert!(number > 2, "numbers go on");
+    assert!(!rig.holds(&held));
+    assert!(
+        !rig.pass(ms(1_000))
+            .iter()
+            .any(|line| line.contains("REQUEST"))
+    );
+}
+
+#[test]
+fn it_looks_at_its_lease_before_it_acts_on_what_it_has_read() {
+    // Stopped for longer than its lease, it finds a GRANT, and CONFIRM of its last renewal, in the socket.
+    let name = name_of(0, 0);
+    let inputs: [fn(&mut Rig, &str) -> Vec<String>; 7] = [
+        |rig, name| rig.grant(0, 1, name, "d"),
+        |rig, _| rig.confirm(1, 2),
+        |rig, name| rig.revoke(0, name),
+        |rig, _| rig.config(0, 8, ALL),
+        |rig, name| rig.request(name, Exclusive),
+        |rig, _| rig.up(4000),
+        |rig, _| rig.wake(),
+    ];
+    for (at, input) in inputs.into_iter().enumerate() {
+        let mut rig = Rig::live();
+        rig.request(&name, Exclusive);
+        let said = rig.pass(ms(3_000));
+        assert!(said.contains(&"RENEWAL 7 #2 > 1".into()));
+        rig.sleep(LEASE - ms(3_000));
+        let said = input(&mut rig, &name);
+        assert!(said.is_empty(), "input {at}: {said:?}");
+        assert!(rig.told().contains(&"lost: lease over".into()));
+        assert!(!rig.holds(&name));
+    }
+}
+
+#[test]
+fn a_confirmation_that_comes_when_its_lease_is_over_makes_no_session_live() {
+    let mut rig = Rig::proving();
+    rig.sleep(LEASE);
+    rig.confirm(1, 0);
+    assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
+    assert_eq!(rig.dropped(), [Reason::Late]);
+}
+
+#[test]
+fn after_a_stop_what_waits_in_the_socket_is_read_before_anything_is_repeated() {
+    let name = name_of(0, 0);
+    let mut rig = Rig::live();
+    rig.request(&name, Exclusive);
+    rig.sleep(ms(5_000));
+    assert!(rig.revoke(2, "x").is_empty(), "the answer may come next");
+    assert!(rig.grant(0, 1, &name, "").is_empty());
+    assert_eq!(rig.wake(), ["ALIVE > 1", "RENEWAL 7 #2 > 1"]);
+}
+
+#[test]
+fn the_clock_does_not_go_back() {
+    let mut rig = Rig::live();
+    let before = rig.now;
+    rig.sleep(LEASE);
+    rig.wake();
+    rig.now = before;
+    rig.confirm(1, 0);
+    assert_eq!(rig.client.lease(), None);
+}

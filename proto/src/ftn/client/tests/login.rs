@@ -1,0 +1,197 @@
+//! Section 5, login: whose answer counts.
+
+use ring_codec::ftn::ServerState::{Booting, Down, Ready};
+
+use super::rig::{ALL, C, CT, ME, Rig, ms};
+use crate::ftn::client::{Command, Event, Net, Reason, Standing};
+
+const TO_ALL: [&str; 3] = ["LOGIN :4000 > 0", "LOGIN :4000 > 1", "LOGIN :4000 > 2"];
+const FIRST: [&str; 2] = ["ALIVE > 1", "RENEWAL 7 #0 > 1"];
+
+#[test]
+fn login_goes_to_every_server_with_the_port_alone() {
+    let mut rig = Rig::new();
+    assert_eq!(rig.client.standing(), Standing::NoSocket);
+    assert_eq!(rig.up(4000), TO_ALL);
+}
+
+#[test]
+fn login_is_repeated_with_back_off() {
+    let mut rig = Rig::login();
+    // Two seconds later the answers are forgotten, and LOGIN goes out anew.
+    let times = rig.times(ms(5_000), "LOGIN :4000 > 1");
+    assert_eq!(times, [100, 300, 700, 1500, 2000, 3000, 4000, 5000]);
+}
+
+#[test]
+fn the_client_goes_with_the_leader_once_all_servers_have_answered() {
+    let mut rig = Rig::login();
+    assert!(rig.config_to(1, ME, C, ALL).is_empty());
+    assert!(rig.config_to(0, 0, C, ALL).is_empty());
+    assert_eq!(rig.config_to(2, 0, C, ALL), FIRST);
+    assert_eq!(rig.told(), ["proving at 1"]);
+    assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
+}
+
+#[test]
+fn it_waits_fifty_milliseconds_for_those_that_have_not_answered() {
+    let mut rig = Rig::login();
+    rig.config_to(1, ME, C, ALL);
+    assert!(rig.pass(ms(49)).is_empty());
+    assert_eq!(rig.pass(ms(1)), FIRST);
+
+    let mut rig = Rig::login();
+    rig.pass(ms(60));
+    assert_eq!(rig.config_to(1, ME, C, ALL), FIRST, "then it goes at once");
+}
+
+#[test]
+fn of_two_leaders_that_with_the_largest_configuration_is_taken() {
+    let mut rig = Rig::login();
+    rig.config_to(1, ME, C, ALL);
+    rig.config_to(2, ME + 1, 8, ALL);
+    let said = rig.pass(ms(50));
+    assert_eq!(said, ["ALIVE > 2", "RENEWAL 8 #0 > 2"]);
+}
+
+#[test]
+fn it_does_not_go_with_a_leader_of_which_a_larger_configuration_is_known() {
+    // Server 0 follows 2, which leads with 8 and has not answered; 1 still believes that it leads.
+    let mut rig = Rig::login();
+    rig.config_to(1, ME, C, ALL);
+    rig.config_to(0, 0, 8, ALL);
+    let said = rig.pass(ms(1_900));
+    assert!(said.iter().all(|line| line.starts_with("LOGIN")));
+    assert_eq!(
+        rig.config_to(2, ME + 1, 8, ALL),
+        ["ALIVE > 2", "RENEWAL 8 #0 > 2"]
+    );
+}
+
+#[test]
+fn after_two_seconds_without_a_leader_the_answers_are_forgotten() {
+    // 8 was the configuration of a leader that is gone; 1 leads with 7, since nobody it reaches knew of 8.
+    let mut rig = Rig::login();
+    rig.config_to(0, 0, 8, ALL);
+    rig.config_to(1, ME, C, ALL);
+    rig.pass(ms(1_999));
+    assert!(rig.told().is_empty());
+    rig.pass(ms(1));
+    assert_eq!(rig.told(), ["login failed: NoLeader"]);
+    rig.config_to(1, ME, C, ALL);
+    assert_eq!(rig.pass(ms(50)), FIRST);
+}
+
+#[test]
+fn a_follower_gives_no_id_and_an_id_from_it_does_not_count() {
+    let mut rig = Rig::login();
+    rig.config_to(0, ME, C, ALL);
+    rig.config_to(2, ME, C, ALL);
+    assert!(
+        rig.config_to(1, 0, C, ALL).is_empty(),
+        "nor does the leader without one"
+    );
+    assert_eq!(rig.config_to(1, ME, C, ALL), FIRST);
+}
+
+#[test]
+fn a_late_answer_does_not_replace_that_with_a_larger_configuration() {
+    let mut rig = Rig::login();
+    rig.config_to(0, 0, 8, ALL);
+    rig.config_to(0, 0, C, ALL);
+    assert_eq!(rig.dropped(), [Reason::Late]);
+    rig.config_to(1, ME, C, ALL);
+    assert!(rig.config_to(2, 0, C, ALL).is_empty());
+}
+
+#[test]
+fn what_is_in_the_way_of_a_session_is_told_every_two_seconds() {
+    let mut rig = Rig::login();
+    rig.pass(ms(4_000));
+    assert_eq!(
+        rig.told(),
+        ["login failed: NoAnswer", "login failed: NoAnswer"]
+    );
+    assert_eq!(
+        rig.client.standing(),
+        Standing::Login {
+            answered: 0,
+            other_list: false
+        }
+    );
+}
+
+#[test]
+fn a_proving_client_gives_up_after_ct_and_takes_another_socket() {
+    let mut rig = Rig::proving();
+    rig.told();
+    rig.pass(CT - ms(1));
+    assert!(rig.told().is_empty());
+    rig.pass(ms(1));
+    assert_eq!(rig.told(), ["lost: not proven", "new socket"]);
+    assert!(rig.pass(CT).is_empty(), "nothing leaves the old socket");
+    assert!(rig.up(4000).is_empty(), "which is not taken again");
+    assert_eq!(rig.told(), ["new socket"]);
+    assert_eq!(rig.up(4001).len(), 3);
+}
+
+#[test]
+fn the_id_of_a_former_session_is_never_used_again() {
+    let mut rig = Rig::proving();
+    rig.pass(CT);
+    rig.up(4001);
+    rig.dropped();
+    rig.config_to(0, 0, C, ALL);
+    rig.config_to(2, 0, C, ALL);
+    assert!(rig.config_to(1, ME, C, ALL).is_empty());
+    assert_eq!(rig.dropped(), [Reason::FormerSession]);
+    assert!(!rig.config_to(1, ME + 1, C, ALL).is_empty());
+}
+
+#[test]
+fn a_leader_that_boots_or_calls_itself_down_can_give_a_session() {
+    for states in [[Down, Booting, Down], [Ready, Down, Ready]] {
+        let mut rig = Rig::login();
+        rig.config_to(1, ME, C, states);
+        assert_eq!(rig.pass(ms(50)), FIRST);
+    }
+}
+
+#[test]
+fn requests_are_refused_before_the_session_is_live() {
+    for mut rig in [Rig::new(), Rig::login(), Rig::proving()] {
+        rig.told();
+        let name: Box<[u8]> = (*b"t").into();
+        assert!(rig.command(Command::Cancel { name }).is_empty());
+        assert_eq!(rig.told(), ["refused t: NotLive"]);
+        let after = Box::default();
+        assert!(rig.command(Command::List { server: 0, after }).is_empty());
+        assert_eq!(rig.told(), ["listing failed 0"]);
+    }
+}
+
+#[test]
+fn without_a_socket_nothing_is_sent_and_all_goes_on_when_there_is_one() {
+    let mut rig = Rig::login();
+    assert!(rig.link(Net::Down).is_empty());
+    assert!(rig.pass(ms(400)).is_empty());
+    rig.up(4000);
+    assert!(rig.times(ms(400), "LOGIN :4000 > 0").contains(&300));
+    rig.config_to(1, ME, C, ALL);
+    assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
+    // Another socket is another client, as servers see it.
+    rig.told();
+    assert_eq!(rig.up(4002).len(), 3);
+    assert_eq!(rig.told(), ["lost: socket changed"]);
+    assert_eq!(rig.up(4003)[0], "LOGIN :4003 > 0");
+}
+
+#[test]
+fn a_datagram_that_the_socket_refuses_is_repeated_like_a_lost_one() {
+    let mut rig = Rig::new();
+    rig.refuse = true;
+    rig.up(4000);
+    assert_eq!(rig.events, [const { Event::SendFailed }; 3]);
+    rig.refuse = false;
+    assert_eq!(rig.pass(ms(100)), TO_ALL);
+}

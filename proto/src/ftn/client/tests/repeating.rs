@@ -1,0 +1,68 @@
+//! Section 1: RETRY, and section 2: numbers.
+
+use ring_codec::ftn::Access::{Exclusive, Shared};
+
+use super::rig::{Rig, ms, name_of};
+use crate::Machine as _;
+
+#[test]
+fn request_and_return_are_repeated_after_retry_then_twice_as_long_each_time_up_to_a_second() {
+    let (asked, given) = (name_of(0, 0), name_of(2, 0));
+    let mut rig = Rig::holding(&given, Exclusive, "");
+    rig.request(&asked, Exclusive);
+    rig.release(&given);
+    let said = rig.timeline(ms(2_900));
+    let times = |prefix: &str| -> Vec<u128> {
+        let such = said.iter().filter(|(_, line)| line.starts_with(prefix));
+        such.map(|(at, _)| *at).collect()
+    };
+    let doubling = [100, 300, 700, 1500, 2500];
+    assert_eq!(times(&format!("REQUEST x {asked} #2 > 0")), doubling);
+    assert_eq!(times(&format!("RETURN DEASSIGN {given} #3 > 2")), doubling);
+}
+
+#[test]
+fn what_is_answered_is_not_repeated() {
+    let name = name_of(0, 0);
+    let mut rig = Rig::holding(&name, Exclusive, "");
+    assert!(rig.live_on(ms(30_000)).is_empty());
+    rig.release(&name);
+    let number = rig.live_on(ms(150)).first().unwrap().clone();
+    let number = number.split(['#', ' ']).nth(4).unwrap().parse().unwrap();
+    rig.confirm(0, number);
+    assert!(rig.live_on(ms(30_000)).is_empty());
+}
+
+#[test]
+fn all_messages_of_a_process_are_numbered_by_one_counter() {
+    let name = name_of(0, 0);
+    let mut rig = Rig::holding(&name, Shared, ""); // renewal #0, request #1
+    assert_eq!(
+        rig.update(&name, "a"),
+        [format!("RETURN UPDATE {name}=a #2 > 0")]
+    );
+    let said = rig.pass(ms(3_000));
+    assert!(said.contains(&"RENEWAL 7 #3 > 1".to_owned()), "{said:?}");
+}
+
+#[test]
+fn one_call_sends_no_more_than_so_much_and_the_next_goes_on() {
+    let mut rig = Rig::live();
+    for nth in 0..300 {
+        rig.request(&format!("n{nth}"), Exclusive);
+    }
+    rig.sleep(ms(1_000));
+    let mut turns = 0;
+    let mut said = 0;
+    while rig
+        .client
+        .poll_timeout()
+        .is_some_and(|due| due <= rig.now.monotonic)
+    {
+        let lines = rig.wake().len();
+        assert!(lines <= 64, "{lines}");
+        said += lines;
+        turns += 1;
+    }
+    assert_eq!((turns, said), (5, 300));
+}

@@ -1,0 +1,497 @@
+//! One client at arm's length among three servers, which the test plays by hand: datagrams go in and come out
+//! encoded, and what comes out is read back as lines of text. Numbers of messages count from the start: `#0` is the first.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::ServerState::{self, Ready};
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
+
+use crate::ftn::catalog::{Holding, Marker};
+use crate::ftn::client::{Client, Command, Event, Loss, Net, Options, Reason};
+use crate::ftn::{Configuration, LONGEST, Servers};
+use crate::time::{Instant, Now};
+use crate::{Machine, Sent};
+
+/// CT.
+pub const CT: Duration = Duration::from_secs(15);
+/// How long a lease lasts.
+pub const LEASE: Duration = Duration::from_millis(11_250);
+/// The session that the rig's servers give.
+pub const ME: i32 = 2_000_000;
+/// The configuration in which it begins: server 1 leads.
+pub const C: i32 = 7;
+/// All three servers serve.
+pub const ALL: [ServerState; 3] = [Ready; 3];
+/// The wall clock at the start, in nanoseconds.
+pub const WALL: u64 = 1_800_000_000_000_000_000;
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub fn servers() -> Servers {
+    let lines = ["a:7000", "b:7001", "c:7002"];
+    Servers::new((0..3).map(|at| (lines[at], address(at)))).unwrap()
+}
+
+pub fn address(server: usize) -> SocketAddr {
+    let server = u8::try_from(server).unwrap();
+    SocketAddr::from(([192, 0, 2, server], 7_000 + u16::from(server)))
+}
+
+/// A name for which this server is responsible while all serve: the first, the second, …
+pub fn name_of(server: usize, nth: usize) -> String {
+    let all = Configuration::new(0, ALL);
+    let names = (0..).map(|at| format!("t{at}"));
+    let mut its = names.filter(|name| servers().responsible(name.as_bytes(), &all) == Some(server));
+    its.nth(nth).unwrap()
+}
+
+pub struct Rig {
+    pub client: Client,
+    pub now: Now,
+    pub events: Vec<Event>,
+    /// The datagrams of the last input.
+    pub datagrams: Vec<Vec<u8>>,
+    /// The socket takes nothing.
+    pub refuse: bool,
+}
+
+impl Rig {
+    /// A client without a socket.
+    pub fn new() -> Self {
+        let options = Options {
+            servers: servers(),
+            client_timeout: CT,
+        };
+        Self {
+            client: Client::new(options),
+            now: Now {
+                monotonic: Instant::from_nanos(5_000_000_000),
+                wall: WALL,
+            },
+            events: Vec::new(),
+            datagrams: Vec::new(),
+            refuse: false,
+        }
+    }
+
+    /// A client that has sent its first LOGIN.
+    pub fn login() -> Self {
+        let mut rig = Self::new();
+        rig.up(4000);
+        rig
+    }
+
+    /// A client that has sent its first renewal, #0.
+    pub fn proving() -> Self {
+        let mut rig = Self::login();
+        rig.config_to(0, 0, C, ALL);
+        rig.config_to(2, 0, C, ALL);
+        let said = rig.config_to(1, ME, C, ALL);
+        assert_eq!(said, ["ALIVE > 1", "RENEWAL 7 #0 > 1"]);
+        rig
+    }
+
+    /// A client with a live session.
+    pub fn live() -> Self {
+        let mut rig = Self::proving();
+        assert!(rig.confirm(1, 0).is_empty());
+        assert!(matches!(
+            rig.events.last(),
+            Some(Event::Live { session: ME })
+        ));
+        rig.events.clear();
+        rig
+    }
+
+    /// A client that holds a token by its first REQUEST, #1.
+    pub fn holding(name: &str, access: Access, data: &str) -> Self {
+        let mut rig = Self::live();
+        rig.request(name, access);
+        let server = rig.server_of(name);
+        rig.grant(server, 1, name, data);
+        assert!(rig.holds(name));
+        rig.events.clear();
+        rig
+    }
+
+    pub fn server_of(&self, name: &str) -> usize {
+        let configuration = self.client.configuration().unwrap();
+        servers()
+            .responsible(name.as_bytes(), configuration)
+            .unwrap()
+    }
+
+    pub fn holds(&self, name: &str) -> bool {
+        let lease = self.client.lease();
+        let is_over = lease.is_none_or(|lease| lease <= self.now.monotonic);
+        !is_over && self.client.holding(name.as_bytes()).is_some()
+    }
+
+    pub fn data(&self, name: &str) -> String {
+        let holding = self.client.holding(name.as_bytes()).unwrap();
+        String::from_utf8(holding.data.to_vec()).unwrap()
+    }
+
+    // The program.
+
+    pub fn up(&mut self, port: u16) -> Vec<String> {
+        self.link(Net::Up { port })
+    }
+
+    pub fn link(&mut self, net: Net) -> Vec<String> {
+        self.input(|client, now| client.handle_link(now, net))
+    }
+
+    pub fn command(&mut self, command: Command) -> Vec<String> {
+        self.input(|client, now| client.handle_command(now, command))
+    }
+
+    pub fn request(&mut self, name: &str, access: Access) -> Vec<String> {
+        let name = name.as_bytes().into();
+        self.command(Command::Request {
+            name,
+            access,
+            fence: false,
+        })
+    }
+
+    pub fn update(&mut self, name: &str, data: &str) -> Vec<String> {
+        let (name, data) = (name.as_bytes().into(), data.as_bytes().into());
+        self.command(Command::Update { name, data })
+    }
+
+    pub fn release(&mut self, name: &str) -> Vec<String> {
+        let name = name.as_bytes().into();
+        self.command(Command::Release { name })
+    }
+
+    pub fn cancel(&mut self, name: &str) -> Vec<String> {
+        let name = name.as_bytes().into();
+        self.command(Command::Cancel { name })
+    }
+
+    // The servers.
+
+    pub fn hear(&mut self, from: usize, to: i32, message: Message<'_>) -> Vec<String> {
+        self.hear_from(address(from), from, to, message)
+    }
+
+    pub fn hear_from(
+        &mut self,
+        address: SocketAddr,
+        from: usize,
+        to: i32,
+        message: Message<'_>,
+    ) -> Vec<String> {
+        let header = Header {
+            from: i32::try_from(from).unwrap(),
+            to,
+            ssig: servers().signature(),
+        };
+        self.hear_bytes(address, &encode(header, message))
+    }
+
+    pub fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
+        self.input(|client, now| client.handle_message(now, from, bytes, Duration::ZERO))
+    }
+
+    /// CONFIG to the session.
+    pub fn config(&mut self, from: usize, c: i32, states: [ServerState; 3]) -> Vec<String> {
+        self.config_to(from, ME, c, states)
+    }
+
+    pub fn config_to(
+        &mut self,
+        from: usize,
+        to: i32,
+        c: i32,
+        states: [ServerState; 3],
+    ) -> Vec<String> {
+        let message = Message::Config {
+            leader: c,
+            sstates: states[..].into(),
+        };
+        self.hear(from, to, message)
+    }
+
+    pub fn grant(&mut self, from: usize, number: i64, name: &str, data: &str) -> Vec<String> {
+        let token = Token {
+            name: name.as_bytes(),
+            data: data.as_bytes(),
+        };
+        let msgnum = base() + number;
+        self.hear(from, ME, Message::Grant { msgnum, token })
+    }
+
+    pub fn revoke(&mut self, from: usize, name: &str) -> Vec<String> {
+        let name = name.as_bytes();
+        self.hear(from, ME, Message::Revoke { name })
+    }
+
+    pub fn confirm(&mut self, from: usize, number: i64) -> Vec<String> {
+        let msgnum = base() + number;
+        self.hear(from, ME, Message::Confirm { msgnum })
+    }
+
+    // What came of it.
+
+    /// Why datagrams were dropped since the last look; forgets them.
+    pub fn dropped(&mut self) -> Vec<Reason> {
+        let (dropped, others) = std::mem::take(&mut self.events)
+            .into_iter()
+            .partition::<Vec<_>, _>(|event| matches!(event, Event::Dropped { .. }));
+        self.events = others;
+        let reason = |event| match event {
+            Event::Dropped { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+        dropped.into_iter().map(reason).collect()
+    }
+
+    /// The events since the last look, as text; forgets them.
+    pub fn told(&mut self) -> Vec<String> {
+        self.events.drain(..).map(|event| told(&event)).collect()
+    }
+
+    /// Lets time pass from deadline to deadline; what was said meanwhile.
+    pub fn pass(&mut self, time: Duration) -> Vec<String> {
+        let timed = self.timeline(time);
+        timed.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The same with the milliseconds from now at which it was said.
+    pub fn timeline(&mut self, time: Duration) -> Vec<(u128, String)> {
+        let start = self.now.monotonic;
+        let end = start + time;
+        let mut said = Vec::new();
+        let mut turns = 0;
+        while let Some(due) = self.client.poll_timeout().filter(|&due| due <= end) {
+            turns += 1;
+            assert!(turns < 100_000, "time does not pass");
+            self.sleep_until(due);
+            let at = self.now.monotonic.since(start).as_millis();
+            said.extend(self.wake().into_iter().map(|line| (at, line)));
+        }
+        self.sleep_until(end);
+        said
+    }
+
+    /// The times in milliseconds from now at which a line was said that begins so.
+    pub fn times(&mut self, time: Duration, prefix: &str) -> Vec<u128> {
+        let timed = self.timeline(time).into_iter();
+        let such = timed.filter(|(_, line)| line.starts_with(prefix));
+        such.map(|(at, _)| at).collect()
+    }
+
+    /// Lets time pass for which the process is stopped.
+    pub fn sleep(&mut self, time: Duration) {
+        self.sleep_until(self.now.monotonic + time);
+    }
+
+    fn sleep_until(&mut self, to: Instant) {
+        self.now.monotonic = self.now.monotonic.max(to);
+    }
+
+    pub fn wake(&mut self) -> Vec<String> {
+        self.input(Client::handle_timeout)
+    }
+
+    /// Keeps the session alive for so long, from one confirmed renewal to the next; what was said besides.
+    pub fn live_on(&mut self, time: Duration) -> Vec<String> {
+        let mut said = Vec::new();
+        let end = self.now.monotonic + time;
+        while let Some(due) = self.client.poll_timeout().filter(|&due| due <= end) {
+            self.sleep_until(due);
+            for line in self.wake() {
+                if let Some(number) = renewal(&line) {
+                    let leader = self.client.configuration().unwrap().leader();
+                    self.confirm(leader, number);
+                } else if !line.starts_with("ALIVE") {
+                    said.push(line);
+                }
+            }
+        }
+        self.sleep_until(end);
+        said
+    }
+
+    fn input(&mut self, input: impl FnOnce(&mut Client, Now)) -> Vec<String> {
+        input(&mut self.client, self.now);
+        let mut said = Vec::new();
+        self.datagrams.clear();
+        let mut buf = vec![0xaa; LONGEST];
+        while let Some(transmit) = self.client.poll_transmit(&mut buf) {
+            let bytes = &buf[..transmit.len];
+            let line = line(bytes);
+            let to: usize = line.rsplit(' ').next().unwrap().parse().unwrap();
+            assert_eq!(transmit.to, address(to), "{line}");
+            let sent = if self.refuse {
+                Sent::Failed
+            } else {
+                said.push(line);
+                self.datagrams.push(bytes.to_vec());
+                Sent::Accepted
+            };
+            self.client.handle_sent(self.now, transmit.ticket, sent);
+        }
+        while let Some(event) = self.client.poll_event() {
+            self.events.push(event);
+        }
+        said
+    }
+}
+
+/// The number of the first message.
+pub const fn base() -> i64 {
+    1_800_000_000_000_000
+}
+
+pub fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
+    let datagram = Datagram::new(header, message);
+    let mut bytes = vec![0; datagram.encoded_len()];
+    datagram.encode(&mut bytes).unwrap();
+    bytes
+}
+
+/// The number of a renewal.
+pub fn renewal(line: &str) -> Option<i64> {
+    let rest = line.strip_prefix("RENEWAL ")?;
+    let number = rest.split('#').nth(1)?.split(' ').next()?;
+    Some(number.parse().unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A datagram that the client has sent, with the server that it is for at the end.
+pub fn line(bytes: &[u8]) -> String {
+    let datagram = Datagram::decode(bytes).unwrap();
+    let Header { from, to, ssig } = datagram.header();
+    assert_eq!(ssig, servers().signature());
+    let number = |msgnum: i64| msgnum - base();
+    let says = match datagram.message() {
+        Message::Login { p } => {
+            assert_eq!(from, 0);
+            format!("LOGIN {}", text(p))
+        }
+        Message::Alive => "ALIVE".into(),
+        Message::Logout => "LOGOUT".into(),
+        Message::Request {
+            msgnum,
+            token: Token { name: b"", data },
+            access,
+        } => {
+            assert_eq!(access, Access::Shared);
+            format!("LIST '{}' #{}", text(data), number(msgnum))
+        }
+        Message::Request {
+            msgnum,
+            token,
+            access,
+        } => {
+            let kind = match access {
+                Access::Shared => "s",
+                Access::Exclusive => "x",
+            };
+            let data = text(token.data);
+            let name = text(token.name);
+            format!("REQUEST {kind}{data} {name} #{}", number(msgnum))
+        }
+        Message::Return {
+            msgnum,
+            token: Token { name: b"", data },
+            flags,
+        } => {
+            assert_eq!(flags, Flags::Deassign);
+            format!("RENEWAL {} #{}", text(data), number(msgnum))
+        }
+        Message::Return {
+            msgnum,
+            token,
+            flags,
+        } => {
+            let (name, data) = (text(token.name), text(token.data));
+            let flags = match flags {
+                Flags::Update => "UPDATE",
+                Flags::Deassign => "DEASSIGN",
+                Flags::Both => "BOTH",
+            };
+            let data = if data.is_empty() {
+                data
+            } else {
+                format!("={data}")
+            };
+            format!("RETURN {flags} {name}{data} #{}", number(msgnum))
+        }
+        Message::Catalog { holdings } => catalog(holdings.iter()),
+        other => panic!("a client does not say {other:?}"),
+    };
+    format!("{says} > {to}")
+}
+
+fn catalog<'a>(mut entries: impl Iterator<Item = Token<'a>>) -> String {
+    let first = entries.next().unwrap();
+    assert!(first.name.is_empty());
+    let marker = Marker::parse(first.data).unwrap();
+    let mut kind = None;
+    let mut listed = String::new();
+    for Token { name, data } in entries {
+        if name.is_empty() {
+            kind = Some(Holding::parse(data).unwrap());
+        } else {
+            let (kind, name, data) = (kind.unwrap(), text(name), text(data));
+            let _ = write!(listed, " {kind} {name}={data}");
+        }
+    }
+    let Marker {
+        configuration,
+        part,
+        parts,
+        floor,
+    } = marker;
+    let floor = floor - base();
+    format!("CATALOG {configuration} {part}/{parts} #{floor}{listed}")
+}
+
+/// An event in a few words.
+fn told(event: &Event) -> String {
+    match event {
+        Event::Granted {
+            name, fence, data, ..
+        } => {
+            let fence = fence.map_or(String::new(), |fence| format!(" fence {fence}"));
+            format!("granted {}={}{fence}", text(name), text(data))
+        }
+        Event::Revoked { name } => format!("revoked {}", text(name)),
+        Event::UpgradeRevoked { name } => format!("upgrade revoked {}", text(name)),
+        Event::Updated { name } => format!("updated {}", text(name)),
+        Event::Returned { name } => format!("returned {}", text(name)),
+        Event::Cancelled { name } => format!("cancelled {}", text(name)),
+        Event::Declined { name } => format!("declined {}", text(name)),
+        Event::Refused { name, refusal } => format!("refused {}: {refusal:?}", text(name)),
+        Event::Lost { session, loss } => {
+            assert_eq!(*session, ME);
+            match loss {
+                Loss::LeaseOver => "lost: lease over".into(),
+                Loss::NotProven => "lost: not proven".into(),
+                Loss::SocketChanged => "lost: socket changed".into(),
+            }
+        }
+        Event::Live { .. } => "live".into(),
+        Event::Proving { leader, .. } => format!("proving at {leader}"),
+        Event::Adopted { configuration } => format!("adopted {}", configuration.number()),
+        Event::NewSocket => "new socket".into(),
+        Event::LoginFailed { trouble } => format!("login failed: {trouble:?}"),
+        Event::LoggedOut { confirmed } => format!("logged out: {confirmed}"),
+        Event::Listed { server, page } => format!("listed {server}: {}", text(page)),
+        Event::ListingFailed { server } => format!("listing failed {server}"),
+        Event::OtherList { ssig, .. } => format!("other list {ssig}"),
+        Event::Dropped { reason, .. } => format!("dropped: {}", reason.name()),
+        Event::SendFailed => "send failed".into(),
+    }
+}

@@ -1,0 +1,314 @@
+//! One server, written down from sections 4 to 6 as shortly as can be: it always leads, and now and then forgets its
+//! tokens and asks what is held.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use ring_codec::ftn::ServerState::Ready;
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
+
+use super::rig::{CT, encode};
+use crate::ftn::Servers;
+use crate::ftn::catalog::Holding::{
+    self, Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
+};
+use crate::ftn::catalog::Marker;
+use crate::time::Instant;
+
+pub fn servers() -> Servers {
+    Servers::new([("s:1", server())]).unwrap()
+}
+
+pub fn server() -> SocketAddr {
+    ([192, 0, 2, 1], 1).into()
+}
+
+/// What the server knows of one token.
+#[derive(Default)]
+struct Served {
+    holders: BTreeMap<i32, (Access, i64)>,
+    queue: Vec<(i32, i64, Access)>,
+    acted: BTreeMap<i32, i64>,
+    data: Vec<u8>,
+}
+
+/// Who says that it holds a token, how, and with what data.
+type Claim = (i32, Holding, Vec<u8>);
+
+/// The only server; it always leads.
+#[derive(Default)]
+pub struct Server {
+    c: i32,
+    sessions: BTreeMap<i32, (SocketAddr, Instant)>,
+    tokens: BTreeMap<Vec<u8>, Served>,
+    floors: BTreeMap<i32, i64>,
+    /// The sessions that have not answered the survey.
+    awaited: BTreeSet<i32>,
+    claims: BTreeMap<Vec<u8>, Vec<Claim>>,
+    pub out: Vec<(SocketAddr, Vec<u8>)>,
+    next_id: i32,
+}
+
+impl Server {
+    fn say(&mut self, to: i32, address: SocketAddr, message: Message<'_>) {
+        let ssig = servers().signature();
+        let header = Header { from: 0, to, ssig };
+        self.out.push((address, encode(header, message)));
+    }
+
+    fn tell(&mut self, id: i32, message: Message<'_>) {
+        if let Some(&(address, _)) = self.sessions.get(&id) {
+            self.say(id, address, message);
+        }
+    }
+
+    fn config(&mut self, to: i32, address: SocketAddr) {
+        let leader = self.c;
+        let sstates = (&[Ready]).into();
+        self.say(to, address, Message::Config { leader, sstates });
+    }
+
+    /// It loses its memory of tokens, and asks who holds what.
+    pub fn forget(&mut self) {
+        self.c += 1;
+        self.tokens.clear();
+        self.claims.clear();
+        self.floors.clear();
+        self.awaited = self.sessions.keys().copied().collect();
+    }
+
+    pub fn receive(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let datagram = Datagram::decode(bytes).unwrap();
+        let id = datagram.header().from;
+        if let Message::Login { .. } = datagram.message() {
+            let known = self.sessions.iter().find(|(_, session)| session.0 == from);
+            let id = known.map(|(&id, _)| id);
+            let id = id.unwrap_or_else(|| {
+                self.next_id += 1;
+                (1 << 20) + self.next_id
+            });
+            self.sessions.insert(id, (from, now));
+            self.config(id, from);
+            return;
+        }
+        match self.sessions.get_mut(&id) {
+            Some(session) if session.0 == from => session.1 = now,
+            _ => return self.config(0, from),
+        }
+        match datagram.message() {
+            Message::Return {
+                msgnum,
+                token: Token { name: b"", .. },
+                ..
+            } => self.tell(id, Message::Confirm { msgnum }),
+            Message::Catalog { holdings } => self.catalog(id, &holdings.iter().collect::<Vec<_>>()),
+            Message::Request {
+                msgnum,
+                token,
+                access,
+            } if self.awaited.is_empty() => self.request(id, msgnum, token.name, access),
+            Message::Return {
+                msgnum,
+                token,
+                flags,
+            } if self.awaited.is_empty() => self.give(id, msgnum, token, flags),
+            _ => {}
+        }
+    }
+
+    fn catalog(&mut self, id: i32, entries: &[Token<'_>]) {
+        let marker = Marker::parse(entries[0].data).unwrap();
+        assert_eq!(marker.parts, 1);
+        if i64::from(marker.configuration) != i64::from(self.c) || !self.awaited.remove(&id) {
+            return;
+        }
+        self.floors.insert(id, marker.floor);
+        let mut kind = Holding::Unknown;
+        for Token { name, data } in &entries[1..] {
+            if name.is_empty() {
+                kind = Holding::parse(data).unwrap();
+            } else {
+                let claims = self.claims.entry(name.to_vec()).or_default();
+                claims.push((id, kind, data.to_vec()));
+            }
+        }
+        self.settle();
+    }
+
+    /// The result of a survey.
+    fn settle(&mut self) {
+        if !self.awaited.is_empty() {
+            return;
+        }
+        for (name, mut claims) in std::mem::take(&mut self.claims) {
+            claims.retain(|claim| self.sessions.contains_key(&claim.0));
+            let has = |kinds: &[Holding]| claims.iter().any(|claim| kinds.contains(&claim.1));
+            let (kinds, access): (&[Holding], _) = if has(&[Exclusive]) {
+                (&[Exclusive], Access::Exclusive)
+            } else if has(&[Shared, Updated]) {
+                (&[Shared, Updated, ReturningShared], Access::Shared)
+            } else if has(&[ReturningExclusive]) {
+                (&[ReturningExclusive], Access::Exclusive)
+            } else {
+                (&[ReturningShared], Access::Shared)
+            };
+            let holders: BTreeMap<_, _> = claims
+                .iter()
+                .filter(|claim| kinds.contains(&claim.1))
+                .map(|claim| (claim.0, (access, 0)))
+                .collect();
+            // Of two that are returning it, the RETURN of one was applied, and its CONFIRM lost.
+            let is_one = holders.len() == 1 || kinds != [Exclusive];
+            assert!(is_one, "two exclusive claims: {claims:?}");
+            let order = [
+                Exclusive,
+                ReturningExclusive,
+                Updated,
+                ReturningShared,
+                Shared,
+            ];
+            let data = order.iter().find_map(|kind| {
+                let claim = claims.iter().find(|claim| claim.1 == *kind)?;
+                Some(claim.2.clone())
+            });
+            let served = Served {
+                holders,
+                data: data.unwrap_or_default(),
+                ..Served::default()
+            };
+            self.tokens.insert(name, served);
+        }
+    }
+
+    fn is_late(&self, id: i32, m: i64) -> bool {
+        self.floors.get(&id).is_some_and(|&floor| m < floor)
+    }
+
+    fn request(&mut self, id: i32, m: i64, name: &[u8], access: Access) {
+        let late = self.is_late(id, m);
+        let token = self.tokens.entry(name.to_vec()).or_default();
+        if late || token.acted.get(&id).is_some_and(|&acted| m <= acted) {
+            return;
+        }
+        if let Some(&(held, grant)) = token.holders.get(&id) {
+            if m < grant {
+                return;
+            }
+            let is_at_once = m == grant
+                || held == access
+                || access == Access::Shared
+                || token.holders.len() == 1;
+            if is_at_once {
+                let access = if m == grant { held } else { access };
+                token.holders.insert(id, (access, m));
+                token.queue.retain(|&(other, ..)| other != id);
+                self.granted(id, m, name);
+                self.serve();
+                return;
+            }
+        }
+        match token.queue.iter_mut().find(|entry| entry.0 == id) {
+            Some(entry) if entry.1 >= m => return,
+            Some(entry) if entry.2 == access => entry.1 = m,
+            _ => {
+                token.queue.retain(|&(other, ..)| other != id);
+                token.queue.push((id, m, access));
+            }
+        }
+        self.serve();
+    }
+
+    fn granted(&mut self, id: i32, msgnum: i64, name: &[u8]) {
+        let data = self.tokens[name].data.clone();
+        let token = Token { name, data: &data };
+        self.tell(id, Message::Grant { msgnum, token });
+    }
+
+    /// Grants what the heads of the queues can have.
+    fn serve(&mut self) {
+        let names: Vec<Vec<u8>> = self.tokens.keys().cloned().collect();
+        for name in names {
+            while let Some(token) = self.tokens.get_mut(&name) {
+                let Some(&(id, m, access)) = token.queue.first() else {
+                    break;
+                };
+                let mut others = token.holders.iter().filter(|(other, _)| **other != id);
+                let fits = others
+                    .all(|(_, &(held, _))| held == Access::Shared && access == Access::Shared);
+                if !fits {
+                    break;
+                }
+                token.queue.remove(0);
+                token.holders.insert(id, (access, m));
+                self.granted(id, m, &name);
+            }
+        }
+    }
+
+    fn give(&mut self, id: i32, m: i64, token: Token<'_>, flags: Flags) {
+        if self.is_late(id, m) {
+            return;
+        }
+        let served = self.tokens.entry(token.name.to_vec()).or_default();
+        let acted = served.acted.entry(id).or_default();
+        let is_new = *acted < m;
+        *acted = m.max(*acted);
+        let grant = served.holders.get(&id).map(|held| held.1);
+        if is_new && grant.is_some_and(|grant| grant < m) {
+            if flags != Flags::Deassign {
+                served.data = token.data.to_vec();
+            }
+            if flags != Flags::Update {
+                served.holders.remove(&id);
+            }
+        }
+        if flags != Flags::Update {
+            served.queue.retain(|entry| entry.0 != id || entry.1 >= m);
+        }
+        self.tell(id, Message::Confirm { msgnum: m });
+        self.serve();
+    }
+
+    /// Every 100 ms: silent sessions end, REVOKEs and questions are repeated.
+    pub fn tick(&mut self, now: Instant) {
+        let silent = |last: Instant| now.since(last) >= CT;
+        let ended: Vec<i32> = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| silent(session.1))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in ended {
+            self.sessions.remove(&id);
+            for token in self.tokens.values_mut() {
+                token.holders.remove(&id);
+                token.queue.retain(|entry| entry.0 != id);
+            }
+            if self.awaited.remove(&id) {
+                self.settle();
+            }
+        }
+        for id in self.awaited.clone() {
+            if let Some(&(address, _)) = self.sessions.get(&id) {
+                self.config(id, address);
+            }
+        }
+        if self.awaited.is_empty() {
+            self.serve();
+            self.revoke();
+        }
+    }
+
+    fn revoke(&mut self) {
+        let mut revokes = Vec::new();
+        for (name, token) in &self.tokens {
+            if let Some(&(head, ..)) = token.queue.first() {
+                let others = token.holders.keys().filter(|id| **id != head);
+                revokes.extend(others.map(|&id| (id, name.clone())));
+            }
+        }
+        for (id, name) in revokes {
+            self.tell(id, Message::Revoke { name: &name });
+        }
+    }
+}

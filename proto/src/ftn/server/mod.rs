@@ -1,0 +1,1 @@
+//! A server of the token service, as a pure state machine.

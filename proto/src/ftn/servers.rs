@@ -1,0 +1,114 @@
+//! The list of servers, and the order in which they are responsible for a token.
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::{hash, server_sequence, server_signature};
+
+use super::{Configuration, MAX_SERVERS};
+
+/// The servers as a client or a server was told of them at its start (`docs/ftn.md`, section 1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Servers {
+    addresses: Box<[SocketAddr]>,
+    signature: i32,
+}
+
+impl Servers {
+    /// A list of servers: each as its line of the file says, and the address that this was resolved to.
+    /// `None`: there are none, or more than [`MAX_SERVERS`].
+    #[must_use]
+    pub fn new<'a>(servers: impl IntoIterator<Item = (&'a str, SocketAddr)>) -> Option<Self> {
+        let (lines, addresses): (Vec<&str>, Vec<SocketAddr>) = servers.into_iter().unzip();
+        let is_legal = (1..=MAX_SERVERS).contains(&addresses.len());
+        is_legal.then(|| Self {
+            addresses: addresses.into(),
+            signature: server_signature(lines.iter().map(|line| line.as_bytes())),
+        })
+    }
+
+    /// How many there are, n: at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// The signature of the list, `ssig`.
+    #[must_use]
+    pub const fn signature(&self) -> i32 {
+        self.signature
+    }
+
+    /// The address of the server with this index; `None`: there is none.
+    #[must_use]
+    pub fn address(&self, index: usize) -> Option<SocketAddr> {
+        self.addresses.get(index).copied()
+    }
+
+    /// The address that a message `from` this index must come from; `None`: no server has the index.
+    #[must_use]
+    pub fn address_of(&self, from: i32) -> Option<SocketAddr> {
+        self.address(usize::try_from(from).ok()?)
+    }
+
+    /// The server that is responsible for a token: the first of its order that is not DOWN. `None`: all are.
+    #[must_use]
+    pub fn responsible(&self, name: &[u8], configuration: &Configuration) -> Option<usize> {
+        let first = hash(name) as usize % self.len();
+        if !configuration.is_down(first) {
+            return Some(first);
+        }
+        let mut order = [0; MAX_SERVERS];
+        let order = &mut order[..self.len()];
+        server_sequence(name, order);
+        let order = order
+            .iter()
+            .filter_map(|&index| usize::try_from(index).ok());
+        order
+            .into_iter()
+            .find(|&index| !configuration.is_down(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_codec::ftn::ServerState::{Booting, Down, Ready};
+
+    use super::*;
+
+    fn three() -> Servers {
+        let address = |port| SocketAddr::from(([192, 0, 2, 1], port));
+        Servers::new([
+            ("a:1", address(1)),
+            ("b:2", address(2)),
+            ("c:3", address(3)),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn responsible_is_the_first_of_the_order_that_is_not_down() {
+        let servers = three();
+        let with = |states: [_; 3]| Configuration::new(3, states);
+        for name in [&b"swarm"[..], b"t", b"", b"build cache"] {
+            let mut order = [0; 3];
+            server_sequence(name, &mut order);
+            let order = order.map(|index| usize::try_from(index).unwrap());
+            let mut states = [Ready, Booting, Ready];
+            for place in 0..3 {
+                let found = servers.responsible(name, &with(states));
+                assert_eq!(found, Some(order[place]));
+                states[order[place]] = Down;
+            }
+            assert_eq!(servers.responsible(name, &with(states)), None);
+        }
+    }
+
+    #[test]
+    fn a_list_has_one_server_at_least_and_thirty_two_at_most() {
+        let line = ("a:1", SocketAddr::from(([192, 0, 2, 1], 1)));
+        for (count, is_legal) in [(0, false), (1, true), (32, true), (33, false)] {
+            assert_eq!(Servers::new(vec![line; count]).is_some(), is_legal);
+        }
+    }
+}
