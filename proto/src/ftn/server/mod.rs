@@ -1,1 +1,56 @@
-//! A server of the token service, as a pure state machine.
+//! A server of the token service, as a pure state machine (`docs/ftn.md`).
+//!
+//! [`Server`] is a [`Machine`](crate::Machine) on datagrams. What it is started with are [`Options`]; what it
+//! tells are [`Event`]s and [`Counters`]; what it shows is a [`Snapshot`].
+//!
+//! | files | what |
+//! |---|---|
+//! | `machine`, `input`, `outbox`, `storage` | what comes in and goes out |
+//! | `role`, `election`, `leader`, `follower`, `state_message`, `view` | who leads, and the configuration |
+//! | `login`, `sessions`, `pending`, `draw` | sessions |
+//! | `serving`, `survey`, `claims`, `transfer`, `parts` | which tokens the server knows, and how it comes to know others |
+//! | `tokens`, `token`, `order`, `memory` | the tokens and what they take |
+//! | `request`, `returns`, `listing` | what clients ask |
+
+mod claims;
+mod command;
+mod counters;
+mod draw;
+mod election;
+mod event;
+mod follower;
+mod input;
+mod leader;
+mod listing;
+mod login;
+mod machine;
+mod memory;
+mod options;
+mod order;
+mod outbox;
+mod parts;
+mod pending;
+mod reason;
+mod request;
+mod returns;
+mod role;
+mod serving;
+mod sessions;
+mod state_message;
+mod status;
+mod storage;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod token;
+mod tokens;
+mod transfer;
+mod view;
+
+pub use command::{Command, Durable, Net};
+pub use counters::Counters;
+pub use event::Event;
+pub use machine::Server;
+pub use options::{Options, OptionsError, TOKEN_BYTES, majority};
+pub use reason::Reason;
+pub use status::{RoleKind, Snapshot};

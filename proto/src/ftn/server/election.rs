@@ -1,0 +1,315 @@
+//! Electing a leader (`docs/ftn.md`, section 4).
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::{Message, ServerState};
+
+use super::role::Role;
+use super::view::configuration_of;
+use super::{Event, Reason, RoleKind, Server};
+use crate::throttle::Throttle;
+use crate::time::{Instant, Now};
+
+/// The vote of who votes for nobody.
+const NOBODY: i32 = -1;
+
+/// What an electing server knows of the others.
+#[derive(Debug)]
+pub(super) struct Election {
+    since: Instant,
+    /// Since when no STATE has come.
+    silent_since: Instant,
+    /// The server has just started: it need not wait for silence if all others are electing too.
+    is_start: bool,
+    vote: Vote,
+    next: Instant,
+    /// By index; the own one stays empty.
+    entries: Vec<Option<Entry>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vote {
+    Nobody,
+    For {
+        server: usize,
+        since: Instant,
+    },
+    /// For nobody until then: the last vote has led to nothing.
+    Resting {
+        until: Instant,
+    },
+}
+
+/// The last ELECT of another server.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    seq: i64,
+    vote: i32,
+    at: Instant,
+}
+
+impl Election {
+    pub(super) fn new(now: Instant, silent_since: Instant, is_start: bool, servers: usize) -> Self {
+        Self {
+            since: now,
+            silent_since,
+            is_start,
+            vote: Vote::Nobody,
+            next: now,
+            entries: vec![None; servers],
+        }
+    }
+
+    /// When something is to be done.
+    pub(super) const fn due(&self) -> Instant {
+        self.next
+    }
+
+    const fn vote(&self) -> i32 {
+        match self.vote {
+            // An index is below 32.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+            Vote::For { server, .. } => server as i32,
+            Vote::Nobody | Vote::Resting { .. } => NOBODY,
+        }
+    }
+}
+
+/// What an electing server does next.
+enum Verdict {
+    Wait,
+    Vote(usize),
+    Lead,
+}
+
+impl Server {
+    /// Looks for a leader. `silent_since`: when the last STATE came.
+    pub(super) fn elect(&mut self, now: Now, silent_since: Instant, is_start: bool) {
+        let servers = self.servers.len();
+        let election = Election::new(now.monotonic, silent_since, is_start, servers);
+        self.set_role(Role::Electing(election));
+        self.on_election_due(now);
+    }
+
+    /// Takes a role and tells of it.
+    pub(super) fn set_role(&mut self, role: Role) {
+        let before = (self.role.kind(), self.leader());
+        self.role = role;
+        let after = (self.role.kind(), self.leader());
+        if before != after {
+            let (role, leader) = after;
+            self.out.event(Event::RoleChanged { role, leader });
+        }
+    }
+
+    /// Who leads; `None` while that is open.
+    #[must_use]
+    pub fn leader(&self) -> Option<usize> {
+        match &self.role {
+            Role::Electing(_) => None,
+            Role::Follower(following) => Some(following.leader),
+            Role::Leader(_) => Some(self.index),
+        }
+    }
+
+    /// Whether what this server knows is worth something: it has a seq, is not DOWN in it nor by its own word,
+    /// and has had it for 3 ST at most.
+    pub(super) fn is_warm(&self, now: Instant) -> bool {
+        self.view.seq > 0
+            && self.own != ServerState::Down
+            && self.view.state(self.index) != ServerState::Down
+            && now.since(self.view.at) <= self.options.warmth()
+    }
+
+    /// The seq that ELECT says: 0 if what is known is worth nothing.
+    fn elect_seq(&self, now: Instant) -> i64 {
+        if self.is_warm(now) { self.view.seq } else { 0 }
+    }
+
+    /// With Q > 1 a server that has just started keeps silent for ST: it may have acknowledged another leader
+    /// just before, which counts on that.
+    pub(super) fn may_speak(&self, now: Instant) -> bool {
+        self.options.quorum == 1
+            || self
+                .started
+                .is_some_and(|start| now.since(start) >= self.options.server_timeout)
+    }
+
+    /// It is time to say ELECT, and to see what follows from that of others.
+    pub(super) fn on_election_due(&mut self, now: Now) {
+        let Role::Electing(election) = &mut self.role else {
+            return;
+        };
+        if election.next > now.monotonic {
+            return;
+        }
+        election.next = now.monotonic + self.options.heartbeat / 4;
+        self.consider(now);
+        let Role::Electing(election) = &self.role else {
+            return;
+        };
+        let vote = election.vote();
+        let seq = self.elect_seq(now.monotonic);
+        for server in self.others() {
+            self.send_server(server, Message::Elect { seq, leader: vote });
+        }
+    }
+
+    /// Votes, or leads, if it may.
+    fn consider(&mut self, now: Now) {
+        self.age_vote(now.monotonic);
+        loop {
+            match self.verdict(now.monotonic) {
+                Verdict::Wait => return,
+                Verdict::Lead => return self.lead(now),
+                Verdict::Vote(server) => {
+                    if let Role::Electing(election) = &mut self.role {
+                        let since = now.monotonic;
+                        election.vote = Vote::For { server, since };
+                    }
+                }
+            }
+        }
+    }
+
+    /// A vote is kept for 2 HB, then there is none for HB.
+    fn age_vote(&mut self, now: Instant) {
+        let heartbeat = self.options.heartbeat;
+        let Role::Electing(election) = &mut self.role else {
+            return;
+        };
+        match election.vote {
+            Vote::For { since, .. } if now.since(since) >= 2 * heartbeat => {
+                let until = now + heartbeat;
+                election.vote = Vote::Resting { until };
+            }
+            Vote::Resting { until } if until <= now => election.vote = Vote::Nobody,
+            _ => {}
+        }
+    }
+
+    fn verdict(&self, now: Instant) -> Verdict {
+        let Role::Electing(election) = &self.role else {
+            return Verdict::Wait;
+        };
+        let heartbeat = self.options.heartbeat;
+        let fresh: Vec<(usize, Entry)> = (0..)
+            .zip(&election.entries)
+            .filter_map(|(server, entry)| Some((server, (*entry)?)))
+            .filter(|(_, entry)| now.since(entry.at) <= heartbeat)
+            .collect();
+        let names = |entry: &Entry, server: usize| usize::try_from(entry.vote) == Ok(server);
+        let is_mine_or_none = |entry: &Entry| entry.vote < 0 || names(entry, self.index);
+        let unopposed = fresh.iter().all(|(_, entry)| is_mine_or_none(entry));
+        let silent = now.since(election.silent_since) >= self.options.server_timeout;
+        let all_elect = election.is_start && unopposed && fresh.len() + 1 == self.servers.len();
+        let waited = now.since(election.since) >= heartbeat;
+        if !(waited && (silent || all_elect) && self.may_speak(now)) {
+            return Verdict::Wait;
+        }
+        let mine = (self.elect_seq(now), self.index);
+        let known = fresh.iter().map(|(server, entry)| (entry.seq, *server));
+        let (_, best) = known.fold(mine, |(seq, best), (other_seq, other)| {
+            let is_better = other_seq > seq || other_seq == seq && other < best;
+            if is_better {
+                (other_seq, other)
+            } else {
+                (seq, best)
+            }
+        });
+        match election.vote {
+            Vote::Nobody if best != self.index => Verdict::Vote(best),
+            Vote::Nobody if unopposed => Verdict::Vote(self.index),
+            Vote::For { server, .. } if server == self.index && best == server && unopposed => {
+                let votes = fresh.iter().filter(|(_, entry)| names(entry, server));
+                if votes.count() + 1 >= self.options.quorum {
+                    Verdict::Lead
+                } else {
+                    Verdict::Wait
+                }
+            }
+            _ => Verdict::Wait,
+        }
+    }
+
+    /// ELECT from another server: who leads answers with STATE, who follows says whom, who elects notes it.
+    pub(super) fn on_elect(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        server: usize,
+        seq: i64,
+        vote: i32,
+    ) {
+        let Some(configuration) = configuration_of(seq).filter(|_| seq >= 0) else {
+            return self.drop_from_server(server, Reason::Malformed);
+        };
+        self.storage.see(configuration);
+        match &mut self.role {
+            Role::Electing(election) => {
+                let at = arrived;
+                election.entries[server] = Some(Entry { seq, vote, at });
+                self.consider(now);
+            }
+            Role::Leader(_) => {
+                if self.may_answer(now.monotonic, server) {
+                    self.send_state(&[server]);
+                }
+            }
+            Role::Follower(following) => {
+                let leader = following.leader;
+                let heard = now.monotonic.since(following.heard) < self.options.server_timeout;
+                // Two followers would answer each other without end if they answered what they agree on.
+                let is_news = usize::try_from(vote) != Ok(leader) || seq < self.view.seq;
+                if heard && is_news && self.may_answer(now.monotonic, server) {
+                    let seq = self.elect_seq(now.monotonic);
+                    // An index is below 32.
+                    let leader = i32::try_from(leader).unwrap_or(NOBODY);
+                    self.send_server(server, Message::Elect { seq, leader });
+                }
+            }
+        }
+    }
+
+    /// Whether another server is to be answered: not twice in HB / 8, half of what ELECT takes.
+    pub(super) fn may_answer(&mut self, now: Instant, server: usize) -> bool {
+        let period = self.options.heartbeat / 8;
+        self.answers[server].allow(now, period)
+    }
+
+    /// All servers but this one.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let index = self.index;
+        (0..self.servers.len()).filter(move |&server| server != index)
+    }
+
+    /// Sends a message to another server.
+    pub(super) fn send_server(&mut self, server: usize, message: Message<'_>) {
+        if let (Some(address), Ok(to)) = (self.servers.address(server), i32::try_from(server)) {
+            self.out.send(address, to, message);
+        }
+    }
+
+    /// Drops a datagram of another server.
+    pub(super) fn drop_from_server(&mut self, server: usize, reason: Reason) {
+        if let Some(address) = self.servers.address(server) {
+            self.drop(address, reason);
+        }
+    }
+
+    /// Drops the datagram at hand.
+    pub(super) fn drop(&mut self, from: SocketAddr, reason: Reason) {
+        self.out.drop(from, self.at_hand, reason);
+    }
+
+    /// What the server is among the servers.
+    #[must_use]
+    pub fn role(&self) -> RoleKind {
+        self.role.kind()
+    }
+}
+
+/// When each of the others was last answered.
+pub(super) fn unanswered(servers: usize) -> Vec<Throttle> {
+    vec![Throttle::default(); servers]
+}

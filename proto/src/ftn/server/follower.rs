@@ -1,0 +1,155 @@
+//! What a server does with STATE, and as a follower (`docs/ftn.md`, section 4).
+
+use ring_codec::ftn::{Message, ServerState};
+
+use super::role::{Following, Role};
+use super::state_message::{Assembled, StatePart, Whole};
+use super::view::seq_of;
+use super::{Event, Reason, Server};
+use crate::time::{Instant, Now};
+
+impl Server {
+    /// STATE of another server.
+    pub(super) fn on_state(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        server: usize,
+        state: &StatePart<'_>,
+    ) {
+        let Some(number) = state.configuration(server, self.servers.len()) else {
+            return self.drop_from_server(server, Reason::Malformed);
+        };
+        let at = now.monotonic;
+        match &self.role {
+            Role::Leader(_) => {
+                if number < self.view.number() {
+                    if self.may_answer(at, server) {
+                        self.send_state(&[server]);
+                    }
+                    return self.drop_from_server(server, Reason::Late);
+                }
+            }
+            Role::Follower(Following { leader, heard, .. }) => {
+                let is_other = *leader != server;
+                if is_other && at.since(*heard) < self.options.server_timeout {
+                    return self.drop_from_server(server, Reason::OtherLeader);
+                }
+            }
+            Role::Electing(_) => {}
+        }
+        if state.seq <= self.view.seq {
+            return self.drop_from_server(server, Reason::Late);
+        }
+        let seen = self.storage.seen();
+        if self.view.seq == 0 && number < seen {
+            // It has led or followed a later one in a former life.
+            if self.may_speak(at) {
+                let seq = seq_of(seen);
+                let message = Message::Heartbeat {
+                    seq,
+                    sstate: ServerState::Down,
+                };
+                self.send_server(server, message);
+            }
+            return self.drop_from_server(server, Reason::Late);
+        }
+        self.storage.see(number);
+        match self.assembly.take(arrived, state) {
+            Assembled::Whole(whole) => self.follow(now, server, whole),
+            Assembled::Waits => {}
+            Assembled::Malformed => self.drop_from_server(server, Reason::Malformed),
+        }
+    }
+
+    /// Takes over what a leader says.
+    fn follow(&mut self, now: Now, leader: usize, whole: Whole) {
+        let at = now.monotonic;
+        let Whole {
+            seq,
+            configuration,
+            clients,
+            arrived,
+        } = whole;
+        let is_new = configuration.number() != self.view.number();
+        let was = self.view.state(self.index);
+        let shown = configuration.state(self.index);
+        self.view.seq = seq;
+        self.view.at = arrived;
+        self.view.configuration = Some(configuration);
+        self.set_role(Role::Follower(Following {
+            leader,
+            heard: arrived,
+            heartbeat: at + self.options.heartbeat,
+        }));
+        let gone = self.sessions.missing_in(&clients);
+        for (id, address) in clients {
+            let known = self.sessions.get(id);
+            if known.is_some_and(|session| session.address == address) {
+                continue;
+            }
+            if known.is_none() {
+                self.survey_also(at, id, address);
+            }
+            self.sessions.insert(id, address, at);
+        }
+        if shown == ServerState::Down {
+            if was != ServerState::Down && self.own != ServerState::Down {
+                self.forget();
+            }
+            self.set_own(ServerState::Booting);
+        }
+        self.end_sessions(at, &gone);
+        if is_new {
+            self.on_configuration(at);
+        }
+        self.heartbeat(at);
+        self.try_end_survey(at);
+    }
+
+    /// Says to the leader what this server is and when it last heard from it.
+    pub(super) fn heartbeat(&mut self, now: Instant) {
+        if !self.may_speak(now) {
+            return;
+        }
+        let (seq, sstate) = (self.view.seq, self.own);
+        if let Role::Follower(Following { leader, .. }) = self.role {
+            self.send_server(leader, Message::Heartbeat { seq, sstate });
+        }
+    }
+
+    /// All that a follower does when time has passed.
+    pub(super) fn on_follower_due(&mut self, now: Now) {
+        let at = now.monotonic;
+        let Role::Follower(following) = &mut self.role else {
+            return;
+        };
+        if at.since(following.heard) >= self.options.server_timeout {
+            let heard = following.heard;
+            return self.elect(now, heard, false);
+        }
+        if following.heartbeat <= at {
+            following.heartbeat = at + self.options.heartbeat;
+            self.heartbeat(at);
+        }
+    }
+
+    /// What the server says to be.
+    pub(super) fn set_own(&mut self, state: ServerState) {
+        if self.own != state {
+            self.own = state;
+            self.out.event(Event::StateChanged { state });
+        }
+    }
+
+    /// Forgets all that it knew of tokens.
+    pub(super) fn forget(&mut self) {
+        let tokens_forgotten = self.tokens.len();
+        self.abort_survey();
+        self.knowledge.forget();
+        self.tokens.clear();
+        self.out.counters.resets += 1;
+        self.out.counters.tokens_forgotten += tokens_forgotten as u64;
+        self.out.event(Event::Reset { tokens_forgotten });
+    }
+}

@@ -1,0 +1,199 @@
+//! Where each datagram goes (`docs/ftn.md`, section 3).
+
+use std::net::SocketAddr;
+use std::str;
+
+use ring_codec::ftn::{Datagram, Flags, Header, Message, Token};
+
+use super::request::Wanted;
+use super::returns::Returned;
+use super::state_message::StatePart;
+use super::{Event, Reason, Server};
+use crate::ftn::{MAX_DATA, MAX_NAME};
+use crate::time::{Instant, Now};
+
+/// How many senders with another list are remembered.
+const SENDERS: usize = 1_024;
+
+impl Server {
+    /// A datagram came from an address, at `arrived`.
+    pub(super) fn on_datagram(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) {
+        let Ok(datagram) = Datagram::decode(bytes) else {
+            return self.drop(from, Reason::Malformed);
+        };
+        let (header, message) = (datagram.header(), datagram.message());
+        self.at_hand = Some(message.kind());
+        self.out.counters.note_received(message.kind());
+        if self.started.is_none() || self.has_left {
+            return self.drop(from, Reason::Stopped);
+        }
+        if header.ssig != self.servers.signature() {
+            self.note_other_list(from, header.ssig);
+            return self.drop(from, Reason::Signature);
+        }
+        if usize::try_from(header.to) != Ok(self.index) {
+            return self.drop(from, Reason::NotForMe);
+        }
+        match message {
+            Message::Config { .. }
+            | Message::Grant { .. }
+            | Message::Revoke { .. }
+            | Message::Confirm { .. } => self.drop(from, Reason::OtherRole),
+            Message::Login { p } => self.on_login(now.monotonic, from, p),
+            Message::Catalog { .. }
+            | Message::Alive
+            | Message::Logout
+            | Message::Request { .. }
+            | Message::Return { .. } => {
+                self.on_client(now.monotonic, arrived, from, header.from, &message);
+            }
+            Message::State { .. }
+            | Message::Heartbeat { .. }
+            | Message::Elect { .. }
+            | Message::Transfer { .. }
+            | Message::Transferred { .. } => self.on_server(now, arrived, from, header, &message),
+        }
+    }
+
+    /// Tells once of each sender that has another list.
+    fn note_other_list(&mut self, from: SocketAddr, signature: i32) {
+        if self.strangers.len() < SENDERS && self.strangers.insert(from) {
+            self.out.event(Event::OtherList { from, signature });
+        }
+    }
+
+    fn on_server(
+        &mut self,
+        now: Now,
+        arrived: Instant,
+        from: SocketAddr,
+        header: Header,
+        message: &Message<'_>,
+    ) {
+        let is_listed = self.servers.address_of(header.from) == Some(from);
+        let server = usize::try_from(header.from).ok();
+        let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
+            return self.drop(from, Reason::NotAServer);
+        };
+        let at = now.monotonic;
+        match *message {
+            Message::State {
+                seq,
+                leader,
+                sstates,
+                clients,
+            } => {
+                let state = StatePart {
+                    seq,
+                    leader,
+                    states: sstates,
+                    clients,
+                };
+                self.on_state(now, arrived, server, &state);
+            }
+            Message::Heartbeat { seq, sstate } => {
+                self.on_heartbeat(at, arrived, server, seq, sstate);
+            }
+            Message::Elect { seq, leader } => self.on_elect(now, arrived, server, seq, leader),
+            Message::Transfer {
+                msgnum,
+                part,
+                parts,
+                assignments,
+            } => self.on_transfer(at, server, (msgnum, part, parts), assignments),
+            Message::Transferred { msgnum, part } => self.on_transferred(at, server, msgnum, part),
+            _ => {}
+        }
+    }
+
+    fn on_client(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        from: SocketAddr,
+        session: i32,
+        message: &Message<'_>,
+    ) {
+        let token = match message {
+            Message::Request { token, .. } | Message::Return { token, .. } => Some(*token),
+            _ => None,
+        };
+        if token.is_some_and(|token| token.name.len() > MAX_NAME || token.data.len() > MAX_DATA) {
+            return self.drop(from, Reason::TooLong);
+        }
+        let renewal = match message {
+            Message::Return {
+                msgnum,
+                token,
+                flags,
+            } if token.name.is_empty() => {
+                let number = renewed(*token, *flags);
+                if number.is_none() {
+                    return self.drop(from, Reason::Malformed);
+                }
+                number.map(|number| (*msgnum, number))
+            }
+            _ => None,
+        };
+        let renews = renewal.map(|(_, number)| number);
+        if !self.identify(now, arrived, from, session, renews) {
+            return self.redirect(from, Reason::NoSession);
+        }
+        if let Some((msgnum, number)) = renewal {
+            return self.on_renewal(now, from, session, msgnum, number);
+        }
+        match *message {
+            Message::Catalog { holdings } => self.on_catalog(now, from, session, holdings),
+            Message::Logout => self.on_logout(now, from, session),
+            Message::Request {
+                msgnum,
+                token: Token { name: [], data },
+                ..
+            } => self.on_list(now, from, session, msgnum, data),
+            Message::Request {
+                msgnum,
+                token: Token { name, data },
+                access,
+            } => {
+                let wanted = Wanted {
+                    session,
+                    msgnum,
+                    name,
+                    data,
+                    access,
+                };
+                self.on_request(now, from, &wanted);
+            }
+            Message::Return {
+                msgnum,
+                token: Token { name, data },
+                flags,
+            } => {
+                let returned = Returned {
+                    session,
+                    msgnum,
+                    name,
+                    data,
+                    flags,
+                };
+                self.on_return(now, from, &returned);
+            }
+            // ALIVE has done what it is for.
+            _ => {}
+        }
+    }
+}
+
+/// The configuration that a renewal says; `None`: it is none.
+fn renewed(token: Token<'_>, flags: Flags) -> Option<u32> {
+    let is_decimal = !token.data.is_empty() && token.data.iter().all(u8::is_ascii_digit);
+    let number: i32 = str::from_utf8(token.data).ok()?.parse().ok()?;
+    let number = u32::try_from(number).ok()?;
+    (flags == Flags::Deassign && is_decimal).then_some(number)
+}

@@ -1,0 +1,505 @@
+//! What a leader knows and does: rounds of STATE, authority, the states of the others
+//! (`docs/ftn.md`, section 4).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use ring_codec::ftn::ServerState;
+
+use super::pending::Pending;
+use super::role::Role;
+use super::view::{configuration_of, seq_of};
+use super::{Event, Reason, Server};
+use crate::ftn::{Configuration, RETRY, next_number};
+use crate::time::{Instant, Now};
+
+/// What ends with the leadership.
+#[derive(Debug)]
+pub(super) struct Leadership {
+    /// By index; the own one is not used.
+    peers: Vec<Peer>,
+    /// When each round of the last ¾ ST was sent.
+    sent: VecDeque<(i64, Instant)>,
+    /// When the next regular round is due.
+    regular: Instant,
+    /// When a round for what has changed is due.
+    urgent: Option<Instant>,
+    last: Instant,
+    /// The list of sessions is not the one of the last round.
+    list_changed: bool,
+    /// Sessions that no round has listed yet.
+    unlisted: Vec<i32>,
+    /// The renewals that are to be confirmed: the session's and its msgnum.
+    pub(super) confirmations: BTreeMap<i32, i64>,
+    pub(super) pending: Pending,
+    /// When to look whether a session is silent; not before it is.
+    expiry: BTreeSet<(Instant, i32)>,
+    /// Until when sessions are adopted.
+    grace: Option<Instant>,
+    had_authority: bool,
+}
+
+/// What the leader knows of another server.
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    heard: Instant,
+    /// The newest seq that it has acknowledged, 0: none.
+    acked: i64,
+    /// When that was sent.
+    acked_sent: Option<Instant>,
+    /// The seq at which its present state began.
+    began: i64,
+}
+
+impl Leadership {
+    fn new(now: Instant, servers: usize, seq: i64, grace: Option<Instant>) -> Self {
+        let peer = Peer {
+            heard: now,
+            acked: 0,
+            acked_sent: None,
+            began: seq,
+        };
+        Self {
+            peers: vec![peer; servers],
+            sent: VecDeque::new(),
+            regular: now,
+            urgent: None,
+            last: Instant::default(),
+            list_changed: false,
+            unlisted: Vec::new(),
+            confirmations: BTreeMap::new(),
+            pending: Pending::default(),
+            expiry: BTreeSet::new(),
+            grace,
+            had_authority: false,
+        }
+    }
+
+    /// Whether sessions are adopted.
+    pub(super) const fn is_in_grace(&self) -> bool {
+        self.grace.is_some()
+    }
+
+    /// Until when sessions are adopted.
+    pub(super) const fn grace(&self) -> Option<Instant> {
+        self.grace
+    }
+
+    /// A session is to be in the next STATE, and to end at `expiry` if nothing is heard of it.
+    pub(super) fn add(&mut self, id: i32, expiry: Instant) {
+        self.unlisted.push(id);
+        self.list_changed = true;
+        self.expiry.insert((expiry, id));
+    }
+
+    /// A session has ended.
+    pub(super) fn remove(&mut self, id: i32) {
+        self.list_changed = true;
+        self.confirmations.remove(&id);
+    }
+
+    /// What has changed is to be told at once, but not more often than every RETRY.
+    pub(super) fn hasten(&mut self, now: Instant) {
+        let due = (self.last + RETRY).max(now);
+        self.urgent = Some(self.urgent.map_or(due, |urgent| urgent.min(due)));
+    }
+}
+
+impl Server {
+    /// Becomes the leader.
+    pub(super) fn lead(&mut self, now: Now) {
+        let at = now.monotonic;
+        let warm = self.is_warm(at);
+        let servers = self.servers.len();
+        let floor = if warm {
+            0
+        } else {
+            cold_floor(now.wall, servers)
+        };
+        let seen = self.storage.seen().max(floor.saturating_sub(1));
+        let Some(number) = next_number(seen, self.index, servers) else {
+            return self.out.event(Event::NumbersExhausted);
+        };
+        let mut states = vec![ServerState::Down; servers];
+        if warm {
+            let known = self.view.configuration.as_ref();
+            let former = known.map(Configuration::leader);
+            for (server, state) in states.iter_mut().enumerate() {
+                *state = self.view.state(server);
+                if former == Some(server) && server != self.index {
+                    *state = ServerState::Down;
+                }
+            }
+            if states[self.index] != self.own {
+                // What one of the two does not know yet is begun again.
+                states[self.index] = ServerState::Booting;
+            }
+        } else {
+            if self.own != ServerState::Down || self.tokens.len() > 0 {
+                self.forget();
+            }
+            self.sessions.clear();
+            states[self.index] = ServerState::Booting;
+        }
+        self.set_own(states[self.index]);
+        let grace = (!warm && !self.options.grace.is_zero()).then(|| at + self.options.grace);
+        let mut leadership = Leadership::new(at, servers, seq_of(number), grace);
+        for (id, session) in self.sessions.iter_mut() {
+            session.heard = at;
+            session.listed = 0;
+            leadership.add(id, at + self.options.client_timeout);
+        }
+        self.set_role(Role::Leader(Box::new(leadership)));
+        let configuration = number;
+        self.out.event(Event::TookOver {
+            configuration,
+            warm,
+        });
+        self.install(at, Configuration::new(number, states));
+    }
+
+    /// Puts a configuration of its own into force and tells all of it.
+    fn install(&mut self, now: Instant, configuration: Configuration) {
+        let number = configuration.number();
+        self.storage.see(number);
+        self.view.seq = seq_of(number);
+        self.view.configuration = Some(configuration);
+        self.round(now, None);
+        self.on_configuration(now);
+    }
+
+    /// Changes states of servers. `false`: there is no authority for it, or no number left.
+    pub(super) fn change(&mut self, now: Instant, changes: &[(usize, ServerState)]) -> bool {
+        if !self.is_in_force(now) {
+            return false;
+        }
+        let Some(configuration) = &self.view.configuration else {
+            return false;
+        };
+        let mut states = configuration.states().to_vec();
+        let Some(number) = next_number(self.storage.seen(), self.index, states.len()) else {
+            self.out.event(Event::NumbersExhausted);
+            return false;
+        };
+        let Role::Leader(leadership) = &mut self.role else {
+            return false;
+        };
+        for &(server, state) in changes {
+            states[server] = state;
+            leadership.peers[server].began = seq_of(number);
+        }
+        self.install(now, Configuration::new(number, states));
+        true
+    }
+
+    /// Somebody knows a configuration with a larger number: that of this leader becomes larger than it. What
+    /// it says does not change, so it takes no authority, which nobody would give to a smaller one.
+    pub(super) fn outnumber(&mut self, now: Instant, number: u32) {
+        self.storage.see(number);
+        let servers = self.servers.len();
+        let Some(next) = next_number(self.storage.seen(), self.index, servers) else {
+            return self.out.event(Event::NumbersExhausted);
+        };
+        if let (Role::Leader(_), Some(known)) = (&self.role, &self.view.configuration) {
+            let configuration = Configuration::new(next, known.states());
+            self.install(now, configuration);
+        }
+    }
+
+    /// Sends a round of STATE: to all, or to those that have not acknowledged `behind`.
+    pub(super) fn round(&mut self, now: Instant, behind: Option<i64>) {
+        let lease = self.options.server_lease();
+        let others: Vec<usize> = self.others().collect();
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        self.view.seq += 1;
+        self.view.at = now;
+        let seq = self.view.seq;
+        for id in leadership.unlisted.drain(..) {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.listed = seq;
+            }
+        }
+        leadership.list_changed = false;
+        leadership.last = now;
+        while leadership
+            .sent
+            .front()
+            .is_some_and(|(_, at)| now.since(*at) > lease)
+        {
+            leadership.sent.pop_front();
+        }
+        leadership.sent.push_back((seq, now));
+        let to = match behind {
+            None => {
+                leadership.regular = now + self.options.heartbeat;
+                others
+            }
+            Some(behind) => {
+                let is_behind = |server: &usize| leadership.peers[*server].acked < behind;
+                others.into_iter().filter(is_behind).collect()
+            }
+        };
+        leadership.urgent = None;
+        self.send_state(&to);
+        self.confirm(now);
+    }
+
+    /// Until when the leader has authority; `None`: it has none.
+    fn authority_until(&self, leadership: &Leadership) -> Option<Instant> {
+        let lease = self.options.server_lease();
+        let others = self.options.quorum - 1;
+        if others == 0 {
+            return Some(Instant::from_nanos(u64::MAX));
+        }
+        let sent = self
+            .others()
+            .map(|server| leadership.peers[server].acked_sent);
+        let mut sent: Vec<Option<Instant>> = sent.collect();
+        sent.sort_unstable();
+        let oldest = sent.len().checked_sub(others).and_then(|at| sent[at]);
+        oldest.map(|sent| sent + lease)
+    }
+
+    /// Whether a leader has authority now.
+    pub(super) fn has_authority(&self, now: Instant, leadership: &Leadership) -> bool {
+        self.authority_until(leadership)
+            .is_some_and(|until| now < until)
+    }
+
+    /// The newest seq that all servers which are not DOWN, and Q in all, have acknowledged.
+    fn acknowledged(&self, leadership: &Leadership) -> i64 {
+        let mut acked: Vec<i64> = self.others().map(|i| leadership.peers[i].acked).collect();
+        acked.sort_unstable();
+        let quorum = match self.options.quorum - 1 {
+            0 => i64::MAX,
+            others => acked.len().checked_sub(others).map_or(0, |at| acked[at]),
+        };
+        let working = self
+            .others()
+            .filter(|&server| self.view.state(server) != ServerState::Down)
+            .map(|server| leadership.peers[server].acked);
+        working.fold(quorum, i64::min)
+    }
+
+    /// Confirms the renewals that may be, and has a round sent for the others.
+    pub(super) fn confirm(&mut self, now: Instant) {
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        if leadership.confirmations.is_empty() {
+            return;
+        }
+        let acknowledged = self.acknowledged(leadership);
+        let may = self.has_authority(now, leadership);
+        let waiting = leadership.confirmations.iter();
+        let ripe: Vec<(i32, i64)> = waiting
+            .filter(|(id, _)| {
+                let session = self.sessions.get(**id);
+                may && session.is_some_and(|s| s.listed > 0 && s.listed <= acknowledged)
+            })
+            .map(|(&id, &msgnum)| (id, msgnum))
+            .collect();
+        for (id, msgnum) in ripe {
+            self.send_confirm(id, msgnum);
+            if let Role::Leader(leadership) = &mut self.role {
+                leadership.confirmations.remove(&id);
+            }
+        }
+        if let Role::Leader(leadership) = &mut self.role
+            && !leadership.confirmations.is_empty()
+        {
+            leadership.hasten(now);
+        }
+    }
+
+    /// HEARTBEAT of another server.
+    pub(super) fn on_heartbeat(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        server: usize,
+        seq: i64,
+        says: ServerState,
+    ) {
+        let Some(number) = configuration_of(seq).filter(|_| seq >= 0) else {
+            return self.drop_from_server(server, Reason::Malformed);
+        };
+        let newest = self.view.seq;
+        let Role::Leader(leadership) = &mut self.role else {
+            return self.drop_from_server(server, Reason::NotLeader);
+        };
+        let peer = &mut leadership.peers[server];
+        if seq > newest {
+            peer.heard = peer.heard.max(arrived);
+            return self.outnumber(now, number);
+        }
+        if seq < peer.began {
+            return self.drop_from_server(server, Reason::Late);
+        }
+        peer.heard = peer.heard.max(arrived);
+        // What it names may be from its state file, and no STATE of this leader.
+        let sent = leadership.sent.binary_search_by_key(&seq, |(seq, _)| *seq);
+        if let Some((_, sent)) = sent.ok().and_then(|at| leadership.sent.get(at))
+            && seq > peer.acked
+        {
+            peer.acked = seq;
+            peer.acked_sent = Some(*sent);
+        }
+        self.note_authority(now);
+        let ready = self.view.state(self.index) == ServerState::Ready;
+        let next = match (self.view.state(server), says) {
+            (ServerState::Booting | ServerState::Ready, ServerState::Down) => ServerState::Down,
+            (ServerState::Down, ServerState::Booting) => ServerState::Booting,
+            (ServerState::Booting, ServerState::Ready) if ready => ServerState::Ready,
+            _ => return self.after_acknowledgement(now),
+        };
+        self.change(now, &[(server, next)]);
+        self.after_acknowledgement(now);
+    }
+
+    /// What may have waited for an acknowledgement.
+    fn after_acknowledgement(&mut self, now: Instant) {
+        self.confirm(now);
+        self.try_end_survey(now);
+    }
+
+    /// Tells when authority comes or goes.
+    fn note_authority(&mut self, now: Instant) {
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        let has = self.has_authority(now, leadership);
+        if let Role::Leader(leadership) = &mut self.role
+            && leadership.had_authority != has
+        {
+            leadership.had_authority = has;
+            self.out.event(Event::AuthorityChanged { has });
+        }
+    }
+
+    /// Sends the round for what has changed, if it is due.
+    pub(super) fn on_urgent_due(&mut self, now: Instant) {
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        if leadership.list_changed && leadership.urgent.is_none() {
+            leadership.hasten(now);
+        }
+        if leadership.urgent.is_none_or(|due| due > now) {
+            return;
+        }
+        leadership.urgent = None;
+        if leadership.list_changed {
+            return self.round(now, None);
+        }
+        let waiting = leadership.confirmations.keys();
+        let listed = waiting
+            .filter_map(|id| self.sessions.get(*id))
+            .map(|s| s.listed);
+        if let Some(needed) = listed.max() {
+            // One that has acknowledged all of it may still be needed for authority.
+            let needed = if self.is_in_force(now) {
+                needed
+            } else {
+                i64::MAX
+            };
+            self.round(now, Some(needed));
+        }
+    }
+
+    /// All that a leader does when time has passed.
+    pub(super) fn on_leader_due(&mut self, now: Instant) {
+        self.note_authority(now);
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        if leadership.grace.is_some_and(|end| end <= now) {
+            leadership.grace = None;
+            self.out.event(Event::GraceEnded);
+            self.try_end_survey(now);
+        }
+        self.give_up_silent_servers(now);
+        self.end_silent_sessions(now);
+        self.on_urgent_due(now);
+        if let Role::Leader(leadership) = &self.role
+            && leadership.regular <= now
+        {
+            self.round(now, None);
+        }
+    }
+
+    fn give_up_silent_servers(&mut self, now: Instant) {
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        let timeout = self.options.server_timeout;
+        let silent: Vec<(usize, ServerState)> = self
+            .others()
+            .filter(|&server| self.view.state(server) != ServerState::Down)
+            .filter(|&server| now.since(leadership.peers[server].heard) >= timeout)
+            .map(|server| (server, ServerState::Down))
+            .collect();
+        if !silent.is_empty() {
+            self.change(now, &silent);
+        }
+    }
+
+    fn end_silent_sessions(&mut self, now: Instant) {
+        let timeout = self.options.client_timeout;
+        if !self.is_in_force(now) {
+            return;
+        }
+        loop {
+            let Role::Leader(leadership) = &mut self.role else {
+                return;
+            };
+            let Some(&(due, id)) = leadership.expiry.first().filter(|(due, _)| *due <= now) else {
+                return;
+            };
+            leadership.expiry.remove(&(due, id));
+            let Some(session) = self.sessions.get(id) else {
+                continue;
+            };
+            let end = session.heard + timeout;
+            if end > now {
+                leadership.expiry.insert((end, id));
+                continue;
+            }
+            let address = session.address;
+            self.out.counters.sessions_expired += 1;
+            self.out.event(Event::SessionExpired { id, address });
+            self.end_sessions(now, &[id]);
+        }
+    }
+
+    /// When a leader has something to do. What it has no authority for waits for the HEARTBEAT that gives it.
+    pub(super) fn leader_due(&self, now: Instant, leadership: &Leadership) -> Instant {
+        let mut due = leadership.regular;
+        let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
+        consider(leadership.urgent);
+        consider(leadership.grace);
+        let until = self
+            .authority_until(leadership)
+            .filter(|until| now < *until);
+        if let Some(until) = until {
+            consider(Some(until));
+            consider(leadership.expiry.first().map(|(due, _)| *due));
+            let timeout = self.options.server_timeout;
+            let working = self
+                .others()
+                .filter(|&server| self.view.state(server) != ServerState::Down);
+            consider(working.map(|s| leadership.peers[s].heard + timeout).min());
+        }
+        due
+    }
+}
+
+/// The least number of a cold leader's first configuration: in case that state files are lost it grows by the
+/// number of servers every 16 seconds.
+fn cold_floor(wall: u64, servers: usize) -> u32 {
+    const EPOCH: u64 = 1_767_225_600;
+    let seconds = wall / 1_000_000_000;
+    let periods = seconds.saturating_sub(EPOCH) / 16;
+    u32::try_from(periods * servers as u64).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,94 @@
+//! Pages of the tokens that this server serves (`docs/ftn.md`, section 6).
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use ring_codec::ftn::{Message, Token as Entry};
+
+use super::serving::Serves;
+use super::token::Token;
+use super::{Reason, Server};
+use crate::ftn::catalog::hex;
+use crate::time::Instant;
+
+/// How long a page is about, in bytes.
+const PAGE: usize = 1_024;
+/// The most sessions that are named of each kind.
+const NAMED: usize = 16;
+/// The most tokens that are looked at for a page.
+const LOOKED_AT: usize = 256;
+
+impl Server {
+    /// A session asks for the page behind a name.
+    pub(super) fn on_list(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        session: i32,
+        msgnum: i64,
+        after: &[u8],
+    ) {
+        if !self.is_serving(now) {
+            return self.drop(from, Reason::NotServing);
+        }
+        let page = self.page(now, after);
+        let message = Message::Grant {
+            msgnum,
+            token: Entry {
+                name: b"",
+                data: page.as_bytes(),
+            },
+        };
+        self.out.send(from, session, message);
+    }
+
+    fn page(&self, now: Instant, after: &[u8]) -> String {
+        let mut tokens = String::new();
+        let mut next = None;
+        let mut behind = self.tokens.after(after).enumerate().peekable();
+        while let Some((looked_at, (_, token))) = behind.next() {
+            if self.serves(now, &token.name) == Serves::Yes {
+                let entry = entry(token);
+                if !tokens.is_empty() {
+                    tokens.push(',');
+                }
+                tokens.push_str(&entry);
+            }
+            let is_more = behind.peek().is_some();
+            let upcoming = behind.peek().map_or(0, |(_, (_, token))| entry_len(token));
+            if is_more && (tokens.len() + upcoming > PAGE || looked_at + 1 >= LOOKED_AT) {
+                next = Some(hex(&token.name));
+                break;
+            }
+        }
+        let next = next.map_or("null".to_owned(), |name| format!("\"{name}\""));
+        format!("{{\"next\":{next},\"tokens\":[{tokens}]}}")
+    }
+}
+
+/// How long the entry of a token is at the most.
+fn entry_len(token: &Token) -> usize {
+    let sessions = token.holding().take(NAMED).count() + token.waiting().min(NAMED);
+    2 * token.name.len() + 11 * sessions + 80
+}
+
+/// A token as an object of JSON.
+fn entry(token: &Token) -> String {
+    let waiting = token.queue.iter().flat_map(|queue| queue.sessions());
+    let mut entry = format!(
+        "{{\"name\":\"{}\",\"access\":{}",
+        hex(&token.name),
+        token.access()
+    );
+    list(&mut entry, "holders", token.holding());
+    list(&mut entry, "waiting", waiting);
+    // Writing to a string does not fail.
+    let _ = write!(entry, ",\"bytes\":{}}}", token.data.len());
+    entry
+}
+
+fn list(entry: &mut String, key: &str, sessions: impl Iterator<Item = i32>) {
+    let sessions: Vec<String> = sessions.take(NAMED).map(|id| id.to_string()).collect();
+    // Writing to a string does not fail.
+    let _ = write!(entry, ",\"{key}\":[{}]", sessions.join(","));
+}

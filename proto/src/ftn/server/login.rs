@@ -1,0 +1,191 @@
+//! Sessions: how they begin, are kept and end (`docs/ftn.md`, section 5).
+
+use std::net::SocketAddr;
+use std::str;
+
+use ring_codec::ftn::Message;
+
+use super::pending::PENDING_MAX;
+use super::role::Role;
+use super::{Event, Reason, RoleKind, Server};
+use crate::ftn::MIN_SESSION;
+use crate::time::Instant;
+
+/// Nobody's id.
+pub(super) const NO_ONE: i32 = 0;
+
+impl Server {
+    /// Sends CONFIG; `to` is a session or 0.
+    pub(super) fn send_config(&mut self, at: SocketAddr, to: i32) {
+        let Some(configuration) = &self.view.configuration else {
+            return;
+        };
+        let message = Message::Config {
+            // A configuration's number fits.
+            leader: i32::try_from(configuration.number()).unwrap_or(i32::MAX),
+            sstates: configuration.states().into(),
+        };
+        self.out.send(at, to, message);
+    }
+
+    /// Answers what another server is to answer, or what its sender may not ask, with CONFIG. An electing
+    /// server has none that is worth anything.
+    pub(super) fn redirect(&mut self, at: SocketAddr, reason: Reason) {
+        self.drop(at, reason);
+        if self.role.kind() != RoleKind::Electing {
+            if reason != Reason::NoSession {
+                self.out.counters.redirected += 1;
+            }
+            self.send_config(at, NO_ONE);
+        }
+    }
+
+    pub(super) fn on_login(&mut self, now: Instant, from: SocketAddr, p: &[u8]) {
+        let port = str::from_utf8(p).ok().and_then(|p| p.strip_prefix(':'));
+        if port != Some(&from.port().to_string()) {
+            return self.drop(from, Reason::Login);
+        }
+        let room = self.options.max_clients;
+        let Role::Leader(leadership) = &mut self.role else {
+            if self.role.kind() == RoleKind::Electing {
+                return self.drop(from, Reason::NotServing);
+            }
+            return self.send_config(from, NO_ONE);
+        };
+        leadership.pending.expire(now);
+        let known = self
+            .sessions
+            .at(from)
+            .or_else(|| leadership.pending.at(from));
+        let id = if let Some(id) = known {
+            id
+        } else {
+            let waiting = leadership.pending.len();
+            if waiting >= PENDING_MAX || self.sessions.len() + waiting >= room {
+                self.drop(from, Reason::Full);
+                return self.send_config(from, NO_ONE);
+            }
+            loop {
+                let id = self.draw.session();
+                if self.sessions.get(id).is_none() && !leadership.pending.has(id) {
+                    leadership.pending.insert(id, from, now);
+                    break id;
+                }
+            }
+        };
+        self.send_config(from, id);
+    }
+
+    /// Whether a message comes from a session; the second message of a client makes it one. `renews`: the
+    /// configuration that it says, if it is a renewal.
+    pub(super) fn identify(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        from: SocketAddr,
+        id: i32,
+        renews: Option<u32>,
+    ) -> bool {
+        if let Some(session) = self.sessions.of(id, from) {
+            session.heard = session.heard.max(arrived);
+            return true;
+        }
+        let Role::Leader(leadership) = &mut self.role else {
+            return false;
+        };
+        leadership.pending.expire(now);
+        if leadership.pending.take(id, from) {
+            self.out.counters.sessions_begun += 1;
+            self.out.event(Event::SessionBegun { id, address: from });
+            self.begin_session(now, id, from);
+            return true;
+        }
+        let is_free = self.sessions.get(id).is_none()
+            && self.sessions.at(from).is_none()
+            && !leadership.pending.has(id);
+        let adopts = leadership.is_in_grace() && renews.is_some() && id >= MIN_SESSION && is_free;
+        if !adopts || self.sessions.len() >= self.options.max_clients {
+            return false;
+        }
+        self.out.counters.adopted += 1;
+        self.out.event(Event::SessionAdopted { id, address: from });
+        self.begin_session(now, id, from);
+        true
+    }
+
+    fn begin_session(&mut self, now: Instant, id: i32, address: SocketAddr) {
+        let expiry = now + self.options.client_timeout;
+        self.sessions.insert(id, address, now);
+        if let Some(leadership) = self.role.leader_mut() {
+            leadership.add(id, expiry);
+        }
+        if self.servers.len() == 1 {
+            self.round(now, None);
+        }
+        self.survey_also(now, id, address);
+    }
+
+    /// A session renews its lease; `configuration` is the one that it knows.
+    pub(super) fn on_renewal(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        id: i32,
+        msgnum: i64,
+        configuration: u32,
+    ) {
+        self.storage.see(configuration);
+        if self.role.kind() != RoleKind::Leader {
+            return self.redirect(from, Reason::NotLeader);
+        }
+        if configuration > self.view.number() {
+            self.outnumber(now, configuration);
+        }
+        if let Some(leadership) = self.role.leader_mut() {
+            let waiting = leadership.confirmations.entry(id).or_insert(msgnum);
+            *waiting = msgnum.max(*waiting);
+        }
+        self.confirm(now);
+    }
+
+    pub(super) fn on_logout(&mut self, now: Instant, from: SocketAddr, id: i32) {
+        if self.role.kind() != RoleKind::Leader {
+            return self.drop(from, Reason::NotLeader);
+        }
+        if !self.is_in_force(now) {
+            return self.drop(from, Reason::NotServing);
+        }
+        self.out.counters.sessions_logout += 1;
+        let address = from;
+        self.out.event(Event::SessionLoggedOut { id, address });
+        self.end_sessions(now, &[id]);
+        self.send_config(from, NO_ONE);
+    }
+
+    /// Sessions are no more: their tokens are free, their REQUESTs gone.
+    pub(super) fn end_sessions(&mut self, now: Instant, ids: &[i32]) {
+        let mut freed = Vec::new();
+        for &id in ids {
+            self.sessions.remove(id);
+            if let Some(leadership) = self.role.leader_mut() {
+                leadership.remove(id);
+            }
+            if let Some(survey) = &mut self.knowledge.survey {
+                survey.remove(id);
+            }
+            for token in self.tokens.of_session(id) {
+                let survey = self.knowledge.survey.as_mut();
+                if let Some(gained) = survey.and_then(|survey| survey.gained.get_mut(&token)) {
+                    gained.remove(id);
+                }
+                self.tokens.part(now, id, token);
+                freed.push(token);
+            }
+        }
+        // Only now: who waited may be gone as well.
+        for token in freed {
+            self.advance(now, token);
+        }
+        self.try_end_survey(now);
+    }
+}

@@ -1,0 +1,273 @@
+//! The machine: one place that composes the others.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::{Kind, ServerState};
+
+use super::draw::Draw;
+use super::election::{Election, unanswered};
+use super::leader::Leadership;
+use super::outbox::Output;
+use super::role::{Following, Role};
+use super::serving::Knowledge;
+use super::sessions::Sessions;
+use super::state_message::Assembly;
+use super::storage::Storage;
+use super::survey::Survey;
+use super::tokens::Tokens;
+use super::transfer::Outgoing;
+use super::view::View;
+use super::{Command, Durable, Event, Net, Options, OptionsError, Snapshot};
+use crate::ftn::Servers;
+use crate::throttle::Throttle;
+use crate::time::{Instant, Now};
+use crate::{Machine, Sent, Stored, Ticket, Transmit};
+
+/// A server of the token service.
+///
+/// It starts when it is told for the first time that its network is [up](Net::Up). Time-outs are to be told only
+/// after all that waits in the socket was.
+#[derive(Debug)]
+pub struct Server {
+    pub(super) options: Options,
+    pub(super) servers: Servers,
+    pub(super) index: usize,
+    pub(super) draw: Draw,
+    now: Now,
+    /// When it started; `None`: it has not.
+    pub(super) started: Option<Instant>,
+    pub(super) has_left: bool,
+    pub(super) storage: Storage,
+    pub(super) out: Output,
+    /// The type of the datagram at hand.
+    pub(super) at_hand: Option<Kind>,
+    /// Who has another list.
+    pub(super) strangers: BTreeSet<SocketAddr>,
+    pub(super) role: Role,
+    pub(super) view: View,
+    pub(super) assembly: Assembly,
+    /// What it says to be.
+    pub(super) own: ServerState,
+    /// When each of the others was last answered.
+    pub(super) answers: Vec<Throttle>,
+    pub(super) sessions: Sessions,
+    pub(super) tokens: Tokens,
+    pub(super) knowledge: Knowledge,
+    /// Grants under the present configuration.
+    pub(super) grants: u64,
+}
+
+impl Server {
+    /// The server `index` of the list. `seed` is random: nobody who does not know it can guess session ids.
+    /// `durable` is what was stored last, or its default.
+    ///
+    /// # Errors
+    /// The options cannot work, or there is no such server.
+    pub fn new(
+        options: Options,
+        servers: Servers,
+        index: usize,
+        durable: Durable,
+        seed: u64,
+    ) -> Result<Self, OptionsError> {
+        let count = servers.len();
+        options.check(count)?;
+        if index >= count {
+            let servers = count;
+            return Err(OptionsError::Index { index, servers });
+        }
+        let now = Now {
+            monotonic: Instant::default(),
+            wall: 0,
+        };
+        // An index is below 32.
+        let from = i32::try_from(index).unwrap_or_default();
+        let ssig = servers.signature();
+        let election = Election::new(now.monotonic, now.monotonic, true, count);
+        Ok(Self {
+            options,
+            servers,
+            index,
+            draw: Draw::new(seed),
+            now,
+            started: None,
+            has_left: false,
+            storage: Storage::new(durable),
+            out: Output::new(from, ssig),
+            at_hand: None,
+            strangers: BTreeSet::new(),
+            role: Role::Electing(election),
+            view: View::new(),
+            assembly: Assembly::default(),
+            own: ServerState::Down,
+            answers: unanswered(count),
+            sessions: Sessions::default(),
+            tokens: Tokens::default(),
+            knowledge: Knowledge::default(),
+            grants: 0,
+        })
+    }
+
+    /// What the server was started with.
+    #[must_use]
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What `ringctl status` shows.
+    #[must_use]
+    pub fn snapshot(&self, now: Instant) -> Snapshot {
+        let grace = self.role.as_leader().and_then(Leadership::grace);
+        let survey = self.knowledge.survey.as_ref();
+        Snapshot {
+            index: self.index,
+            states: (0..self.servers.len())
+                .map(|server| self.view.state(server))
+                .collect(),
+            ssig: self.servers.signature(),
+            role: self.role.kind(),
+            state: self.own,
+            leader: self.leader(),
+            configuration: self.view.number(),
+            seq: self.view.seq,
+            authority: self.is_in_force(now),
+            grace: grace.map_or(Duration::ZERO, |end| end.since(now)),
+            survey: survey.map(|survey| survey.awaited.keys().copied().collect()),
+            sessions: self.sessions.iter().collect(),
+            tokens: self.tokens.len(),
+            held: self.tokens.held(),
+            waiting: self.tokens.waiting(),
+            memory_bytes: self.tokens.bytes(),
+        }
+    }
+
+    /// Its time never goes back.
+    fn advance_clock(&mut self, now: Now) -> Now {
+        self.now = Now {
+            monotonic: self.now.monotonic.max(now.monotonic),
+            wall: now.wall,
+        };
+        self.now
+    }
+
+    const fn is_running(&self) -> bool {
+        self.started.is_some() && !self.has_left
+    }
+
+    fn shut_down(&mut self, now: Instant) {
+        self.set_own(ServerState::Down);
+        self.heartbeat(now);
+        self.has_left = true;
+        self.out.event(Event::ShutDown);
+    }
+}
+
+impl Machine for Server {
+    type Peer = SocketAddr;
+    type Net = Net;
+    type Command = Command;
+    type Event = Event;
+    type Durable = Durable;
+    type Job = Infallible;
+
+    fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], age: Duration) {
+        let now = self.advance_clock(now);
+        self.at_hand = None;
+        self.on_datagram(now, now.monotonic.before(age), from, message);
+        if self.is_running() {
+            self.on_urgent_due(now.monotonic);
+        }
+    }
+
+    fn handle_command(&mut self, now: Now, command: Command) {
+        let now = self.advance_clock(now);
+        match command {
+            Command::ShutDown if self.is_running() => self.shut_down(now.monotonic),
+            Command::ShutDown => self.has_left = true,
+        }
+    }
+
+    fn handle_link(&mut self, now: Now, net: Net) {
+        let now = self.advance_clock(now);
+        if net == Net::Up && self.started.is_none() && !self.has_left {
+            self.started = Some(now.monotonic);
+            self.elect(now, now.monotonic, true);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        let now = self.advance_clock(now);
+        let at = now.monotonic;
+        if !self.is_running() {
+            return;
+        }
+        self.on_store_due(at);
+        match self.role {
+            Role::Electing(_) => self.on_election_due(now),
+            Role::Follower(_) => self.on_follower_due(now),
+            Role::Leader(_) => self.on_leader_due(at),
+        }
+        self.on_sweep_due(at);
+        self.on_survey_due(at);
+        self.on_transfer_due(at);
+        self.on_revokes_due(at);
+        self.on_memory_due(at);
+    }
+
+    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
+        if sent != Sent::Accepted {
+            // As good as lost, which is borne.
+            self.out.counters.unsent += 1;
+        }
+    }
+
+    fn handle_stored(&mut self, now: Now, stored: Stored) {
+        let now = self.advance_clock(now);
+        let pause = self.options.heartbeat;
+        self.on_stored(now.monotonic, stored, pause);
+    }
+
+    fn poll_durable(&mut self) -> Option<Durable> {
+        self.to_store()
+    }
+
+    fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
+        let (to, len) = self.out.fetch(buf)?;
+        Some(Transmit {
+            len,
+            to,
+            ticket: Ticket::new(0),
+        })
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.is_running() {
+            return None;
+        }
+        let role = match &self.role {
+            Role::Electing(election) => election.due(),
+            Role::Follower(Following {
+                heard, heartbeat, ..
+            }) => (*heard + self.options.server_timeout).min(*heartbeat),
+            Role::Leader(leadership) => self.leader_due(self.now.monotonic, leadership),
+        };
+        let knowledge = &self.knowledge;
+        let transfers = knowledge.outgoing.iter().filter_map(Outgoing::due);
+        let others = [
+            self.storage.due(),
+            knowledge.sweep.map(|_| self.now.monotonic),
+            knowledge.survey.as_ref().and_then(Survey::due),
+            transfers.min(),
+            self.tokens.next_revoke().map(|(due, _)| due),
+            self.memory_due(),
+        ];
+        others.into_iter().flatten().chain([role]).min()
+    }
+}

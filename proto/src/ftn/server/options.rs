@@ -1,0 +1,126 @@
+//! What a server is started with (`docs/ftn.md`, section 1).
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// What a server is told at its start. All servers of a list are to have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// HB: the period of the leader's STATE, and the window of an election.
+    pub heartbeat: Duration,
+    /// ST: the silence after which a server is DOWN, or a leader is given up.
+    pub server_timeout: Duration,
+    /// CT: the silence after which a session ends.
+    pub client_timeout: Duration,
+    /// How long a cold leader lets sessions come back before anything is granted.
+    pub grace: Duration,
+    /// Q: the servers, itself included, without which a leader has no authority.
+    pub quorum: usize,
+    /// The most bytes that tokens may take: names, data, and [`TOKEN_BYTES`] for each.
+    pub max_memory: usize,
+    /// The most sessions that a leader begins.
+    pub max_clients: usize,
+}
+
+/// What a token takes of [`Options::max_memory`] beside its name and data, in bytes.
+pub const TOKEN_BYTES: usize = 256;
+
+impl Default for Options {
+    fn default() -> Self {
+        let client_timeout = Duration::from_secs(15);
+        Self {
+            heartbeat: Duration::from_secs(1),
+            server_timeout: Duration::from_secs(4),
+            client_timeout,
+            grace: client_timeout,
+            quorum: 1,
+            max_memory: 256 << 20,
+            max_clients: 10_000,
+        }
+    }
+}
+
+/// Why options cannot work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum OptionsError {
+    /// A period is zero.
+    #[error("{0} must be longer than nothing")]
+    Zero(&'static str),
+    /// A server would be taken for DOWN after a lost heartbeat or two.
+    #[error(
+        "--server-timeout {server_timeout:?} is less than three times --heartbeat {heartbeat:?}"
+    )]
+    ServerTimeout {
+        /// ST as given.
+        server_timeout: Duration,
+        /// HB as given.
+        heartbeat: Duration,
+    },
+    /// More servers are called for than there are, or none.
+    #[error("--quorum {quorum} is not between 1 and the number of servers, {servers}")]
+    Quorum {
+        /// Q as given.
+        quorum: usize,
+        /// n, the length of the list.
+        servers: usize,
+    },
+    /// There is no server with this index.
+    #[error("--index {index} names none of the {servers} servers, which are numbered from 0")]
+    Index {
+        /// The index as given.
+        index: usize,
+        /// n, the length of the list.
+        servers: usize,
+    },
+}
+
+impl Options {
+    /// Whether a list of so many `servers` can work with these options.
+    ///
+    /// # Errors
+    /// Says which option is wrong, and why.
+    pub fn check(&self, servers: usize) -> Result<(), OptionsError> {
+        let periods = [
+            (self.heartbeat, "--heartbeat"),
+            (self.server_timeout, "--server-timeout"),
+            (self.client_timeout, "--client-timeout"),
+        ];
+        for (period, name) in periods {
+            if period.is_zero() {
+                return Err(OptionsError::Zero(name));
+            }
+        }
+        if self.server_timeout < self.heartbeat.saturating_mul(3) {
+            return Err(OptionsError::ServerTimeout {
+                server_timeout: self.server_timeout,
+                heartbeat: self.heartbeat,
+            });
+        }
+        if !(1..=servers).contains(&self.quorum) {
+            return Err(OptionsError::Quorum {
+                quorum: self.quorum,
+                servers,
+            });
+        }
+        Ok(())
+    }
+
+    /// ¾ ST: how long an acknowledged STATE gives authority, and a received one the right to serve.
+    #[must_use]
+    pub fn server_lease(&self) -> Duration {
+        self.server_timeout * 3 / 4
+    }
+
+    /// 3 ST: how long what is known from STATE is worth something in an election.
+    #[must_use]
+    pub fn warmth(&self) -> Duration {
+        self.server_timeout * 3
+    }
+}
+
+/// The quorum of a majority of so many servers: n/2 + 1.
+#[must_use]
+pub const fn majority(servers: usize) -> usize {
+    servers / 2 + 1
+}

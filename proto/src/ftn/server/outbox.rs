@@ -1,0 +1,111 @@
+//! What leaves a server: datagrams, events and counts.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use ring_codec::ftn::{Datagram, Header, Kind, Message};
+
+use super::{Counters, Event, Reason};
+
+/// More bytes than one input usually makes the server send; what is reserved beyond is given back.
+const USUAL: usize = 1 << 20;
+
+/// Datagrams that wait for the driver, encoded one behind the other.
+#[derive(Debug)]
+struct Outbox {
+    bytes: Vec<u8>,
+    /// Where the next to be fetched begins.
+    fetched: usize,
+    waiting: VecDeque<(SocketAddr, usize)>,
+}
+
+/// Everything that the driver drains, and the counters.
+#[derive(Debug)]
+pub(super) struct Output {
+    from: i32,
+    ssig: i32,
+    outbox: Outbox,
+    events: VecDeque<Event>,
+    pub(super) counters: Counters,
+    /// Nothing leaves: what it would tell of is not stored, or the server has left.
+    pub(super) is_mute: bool,
+}
+
+impl Output {
+    pub(super) fn new(from: i32, ssig: i32) -> Self {
+        Self {
+            from,
+            ssig,
+            outbox: Outbox {
+                bytes: Vec::new(),
+                fetched: 0,
+                waiting: VecDeque::new(),
+            },
+            events: VecDeque::new(),
+            counters: Counters::new(),
+            is_mute: false,
+        }
+    }
+
+    /// Queues a datagram for the address `at`; `to` is the header's.
+    pub(super) fn send(&mut self, at: SocketAddr, to: i32, message: Message<'_>) {
+        if self.is_mute {
+            return;
+        }
+        let header = Header {
+            from: self.from,
+            to,
+            ssig: self.ssig,
+        };
+        let datagram = Datagram::new(header, message);
+        let begin = self.outbox.bytes.len();
+        let len = datagram.encoded_len();
+        self.outbox.bytes.resize(begin + len, 0);
+        if datagram.encode(&mut self.outbox.bytes[begin..]).is_ok() {
+            self.outbox.waiting.push_back((at, len));
+            self.counters.note_sent(message.kind());
+        } else {
+            self.outbox.bytes.truncate(begin);
+        }
+    }
+
+    /// Moves the next datagram into `buf`. One that does not fit is left out.
+    pub(super) fn fetch(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        let outbox = &mut self.outbox;
+        while let Some((at, len)) = outbox.waiting.pop_front() {
+            let begin = outbox.fetched;
+            outbox.fetched += len;
+            if let (Some(room), Some(bytes)) =
+                (buf.get_mut(..len), outbox.bytes.get(begin..begin + len))
+            {
+                room.copy_from_slice(bytes);
+                return Some((at, len));
+            }
+            self.counters.unsent += 1;
+        }
+        self.clear();
+        None
+    }
+
+    /// Forgets the datagrams that have not left.
+    pub(super) fn clear(&mut self) {
+        self.outbox.waiting.clear();
+        self.outbox.bytes.clear();
+        self.outbox.bytes.shrink_to(USUAL);
+        self.outbox.fetched = 0;
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Counts and tells of a dropped datagram.
+    pub(super) fn drop(&mut self, from: SocketAddr, kind: Option<Kind>, reason: Reason) {
+        self.counters.note_dropped(reason);
+        self.event(Event::Dropped { from, kind, reason });
+    }
+}

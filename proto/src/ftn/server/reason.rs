@@ -1,0 +1,68 @@
+//! Why a datagram was dropped.
+
+/// Makes an enum with a name for counters and a text for each variant.
+macro_rules! reasons {
+    ($($(#[$meta:meta])* $variant:ident $key:literal $text:literal,)*) => {
+        /// Why a datagram changed nothing and was not answered, or only with CONFIG.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason {
+            $($(#[$meta])* $variant,)*
+        }
+
+        impl Reason {
+            /// Every reason, in the order of their numbers.
+            pub const ALL: [Self; [$($key),*].len()] = [$(Self::$variant),*];
+
+            /// The name in `dropped.NAME`.
+            #[must_use]
+            pub const fn key(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $key,)*
+                }
+            }
+
+            /// What happened, for people.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// It does not decode wholly, or a field of it cannot be.
+    Malformed "malformed" "it is no message of the protocol",
+    /// Another ssig.
+    Signature "ssig" "its sender has another list of servers",
+    /// `to` is not this server's index.
+    NotForMe "not_for_me" "it is for another server",
+    /// A type that servers send to clients.
+    OtherRole "other_role" "only clients receive such a message",
+    /// A server-to-server type from elsewhere than the listed address of server `from`.
+    NotAServer "not_a_server" "its sender is not the server that it claims to be",
+    /// A LOGIN whose `p` is not the port that it came from.
+    Login "login" "its sender names another address than its own",
+    /// No session has this id at this address.
+    NoSession "no_session" "its sender has no session",
+    /// A name or data beyond the limits.
+    TooLong "too_long" "a name or data is longer than allowed",
+    /// An earlier message overtook it.
+    Late "late" "a later message came before it",
+    /// Nothing may be answered now: the role, the state or the authority for it is lacking.
+    NotServing "not_serving" "this server may not answer it now",
+    /// Another server answers such a message.
+    NotResponsible "not_responsible" "another server is responsible",
+    /// The role that such a message is for is another's.
+    NotLeader "not_leader" "this server is not the leader",
+    /// The leader that is followed was heard too recently.
+    OtherLeader "other_leader" "another leader is followed",
+    /// No memory is left for it.
+    Memory "memory" "there is no memory for it",
+    /// As many sessions as allowed, or ids waiting for their second message.
+    Full "full" "there are as many sessions as allowed",
+    /// The server is shut down or has not started.
+    Stopped "stopped" "this server is not running",
+}

@@ -1,0 +1,89 @@
+//! The sessions of the group, as the leader lists them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::time::Instant;
+
+/// A client at work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Session {
+    pub(super) address: SocketAddr,
+    /// From this session messages about tokens with a lower msgnum are late here.
+    pub(super) floor: i64,
+    /// When its last message came; of use to the leader.
+    pub(super) heard: Instant,
+    /// The seq of the leader's first STATE that lists it; 0: none does yet.
+    pub(super) listed: i64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    by_id: BTreeMap<i32, Session>,
+    by_address: BTreeMap<SocketAddr, i32>,
+}
+
+impl Sessions {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn get(&self, id: i32) -> Option<&Session> {
+        self.by_id.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: i32) -> Option<&mut Session> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// The session `id`, if messages of it come from this address.
+    pub(super) fn of(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
+        let session = self.by_id.get_mut(&id)?;
+        (session.address == address).then_some(session)
+    }
+
+    /// The session at an address.
+    pub(super) fn at(&self, address: SocketAddr) -> Option<i32> {
+        self.by_address.get(&address).copied()
+    }
+
+    pub(super) fn insert(&mut self, id: i32, address: SocketAddr, heard: Instant) {
+        let session = Session {
+            address,
+            floor: 0,
+            heard,
+            listed: 0,
+        };
+        self.by_id.insert(id, session);
+        self.by_address.insert(address, id);
+    }
+
+    pub(super) fn remove(&mut self, id: i32) -> Option<Session> {
+        let session = self.by_id.remove(&id)?;
+        if self.at(session.address) == Some(id) {
+            self.by_address.remove(&session.address);
+        }
+        Some(session)
+    }
+
+    /// Those that are not in this list.
+    pub(super) fn missing_in(&self, list: &BTreeMap<i32, SocketAddr>) -> Vec<i32> {
+        let ids = self.by_id.keys();
+        ids.filter(|id| !list.contains_key(id)).copied().collect()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i32, SocketAddr)> {
+        self.by_id
+            .iter()
+            .map(|(&id, session)| (id, session.address))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (i32, &mut Session)> {
+        self.by_id.iter_mut().map(|(&id, session)| (id, session))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_id.clear();
+        self.by_address.clear();
+    }
+}

@@ -1,0 +1,77 @@
+//! What a server shows of itself (`docs/ftn.md`, section 9).
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::ServerState;
+
+use super::{Counters, Server};
+
+/// What a server is among the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RoleKind {
+    /// It looks for a leader.
+    Electing,
+    /// It follows one.
+    Follower,
+    /// It is the leader.
+    Leader,
+}
+
+impl RoleKind {
+    /// The name in `role`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Electing => "electing",
+            Self::Follower => "follower",
+            Self::Leader => "leader",
+        }
+    }
+}
+
+/// What `ringctl status` shows of a server, but for the names of the servers and the counters
+/// ([`Server::counters`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The server's index.
+    pub index: usize,
+    /// The state of every server, as the configuration has it; all DOWN while none is known.
+    pub states: Vec<ServerState>,
+    /// The signature of the list.
+    pub ssig: i32,
+    /// Electing, follower or leader.
+    pub role: RoleKind,
+    /// The state that the server says to be in.
+    pub state: ServerState,
+    /// Who leads; `None` while it is electing.
+    pub leader: Option<usize>,
+    /// The configuration's number, 0 while none is known.
+    pub configuration: u32,
+    /// The seq of the latest STATE sent or followed, 0 if there was none.
+    pub seq: i64,
+    /// Whether it may serve and change: a leader with its quorum, a follower that has had STATE within ¾ ST.
+    pub authority: bool,
+    /// What is left of the time in which a cold leader adopts sessions.
+    pub grace: Duration,
+    /// The sessions whose answers a survey waits for; `None` if there is no survey.
+    pub survey: Option<Vec<i32>>,
+    /// The sessions with their addresses, by id.
+    pub sessions: Vec<(i32, SocketAddr)>,
+    /// Tokens known.
+    pub tokens: usize,
+    /// Those of them that are held.
+    pub held: usize,
+    /// REQUESTs that wait.
+    pub waiting: usize,
+    /// What the tokens take of `--max-memory`, in bytes.
+    pub memory_bytes: usize,
+}
+
+impl Server {
+    /// What is counted.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+}

@@ -1,0 +1,214 @@
+//! Section 3: datagrams in general, and strangers.
+
+use std::time::Duration;
+
+use ring_codec::ftn::{Flags, Header, Message};
+
+use super::rig::*;
+use crate::Machine;
+use crate::ftn::server::{Event, Reason};
+
+#[test]
+fn what_does_not_decode_wholly_is_dropped_and_counted() {
+    let mut rig = Rig::alone();
+    let whole = encode(
+        Header {
+            from: 0,
+            to: 0,
+            ssig: servers(1).signature(),
+        },
+        Message::Alive,
+    );
+    for bytes in [
+        &b""[..],
+        b"\xff",
+        &whole[..whole.len() - 1],
+        &[&whole[..], b"x"].concat(),
+    ] {
+        assert_eq!(rig.hear_bytes(client(1), bytes), NONE);
+    }
+    assert_eq!(rig.dropped(Reason::Malformed), 4);
+}
+
+#[test]
+fn another_ssig_is_dropped_and_told_once_for_each_of_1024_senders() {
+    let mut rig = Rig::alone();
+    let header = Header {
+        from: 0,
+        to: 0,
+        ssig: servers(1).signature() ^ 1,
+    };
+    let bytes = encode(header, Message::Alive);
+    for _ in 0..2 {
+        for k in 1..=1500 {
+            assert_eq!(rig.hear_bytes(client(k), &bytes), NONE);
+        }
+    }
+    assert_eq!(rig.dropped(Reason::Signature), 3000);
+    let told = rig
+        .events
+        .iter()
+        .filter(|e| matches!(e, Event::OtherList { .. }));
+    assert_eq!(told.count(), 1024);
+}
+
+#[test]
+fn what_is_for_another_or_for_clients_is_dropped() {
+    let mut rig = Rig::alone();
+    let ssig = servers(1).signature();
+    let header = Header {
+        from: 0,
+        to: 1,
+        ssig,
+    };
+    assert_eq!(
+        rig.hear_bytes(client(1), &encode(header, Message::Alive)),
+        NONE
+    );
+    assert_eq!(rig.dropped(Reason::NotForMe), 1);
+    assert_eq!(rig.say_as(1, 0, Message::Confirm { msgnum: 1 }), NONE);
+    assert_eq!(rig.say_as(1, 0, Message::Revoke { name: b"a" }), NONE);
+    assert_eq!(rig.dropped(Reason::OtherRole), 2);
+}
+
+#[test]
+fn servers_are_believed_only_from_their_listed_address() {
+    let mut rig = Rig::leader(3);
+    let message = Message::Elect { seq: 0, leader: -1 };
+    for (from, at) in [
+        (1, server(2)),
+        (1, client(1)),
+        (0, server(0)),
+        (7, server(1)),
+    ] {
+        let header = Header {
+            from,
+            to: 0,
+            ssig: servers(3).signature(),
+        };
+        assert_eq!(rig.hear_bytes(at, &encode(header, message)), NONE);
+    }
+    assert_eq!(rig.dropped(Reason::NotAServer), 4);
+}
+
+#[test]
+fn names_beyond_1_kib_and_data_beyond_32_kib_are_dropped() {
+    let mut rig = Rig::alone();
+    rig.begin(1);
+    let (long, longest) = ("n".repeat(1025), "n".repeat(1024));
+    assert_eq!(rig.request(1, 1, &long, X), NONE);
+    assert_eq!(rig.request(1, 1, &longest, X).len(), 1);
+    let (too_much, much) = ("d".repeat(32 * 1024 + 1), "d".repeat(32 * 1024));
+    assert_eq!(rig.update(1, 2, &longest, &too_much), NONE);
+    assert_eq!(rig.update(1, 3, &longest, &much), ["CONFIRM 3 to k1"]);
+    assert_eq!(rig.dropped(Reason::TooLong), 2);
+}
+
+/// One datagram of at most 16 + n bytes for one, to the source address, whatever a stranger sends.
+#[test]
+fn a_stranger_gets_one_small_config_for_one_datagram() {
+    let mut rig = Rig::leader(32);
+    let id = rig.begin(1);
+    let token = token("a", "");
+    let messages = [
+        Message::Alive,
+        Message::Logout,
+        Message::Catalog {
+            holdings: [].as_slice().into(),
+        },
+        request(1, "a", X),
+        Message::Return {
+            msgnum: 1,
+            token,
+            flags: Flags::Both,
+        },
+    ];
+    for message in messages {
+        for (k, id) in [(2, 12345), (2, id), (2, 0), (2, -1)] {
+            let said = rig.say_as(k, id, message);
+            assert_eq!(said.len(), 1, "{message:?}");
+            assert!(said[0].starts_with("CONFIG") && said[0].ends_with("to nobody at k2"));
+            assert!(rig.datagrams[0].1.len() <= 16 + 32);
+        }
+    }
+    assert_eq!(rig.dropped(Reason::NoSession), 20);
+    // The stranger has brought the session no sign of life and nothing else.
+    assert_eq!(rig.snapshot().sessions.len(), 1);
+}
+
+/// A host or another port in `p` would make the server send to a third party.
+#[test]
+fn login_is_answered_only_if_it_names_the_very_port_it_came_from() {
+    let mut rig = Rig::alone();
+    for p in [
+        &b""[..],
+        b"5001",
+        b":5002",
+        b":05001",
+        b"198.51.100.1:5001",
+        b":5001 ",
+        b":+5001",
+    ] {
+        assert_eq!(rig.say_as(1, 0, Message::Login { p }), NONE, "{p:?}");
+    }
+    assert_eq!(rig.dropped(Reason::Login), 7);
+    assert_eq!(rig.login(1), ["CONFIG 2 R to k1"]);
+}
+
+/// A server that was stopped serves nothing by what it reads late: it looks at its leases first.
+#[test]
+fn a_follower_that_was_stopped_serves_nothing_by_a_state_that_lay_in_its_socket() {
+    let mut rig = Rig::follower(1);
+    let name = name_of(1, &[R; 3], 0);
+    assert_eq!(only(&rig.request(1, 1, &name, X), "GRANT").len(), 1);
+    rig.stand_still(Duration::from_secs(20));
+    assert_eq!(rig.request(1, 2, &name, X), NONE);
+    // The STATE came 19 seconds ago.
+    let message = Message::State {
+        seq: seq(9, 2),
+        leader: 9,
+        sstates: [R; 3].as_slice().into(),
+        clients: [].as_slice().into(),
+    };
+    let header = Header {
+        from: 0,
+        to: 1,
+        ssig: servers(3).signature(),
+    };
+    let (bytes, age) = (encode(header, message), Duration::from_secs(19));
+    rig.input(|machine, now| machine.handle_message(now, server(0), &bytes, age));
+    assert!(!rig.snapshot().authority);
+}
+
+#[test]
+fn no_datagram_reserves_memory_for_what_it_announces_or_makes_the_server_fall() {
+    let mut rig = Rig::follower(1);
+    // Parts without end are announced, one comes.
+    rig.state(12, 1, &[R, D, R], 1);
+    rig.state(15, 1, &[R, B, R], 1);
+    assert_eq!(
+        rig.transfer(0, 15, (0, i32::MAX), &[]),
+        ["TRANSFERRED 15 0 to s0"]
+    );
+    rig.catalog(1, 15, (4_000_000_000, u32::MAX), 0, &[]);
+    assert_eq!(rig.snapshot().state, B);
+    // Arbitrary bytes behind a valid head.
+    let head = encode(
+        Header {
+            from: 0,
+            to: 1,
+            ssig: servers(3).signature(),
+        },
+        Message::Alive,
+    );
+    for kind in 0..=255_u8 {
+        for tail in 0..64_u8 {
+            let mut bytes = head.clone();
+            bytes[0] = kind;
+            bytes.extend((0..tail).map(|i| i.wrapping_mul(kind) ^ tail));
+            for from in [server(0), client(1)] {
+                rig.hear_bytes(from, &bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Section 4: electing, warm and cold take-over, configuration numbers.
+
+use std::time::Duration;
+
+use super::rig::*;
+use crate::ftn::server::{Command, Durable, Event, OptionsError, RoleKind, Server};
+
+fn quorum(quorum: usize) -> crate::ftn::server::Options {
+    crate::ftn::server::Options {
+        quorum,
+        ..options()
+    }
+}
+
+#[test]
+fn options_that_cannot_work_are_refused() {
+    let check = |options: crate::ftn::server::Options, n| options.check(n);
+    assert_eq!(check(options(), 1), Ok(()));
+    let mut short = options();
+    short.server_timeout = 3 * HB - MS;
+    assert!(matches!(
+        check(short, 1),
+        Err(OptionsError::ServerTimeout { .. })
+    ));
+    for (q, n) in [(0, 1), (2, 1), (4, 3)] {
+        assert_eq!(
+            check(quorum(q), n),
+            Err(OptionsError::Quorum {
+                quorum: q,
+                servers: n
+            })
+        );
+    }
+    let index = Server::new(options(), servers(2), 2, Durable::default(), 0);
+    assert!(matches!(
+        index,
+        Err(OptionsError::Index {
+            index: 2,
+            servers: 2
+        })
+    ));
+}
+
+#[test]
+fn a_server_alone_leads_after_one_window() {
+    let mut rig = Rig::start(1, 0, options(), Durable::default());
+    rig.pass(HB - MS);
+    assert_eq!(rig.role(), RoleKind::Electing);
+    rig.pass(MS);
+    assert_eq!((rig.role(), rig.states().as_str()), (RoleKind::Leader, "R"));
+}
+
+/// It sends ELECT(seq or 0, vote) to all others every HB / 4; vote is -1 at first.
+#[test]
+fn elect_goes_to_all_others_every_quarter_of_a_heartbeat() {
+    let mut rig = Rig::start(3, 0, options(), Durable::default());
+    let said = rig.pass(HB);
+    let expected = ["ELECT 0.0 for -1 to s1", "ELECT 0.0 for -1 to s2"];
+    assert_eq!(said, [expected; 4].concat());
+}
+
+/// It waits until it has been silent around it for ST.
+#[test]
+fn who_hears_nobody_leads_after_st() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    rig.pass(ST - MS);
+    assert_eq!(rig.role(), RoleKind::Electing);
+    rig.pass(MS);
+    assert_eq!(rig.role(), RoleKind::Leader);
+    assert_eq!(rig.states(), "DRD");
+}
+
+/// After a start it leads sooner if all others are known to be electing with vote -1 or itself.
+#[test]
+fn a_first_start_is_quick_if_all_others_are_electing() {
+    for (vote, role) in [
+        (-1, RoleKind::Leader),
+        (0, RoleKind::Leader),
+        (2, RoleKind::Electing),
+    ] {
+        let mut rig = Rig::start(3, 0, options(), Durable::default());
+        rig.pass(HB - MS);
+        rig.elect(1, 0, -1);
+        rig.elect(2, 0, vote);
+        rig.pass(MS);
+        assert_eq!(rig.role(), role, "{vote}");
+    }
+    // Not if one of them is silent.
+    let mut rig = Rig::start(3, 0, options(), Durable::default());
+    rig.pass(HB - MS);
+    rig.elect(1, 0, -1);
+    rig.pass(MS);
+    assert_eq!(rig.role(), RoleKind::Electing);
+}
+
+/// Best is the largest seq, among equals the lowest index; if that is another, it votes for it.
+#[test]
+fn the_best_memory_is_voted_for_and_the_lowest_index_among_equals() {
+    for (elects, vote) in [
+        ([(0, 0), (2, 0)], 0),
+        ([(0, 0), (2, seq(5, 1))], 2),
+        ([(0, seq(5, 1)), (2, seq(5, 1))], 0),
+    ] {
+        let mut rig = Rig::start(3, 1, options(), Durable::default());
+        rig.pass(ST - MS);
+        for (from, seq) in elects {
+            rig.elect(from, seq, -1);
+        }
+        let said = rig.pass(MS);
+        let expected = [0, 2].map(|to| format!("ELECT 0.0 for {vote} to s{to}"));
+        assert_eq!(said, expected);
+        assert_eq!(rig.role(), RoleKind::Electing);
+    }
+}
+
+/// A vote is kept for 2 HB, then -1 again for HB.
+#[test]
+fn a_vote_that_leads_to_nothing_rests_for_a_heartbeat() {
+    let mut rig = Rig::start(2, 1, options(), Durable::default());
+    rig.pass(ST - MS);
+    rig.elect(0, 0, -1);
+    let mut votes = Vec::new();
+    for _ in 0..14 {
+        votes.extend(rig.pass(HB / 4));
+        rig.elect(0, 0, -1);
+    }
+    let votes: Vec<bool> = votes.iter().map(|v| v.ends_with("for 0 to s0")).collect();
+    let expected = [vec![true; 8], vec![false; 4], vec![true; 2]].concat();
+    assert_eq!(votes, expected);
+}
+
+/// While somebody names another leader nobody takes over: who is merely deaf stays electing, and serves nothing.
+#[test]
+fn who_is_merely_deaf_stays_electing_and_serves_nothing() {
+    let mut rig = Rig::follower(1);
+    let name = name_of(1, &[R; 3], 0);
+    for _ in 0..60 {
+        rig.pass(HB / 4);
+        // s2 still hears the leader.
+        rig.elect(2, seq(9, 1), 0);
+    }
+    assert_eq!(rig.role(), RoleKind::Electing);
+    assert_eq!(rig.request(1, 1, &name, X), NONE);
+    // When s2 names nobody else any longer, it leads.
+    rig.pass(4 * HB);
+    assert_eq!(rig.role(), RoleKind::Leader);
+}
+
+#[test]
+fn with_a_quorum_a_leader_needs_that_many_votes() {
+    let mut rig = Rig::start(3, 0, quorum(2), Durable::default());
+    rig.pass(ST + HB);
+    assert_eq!(rig.role(), RoleKind::Electing);
+    rig.elect(2, 0, 0);
+    rig.pass(HB);
+    assert_eq!(rig.role(), RoleKind::Leader);
+}
+
+/// With Q > 1 a server that has just started keeps silent, neither HEARTBEAT nor a vote, for ST: it may have
+/// acknowledged a STATE of another leader just before.
+#[test]
+fn with_a_quorum_a_server_that_has_just_started_is_silent_for_st() {
+    let mut rig = Rig::start(3, 1, quorum(2), Durable::default());
+    rig.elect(0, 0, -1);
+    rig.elect(2, 0, -1);
+    let mut said = rig.pass(HB);
+    rig.elect(0, 0, 0);
+    said.extend(rig.pass(HB / 4));
+    assert!(said.iter().all(|line| line.contains("for -1")), "{said:?}");
+    assert_eq!(rig.state(3, 1, &[R, D, D], 0), NONE);
+    assert_eq!(rig.pass(ST - 5 * HB / 4 - MS), NONE);
+    assert_eq!(rig.state(3, 2, &[R, D, D], 0), NONE);
+    rig.pass(MS);
+    assert_eq!(rig.state(3, 3, &[R, D, D], 0), ["HEARTBEAT 3.3 B to s0"]);
+}
+
+/// ELECT to a leader: it answers with STATE. To a follower that has had STATE within ST: ELECT(seq, its leader).
+#[test]
+fn elect_is_answered_by_who_knows_the_leader() {
+    let mut rig = Rig::leader(2);
+    assert_eq!(rig.elect(1, 0, -1), ["STATE 4.1 RD [] to s1"]);
+    let mut rig = Rig::follower(0);
+    rig.pass(HB);
+    assert_eq!(rig.elect(2, 0, -1), ["ELECT 9.1 for 0 to s2"]);
+}
+
+/// Two followers that answered each other's ELECT would never end.
+#[test]
+fn followers_do_not_answer_each_other_without_end() {
+    let mut rig = Rig::follower(0);
+    rig.pass(HB);
+    assert_eq!(rig.elect(2, seq(9, 1), 0), NONE);
+    assert_eq!(rig.elect(2, seq(9, 1), 2).len(), 1);
+    assert_eq!(rig.elect(2, seq(9, 1), 2), NONE);
+}
+
+/// The take-over sets the next c above every c seen: state file, STATE, ELECT, renewals.
+#[test]
+fn a_new_leader_exceeds_every_number_seen() {
+    let mut rig = Rig::start(2, 0, options(), Durable { configuration: 17 });
+    rig.pass(ST);
+    assert_eq!(rig.durable, Durable { configuration: 20 });
+    assert_eq!(rig.snapshot().configuration, 20);
+    let mut rig = Rig::start(2, 0, options(), Durable::default());
+    rig.elect(1, seq(41, 3), 1);
+    assert_eq!(rig.durable, Durable { configuration: 41 });
+    rig.pass(ST + 2 * HB);
+    assert_eq!(rig.snapshot().configuration, 44);
+}
+
+/// *Cold*: c ≥ n · ((Unix time - 1767225600) / 16), for the case that state files are lost.
+#[test]
+fn the_numbers_of_a_cold_leader_grow_with_the_wall_clock() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    rig.now.wall = (1_767_225_600 + 16 * 1000) * 1_000_000_000;
+    rig.pass(ST);
+    let first = rig.events.iter().find_map(|event| match event {
+        Event::TookOver { configuration, .. } => Some(*configuration),
+        _ => None,
+    });
+    assert_eq!(first, Some(3001));
+}
+
+/// *Warm*: sessions and states are those of the last STATE, the old leader is DOWN.
+#[test]
+fn a_warm_leader_goes_on_with_what_it_knew() {
+    let mut rig = Rig::follower(2);
+    rig.pass(ST + 2 * HB);
+    assert_eq!(
+        (rig.role(), rig.states().as_str()),
+        (RoleKind::Leader, "DRR")
+    );
+    assert_eq!(rig.snapshot().sessions.len(), 2);
+    assert_eq!(rig.snapshot().configuration, 10);
+    assert_eq!(rig.snapshot().grace, Duration::ZERO);
+    let warm = rig
+        .events
+        .iter()
+        .any(|e| matches!(e, Event::TookOver { warm: true, .. }));
+    assert!(warm);
+}
+
+/// Each session has a full CT from the take-over, each server a full ST.
+#[test]
+fn a_warm_leader_gives_all_their_full_time() {
+    let mut rig = Rig::follower(1);
+    rig.pass(ST + HB);
+    assert_eq!(rig.role(), RoleKind::Leader);
+    rig.pass(ST - MS);
+    assert_eq!(rig.states(), "DRR");
+    rig.pass(MS);
+    assert_eq!(rig.states(), "DRD");
+    rig.pass(CT - ST - MS);
+    assert_eq!(rig.snapshot().sessions.len(), 1);
+    rig.pass(MS);
+    assert_eq!(rig.snapshot().sessions.len(), 0);
+}
+
+/// An empty or outdated memory never beats a good one: who has been without STATE for 3 ST says 0, and is cold.
+#[test]
+fn a_memory_older_than_3_st_is_worth_nothing() {
+    let mut rig = Rig::follower(1);
+    let mut last = Vec::new();
+    while rig.snapshot().role != RoleKind::Leader {
+        // s2 names another leader for long.
+        if rig.now.monotonic.as_nanos() < 30_000_000_000 {
+            rig.elect(2, seq(9, 1), 0);
+        }
+        last.extend(only(&rig.pass(HB / 4), "ELECT"));
+    }
+    assert!(last.iter().any(|line| line.starts_with("ELECT 9.1")));
+    assert!(last.last().unwrap().starts_with("ELECT 0.0"));
+    assert!(
+        rig.events
+            .iter()
+            .any(|e| matches!(e, Event::TookOver { warm: false, .. }))
+    );
+    assert_eq!(rig.states(), "DRD");
+    assert_eq!(rig.snapshot().sessions.len(), 0);
+}
+
+#[test]
+fn a_server_that_shuts_down_says_so_to_its_leader_and_then_nothing() {
+    let mut rig = Rig::follower(1);
+    assert_eq!(rig.command(Command::ShutDown), ["HEARTBEAT 9.1 D to s0"]);
+    assert_eq!(rig.state(9, 2, &[R; 3], 1), NONE);
+    assert_eq!(rig.pass(2 * CT), NONE);
+}
+
+/// The highest number is written before it is used: while it cannot be, nothing leaves.
+#[test]
+fn a_server_that_cannot_store_is_mute_until_it_can() {
+    let mut rig = Rig::start(2, 0, options(), Durable::default());
+    rig.disk_full = true;
+    assert!(only(&rig.pass(ST + 2 * HB), "STATE").is_empty());
+    assert_eq!(rig.durable, Durable::default());
+    rig.disk_full = false;
+    assert!(!only(&rig.pass(2 * HB), "STATE").is_empty());
+    assert_eq!(rig.durable.configuration, rig.snapshot().configuration);
+}

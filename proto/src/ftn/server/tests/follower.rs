@@ -1,0 +1,191 @@
+//! Section 4: STATE, and what a follower says of itself.
+
+use ring_codec::ftn::{Client, Message};
+
+use super::rig::*;
+use crate::ftn::server::{Durable, Event, Reason, RoleKind};
+
+/// It follows, takes over session list and configuration, and answers with HEARTBEAT at once; one every HB.
+#[test]
+fn a_state_is_answered_at_once_and_then_every_heartbeat() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    assert_eq!(rig.state(3, 1, &[R, D, D], 2), ["HEARTBEAT 3.1 B to s0"]);
+    assert_eq!(rig.snapshot().sessions.len(), 2);
+    assert_eq!(rig.durable.configuration, 3);
+    assert_eq!(rig.pass(2 * HB), ["HEARTBEAT 3.1 B to s0"; 2]);
+}
+
+#[test]
+fn a_state_that_is_not_newer_is_dropped() {
+    let mut rig = Rig::follower(0);
+    assert_eq!(rig.state(9, 1, &[D; 3], 0), NONE);
+    assert_eq!(rig.state(6, 9, &[D; 3], 0), NONE);
+    assert_eq!(rig.states(), "RRR");
+    assert_eq!(rig.dropped(Reason::Late), 2);
+}
+
+/// A STATE whose seq, c and sender do not agree is dropped.
+#[test]
+fn seq_number_and_sender_of_a_state_agree() {
+    let mut rig = Rig::follower(0);
+    let state = |seq, leader| Message::State {
+        seq,
+        leader,
+        sstates: [R; 3].as_slice().into(),
+        clients: [].as_slice().into(),
+    };
+    for (from, seq, leader) in [
+        (0, seq(9, 2), 12),
+        (0, seq(12, 1), 9),
+        (2, seq(12, 1), 12),
+        (0, seq(12, 0), 12),
+        (0, -1, -1),
+    ] {
+        assert_eq!(rig.hear(from, state(seq, leader)), NONE);
+    }
+    assert_eq!(rig.dropped(Reason::Malformed), 5);
+    assert_eq!(rig.hear(0, state(seq(12, 1), 12)).len(), 1);
+}
+
+/// From another leader than its present one, and less than ST after the last STATE of that: dropped.
+#[test]
+fn another_leader_is_followed_only_st_after_the_last_state_of_the_present_one() {
+    let mut rig = Rig::follower(0);
+    rig.pass(ST - MS);
+    assert_eq!(rig.state(11, 1, &[D, R, R], 0), NONE);
+    assert_eq!(rig.dropped(Reason::OtherLeader), 1);
+    rig.pass(MS);
+    assert_eq!(rig.state(11, 2, &[D, R, R], 0), ["HEARTBEAT 11.2 R to s2"]);
+}
+
+/// A server that knows no seq but remembers a larger c than a STATE has does not follow: it says that number.
+#[test]
+fn who_remembers_a_larger_number_says_so_and_does_not_follow() {
+    let mut rig = Rig::start(3, 1, options(), Durable { configuration: 20 });
+    assert_eq!(rig.state(3, 1, &[R, D, D], 0), ["HEARTBEAT 20.0 D to s0"]);
+    assert_eq!(rig.role(), RoleKind::Electing);
+    assert_eq!(rig.state(21, 1, &[R, D, D], 0), ["HEARTBEAT 21.1 B to s0"]);
+}
+
+/// A STATE that shows a server alive that has just started is about its former life: it goes on saying DOWN.
+#[test]
+fn who_has_just_started_says_down_until_a_state_shows_it_down() {
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
+    assert_eq!(rig.state(3, 1, &[R, R, R], 0), ["HEARTBEAT 3.1 D to s0"]);
+    assert_eq!(rig.state(3, 2, &[R, B, R], 0), ["HEARTBEAT 3.2 D to s0"]);
+    assert_eq!(rig.state(6, 1, &[R, D, R], 0), ["HEARTBEAT 6.1 B to s0"]);
+}
+
+/// A STATE that shows it DOWN: it forgets tokens, queues, surveys, transfers, and says BOOTING.
+#[test]
+fn who_is_shown_down_forgets_all_and_boots() {
+    let mut rig = Rig::follower(2);
+    let name = name_of(1, &[R; 3], 0);
+    rig.request(1, 1, &name, X);
+    rig.request(2, 1, &name, X);
+    assert_eq!(rig.snapshot().tokens, 1);
+    assert_eq!(rig.state(12, 1, &[R, D, R], 2), ["HEARTBEAT 12.1 B to s0"]);
+    assert_eq!((rig.snapshot().tokens, rig.snapshot().waiting), (0, 0));
+    assert_eq!(rig.pass(HB / 2), NONE, "no REVOKE is left of the queue");
+    rig.state(12, 2, &[R, D, R], 2);
+    assert_eq!(rig.server.counters().resets, 1);
+    assert_eq!(rig.server.counters().tokens_forgotten, 1);
+    assert!(rig.events.contains(&Event::Reset {
+        tokens_forgotten: 1
+    }));
+}
+
+/// A follower without STATE for ¾ ST serves no token; after ST it is electing.
+#[test]
+fn a_follower_serves_for_three_quarters_of_st_and_follows_for_st() {
+    let mut rig = Rig::follower(1);
+    let name = name_of(1, &[R; 3], 0);
+    rig.pass(ST * 3 / 4 - MS);
+    assert_eq!(rig.request(1, 1, &name, X).len(), 1);
+    rig.pass(MS);
+    assert_eq!(rig.request(1, 1, &name, X), NONE);
+    assert_eq!(rig.deassign(1, 2, &name), NONE);
+    assert_eq!(rig.dropped(Reason::NotServing), 2);
+    rig.pass(ST / 4 - MS);
+    assert_eq!(rig.role(), RoleKind::Follower);
+    rig.pass(MS);
+    assert_eq!(rig.role(), RoleKind::Electing);
+}
+
+/// Servers that read a list without a session free its tokens and drop its requests.
+#[test]
+fn tokens_of_sessions_that_are_no_longer_listed_are_free() {
+    let mut rig = Rig::follower(3);
+    let name = name_of(1, &[R; 3], 0);
+    rig.request(1, 1, &name, X);
+    rig.request(2, 1, &name, X);
+    rig.request(3, 1, &name, X);
+    let said = rig.state_of(9, 2, &[R; 3], [3]);
+    assert_eq!(
+        said,
+        [
+            format!("GRANT 1 {name}= to k3"),
+            "HEARTBEAT 9.2 R to s0".into()
+        ]
+    );
+    assert_eq!(rig.snapshot().waiting, 0);
+    // A session that was ended has no power over tokens.
+    assert_eq!(
+        rig.request(1, 9, &name, X),
+        ["CONFIG 9 RRR to nobody at k1"]
+    );
+}
+
+/// The STATE counts when all parts are there.
+#[test]
+fn a_state_in_parts_counts_when_all_are_there() {
+    let mut rig = Rig::follower(1);
+    let part = |rig: &mut Rig, part: usize, parts: usize, c: i64| {
+        let marker = format!("{part} {parts}");
+        let address = client(100 + u16::try_from(part).unwrap()).to_string();
+        let id = 2_000_000 + i32::try_from(part).unwrap();
+        let clients = [(0, marker.as_bytes()), (id, address.as_bytes())];
+        let clients = clients.map(|(id, address)| Client { id, address });
+        rig.hear(
+            0,
+            Message::State {
+                seq: c << 32 | 2,
+                leader: i32::try_from(c).unwrap(),
+                sstates: [R; 3].as_slice().into(),
+                clients: clients[..].into(),
+            },
+        )
+    };
+    assert_eq!(part(&mut rig, 2, 3, 9), NONE);
+    assert_eq!(part(&mut rig, 0, 3, 9), NONE);
+    assert_eq!(part(&mut rig, 0, 3, 9), NONE);
+    assert_eq!(rig.snapshot().sessions.len(), 1);
+    assert_eq!(part(&mut rig, 1, 3, 9), ["HEARTBEAT 9.2 R to s0"]);
+    assert_eq!(rig.snapshot().sessions.len(), 3);
+    // Parts of one STATE are no parts of another.
+    assert_eq!(part(&mut rig, 0, 2, 12), NONE);
+    assert_eq!(part(&mut rig, 1, 2, 15), NONE);
+    assert_eq!(part(&mut rig, 3, 3, 15), NONE);
+    assert_eq!(part(&mut rig, 0, 2, 15), ["HEARTBEAT 15.2 R to s0"]);
+}
+
+#[test]
+fn a_state_with_an_address_that_cannot_be_is_dropped() {
+    let mut rig = Rig::follower(0);
+    for (id, address) in [
+        (5, &b"k1"[..]),
+        (-5, b"198.51.100.1:5001"),
+        (0, b"1 1"),
+        (0, b"x"),
+    ] {
+        let clients = [Client { id, address }];
+        let message = Message::State {
+            seq: seq(9, 2),
+            leader: 9,
+            sstates: [R; 3].as_slice().into(),
+            clients: clients[..].into(),
+        };
+        assert_eq!(rig.hear(0, message), NONE);
+    }
+    assert_eq!(rig.dropped(Reason::Malformed), 4);
+}

@@ -1,0 +1,551 @@
+//! Section 4: responsible, settled, TRANSFER, survey, result.
+
+use ring_codec::ftn::{Assignment, Holders, Message};
+
+use super::rig::*;
+use crate::ftn::catalog::Holding::{
+    Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
+};
+use crate::ftn::server::{Event, Reason};
+
+/// Server 1 of 3 while server 2 has just become DOWN: configuration 12.
+fn heir(clients: u16) -> (Rig, String) {
+    let mut rig = Rig::follower(clients);
+    rig.state(12, 1, &[R, R, D], clients);
+    (rig, gained(0))
+}
+
+/// The nth token that was server 2's and is server 1's under RRD.
+fn gained(nth: usize) -> String {
+    let names = (0..).map(|nth| name_of(1, &[R, R, D], nth));
+    let mut its = names.filter(|name| {
+        let all = crate::ftn::Configuration::new(0, [R; 3]);
+        servers(3).responsible(name.as_bytes(), &all) == Some(2)
+    });
+    its.nth(nth).unwrap()
+}
+
+/// A configuration in which a server that was not DOWN is DOWN: CONFIG(`to` = session) to every session of the list.
+#[test]
+fn a_survey_asks_every_session_with_back_off_until_it_has_answered() {
+    let mut rig = Rig::follower(2);
+    let said = rig.state(12, 1, &[R, R, D], 2);
+    assert_eq!(
+        said,
+        [
+            "CONFIG 12 RRD to k1",
+            "CONFIG 12 RRD to k2",
+            "HEARTBEAT 12.1 R to s0"
+        ]
+    );
+    rig.catalog(1, 12, (0, 1), 0, &[]);
+    let mut times = Vec::new();
+    for ms in 1..=1600 {
+        if ms % 500 == 0 {
+            rig.state(12, 1 + ms / 500, &[R, R, D], 2);
+        }
+        let said = only(&rig.pass(MS), "CONFIG");
+        assert!(said.iter().all(|line| line.ends_with("k2")));
+        times.extend(said.iter().map(|_| ms));
+    }
+    assert_eq!(times, [100, 300, 700, 1500]);
+    assert_eq!(rig.snapshot().survey, Some(vec![rig.id(2)]));
+    rig.catalog(2, 12, (0, 1), 0, &[]);
+    assert_eq!(rig.snapshot().survey, None);
+    assert!(
+        rig.events
+            .contains(&Event::SurveyEnded { configuration: 12 })
+    );
+}
+
+/// … or is no more in the list.
+#[test]
+fn a_survey_does_not_wait_for_sessions_that_are_no_longer_listed() {
+    let (mut rig, _) = heir(2);
+    rig.catalog(1, 12, (0, 1), 0, &[]);
+    rig.state_of(12, 2, &[R, R, D], [1]);
+    assert_eq!(rig.snapshot().survey, None);
+}
+
+/// Tokens that it gains are not served meanwhile; all others are.
+#[test]
+fn only_what_is_gained_is_not_served_during_a_survey() {
+    let (mut rig, gained) = heir(1);
+    let own = name_of(1, &[R; 3], 0);
+    assert_eq!(rig.request(1, 1, &own, X).len(), 1);
+    assert_eq!(rig.request(1, 1, &gained, X), NONE);
+    assert_eq!(rig.deassign(1, 2, &gained), NONE);
+    rig.catalog(1, 12, (0, 1), 3, &[]);
+    assert_eq!(rig.request(1, 3, &gained, X).len(), 1);
+}
+
+/// An answer counts when all its parts have come. After every WINDOW parts it asks again at once.
+#[test]
+fn an_answer_in_parts_counts_when_all_have_come() {
+    let (mut rig, gained) = heir(1);
+    for part in 0..39 {
+        let said = rig.catalog(1, 12, (part, 40), 0, &[]);
+        let asks = (part + 1).is_multiple_of(16);
+        assert_eq!(said.len(), usize::from(asks), "{part}");
+        assert_eq!(rig.catalog(1, 12, (part, 40), 0, &[]), NONE, "a duplicate");
+    }
+    assert!(rig.snapshot().survey.is_some());
+    rig.catalog(1, 12, (39, 40), 0, &[(&gained, Exclusive, "d")]);
+    assert_eq!(rig.snapshot().survey, None);
+    assert_eq!(rig.snapshot().held, 1);
+}
+
+/// CATALOGs of another c, or when there is none to wait for, are late: dropped.
+#[test]
+fn a_catalog_for_another_configuration_is_late() {
+    let mut rig = Rig::follower(1);
+    rig.catalog(1, 9, (0, 1), 0, &[]);
+    assert_eq!(rig.dropped(Reason::Late), 1);
+    rig.state(12, 1, &[R, R, D], 1);
+    rig.catalog(1, 9, (0, 1), 0, &[]);
+    rig.catalog(1, 6, (0, 1), 0, &[]);
+    assert_eq!(rig.dropped(Reason::Late), 3);
+    assert!(rig.snapshot().survey.is_some());
+    rig.catalog(1, 12, (0, 1), 0, &[]);
+    rig.catalog(1, 12, (0, 1), 0, &[(&gained(0), Exclusive, "")]);
+    assert_eq!(rig.dropped(Reason::Late), 4);
+    assert_eq!(rig.snapshot().held, 0);
+}
+
+/// A newer c starts the survey anew.
+#[test]
+fn a_newer_configuration_starts_the_survey_anew() {
+    let (mut rig, gained) = heir(2);
+    rig.catalog(1, 12, (0, 1), 0, &[(&gained, Exclusive, "d")]);
+    let said = rig.state(15, 1, &[R, R, D], 2);
+    assert_eq!(only(&said, "CONFIG").len(), 2);
+    assert!(
+        rig.events
+            .contains(&Event::SurveyAborted { configuration: 12 })
+    );
+    rig.catalog(1, 15, (0, 1), 0, &[]);
+    rig.catalog(2, 15, (0, 1), 0, &[]);
+    assert_eq!((rig.snapshot().held, rig.snapshot().tokens), (0, 0));
+}
+
+/// It is settled for the states under which it knew all its tokens: if a server that was DOWN only in between is
+/// back there is nothing to ask.
+#[test]
+fn a_configuration_that_takes_nothing_new_makes_it_settled_again() {
+    let (mut rig, _) = heir(1);
+    rig.state(15, 1, &[R, R, B], 1);
+    assert_eq!(rig.snapshot().survey, None);
+}
+
+/// A follower ends a survey only with a STATE within ¾ ST.
+#[test]
+fn a_survey_ends_only_with_authority() {
+    let (mut rig, _) = heir(1);
+    rig.pass(ST * 3 / 4);
+    rig.catalog(1, 12, (0, 1), 0, &[]);
+    assert!(rig.snapshot().survey.is_some());
+    rig.state(12, 2, &[R, R, D], 1);
+    assert!(rig.snapshot().survey.is_none());
+}
+
+/// A session that is new in the list is asked as well: it may have been adopted, and hold something.
+#[test]
+fn a_session_that_comes_during_a_survey_is_asked_too() {
+    let (mut rig, _) = heir(1);
+    let said = rig.state(12, 2, &[R, R, D], 2);
+    assert_eq!(only(&said, "CONFIG"), ["CONFIG 12 RRD to k2"]);
+    rig.catalog(1, 12, (0, 1), 0, &[]);
+    assert_eq!(rig.snapshot().survey, Some(vec![rig.id(2)]));
+}
+
+/// Holders are those who claimed a token; the counters and the log say from which server how many were taken over.
+#[test]
+fn claims_decide_who_holds() {
+    let (mut rig, _) = heir(3);
+    let names: Vec<String> = (0..5).map(gained).collect();
+    let claims = |k: usize| {
+        let all = [
+            vec![
+                (0, Exclusive),
+                (1, Shared),
+                (2, ReturningExclusive),
+                (3, ReturningShared),
+            ],
+            vec![
+                (0, ReturningExclusive),
+                (1, Updated),
+                (3, ReturningShared),
+                (4, Exclusive),
+            ],
+            vec![(1, ReturningShared), (4, Exclusive)],
+        ];
+        all[k].clone()
+    };
+    for k in 0..3_u16 {
+        let claims = claims(k.into());
+        let data = format!("d{k}");
+        let holdings: Vec<(&str, _, &str)> = claims
+            .iter()
+            .map(|(name, holding)| (names[*name].as_str(), *holding, data.as_str()))
+            .collect();
+        rig.catalog(k + 1, 12, (0, 1), 100, &holdings);
+    }
+    let listing = rig.list(1, 200, b"").concat();
+    let access = |nth: usize| {
+        let entry = listing.split_once(&crate::ftn::catalog::hex(names[nth].as_bytes()));
+        let entry = entry
+            .unwrap()
+            .1
+            .split_once("\"bytes\"")
+            .unwrap()
+            .0
+            .to_owned();
+        let ids = entry
+            .split_once('[')
+            .unwrap()
+            .1
+            .split_once(']')
+            .unwrap()
+            .0
+            .to_owned();
+        let holders: Vec<u16> = (1..=3)
+            .filter(|&k| ids.contains(&rig.id(k).to_string()))
+            .collect();
+        (entry.contains("\"access\":-1"), holders)
+    };
+    assert_eq!(access(0), (true, vec![1]), "x; rx is dropped");
+    assert_eq!(access(1), (false, vec![1, 2, 3]), "s, u and rs");
+    assert_eq!(access(2), (true, vec![1]), "rx alone");
+    assert_eq!(access(3), (false, vec![1, 2]), "rs alone");
+    assert_eq!(access(4), (false, vec![2, 3]), "two x are a conflict");
+    let counters = rig.server.counters();
+    assert_eq!((counters.reclaimed, counters.conflicts), (5, 1));
+    assert!(rig.events.contains(&Event::TookOverTokens {
+        server: Some(2),
+        held: 5
+    }));
+}
+
+/// Data: of x, rx, u, rs, s the first there is, lowest session among equals; clients with others are counted.
+#[test]
+fn without_a_transfer_the_best_claim_has_the_data() {
+    let (mut rig, gained) = heir(4);
+    let claims = [
+        (Shared, "s"),
+        (Updated, "u2"),
+        (Updated, "u3"),
+        (ReturningShared, "rs"),
+    ];
+    // In any order of arrival.
+    for k in [3_u16, 1, 4, 2] {
+        let (holding, data) = claims[usize::from(k) - 1];
+        rig.catalog(k, 12, (0, 1), 10, &[(&gained, holding, data)]);
+    }
+    assert_eq!(
+        rig.request(1, 10, &gained, S),
+        [format!("GRANT 10 {gained}=u2 to k1")]
+    );
+    assert_eq!(rig.server.counters().conflicting_data, 1);
+}
+
+/// FLOOR: from this session messages below it about tokens are late here. The RETURN of what was claimed is not.
+#[test]
+fn messages_below_the_floor_are_late() {
+    let (mut rig, gained) = heir(1);
+    rig.catalog(1, 12, (0, 1), 10, &[(&gained, Exclusive, "d")]);
+    assert_eq!(rig.request(1, 9, &gained, X), NONE);
+    assert_eq!(rig.deassign(1, 9, &gained), NONE);
+    assert_eq!(rig.dropped(Reason::Late), 2);
+    assert_eq!(rig.update(1, 10, &gained, "e"), ["CONFIRM 10 to k1"]);
+    assert_eq!(rig.deassign(1, 11, &gained), ["CONFIRM 11 to k1"]);
+    assert_eq!(rig.snapshot().held, 0);
+}
+
+/// A CATALOG without markers is one whole answer with unknown kinds.
+#[test]
+fn a_catalog_without_markers_is_a_whole_answer() {
+    let (mut rig, gained) = heir(1);
+    let entries = [token(&gained, "d")];
+    rig.say(
+        1,
+        Message::Catalog {
+            holdings: entries[..].into(),
+        },
+    );
+    assert_eq!(rig.snapshot().survey, None);
+    assert_eq!(
+        rig.request(1, 5, &gained, X),
+        [format!("GRANT 5 {gained}=d to k1")]
+    );
+}
+
+#[test]
+fn a_catalog_with_a_broken_marker_is_dropped() {
+    let (mut rig, _) = heir(1);
+    for marker in ["", "x", "12 1 1 0"] {
+        let entries = [token("", marker)];
+        rig.say(
+            1,
+            Message::Catalog {
+                holdings: entries[..].into(),
+            },
+        );
+    }
+    assert_eq!(rig.dropped(Reason::Malformed), 3);
+    assert!(rig.snapshot().survey.is_some());
+}
+
+/// What a client lists that it holds of tokens that this server knows changes nothing.
+#[test]
+fn claims_of_tokens_that_are_known_change_nothing() {
+    let mut rig = Rig::follower(2);
+    let own = name_of(1, &[R; 3], 0);
+    rig.request(1, 1, &own, X);
+    rig.state(12, 1, &[R, R, D], 2);
+    rig.catalog(1, 12, (0, 1), 10, &[]);
+    rig.catalog(2, 12, (0, 1), 10, &[(&own, Exclusive, "mine")]);
+    assert_eq!(rig.request(2, 10, &own, X), [format!("REVOKE {own} to k1")]);
+}
+
+/// Some other server X BOOTING: it stops serving what is X's, and sends X TRANSFER(c) with all those tokens, each
+/// part repeated until TRANSFERRED; then deletes them.
+#[test]
+fn tokens_go_to_a_server_that_boots_and_stay_until_it_has_them() {
+    let mut rig = Rig::follower(2);
+    rig.state(12, 1, &[R, R, D], 2);
+    let (held, free) = (gained(0), gained(1));
+    rig.catalog(1, 12, (0, 1), 10, &[(&held, Exclusive, "h")]);
+    rig.catalog(2, 12, (0, 1), 10, &[]);
+    rig.request(1, 11, &free, X);
+    rig.update_and_deassign(1, 12, &free, "f");
+    rig.request(2, 11, &held, X);
+    let said = rig.state(15, 1, &[R, R, B], 2);
+    let mut tokens = [format!("{held}=h x"), format!("{free}=f free")];
+    tokens.sort();
+    let lines = only(&said, "TRANSFER");
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].starts_with("TRANSFER 15 0/1 [") && lines[0].ends_with("] to s2"));
+    assert!(
+        tokens.iter().all(|token| lines[0].contains(token)),
+        "{lines:?}"
+    );
+    assert_eq!(
+        rig.request(2, 12, &held, X),
+        ["CONFIG 15 RRB to nobody at k2"]
+    );
+    assert_eq!(only(&rig.pass(RETRY * 3), "TRANSFER").len(), 2);
+    assert_eq!(only(&rig.pass(RETRY), "REVOKE"), NONE, "its queue is gone");
+    assert_eq!(rig.snapshot().tokens, 2);
+    rig.hear(
+        2,
+        Message::Transferred {
+            msgnum: 14,
+            part: 0,
+        },
+    );
+    assert_eq!(rig.snapshot().tokens, 2);
+    rig.hear(
+        2,
+        Message::Transferred {
+            msgnum: 15,
+            part: 0,
+        },
+    );
+    assert_eq!(rig.snapshot().tokens, 0);
+    assert_eq!(only(&rig.pass(HB), "TRANSFER"), NONE);
+    assert_eq!(rig.server.counters().transferred, 2);
+}
+
+/// At least one part even if empty.
+#[test]
+fn a_server_with_nothing_to_hand_over_says_so() {
+    let mut rig = Rig::follower(0);
+    rig.state(12, 1, &[R, R, D], 0);
+    let said = rig.state(15, 1, &[R, R, B], 0);
+    assert_eq!(only(&said, "TRANSFER"), ["TRANSFER 15 0/1 [] to s2"]);
+}
+
+/// In parts of at most PART bytes or one token, up to WINDOW at a time.
+#[test]
+fn a_transfer_goes_in_windows_of_small_parts() {
+    let mut rig = Rig::follower(1);
+    rig.state(12, 1, &[R, R, D], 1);
+    rig.catalog(1, 12, (0, 1), 0, &[]);
+    for (m, nth) in (1..).step_by(2).zip(0..60) {
+        let name = gained(nth);
+        rig.request(1, m, &name, X);
+        rig.update_and_deassign(
+            1,
+            m + 1,
+            &name,
+            &"d".repeat(if nth == 7 { 5000 } else { 700 }),
+        );
+    }
+    let said = only(&rig.state(15, 1, &[R, R, B], 1), "TRANSFER");
+    assert_eq!(said.len(), 16);
+    let parts = said[0]
+        .split_once('/')
+        .unwrap()
+        .1
+        .split_once(' ')
+        .unwrap()
+        .0;
+    let parts: i32 = parts.parse().unwrap();
+    assert_eq!(parts, 60);
+    let sizes = rig.datagrams.iter().map(|(_, bytes)| bytes.len());
+    assert!(sizes.filter(|&size| size > crate::ftn::PART).count() <= 1);
+    for part in 0..parts {
+        let said = rig.hear(2, Message::Transferred { msgnum: 15, part });
+        let next = part + 16;
+        assert_eq!(said.len(), usize::from(next < parts));
+        if next < parts {
+            assert!(
+                said[0].starts_with(&format!("TRANSFER 15 {next}/{parts}")),
+                "{said:?}"
+            );
+        }
+    }
+    assert_eq!(rig.snapshot().tokens, 0);
+}
+
+/// What belongs to a READY server is deleted.
+#[test]
+fn tokens_of_a_ready_server_are_deleted() {
+    let mut rig = Rig::follower(1);
+    rig.state(12, 1, &[R, R, D], 1);
+    rig.catalog(1, 12, (0, 1), 10, &[(&gained(0), Exclusive, "")]);
+    rig.state(15, 1, &[R, R, B], 1);
+    assert_eq!(rig.snapshot().tokens, 1);
+    rig.state(18, 1, &[R, R, R], 1);
+    assert_eq!(rig.snapshot().tokens, 0);
+    assert_eq!(only(&rig.pass(HB), "TRANSFER"), NONE);
+}
+
+/// Server 1 of 3, BOOTING under configuration 6; k1 has a session.
+fn booting() -> Rig {
+    let mut rig = Rig::start(3, 1, options(), crate::ftn::server::Durable::default());
+    rig.state(3, 1, &[R, D, R], 1);
+    rig.state(6, 1, &[R, B, R], 1);
+    rig
+}
+
+/// A BOOTING server awaits the answers of all sessions and all parts of the TRANSFER of every server that is not
+/// DOWN, and is READY then.
+#[test]
+fn a_booting_server_awaits_all_sessions_and_all_transfers() {
+    let mut rig = booting();
+    rig.catalog(1, 6, (0, 1), 0, &[]);
+    rig.transfer(0, 6, (0, 1), &[]);
+    rig.transfer(2, 6, (1, 2), &[]);
+    rig.transfer(2, 6, (1, 2), &[]);
+    assert_eq!(rig.snapshot().state, B);
+    let said = rig.transfer(2, 6, (0, 2), &[]);
+    assert_eq!(said, ["TRANSFERRED 6 0 to s2", "HEARTBEAT 6.1 R to s0"]);
+    // It is READY by its own word, and serves only when the configuration says so as well.
+    let name = name_of(1, &[R; 3], 0);
+    assert_eq!(rig.request(1, 1, &name, X), NONE);
+    rig.state(9, 1, &[R; 3], 1);
+    assert_eq!(rig.request(1, 1, &name, X).len(), 1);
+}
+
+/// … the leader READY.
+#[test]
+fn a_booting_server_is_not_ready_before_its_leader() {
+    let mut rig = Rig::start(3, 1, options(), crate::ftn::server::Durable::default());
+    rig.state(3, 1, &[B, D, D], 0);
+    rig.state(6, 1, &[B, B, D], 0);
+    rig.transfer(0, 6, (0, 1), &[]);
+    assert_eq!(rig.snapshot().state, B);
+    rig.state(9, 1, &[R, B, D], 0);
+    rig.transfer(0, 9, (0, 1), &[]);
+    assert_eq!(rig.snapshot().state, R);
+}
+
+/// READY is under way while the configuration changes and shows the server BOOTING again, which surveys once more;
+/// then the leader hears that READY, and the server is READY in the middle of its survey.
+#[test]
+fn a_server_that_becomes_ready_during_its_second_survey_serves_after_it() {
+    let mut rig = booting();
+    let name = name_of(1, &[R; 3], 0);
+    rig.catalog(1, 6, (0, 1), 10, &[(&name, Exclusive, "old")]);
+    rig.transfer(0, 6, (0, 1), &[(&name, "new")]);
+    rig.transfer(2, 6, (0, 1), &[]);
+    assert_eq!(rig.snapshot().state, R);
+    rig.state(9, 1, &[R, B, D], 1);
+    assert_eq!(rig.snapshot().state, B);
+    rig.state(12, 1, &[R, R, D], 1);
+    assert_eq!(rig.request(1, 20, &name, X), NONE);
+    rig.catalog(1, 12, (0, 1), 10, &[(&name, Exclusive, "old")]);
+    assert_eq!(rig.snapshot().state, R);
+    assert_eq!(
+        rig.request(1, 20, &name, X),
+        [format!("GRANT 20 {name}=new to k1")]
+    );
+}
+
+/// It takes and acknowledges TRANSFER only with its present c.
+#[test]
+fn a_transfer_for_another_configuration_is_not_acknowledged() {
+    let mut rig = booting();
+    for c in [3, 9] {
+        assert_eq!(rig.transfer(0, c, (0, 1), &[]), NONE);
+    }
+    assert_eq!(rig.dropped(Reason::Late), 2);
+    // A repeated part is acknowledged again: the first TRANSFERRED may be lost. So it is after the survey.
+    assert_eq!(rig.transfer(0, 6, (0, 1), &[]).len(), 1);
+    assert_eq!(rig.transfer(0, 6, (0, 1), &[]).len(), 1);
+    rig.transfer(2, 6, (0, 1), &[]);
+    rig.catalog(1, 6, (0, 1), 0, &[]);
+    assert_eq!(rig.snapshot().state, R);
+    assert_eq!(rig.transfer(2, 6, (0, 1), &[]), ["TRANSFERRED 6 0 to s2"]);
+}
+
+/// Holders are those who claimed it, whatever TRANSFER said; its data are those of the TRANSFER.
+#[test]
+fn catalogs_decide_holders_and_transfers_data() {
+    let mut rig = booting();
+    let name = name_of(1, &[R; 3], 0);
+    let other = name_of(1, &[R; 3], 1);
+    rig.catalog(1, 6, (0, 1), 10, &[(&name, Shared, "old")]);
+    let assignments = [&name, &other].map(|name| Assignment {
+        token: token(name, "new"),
+        holders: Holders::Exclusive(1 << 21),
+    });
+    let message = Message::Transfer {
+        msgnum: 6,
+        part: 0,
+        parts: 1,
+        assignments: assignments[..].into(),
+    };
+    rig.hear(0, message);
+    rig.transfer(2, 6, (0, 1), &[]);
+    rig.state(9, 1, &[R; 3], 1);
+    assert_eq!(rig.snapshot().held, 1);
+    assert_eq!(
+        rig.request(1, 10, &name, S),
+        [format!("GRANT 10 {name}=new to k1")]
+    );
+    assert_eq!(
+        rig.request(1, 11, &other, X),
+        [format!("GRANT 11 {other}=new to k1")]
+    );
+    assert_eq!(rig.server.counters().conflicting_data, 0);
+}
+
+/// What a client claims has room even if memory is full: it holds it, known here or not.
+#[test]
+fn what_is_held_is_taken_over_whatever_memory_there_is() {
+    let options = crate::ftn::server::Options {
+        max_memory: 0,
+        ..options()
+    };
+    let mut rig = Rig::start(3, 1, options, crate::ftn::server::Durable::default());
+    rig.state(3, 1, &[R, D, R], 1);
+    rig.state(6, 1, &[R, B, R], 1);
+    let [held, free] = [0, 1].map(|nth| name_of(1, &[R; 3], nth));
+    rig.transfer(0, 6, (0, 1), &[(&free, "f")]);
+    rig.transfer(2, 6, (0, 1), &[]);
+    rig.catalog(1, 6, (0, 1), 10, &[(&held, Exclusive, "h")]);
+    let snapshot = rig.snapshot();
+    assert_eq!((snapshot.state, snapshot.tokens, snapshot.held), (R, 1, 1));
+}

@@ -1,0 +1,230 @@
+//! Section 4: the leader, its authority, HEARTBEAT.
+
+use super::rig::*;
+use crate::ftn::server::{Durable, Event, Options, Reason, RoleKind};
+
+fn with_quorum() -> Rig {
+    let options = Options {
+        quorum: 2,
+        ..options()
+    };
+    Rig::leader_with(3, options)
+}
+
+/// STATE to all others every HB.
+#[test]
+fn state_goes_to_all_others_every_heartbeat() {
+    let mut rig = Rig::leader(3);
+    let said = rig.pass(2 * HB);
+    let expected =
+        ["6.2", "6.3"].map(|seq| [1, 2].map(|to| format!("STATE {seq} RDD [] to s{to}")));
+    assert_eq!(said, expected.concat());
+}
+
+/// And at once after a change.
+#[test]
+fn state_goes_to_all_others_at_once_after_a_change() {
+    let mut rig = Rig::leader(3);
+    let said = rig.heartbeat(1, seq(6, 1), B);
+    assert_eq!(
+        only(&said, "STATE"),
+        ["STATE 9.1 RBD [] to s1", "STATE 9.1 RBD [] to s2"]
+    );
+}
+
+/// BOOTING from a DOWN one; READY from a BOOTING one; DOWN from one not DOWN: it has restarted.
+#[test]
+fn heartbeats_change_states_in_the_order_of_a_start() {
+    let mut rig = Rig::leader(2);
+    rig.heartbeat(1, rig.snapshot().seq, R);
+    assert_eq!(rig.states(), "RD", "READY from a DOWN one shows life only");
+    for (says, states) in [
+        (B, "RB"),
+        (B, "RB"),
+        (R, "RR"),
+        (B, "RR"),
+        (D, "RD"),
+        (D, "RD"),
+    ] {
+        rig.heartbeat(1, rig.snapshot().seq, says);
+        assert_eq!(rig.states(), states);
+    }
+}
+
+/// READY from a BOOTING one: READY if the leader is READY.
+#[test]
+fn nobody_is_ready_before_the_leader() {
+    let options = Options::default();
+    let mut rig = Rig::start(2, 0, options, Durable::default());
+    rig.pass(ST);
+    for says in [B, R] {
+        rig.heartbeat(1, rig.snapshot().seq, says);
+    }
+    assert_eq!(rig.states(), "BB");
+}
+
+/// Every change has a larger number, and c mod n is the leader's index.
+#[test]
+fn numbers_grow_and_name_the_leader() {
+    let mut rig = Rig::leader(3);
+    let mut last = rig.snapshot().configuration;
+    for says in [B, R, D, B] {
+        rig.heartbeat(2, rig.snapshot().seq, says);
+        let number = rig.snapshot().configuration;
+        assert!(number > last && number.is_multiple_of(3));
+        last = number;
+    }
+}
+
+/// HEARTBEAT below the seq at which that server's present state began: dropped.
+#[test]
+fn a_late_heartbeat_of_a_former_life_changes_nothing() {
+    let mut rig = Rig::leader(2);
+    let former = rig.snapshot().seq;
+    rig.heartbeat(1, former, B);
+    let booting = rig.snapshot().seq;
+    rig.heartbeat(1, booting, D);
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    assert_eq!(rig.states(), "RB");
+    rig.heartbeat(1, booting, R);
+    assert_eq!(rig.states(), "RB");
+    assert_eq!(rig.dropped(Reason::Late), 1);
+}
+
+/// With a seq above its own newest: the leader takes the next c above that.
+#[test]
+fn a_heartbeat_that_knows_a_larger_number_makes_the_leader_exceed_it() {
+    let mut rig = Rig::leader(3);
+    let said = rig.heartbeat(1, seq(50, 0), D);
+    assert_eq!(
+        only(&said, "STATE"),
+        ["STATE 51.1 RDD [] to s1", "STATE 51.1 RDD [] to s2"]
+    );
+    assert_eq!(rig.durable.configuration, 51);
+}
+
+/// It needs no authority for that: it could not get any under the smaller number.
+#[test]
+fn a_leader_without_authority_exceeds_a_larger_number_too() {
+    let mut rig = with_quorum();
+    rig.pass(ST);
+    assert!(!rig.snapshot().authority);
+    let before = rig.states();
+    rig.heartbeat(1, seq(50, 0), D);
+    assert_eq!((rig.snapshot().configuration, rig.states()), (51, before));
+}
+
+/// What such a HEARTBEAT names is no STATE of this leader, and acknowledges none.
+#[test]
+fn a_number_from_a_state_file_is_no_acknowledgement() {
+    let mut rig = with_quorum();
+    rig.pass(ST);
+    rig.heartbeat(1, seq(50, 0), D);
+    rig.heartbeat(1, seq(50, 0), D);
+    assert!(!rig.snapshot().authority);
+}
+
+/// Silence for ST: DOWN.
+#[test]
+fn a_server_that_is_silent_for_st_is_down() {
+    let mut rig = Rig::leader_of(3, 2);
+    rig.pass(ST / 2);
+    rig.heartbeat(1, rig.snapshot().seq, R);
+    rig.pass(ST / 2 - MS);
+    assert_eq!(rig.states(), "RRR");
+    rig.pass(MS);
+    assert_eq!(rig.states(), "RRD");
+    rig.pass(ST / 2);
+    assert_eq!(rig.states(), "RDD");
+}
+
+/// Authority: Q servers have acknowledged a STATE that was *sent* at most ¾ ST ago.
+#[test]
+fn authority_counts_from_the_sending_of_what_is_acknowledged() {
+    let mut rig = with_quorum();
+    // Just after a round.
+    while only(&rig.pass(MS), "STATE").is_empty() {}
+    let old = rig.snapshot().seq;
+    rig.heartbeat(1, old, D);
+    rig.pass(ST * 3 / 4 - MS);
+    assert!(rig.snapshot().authority);
+    rig.pass(MS);
+    assert!(!rig.snapshot().authority);
+    // An acknowledgement of what was sent long ago gives none.
+    rig.heartbeat(1, old, D);
+    assert!(!rig.snapshot().authority);
+    rig.heartbeat(2, rig.snapshot().seq, D);
+    assert!(rig.snapshot().authority);
+    assert!(rig.events.contains(&Event::AuthorityChanged { has: false }));
+}
+
+/// Without authority it goes on sending STATE but changes no configuration, ends no session, confirms no
+/// renewal and serves no token.
+#[test]
+fn without_authority_a_leader_does_nothing_but_send_state() {
+    let mut rig = with_quorum();
+    rig.begin(1);
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    let states = rig.states();
+    rig.pass(ST);
+    assert!(!rig.snapshot().authority);
+    assert!(only(&rig.renew(1, 7), "CONFIRM").is_empty());
+    assert!(only(&rig.request(1, 8, "a", X), "GRANT").is_empty());
+    assert!(only(&rig.say(1, ring_codec::ftn::Message::Logout), "CONFIG").is_empty());
+    let said = rig.pass(2 * CT);
+    assert!(!only(&said, "STATE").is_empty());
+    assert_eq!((rig.states(), rig.snapshot().sessions.len()), (states, 1));
+}
+
+/// The isolated leader would mark all others DOWN, and its number would be the largest when the cut heals.
+#[test]
+fn an_isolated_leader_keeps_its_number() {
+    let mut rig = with_quorum();
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    let number = rig.snapshot().configuration;
+    rig.pass(10 * ST);
+    assert_eq!(rig.snapshot().configuration, number);
+}
+
+/// STATE with a larger c: it steps down. With a lower one: dropped, answered with its own.
+#[test]
+fn the_larger_number_leads() {
+    let mut rig = Rig::leader(3);
+    assert_eq!(rig.state(5, 9, &[D, D, R], 0), ["STATE 6.1 RDD [] to s2"]);
+    assert_eq!(rig.role(), RoleKind::Leader);
+    let said = rig.state(11, 1, &[D, D, R], 0);
+    assert_eq!(said, ["HEARTBEAT 11.1 B to s2"]);
+    assert_eq!(rig.server.leader(), Some(2));
+}
+
+#[test]
+fn heartbeats_to_who_does_not_lead_are_dropped() {
+    let mut rig = Rig::follower(0);
+    assert_eq!(rig.heartbeat(2, seq(9, 1), R), NONE);
+    assert_eq!(rig.dropped(Reason::NotLeader), 1);
+}
+
+/// A list of more than 1,000 sessions goes in parts, each with the same seq, led by a marker.
+#[test]
+fn a_long_list_goes_in_parts_of_a_thousand() {
+    let mut rig = Rig::leader(2);
+    for k in 1..=2500 {
+        rig.begin(k);
+    }
+    let said = only(&rig.pass(HB), "STATE");
+    let last: Vec<&String> = said.iter().rev().take(3).rev().collect();
+    for (part, line) in last.iter().enumerate() {
+        assert!(
+            line.contains(&format!("[part {part} 3 k")),
+            "{}",
+            &line[..40]
+        );
+        let sessions = if part < 2 { 1000 } else { 500 };
+        assert_eq!(line.matches('k').count(), sessions);
+    }
+    assert!(
+        rig.datagrams
+            .iter()
+            .all(|(_, bytes)| bytes.len() <= crate::ftn::LONGEST)
+    );
+}

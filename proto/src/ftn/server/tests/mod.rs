@@ -1,0 +1,18 @@
+//! The rules of `docs/ftn.md`, each by its name: a test file for a section or a part of one.
+
+#![expect(
+    clippy::unchecked_time_subtraction,
+    reason = "the periods are constants of the tests"
+)]
+
+mod datagrams;
+mod election;
+mod follower;
+mod group;
+mod knowledge;
+mod leader;
+mod rig;
+mod sessions;
+mod tokens;
+mod words;
+mod world;

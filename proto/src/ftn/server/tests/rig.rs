@@ -1,0 +1,466 @@
+//! One server at arm's length: datagrams go in, lines of text come out.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::{
+    Access, Assignment, Client, Datagram, Flags, Header, Holders, Message, ServerState, Token,
+};
+
+pub use super::words::*;
+use crate::ftn::catalog::{Holding, Marker};
+use crate::ftn::server::{
+    Command, Durable, Event, Net, Options, Reason, RoleKind, Server, Snapshot,
+};
+use crate::time::{Instant, Now};
+use crate::{Machine, Sent, Stored};
+
+pub const MS: Duration = Duration::from_millis(1);
+pub const HB: Duration = Duration::from_secs(1);
+pub const ST: Duration = Duration::from_secs(4);
+pub const CT: Duration = Duration::from_secs(15);
+pub const RETRY: Duration = Duration::from_millis(100);
+
+/// A server, its clock and everything that came out of it.
+pub struct Rig {
+    pub server: Server,
+    pub now: Now,
+    pub events: Vec<Event>,
+    /// What the server has had stored last.
+    pub durable: Durable,
+    pub disk_full: bool,
+    /// Datagrams of the last input, as they lie on the wire.
+    pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    /// The ids that clients were given.
+    ids: BTreeMap<u16, i32>,
+}
+
+/// The usual options without a grace.
+pub fn options() -> Options {
+    Options {
+        grace: Duration::ZERO,
+        ..Options::default()
+    }
+}
+
+impl Rig {
+    /// Server `index` of `count`, started just now.
+    pub fn start(count: usize, index: usize, options: Options, durable: Durable) -> Self {
+        let mut rig = Self {
+            server: Server::new(options, servers(count), index, durable, 7).unwrap(),
+            now: Now {
+                monotonic: Instant::from_nanos(1_000_000_000),
+                wall: 0,
+            },
+            events: Vec::new(),
+            durable,
+            disk_full: false,
+            datagrams: Vec::new(),
+            ids: BTreeMap::new(),
+        };
+        rig.input(|server, now| server.handle_link(now, Net::Up));
+        rig
+    }
+
+    /// The only server, READY, without a grace.
+    pub fn alone() -> Self {
+        Self::alone_with(options())
+    }
+
+    pub fn alone_with(options: Options) -> Self {
+        let mut rig = Self::start(1, 0, options, Durable::default());
+        rig.pass(HB);
+        assert_eq!(rig.snapshot().state, R);
+        rig.events.clear();
+        rig
+    }
+
+    /// Server 0 of `count`, leading and READY under configuration 2·count; the others are DOWN.
+    pub fn leader(count: usize) -> Self {
+        Self::leader_with(count, options())
+    }
+
+    pub fn leader_with(count: usize, options: Options) -> Self {
+        let mut rig = Self::start(count, 0, options, Durable::default());
+        rig.pass(ST);
+        for other in 1..options.quorum {
+            for _ in 0..2 {
+                rig.elect(other, 0, 0);
+                rig.pass(HB / 4);
+            }
+        }
+        for other in 1..options.quorum {
+            let seq = rig.snapshot().seq;
+            rig.heartbeat(other, seq, D);
+        }
+        assert_eq!(rig.snapshot().state, R, "{:?}", rig.snapshot());
+        rig.events.clear();
+        rig
+    }
+
+    /// A leader of which servers 1 to `ready` are READY as well.
+    pub fn leader_of(count: usize, ready: usize) -> Self {
+        let mut rig = Self::leader(count);
+        for other in 1..=ready {
+            rig.raise(other);
+        }
+        rig.events.clear();
+        rig
+    }
+
+    /// Makes another server READY, from DOWN.
+    pub fn raise(&mut self, other: usize) {
+        for says in [B, R] {
+            let seq = self.snapshot().seq;
+            self.heartbeat(other, seq, says);
+            let number = i64::from(self.snapshot().configuration);
+            for part in 0..8 {
+                self.hear(
+                    other,
+                    Message::Transferred {
+                        msgnum: number,
+                        part,
+                    },
+                );
+            }
+        }
+        assert_eq!(self.snapshot().states[other], R);
+    }
+
+    /// Server 1 of 3, following server 0 and READY under configuration 9; so are the others. k1 to k`clients`
+    /// have sessions 2^20 + 1 and so on.
+    pub fn follower(clients: u16) -> Self {
+        let mut rig = Self::start(3, 1, options(), Durable::default());
+        rig.state(3, 1, &[R, D, R], clients);
+        rig.state(6, 1, &[R, B, R], clients);
+        for other in [0, 2] {
+            rig.transfer(other, 6, (0, 1), &[]);
+        }
+        for k in 1..=clients {
+            rig.catalog(k, 6, (0, 1), 0, &[]);
+        }
+        assert_eq!(rig.snapshot().state, R);
+        rig.state(9, 1, &[R; 3], clients);
+        rig.events.clear();
+        rig
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.server.snapshot(self.now.monotonic)
+    }
+
+    pub fn role(&self) -> RoleKind {
+        self.server.role()
+    }
+
+    /// The states of all servers as letters.
+    pub fn states(&self) -> String {
+        states(self.snapshot().states)
+    }
+
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        self.server.counters().dropped(reason)
+    }
+
+    /// What the server says in answer to an input.
+    pub fn input(&mut self, input: impl FnOnce(&mut Server, Now)) -> Vec<String> {
+        input(&mut self.server, self.now);
+        self.datagrams.clear();
+        let mut lines = Vec::new();
+        loop {
+            while let Some(durable) = self.server.poll_durable() {
+                let stored = if self.disk_full {
+                    Stored::Failed
+                } else {
+                    self.durable = durable;
+                    Stored::Done
+                };
+                self.server.handle_stored(self.now, stored);
+            }
+            let mut buf = vec![0xaa; crate::ftn::LONGEST];
+            let Some(transmit) = self.server.poll_transmit(&mut buf) else {
+                break;
+            };
+            buf.truncate(transmit.len);
+            lines.push(show(&buf, transmit.to));
+            if let (Ok(datagram), Some(k)) = (
+                Datagram::decode(&buf),
+                transmit.to.port().checked_sub(CLIENT_PORT),
+            ) && let Message::Config { .. } = datagram.message()
+                && datagram.header().to != 0
+            {
+                self.ids.insert(k, datagram.header().to);
+            }
+            self.datagrams.push((transmit.to, buf));
+            self.server
+                .handle_sent(self.now, transmit.ticket, Sent::Accepted);
+        }
+        while let Some(event) = self.server.poll_event() {
+            self.events.push(event);
+        }
+        lines
+    }
+
+    pub fn hear_bytes(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<String> {
+        self.input(|server, now| server.handle_message(now, from, bytes, Duration::ZERO))
+    }
+
+    fn header(&self, from: i32) -> Header {
+        let servers = servers(self.snapshot().states.len());
+        Header {
+            from,
+            to: i32::try_from(self.snapshot().index).unwrap(),
+            ssig: servers.signature(),
+        }
+    }
+
+    /// A message of another server.
+    pub fn hear(&mut self, from: usize, message: Message<'_>) -> Vec<String> {
+        let bytes = encode(self.header(i32::try_from(from).unwrap()), message);
+        self.hear_bytes(server(from), &bytes)
+    }
+
+    /// A message of a client in its session.
+    pub fn say(&mut self, k: u16, message: Message<'_>) -> Vec<String> {
+        let id = self.id(k);
+        self.say_as(k, id, message)
+    }
+
+    /// A message from a client's address, whatever id it says.
+    pub fn say_as(&mut self, k: u16, id: i32, message: Message<'_>) -> Vec<String> {
+        let bytes = encode(self.header(id), message);
+        self.hear_bytes(client(k), &bytes)
+    }
+
+    /// The id of a client's session: the one that it was given, or that of [`state`](Self::state).
+    pub fn id(&self, k: u16) -> i32 {
+        self.ids
+            .get(&k)
+            .copied()
+            .unwrap_or((1 << 20) + i32::from(k))
+    }
+
+    /// Lets so much time pass, with every time-out at its time.
+    pub fn pass(&mut self, time: Duration) -> Vec<String> {
+        let end = self.now.monotonic + time;
+        let mut lines = Vec::new();
+        for calls in 0.. {
+            let due = self.server.poll_timeout().filter(|due| *due <= end);
+            let Some(due) = due else { break };
+            assert!(calls < 100_000, "it wants to be called without end");
+            self.advance_to(due.max(self.now.monotonic));
+            lines.extend(self.input(Machine::handle_timeout));
+        }
+        self.advance_to(end);
+        lines
+    }
+
+    /// The same without any time-out: the process stands still.
+    pub fn stand_still(&mut self, time: Duration) {
+        self.advance_to(self.now.monotonic + time);
+    }
+
+    fn advance_to(&mut self, to: Instant) {
+        let by = to.since(self.now.monotonic);
+        self.now.wall += u64::try_from(by.as_nanos()).unwrap();
+        self.now.monotonic = to;
+    }
+
+    pub fn command(&mut self, command: Command) -> Vec<String> {
+        self.input(|server, now| server.handle_command(now, command))
+    }
+
+    /// STATE of the leader of a configuration.
+    pub fn state(
+        &mut self,
+        c: u32,
+        round: u32,
+        states: &[ServerState],
+        clients: u16,
+    ) -> Vec<String> {
+        self.state_of(c, round, states, 1..=clients)
+    }
+
+    pub fn state_of(
+        &mut self,
+        c: u32,
+        round: u32,
+        states: &[ServerState],
+        clients: impl IntoIterator<Item = u16>,
+    ) -> Vec<String> {
+        let ids = clients.into_iter();
+        let addresses: Vec<(i32, String)> =
+            ids.map(|k| (self.id(k), client(k).to_string())).collect();
+        let clients: Vec<Client<'_>> = addresses
+            .iter()
+            .map(|(id, address)| Client {
+                id: *id,
+                address: address.as_bytes(),
+            })
+            .collect();
+        let message = Message::State {
+            seq: seq(c, round),
+            leader: i32::try_from(c).unwrap(),
+            sstates: states.into(),
+            clients: clients[..].into(),
+        };
+        self.hear(c as usize % states.len(), message)
+    }
+
+    pub fn elect(&mut self, from: usize, seq: i64, vote: i32) -> Vec<String> {
+        self.hear(from, Message::Elect { seq, leader: vote })
+    }
+
+    pub fn heartbeat(&mut self, from: usize, seq: i64, sstate: ServerState) -> Vec<String> {
+        self.hear(from, Message::Heartbeat { seq, sstate })
+    }
+
+    pub fn transfer(
+        &mut self,
+        from: usize,
+        c: u32,
+        (part, parts): (i32, i32),
+        tokens: &[(&str, &str)],
+    ) -> Vec<String> {
+        let assignments: Vec<Assignment<'_>> = tokens
+            .iter()
+            .map(|(name, data)| Assignment {
+                token: token(name, data),
+                holders: Holders::Nobody,
+            })
+            .collect();
+        let message = Message::Transfer {
+            msgnum: c.into(),
+            part,
+            parts,
+            assignments: assignments[..].into(),
+        };
+        self.hear(from, message)
+    }
+
+    /// A client's answer to CONFIG(c): its tokens, how it holds them and their data.
+    pub fn catalog(
+        &mut self,
+        k: u16,
+        c: u32,
+        (part, parts): (u32, u32),
+        floor: i64,
+        holdings: &[(&str, Holding, &str)],
+    ) -> Vec<String> {
+        let marker = Marker {
+            configuration: c,
+            part,
+            parts,
+            floor,
+        };
+        let marker = marker.to_string();
+        let mut entries = vec![token("", &marker)];
+        for (name, holding, data) in holdings {
+            entries.push(token("", holding.name()));
+            entries.push(token(name, data));
+        }
+        self.say(
+            k,
+            Message::Catalog {
+                holdings: entries[..].into(),
+            },
+        )
+    }
+
+    pub fn login(&mut self, k: u16) -> Vec<String> {
+        let p = format!(":{}", client(k).port());
+        self.say_as(k, 0, Message::Login { p: p.as_bytes() })
+    }
+
+    /// A session for a client, listed in a STATE if there are others.
+    pub fn begin(&mut self, k: u16) -> i32 {
+        self.login(k);
+        self.say(k, Message::Alive);
+        self.id(k)
+    }
+
+    pub fn renew(&mut self, k: u16, msgnum: i64) -> Vec<String> {
+        let c = self.snapshot().configuration.to_string();
+        let message = Message::Return {
+            msgnum,
+            token: token("", &c),
+            flags: Flags::Deassign,
+        };
+        self.say(k, message)
+    }
+
+    pub fn request(&mut self, k: u16, msgnum: i64, name: &str, access: Access) -> Vec<String> {
+        self.say(k, request(msgnum, name, access))
+    }
+
+    pub fn update(&mut self, k: u16, msgnum: i64, name: &str, data: &str) -> Vec<String> {
+        let token = token(name, data);
+        let flags = Flags::Update;
+        self.say(
+            k,
+            Message::Return {
+                msgnum,
+                token,
+                flags,
+            },
+        )
+    }
+
+    pub fn deassign(&mut self, k: u16, msgnum: i64, name: &str) -> Vec<String> {
+        let token = token(name, "");
+        let flags = Flags::Deassign;
+        self.say(
+            k,
+            Message::Return {
+                msgnum,
+                token,
+                flags,
+            },
+        )
+    }
+
+    pub fn update_and_deassign(
+        &mut self,
+        k: u16,
+        msgnum: i64,
+        name: &str,
+        data: &str,
+    ) -> Vec<String> {
+        let token = token(name, data);
+        let flags = Flags::Both;
+        self.say(
+            k,
+            Message::Return {
+                msgnum,
+                token,
+                flags,
+            },
+        )
+    }
+
+    /// The page of the listing after a name.
+    pub fn list(&mut self, k: u16, msgnum: i64, after: &[u8]) -> Vec<String> {
+        let token = Token {
+            name: b"",
+            data: after,
+        };
+        let access = Access::Shared;
+        self.say(
+            k,
+            Message::Request {
+                msgnum,
+                token,
+                access,
+            },
+        )
+    }
+}
+
+/// Lines that begin with a word.
+pub fn only(lines: &[String], word: &str) -> Vec<String> {
+    let lines = lines.iter().filter(|line| line.starts_with(word));
+    lines.cloned().collect()
+}
+
+pub const NONE: [&str; 0] = [];

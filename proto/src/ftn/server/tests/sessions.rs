@@ -1,0 +1,330 @@
+//! Section 5: sessions.
+
+use std::time::Duration;
+
+use ring_codec::ftn::{Flags, Message};
+
+use super::rig::*;
+use crate::ftn::MIN_SESSION;
+use crate::ftn::server::{Durable, Event, Options, Reason};
+
+/// A follower answers LOGIN with CONFIG(`to` 0), the leader with CONFIG(`to` = id), an electing server not at all.
+#[test]
+fn login_is_answered_by_leader_and_followers_not_by_who_is_electing() {
+    let mut rig = Rig::leader(3);
+    assert_eq!(rig.login(1), ["CONFIG 6 RDD to k1"]);
+    let mut rig = Rig::follower(0);
+    assert_eq!(rig.login(1), ["CONFIG 9 RRR to nobody at k1"]);
+    rig.pass(ST);
+    assert_eq!(rig.login(1), NONE);
+}
+
+#[test]
+fn ids_are_random_and_the_same_address_gets_the_same_again() {
+    let mut rig = Rig::alone();
+    let ids: Vec<i32> = (1..=50).map(|k| rig.begin(k)).collect();
+    assert!(ids.iter().all(|&id| id >= MIN_SESSION));
+    assert!(!ids.is_sorted());
+    rig.login(51);
+    let id = rig.id(51);
+    rig.login(51);
+    assert_eq!(rig.id(51), id);
+    rig.say(51, Message::Alive);
+    rig.login(51);
+    assert_eq!(rig.id(51), id);
+}
+
+/// The first message with it from that address makes it a session, and the next STATE lists it.
+#[test]
+fn a_session_exists_from_its_second_message_on() {
+    let mut rig = Rig::leader(2);
+    rig.login(1);
+    assert_eq!(rig.snapshot().sessions.len(), 0);
+    let id = rig.id(1);
+    assert_eq!(
+        rig.say_as(2, id, Message::Alive).len(),
+        1,
+        "another address is a stranger"
+    );
+    assert_eq!(rig.snapshot().sessions.len(), 0);
+    rig.pass(RETRY);
+    let said = rig.say(1, Message::Alive);
+    assert_eq!(said, ["STATE 4.2 RD [k1] to s1"]);
+    assert!(rig.events.contains(&Event::SessionBegun {
+        id,
+        address: client(1)
+    }));
+}
+
+/// An id is kept for 5 s.
+#[test]
+fn an_id_that_is_not_used_for_5_s_is_forgotten() {
+    let mut rig = Rig::alone();
+    rig.login(1);
+    rig.pass(Duration::from_secs(5) - MS);
+    rig.say(1, Message::Alive);
+    assert_eq!(rig.snapshot().sessions.len(), 1);
+    rig.login(2);
+    rig.pass(Duration::from_secs(5));
+    assert_eq!(rig.say(2, Message::Alive), ["CONFIG 2 R to nobody at k2"]);
+    assert_eq!(rig.snapshot().sessions.len(), 1);
+}
+
+/// At most 4,096 such.
+#[test]
+fn at_most_4096_ids_wait_to_be_used() {
+    let mut rig = Rig::alone();
+    for k in 1..=4096 {
+        rig.login(k);
+    }
+    assert_eq!(rig.login(4097), ["CONFIG 2 R to nobody at k4097"]);
+    assert_eq!(rig.dropped(Reason::Full), 1);
+}
+
+#[test]
+fn there_are_at_most_max_clients_sessions() {
+    let options = Options {
+        max_clients: 2,
+        ..options()
+    };
+    let mut rig = Rig::alone_with(options);
+    rig.begin(1);
+    rig.login(2);
+    assert_eq!(rig.login(3), ["CONFIG 2 R to nobody at k3"]);
+    rig.say(2, Message::Alive);
+    assert_eq!(rig.login(3), ["CONFIG 2 R to nobody at k3"]);
+    assert_eq!(rig.login(1), ["CONFIG 2 R to k1"]);
+}
+
+/// The leader confirms a renewal when all servers that are not DOWN have acknowledged a STATE with the session.
+#[test]
+fn a_renewal_is_confirmed_when_all_servers_know_the_session() {
+    let mut rig = Rig::leader_of(3, 2);
+    rig.login(1);
+    rig.pass(RETRY);
+    assert!(only(&rig.renew(1, 7), "CONFIRM").is_empty());
+    let listed = rig.snapshot().seq;
+    assert!(only(&rig.heartbeat(1, listed, R), "CONFIRM").is_empty());
+    assert!(only(&rig.heartbeat(2, listed - 1, R), "CONFIRM").is_empty());
+    assert_eq!(
+        only(&rig.heartbeat(2, listed, R), "CONFIRM"),
+        ["CONFIRM 7 to k1"]
+    );
+    // Known to all, it is confirmed at once.
+    assert_eq!(rig.renew(1, 8), ["CONFIRM 8 to k1"]);
+}
+
+/// While a confirmation waits for servers, STATE goes every RETRY to those that have not acknowledged.
+#[test]
+fn state_goes_every_retry_to_those_that_a_confirmation_waits_for() {
+    let mut rig = Rig::leader_of(3, 2);
+    rig.login(1);
+    rig.pass(HB / 2);
+    rig.renew(1, 7);
+    rig.heartbeat(1, rig.snapshot().seq, R);
+    let said = rig.pass(3 * RETRY);
+    assert_eq!(said.len(), 3);
+    assert!(
+        said.iter().all(|line| line.contains("[k1] to s2")),
+        "{said:?}"
+    );
+}
+
+/// Q in all: DOWN servers count where the others are not enough.
+#[test]
+fn a_renewal_needs_the_acknowledgement_of_a_quorum() {
+    let options = Options {
+        quorum: 2,
+        ..options()
+    };
+    let mut rig = Rig::leader_with(3, options);
+    rig.login(1);
+    assert!(only(&rig.renew(1, 7), "CONFIRM").is_empty());
+    rig.pass(RETRY);
+    let said = rig.heartbeat(2, rig.snapshot().seq, D);
+    assert_eq!(only(&said, "CONFIRM"), ["CONFIRM 7 to k1"]);
+}
+
+/// CONFIRM acknowledges that very renewal: of several that wait the last.
+#[test]
+fn the_last_renewal_is_the_one_confirmed() {
+    let mut rig = Rig::leader_of(2, 1);
+    rig.login(1);
+    rig.renew(1, 7);
+    rig.renew(1, 9);
+    rig.renew(1, 8);
+    rig.pass(RETRY);
+    let said = rig.heartbeat(1, rig.snapshot().seq, R);
+    assert_eq!(only(&said, "CONFIRM"), ["CONFIRM 9 to k1"]);
+}
+
+#[test]
+fn a_renewal_that_is_none_is_dropped() {
+    let mut rig = Rig::alone();
+    rig.begin(1);
+    for (data, flags) in [
+        ("", Flags::Deassign),
+        ("x", Flags::Deassign),
+        ("-2", Flags::Deassign),
+        ("+2", Flags::Deassign),
+        ("4294967296", Flags::Deassign),
+        ("2", Flags::Update),
+        ("2", Flags::Both),
+    ] {
+        let token = token("", data);
+        let message = Message::Return {
+            msgnum: 1,
+            token,
+            flags,
+        };
+        assert_eq!(rig.say(1, message), NONE, "{data}");
+    }
+    assert_eq!(rig.dropped(Reason::Malformed), 7);
+}
+
+/// The leader ends a session CT after its last message. Every message of it counts as a sign of life.
+#[test]
+fn a_session_ends_ct_after_its_last_message() {
+    let mut rig = Rig::alone();
+    let id = rig.begin(1);
+    rig.begin(2);
+    rig.request(1, 1, "a", X);
+    rig.request(2, 1, "a", X);
+    for msgnum in 2..6 {
+        rig.pass(CT - MS);
+        rig.say(
+            1,
+            if msgnum % 2 == 0 {
+                Message::Alive
+            } else {
+                request(msgnum, "b", X)
+            },
+        );
+        rig.say(2, Message::Alive);
+    }
+    assert_eq!(rig.snapshot().sessions.len(), 2);
+    rig.pass(CT - MS);
+    rig.say(2, Message::Alive);
+    assert_eq!(only(&rig.pass(MS), "GRANT"), ["GRANT 1 a= to k2"]);
+    assert_eq!(rig.snapshot().sessions, [(rig.id(2), client(2))]);
+    assert!(rig.events.contains(&Event::SessionExpired {
+        id,
+        address: client(1)
+    }));
+    assert_eq!(rig.server.counters().sessions_expired, 1);
+}
+
+/// LOGOUT ends a session and is answered with CONFIG(`to` 0).
+#[test]
+fn logout_ends_a_session() {
+    let mut rig = Rig::alone();
+    let id = rig.begin(1);
+    rig.begin(2);
+    rig.request(1, 1, "a", X);
+    rig.request(2, 1, "a", X);
+    let said = rig.say(1, Message::Logout);
+    assert_eq!(said, ["GRANT 1 a= to k2", "CONFIG 2 R to nobody at k1"]);
+    assert!(rig.events.contains(&Event::SessionLoggedOut {
+        id,
+        address: client(1)
+    }));
+    assert_eq!(rig.say(1, Message::Logout), ["CONFIG 2 R to nobody at k1"]);
+    assert_eq!(rig.server.counters().sessions_logout, 1);
+}
+
+/// A renewal sent to another server, or a token message to one that is not responsible: CONFIG(`to` 0).
+#[test]
+fn what_is_for_another_server_is_answered_with_config() {
+    let mut rig = Rig::follower(1);
+    assert_eq!(rig.renew(1, 1), ["CONFIG 9 RRR to nobody at k1"]);
+    let name = name_of(2, &[R; 3], 0);
+    assert_eq!(
+        rig.request(1, 1, &name, X),
+        ["CONFIG 9 RRR to nobody at k1"]
+    );
+    assert_eq!(rig.deassign(1, 2, &name), ["CONFIG 9 RRR to nobody at k1"]);
+    assert_eq!(rig.server.counters().redirected, 3);
+    assert_eq!(rig.say(1, Message::Alive), NONE);
+    // A CONFIG would be taken for the end of the session.
+    assert_eq!(rig.say(1, Message::Logout), NONE);
+}
+
+fn cold() -> Rig {
+    let mut rig = Rig::start(1, 0, Options::default(), Durable::default());
+    rig.pass(HB);
+    assert_eq!(rig.snapshot().grace, CT);
+    rig
+}
+
+/// For the grace a cold leader adopts any session that renews with an unknown id, at the address it came from.
+#[test]
+fn a_cold_leader_adopts_who_renews() {
+    let mut rig = cold();
+    let said = rig.renew(1, 7);
+    assert_eq!(said, ["CONFIG 1 B to k1", "CONFIRM 7 to k1"]);
+    let id = rig.id(1);
+    assert_eq!(rig.snapshot().sessions, [(id, client(1))]);
+    assert!(rig.events.contains(&Event::SessionAdopted {
+        id,
+        address: client(1)
+    }));
+    // Only by a renewal, and not with the id of another or one that is none.
+    assert!(rig.say(2, Message::Alive)[0].contains("nobody"));
+    for wrong in [id, MIN_SESSION - 1] {
+        let message = Message::Return {
+            msgnum: 1,
+            token: token("", "1"),
+            flags: Flags::Deassign,
+        };
+        assert!(rig.say_as(3, wrong, message)[0].contains("nobody"));
+    }
+    assert_eq!(rig.server.counters().adopted, 1);
+}
+
+/// It takes over a larger c that the session says.
+#[test]
+fn a_cold_leader_exceeds_the_number_of_who_it_adopts() {
+    let mut rig = Rig::start(3, 0, Options::default(), Durable::default());
+    rig.pass(ST);
+    let token = token("", "100");
+    let message = Message::Return {
+        msgnum: 7,
+        token,
+        flags: Flags::Deassign,
+    };
+    rig.say(1, message);
+    assert_eq!(rig.snapshot().configuration, 102);
+    assert_eq!(rig.durable.configuration, 102);
+}
+
+/// A cold leader does not become READY before the grace is over; then adoption ends.
+#[test]
+fn nothing_is_granted_and_all_are_adopted_until_the_grace_is_over() {
+    let mut rig = cold();
+    rig.renew(1, 7);
+    rig.catalog(
+        1,
+        1,
+        (0, 1),
+        100,
+        &[("a", crate::ftn::catalog::Holding::Exclusive, "data")],
+    );
+    rig.begin(2);
+    rig.catalog(2, 1, (0, 1), 0, &[]);
+    assert_eq!(rig.request(2, 1, "a", X), NONE);
+    rig.pass(CT - MS);
+    for k in [1, 2] {
+        rig.say(k, Message::Alive);
+    }
+    assert_eq!(rig.states(), "B");
+    rig.pass(MS);
+    assert_eq!(rig.states(), "R");
+    assert!(rig.events.contains(&Event::GraceEnded));
+    // The client's token has survived the restart of the only server.
+    assert_eq!(rig.request(2, 2, "a", X), ["REVOKE a to k1"]);
+    assert_eq!(
+        rig.deassign(1, 100, "a"),
+        ["CONFIRM 100 to k1", "GRANT 2 a=data to k2"]
+    );
+    assert!(rig.renew(3, 1)[0].contains("nobody"));
+}

@@ -1,0 +1,156 @@
+//! Datagrams as short lines of text.
+//!
+//! Servers are s0, s1, …, clients k1, k2, …; a configuration's states are letters (`RBD`); a seq is `c.r`.
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::{Access, Datagram, Header, Holders, Message, ServerState, Token};
+
+pub use ring_codec::ftn::Access::{Exclusive as X, Shared as S};
+pub use ring_codec::ftn::ServerState::{Booting as B, Down as D, Ready as R};
+
+use crate::ftn::Servers;
+use crate::ftn::server::view::{configuration_of, seq_of};
+
+pub const CLIENT_PORT: u16 = 5000;
+
+/// A list of so many servers.
+pub fn servers(count: usize) -> Servers {
+    let lines: Vec<String> = (0..count).map(|i| format!("s{i}:4000")).collect();
+    let lines = lines.iter().enumerate();
+    Servers::new(lines.map(|(i, line)| (line.as_str(), server(i)))).unwrap()
+}
+
+/// The address of a server.
+pub fn server(index: usize) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, u8::try_from(index).unwrap()], 4000))
+}
+
+/// The address of a client.
+pub fn client(k: u16) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, 1], CLIENT_PORT + k))
+}
+
+pub fn seq(configuration: u32, round: u32) -> i64 {
+    seq_of(configuration) + i64::from(round)
+}
+
+pub fn encode(header: Header, message: Message<'_>) -> Vec<u8> {
+    let datagram = Datagram::new(header, message);
+    let mut bytes = vec![0xaa; datagram.encoded_len()];
+    datagram.encode(&mut bytes).unwrap();
+    bytes
+}
+
+pub fn request(msgnum: i64, name: &str, access: Access) -> Message<'_> {
+    Message::Request {
+        msgnum,
+        token: token(name, ""),
+        access,
+    }
+}
+
+pub fn token<'a>(name: &'a str, data: &'a str) -> Token<'a> {
+    Token {
+        name: name.as_bytes(),
+        data: data.as_bytes(),
+    }
+}
+
+/// A name that `responsible` serves in a configuration of these states, the `nth` of them.
+pub fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String {
+    let configuration = crate::ftn::Configuration::new(0, states);
+    let servers = servers(states.len());
+    let names = (0..).map(|i| format!("t{i}"));
+    let mut its = names
+        .filter(|name| servers.responsible(name.as_bytes(), &configuration) == Some(responsible));
+    its.nth(nth).unwrap()
+}
+
+pub fn states(states: impl IntoIterator<Item = ServerState>) -> String {
+    let letter = |state| match state {
+        ServerState::Down => 'D',
+        ServerState::Booting => 'B',
+        ServerState::Ready => 'R',
+    };
+    states.into_iter().map(letter).collect()
+}
+
+pub fn show_seq(seq: i64) -> String {
+    format!("{}.{}", configuration_of(seq).unwrap(), seq & 0xffff_ffff)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn address(address: SocketAddr) -> String {
+    if address.ip() == server(0).ip() || address.port() == 4000 {
+        let SocketAddr::V4(v4) = address else {
+            unreachable!("tests use no other")
+        };
+        format!("s{}", v4.ip().octets()[3])
+    } else {
+        format!("k{}", address.port() - CLIENT_PORT)
+    }
+}
+
+/// A datagram to an address. Of sessions it says `me` if the header is for one, `0` if not.
+pub fn show(bytes: &[u8], to: SocketAddr) -> String {
+    let datagram = Datagram::decode(bytes).unwrap();
+    let header = datagram.header();
+    let whom = if header.to == 0 && to.port() != 4000 {
+        "nobody at "
+    } else {
+        ""
+    };
+    let what = match datagram.message() {
+        Message::Config { leader, sstates } => format!("CONFIG {leader} {}", states(sstates)),
+        Message::State {
+            seq,
+            sstates,
+            clients,
+            ..
+        } => {
+            let sessions = clients.iter().map(|client| {
+                if client.id == 0 {
+                    format!("part {}", text(client.address))
+                } else {
+                    address(text(client.address).parse().unwrap())
+                }
+            });
+            let sessions: Vec<String> = sessions.collect();
+            let states = states(sstates);
+            format!("STATE {} {states} [{}]", show_seq(seq), sessions.join(" "))
+        }
+        Message::Heartbeat { seq, sstate } => {
+            format!("HEARTBEAT {} {}", show_seq(seq), states([sstate]))
+        }
+        Message::Elect { seq, leader } => format!("ELECT {} for {leader}", show_seq(seq)),
+        Message::Grant { msgnum, token } => {
+            format!("GRANT {msgnum} {}={}", text(token.name), text(token.data))
+        }
+        Message::Revoke { name } => format!("REVOKE {}", text(name)),
+        Message::Confirm { msgnum } => format!("CONFIRM {msgnum}"),
+        Message::Transfer {
+            msgnum,
+            part,
+            parts,
+            assignments,
+        } => {
+            let tokens = assignments.iter().map(|a| {
+                let held = match a.holders {
+                    Holders::Nobody => "free".to_owned(),
+                    Holders::Exclusive(_) => "x".to_owned(),
+                    Holders::Shared(ids) => format!("s{}", ids.len()),
+                };
+                format!("{}={} {held}", text(a.token.name), text(a.token.data))
+            });
+            let tokens: Vec<String> = tokens.collect();
+            format!("TRANSFER {msgnum} {part}/{parts} [{}]", tokens.join(", "))
+        }
+        Message::Transferred { msgnum, part } => format!("TRANSFERRED {msgnum} {part}"),
+        other => format!("{other:?}"),
+    };
+    format!("{what} to {whom}{}", address(to))
+}

@@ -1,0 +1,241 @@
+//! One token: its data, who holds it, who waits for it.
+
+use std::collections::BTreeMap;
+
+use ring_codec::ftn::Access;
+
+use crate::backoff::Backoff;
+use crate::time::Instant;
+
+/// A msgnum below all others.
+pub(super) const NO_MSGNUM: i64 = i64::MIN;
+
+/// A token. There may be a million of them, so that it is small, and what few have is in boxes.
+#[derive(Debug)]
+pub(super) struct Token {
+    pub(super) name: Box<[u8]>,
+    pub(super) data: Box<[u8]>,
+    /// Sessions that hold it, wait for it, or have returned it, by id.
+    parties: Vec<Party>,
+    /// There if somebody waits.
+    pub(super) queue: Option<Box<Queue>>,
+    /// How many sessions hold it.
+    holders: u32,
+    /// Whether the one that does holds it alone.
+    exclusive: bool,
+    /// It waits for the end of a survey, or goes to another server.
+    pub(super) is_aside: bool,
+    /// Since when it is neither held nor awaited.
+    pub(super) idle: Option<Instant>,
+}
+
+/// What a session has to do with a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Party {
+    pub(super) session: i32,
+    pub(super) held: Option<Access>,
+    /// The msgnum of its last grant.
+    pub(super) granted: i64,
+    /// The highest msgnum of a RETURN that was acted on.
+    pub(super) returned: i64,
+    /// The fencing number of its last grant.
+    pub(super) fence: u64,
+}
+
+/// Who waits for a token, in order, and the REVOKE for the first.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: BTreeMap<i32, Wait>,
+    order: BTreeMap<u32, i32>,
+    next_place: u32,
+    /// The place of who is first, and when to repeat REVOKE for it.
+    pub(super) revoke: Option<(u32, Backoff)>,
+}
+
+/// A REQUEST that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) msgnum: i64,
+    pub(super) access: Access,
+    /// GRANT is to name the fencing number.
+    pub(super) fenced: bool,
+    place: u32,
+}
+
+impl Party {
+    pub(super) const fn new(session: i32) -> Self {
+        Self {
+            session,
+            held: None,
+            granted: NO_MSGNUM,
+            returned: NO_MSGNUM,
+            fence: 0,
+        }
+    }
+}
+
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The first, and its place.
+    pub(super) fn head(&self) -> Option<(u32, i32, Wait)> {
+        let (&place, &session) = self.order.first_key_value()?;
+        Some((place, session, *self.waiting.get(&session)?))
+    }
+
+    pub(super) fn get(&self, session: i32) -> Option<Wait> {
+        self.waiting.get(&session).copied()
+    }
+
+    /// The sessions, in order.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = i32> {
+        self.order.values().copied()
+    }
+
+    /// Queues a REQUEST. One that is queued keeps its place, unless it asks for another access now.
+    pub(super) fn put(&mut self, session: i32, msgnum: i64, access: Access, fenced: bool) {
+        let place = match self.waiting.get(&session) {
+            Some(wait) if wait.access == access => wait.place,
+            Some(wait) => {
+                self.order.remove(&wait.place);
+                self.place()
+            }
+            None => self.place(),
+        };
+        self.order.insert(place, session);
+        let wait = Wait {
+            msgnum,
+            access,
+            fenced,
+            place,
+        };
+        self.waiting.insert(session, wait);
+    }
+
+    pub(super) fn remove(&mut self, session: i32) -> bool {
+        let wait = self.waiting.remove(&session);
+        wait.is_some_and(|wait| self.order.remove(&wait.place).is_some())
+    }
+
+    fn place(&mut self) -> u32 {
+        self.next_place = self.next_place.wrapping_add(1);
+        self.next_place
+    }
+}
+
+impl Token {
+    pub(super) fn new(name: &[u8]) -> Self {
+        Self {
+            name: name.into(),
+            data: Box::default(),
+            parties: Vec::new(),
+            queue: None,
+            holders: 0,
+            exclusive: false,
+            is_aside: false,
+            idle: None,
+        }
+    }
+
+    fn find(&self, session: i32) -> Result<usize, usize> {
+        self.parties
+            .binary_search_by_key(&session, |party| party.session)
+    }
+
+    pub(super) fn party(&self, session: i32) -> Option<Party> {
+        self.find(session).ok().map(|at| self.parties[at])
+    }
+
+    /// The party of a session; `true`: it is new.
+    pub(super) fn party_mut(&mut self, session: i32) -> (&mut Party, bool) {
+        let (at, is_new) = match self.find(session) {
+            Ok(at) => (at, false),
+            Err(at) => {
+                if self.parties.is_empty() {
+                    // Most tokens have one.
+                    self.parties.reserve_exact(1);
+                }
+                self.parties.insert(at, Party::new(session));
+                (at, true)
+            }
+        };
+        (&mut self.parties[at], is_new)
+    }
+
+    pub(super) fn parties(&self) -> &[Party] {
+        &self.parties
+    }
+
+    /// How a session holds it.
+    pub(super) fn held_by(&self, session: i32) -> Option<Access> {
+        self.party(session).and_then(|party| party.held)
+    }
+
+    pub(super) const fn holders(&self) -> u32 {
+        self.holders
+    }
+
+    /// 0, 1 or -1, as listings say it.
+    pub(super) const fn access(&self) -> i32 {
+        match (self.holders, self.exclusive) {
+            (0, _) => 0,
+            (_, false) => 1,
+            (_, true) => -1,
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.holders > 0
+    }
+
+    /// Those that hold it.
+    pub(super) fn holding(&self) -> impl Iterator<Item = i32> {
+        let holding = self.parties.iter().filter(|party| party.held.is_some());
+        holding.map(|party| party.session)
+    }
+
+    /// Whether a session could be given it in this way now: nobody else holds it, or all share.
+    pub(super) fn is_free_for(&self, session: i32, access: Access) -> bool {
+        let others = self.holders - u32::from(self.held_by(session).is_some());
+        others == 0 || access == Access::Shared && !self.exclusive
+    }
+
+    /// A session holds it, or no longer; that others do not stand against it was seen to.
+    pub(super) fn set_held(&mut self, session: i32, held: Option<Access>) {
+        let (party, _) = self.party_mut(session);
+        let before = std::mem::replace(&mut party.held, held);
+        self.holders += u32::from(held.is_some());
+        self.holders -= u32::from(before.is_some());
+        self.exclusive = if self.holders == 0 {
+            false
+        } else if held.is_some() {
+            held == Some(Access::Exclusive)
+        } else {
+            self.exclusive
+        };
+    }
+
+    pub(super) fn remove_party(&mut self, session: i32) {
+        if let Ok(at) = self.find(session) {
+            if self.parties[at].held.is_some() {
+                self.set_held(session, None);
+            }
+            self.parties.remove(at);
+        }
+    }
+
+    pub(super) fn is_awaited(&self) -> bool {
+        self.queue.is_some()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.as_ref().map_or(0, |queue| queue.len())
+    }
+
+    /// Whether nothing is lost with it but its data.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.is_held() && !self.is_awaited() && !self.is_aside
+    }
+}

@@ -1,0 +1,52 @@
+//! What the server knows of the group: the configuration and how fresh it is.
+
+use ring_codec::ftn::ServerState;
+
+use crate::ftn::Configuration;
+use crate::time::Instant;
+
+/// Bits of a seq that count the rounds of a configuration.
+const ROUND_BITS: u32 = 32;
+
+/// The seq that a configuration's rounds begin above.
+pub(super) fn seq_of(configuration: u32) -> i64 {
+    i64::from(configuration) << ROUND_BITS
+}
+
+/// The configuration that a seq belongs to; `None`: there is no such seq.
+pub(super) fn configuration_of(seq: i64) -> Option<u32> {
+    let configuration = i32::try_from(seq >> ROUND_BITS).ok()?;
+    u32::try_from(configuration).ok()
+}
+
+/// The last STATE that this server has sent as the leader or followed.
+#[derive(Debug)]
+pub(super) struct View {
+    /// Its seq; 0 if there was none.
+    pub(super) seq: i64,
+    /// When it was sent or received.
+    pub(super) at: Instant,
+    /// What it said.
+    pub(super) configuration: Option<Configuration>,
+}
+
+impl View {
+    pub(super) const fn new() -> Self {
+        Self {
+            seq: 0,
+            at: Instant::from_nanos(0),
+            configuration: None,
+        }
+    }
+
+    /// The configuration's number; 0: none is known.
+    pub(super) fn number(&self) -> u32 {
+        self.configuration.as_ref().map_or(0, Configuration::number)
+    }
+
+    /// What it says of a server.
+    pub(super) fn state(&self, index: usize) -> ServerState {
+        let configuration = self.configuration.as_ref();
+        configuration.map_or(ServerState::Down, |c| c.state(index))
+    }
+}
