@@ -2,53 +2,65 @@
 //! here a token takes four bytes.
 
 /// The most tokens of a chunk; one that has more becomes two.
-const CHUNK: usize = 512;
+const CHUNK: usize = 128;
 
 /// Numbers of tokens in chunks, each sorted, and one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    chunks: Vec<Vec<u32>>,
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Debug, Default)]
+struct Chunk {
+    /// Not above any name of the chunk, and above all of those before it. It stands here so that the chunk is
+    /// found without a look at its tokens.
+    floor: Box<[u8]>,
+    ids: Vec<u32>,
 }
 
 impl Order {
-    /// The chunk in which a name is, or belongs, and its place there.
+    /// The chunk in which a name is, or belongs.
+    fn chunk(&self, name: &[u8]) -> usize {
+        let behind = self.chunks.partition_point(|chunk| *chunk.floor <= *name);
+        behind.saturating_sub(1)
+    }
+
+    /// The same, and its place there.
     fn find<'a>(
         &self,
         name: &[u8],
         name_of: &impl Fn(u32) -> &'a [u8],
     ) -> (usize, Result<usize, usize>) {
-        let behind = self
-            .chunks
-            .partition_point(|chunk| chunk.first().is_some_and(|&id| name_of(id) <= name));
-        let chunk = behind.saturating_sub(1);
-        let at = self.chunks.get(chunk).map_or(Err(0), |ids| {
-            ids.binary_search_by(|&id| name_of(id).cmp(name))
+        let at = self.chunk(name);
+        let place = self.chunks.get(at).map_or(Err(0), |chunk| {
+            chunk.ids.binary_search_by(|&id| name_of(id).cmp(name))
         });
-        (chunk, at)
+        (at, place)
     }
 
     /// Puts a token in its place.
     pub(super) fn insert<'a>(&mut self, id: u32, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
-        let (chunk, Err(at)) = self.find(name, &name_of) else {
+        let (at, Err(place)) = self.find(name, &name_of) else {
             return;
         };
         if self.chunks.is_empty() {
-            self.chunks.push(Vec::new());
+            self.chunks.push(Chunk::default());
         }
-        let ids = &mut self.chunks[chunk];
-        ids.insert(at, id);
+        let ids = &mut self.chunks[at].ids;
+        ids.insert(place, id);
         if ids.len() > CHUNK {
-            let upper = ids.split_off(CHUNK / 2);
-            self.chunks.insert(chunk + 1, upper);
+            let ids = ids.split_off(CHUNK / 2);
+            let floor = ids.first().map_or(&[][..], |&first| name_of(first)).into();
+            self.chunks.insert(at + 1, Chunk { floor, ids });
         }
     }
 
     /// Takes a token out.
     pub(super) fn remove<'a>(&mut self, name: &[u8], name_of: impl Fn(u32) -> &'a [u8]) {
-        if let (chunk, Ok(at)) = self.find(name, &name_of) {
-            self.chunks[chunk].remove(at);
-            if self.chunks[chunk].is_empty() {
-                self.chunks.remove(chunk);
+        if let (at, Ok(place)) = self.find(name, &name_of) {
+            self.chunks[at].ids.remove(place);
+            if self.chunks[at].ids.is_empty() {
+                self.chunks.remove(at);
             }
         }
     }
@@ -59,12 +71,12 @@ impl Order {
         name: &[u8],
         name_of: impl Fn(u32) -> &'a [u8],
     ) -> impl Iterator<Item = u32> {
-        let (chunk, at) = self.find(name, &name_of);
-        let first = match at {
-            Ok(at) => at + 1,
-            Err(at) => at,
+        let (at, place) = self.find(name, &name_of);
+        let first = match place {
+            Ok(place) => place + 1,
+            Err(place) => place,
         };
-        let ids = self.chunks.iter().skip(chunk).flatten();
+        let ids = self.chunks.iter().skip(at).flat_map(|chunk| &chunk.ids);
         ids.skip(first).copied()
     }
 }

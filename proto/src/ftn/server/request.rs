@@ -67,6 +67,9 @@ impl Server {
                 self.grant(now, id, session, msgnum, access, wanted.data == FENCE);
                 self.advance(now, id);
             }
+            Answer::Queue if self.is_free_at_once(id, session, access) => {
+                self.grant(now, id, session, msgnum, access, wanted.data == FENCE);
+            }
             Answer::Queue => {
                 let fenced = wanted.data == FENCE;
                 self.tokens.relate(session, id);
@@ -133,6 +136,12 @@ impl Server {
         }
     }
 
+    /// Whether a REQUEST would be granted as soon as it is queued: nobody waits, nobody stands against it.
+    fn is_free_at_once(&self, id: u32, session: i32, access: Access) -> bool {
+        let token = self.tokens.get(id);
+        token.is_some_and(|token| !token.is_awaited() && token.is_free_for(session, access))
+    }
+
     /// A session holds a token from now on, by this REQUEST.
     fn grant(
         &mut self,
@@ -145,16 +154,19 @@ impl Server {
     ) {
         self.grants += 1;
         let fence = (u64::from(self.view.number()) << 31) + self.grants;
-        self.tokens.relate(session, id);
-        self.tokens.change(now, id, |token| {
+        let is_new = self.tokens.change(now, id, |token| {
             if let Some(queue) = &mut token.queue {
                 queue.remove(session);
             }
-            token.set_held(session, Some(access));
-            let (party, _) = token.party_mut(session);
+            let (party, is_new) = token.party_mut(session);
             party.granted = msgnum;
             party.fence = fence;
+            token.set_held(session, Some(access));
+            is_new
         });
+        if is_new == Some(true) {
+            self.tokens.relate(session, id);
+        }
         self.out.counters.grants += 1;
         self.send_grant(id, session, fenced);
     }

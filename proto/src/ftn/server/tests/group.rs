@@ -52,8 +52,8 @@ fn servers_come_up_with_the_usual_grace() {
         let world = World::ready(
             3,
             Options {
-                quorum,
                 grace,
+                quorum,
                 ..options()
             },
         );
