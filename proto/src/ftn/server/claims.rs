@@ -253,7 +253,7 @@ impl Server {
         let differs = self
             .tokens
             .get(id)
-            .is_some_and(|token| *token.data != *data);
+            .is_some_and(|token| token.data() != data);
         let Some(gained) = self.gained(id) else {
             return;
         };
@@ -264,8 +264,7 @@ impl Server {
         if gained.source.is_none_or(|known| source < known) {
             gained.source = Some(source);
             if differs {
-                self.tokens
-                    .change(now, id, |token| token.data = data.into());
+                self.tokens.change(now, id, |token| token.set_data(data));
             }
         }
     }
@@ -281,18 +280,18 @@ impl Server {
             };
             if verdict.is_some() {
                 let settled = self.knowledge.settled.as_ref();
-                let from = settled.and_then(|c| self.servers.responsible(&token.name, c));
+                let from = settled.and_then(|c| self.servers.responsible(token.name(), c));
                 *held.entry(from).or_default() += 1;
             }
             let is_conflict = verdict.as_ref().is_some_and(|verdict| verdict.is_conflict);
             if is_conflict {
-                let name = token.name.clone();
+                let name = token.name().into();
                 self.out.counters.conflicts += 1;
                 self.out.event(Event::Conflict { name });
             }
             // What a server knows decides; what clients know is of no interest then.
             if gained.conflicting_data && !gained.has_data_of_servers() {
-                let name = token.name.clone();
+                let name = token.name().into();
                 self.out.counters.conflicting_data += 1;
                 self.out.event(Event::ConflictingData { name });
             }

@@ -1,4 +1,4 @@
-//! What a leader knows and does: rounds of STATE, authority, the states of the others
+//! What a leader knows and does: take-over, configurations, the states of the others
 //! (`docs/ftn.md`, section 4).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,38 +16,38 @@ use crate::time::{Instant, Now};
 #[derive(Debug)]
 pub(super) struct Leadership {
     /// By index; the own one is not used.
-    peers: Vec<Peer>,
+    pub(super) peers: Vec<Peer>,
     /// When each round of the last ¾ ST was sent.
-    sent: VecDeque<(i64, Instant)>,
+    pub(super) sent: VecDeque<(i64, Instant)>,
     /// When the next regular round is due.
-    regular: Instant,
+    pub(super) regular: Instant,
     /// When a round for what has changed is due.
-    urgent: Option<Instant>,
-    last: Instant,
+    pub(super) urgent: Option<Instant>,
+    pub(super) last: Instant,
     /// The list of sessions is not the one of the last round.
-    list_changed: bool,
+    pub(super) list_changed: bool,
     /// Sessions that no round has listed yet.
-    unlisted: Vec<i32>,
+    pub(super) unlisted: Vec<i32>,
     /// The renewals that are to be confirmed: the session's and its msgnum.
     pub(super) confirmations: BTreeMap<i32, i64>,
     pub(super) pending: Pending,
     /// When to look whether a session is silent; not before it is.
-    expiry: BTreeSet<(Instant, i32)>,
+    pub(super) expiry: BTreeSet<(Instant, i32)>,
     /// Until when sessions are adopted.
-    grace: Option<Instant>,
-    had_authority: bool,
+    pub(super) grace: Option<Instant>,
+    pub(super) had_authority: bool,
 }
 
 /// What the leader knows of another server.
 #[derive(Debug, Clone, Copy)]
-struct Peer {
-    heard: Instant,
+pub(super) struct Peer {
+    pub(super) heard: Instant,
     /// The newest seq that it has acknowledged, 0: none.
-    acked: i64,
+    pub(super) acked: i64,
     /// When that was sent.
-    acked_sent: Option<Instant>,
+    pub(super) acked_sent: Option<Instant>,
     /// The seq at which its present state began.
-    began: i64,
+    pub(super) began: i64,
 }
 
 impl Leadership {
@@ -205,114 +205,6 @@ impl Server {
         }
     }
 
-    /// Sends a round of STATE: to all, or to those that have not acknowledged `behind`.
-    pub(super) fn round(&mut self, now: Instant, behind: Option<i64>) {
-        let lease = self.options.server_lease();
-        let others: Vec<usize> = self.others().collect();
-        let Role::Leader(leadership) = &mut self.role else {
-            return;
-        };
-        self.view.seq += 1;
-        self.view.at = now;
-        let seq = self.view.seq;
-        for id in leadership.unlisted.drain(..) {
-            if let Some(session) = self.sessions.get_mut(id) {
-                session.listed = seq;
-            }
-        }
-        leadership.list_changed = false;
-        leadership.last = now;
-        while leadership
-            .sent
-            .front()
-            .is_some_and(|(_, at)| now.since(*at) > lease)
-        {
-            leadership.sent.pop_front();
-        }
-        leadership.sent.push_back((seq, now));
-        let to = match behind {
-            None => {
-                leadership.regular = now + self.options.heartbeat;
-                others
-            }
-            Some(behind) => {
-                let is_behind = |server: &usize| leadership.peers[*server].acked < behind;
-                others.into_iter().filter(is_behind).collect()
-            }
-        };
-        leadership.urgent = None;
-        self.send_state(&to);
-        self.confirm(now);
-    }
-
-    /// Until when the leader has authority; `None`: it has none.
-    fn authority_until(&self, leadership: &Leadership) -> Option<Instant> {
-        let lease = self.options.server_lease();
-        let others = self.options.quorum - 1;
-        if others == 0 {
-            return Some(Instant::from_nanos(u64::MAX));
-        }
-        let sent = self
-            .others()
-            .map(|server| leadership.peers[server].acked_sent);
-        let mut sent: Vec<Option<Instant>> = sent.collect();
-        sent.sort_unstable();
-        let oldest = sent.len().checked_sub(others).and_then(|at| sent[at]);
-        oldest.map(|sent| sent + lease)
-    }
-
-    /// Whether a leader has authority now.
-    pub(super) fn has_authority(&self, now: Instant, leadership: &Leadership) -> bool {
-        self.authority_until(leadership)
-            .is_some_and(|until| now < until)
-    }
-
-    /// The newest seq that all servers which are not DOWN, and Q in all, have acknowledged.
-    fn acknowledged(&self, leadership: &Leadership) -> i64 {
-        let mut acked: Vec<i64> = self.others().map(|i| leadership.peers[i].acked).collect();
-        acked.sort_unstable();
-        let quorum = match self.options.quorum - 1 {
-            0 => i64::MAX,
-            others => acked.len().checked_sub(others).map_or(0, |at| acked[at]),
-        };
-        let working = self
-            .others()
-            .filter(|&server| self.view.state(server) != ServerState::Down)
-            .map(|server| leadership.peers[server].acked);
-        working.fold(quorum, i64::min)
-    }
-
-    /// Confirms the renewals that may be, and has a round sent for the others.
-    pub(super) fn confirm(&mut self, now: Instant) {
-        let Role::Leader(leadership) = &self.role else {
-            return;
-        };
-        if leadership.confirmations.is_empty() {
-            return;
-        }
-        let acknowledged = self.acknowledged(leadership);
-        let may = self.has_authority(now, leadership);
-        let waiting = leadership.confirmations.iter();
-        let ripe: Vec<(i32, i64)> = waiting
-            .filter(|(id, _)| {
-                let session = self.sessions.get(**id);
-                may && session.is_some_and(|s| s.listed > 0 && s.listed <= acknowledged)
-            })
-            .map(|(&id, &msgnum)| (id, msgnum))
-            .collect();
-        for (id, msgnum) in ripe {
-            self.send_confirm(id, msgnum);
-            if let Role::Leader(leadership) = &mut self.role {
-                leadership.confirmations.remove(&id);
-            }
-        }
-        if let Role::Leader(leadership) = &mut self.role
-            && !leadership.confirmations.is_empty()
-        {
-            leadership.hasten(now);
-        }
-    }
-
     /// HEARTBEAT of another server.
     pub(super) fn on_heartbeat(
         &mut self,
@@ -362,50 +254,6 @@ impl Server {
     fn after_acknowledgement(&mut self, now: Instant) {
         self.confirm(now);
         self.try_end_survey(now);
-    }
-
-    /// Tells when authority comes or goes.
-    fn note_authority(&mut self, now: Instant) {
-        let Role::Leader(leadership) = &self.role else {
-            return;
-        };
-        let has = self.has_authority(now, leadership);
-        if let Role::Leader(leadership) = &mut self.role
-            && leadership.had_authority != has
-        {
-            leadership.had_authority = has;
-            self.out.event(Event::AuthorityChanged { has });
-        }
-    }
-
-    /// Sends the round for what has changed, if it is due.
-    pub(super) fn on_urgent_due(&mut self, now: Instant) {
-        let Role::Leader(leadership) = &mut self.role else {
-            return;
-        };
-        if leadership.list_changed && leadership.urgent.is_none() {
-            leadership.hasten(now);
-        }
-        if leadership.urgent.is_none_or(|due| due > now) {
-            return;
-        }
-        leadership.urgent = None;
-        if leadership.list_changed {
-            return self.round(now, None);
-        }
-        let waiting = leadership.confirmations.keys();
-        let listed = waiting
-            .filter_map(|id| self.sessions.get(*id))
-            .map(|s| s.listed);
-        if let Some(needed) = listed.max() {
-            // One that has acknowledged all of it may still be needed for authority.
-            let needed = if self.is_in_force(now) {
-                needed
-            } else {
-                i64::MAX
-            };
-            self.round(now, Some(needed));
-        }
     }
 
     /// All that a leader does when time has passed.

@@ -47,7 +47,7 @@ impl Server {
         let mut next = None;
         let mut behind = self.tokens.after(after).enumerate().peekable();
         while let Some((looked_at, (_, token))) = behind.next() {
-            if self.serves(now, &token.name) == Serves::Yes {
+            if self.serves(now, token.name()) == Serves::Yes {
                 let entry = entry(token);
                 if !tokens.is_empty() {
                     tokens.push(',');
@@ -57,7 +57,7 @@ impl Server {
             let is_more = behind.peek().is_some();
             let upcoming = behind.peek().map_or(0, |(_, (_, token))| entry_len(token));
             if is_more && (tokens.len() + upcoming > PAGE || looked_at + 1 >= LOOKED_AT) {
-                next = Some(hex(&token.name));
+                next = Some(hex(token.name()));
                 break;
             }
         }
@@ -69,7 +69,7 @@ impl Server {
 /// How long the entry of a token is at the most.
 fn entry_len(token: &Token) -> usize {
     let sessions = token.holding().take(NAMED).count() + token.waiting().min(NAMED);
-    2 * token.name.len() + 11 * sessions + 80
+    2 * token.name().len() + 11 * sessions + 80
 }
 
 /// A token as an object of JSON.
@@ -77,13 +77,13 @@ fn entry(token: &Token) -> String {
     let waiting = token.queue.iter().flat_map(|queue| queue.sessions());
     let mut entry = format!(
         "{{\"name\":\"{}\",\"access\":{}",
-        hex(&token.name),
+        hex(token.name()),
         token.access()
     );
     list(&mut entry, "holders", token.holding());
     list(&mut entry, "waiting", waiting);
     // Writing to a string does not fail.
-    let _ = write!(entry, ",\"bytes\":{}}}", token.data.len());
+    let _ = write!(entry, ",\"bytes\":{}}}", token.data().len());
     entry
 }
 

@@ -38,7 +38,7 @@ impl Server {
 
     /// Whether a token's data may become so long. The token is in use, and does not go itself.
     pub(super) fn may_grow(&mut self, id: u32, len: usize) -> bool {
-        let before = self.tokens.get(id).map_or(0, |token| token.data.len());
+        let before = self.tokens.get(id).map_or(0, |token| token.data().len());
         let has_room = len <= before || self.has_room(len - before);
         if !has_room {
             self.out.counters.refused_memory += 1;

@@ -6,10 +6,10 @@
 //! | files | what |
 //! |---|---|
 //! | `machine`, `input`, `outbox`, `storage` | what comes in and goes out |
-//! | `role`, `election`, `leader`, `follower`, `state_message`, `view` | who leads, and the configuration |
+//! | `role`, `election`, `leader`, `rounds`, `follower`, `state_message`, `view` | who leads, and the configuration |
 //! | `login`, `sessions`, `pending`, `draw` | sessions |
 //! | `serving`, `survey`, `claims`, `transfer`, `parts` | which tokens the server knows, and how it comes to know others |
-//! | `tokens`, `token`, `order`, `memory` | the tokens and what they take |
+//! | `tokens`, `token`, `parties`, `order`, `memory` | the tokens and what they take |
 //! | `request`, `returns`, `listing` | what clients ask |
 
 mod claims;
@@ -28,12 +28,14 @@ mod memory;
 mod options;
 mod order;
 mod outbox;
+mod parties;
 mod parts;
 mod pending;
 mod reason;
 mod request;
 mod returns;
 mod role;
+mod rounds;
 mod serving;
 mod sessions;
 mod state_message;

@@ -181,12 +181,12 @@ impl Server {
         };
         let with_fence;
         let data = if fenced {
-            with_fence = [party.fence.to_string().as_bytes(), b" ", &token.data].concat();
+            with_fence = [party.fence.to_string().as_bytes(), b" ", token.data()].concat();
             &with_fence[..]
         } else {
-            &token.data
+            token.data()
         };
-        let name = &token.name;
+        let name = token.name();
         let message = Message::Grant {
             msgnum: party.granted,
             token: Entry { name, data },
@@ -206,7 +206,7 @@ impl Server {
             };
             let revoked = token.queue.as_ref().and_then(|queue| queue.revoke);
             let is_free = token.is_free_for(session, wait.access);
-            if self.serves(now, &token.name) != Serves::Yes {
+            if self.serves(now, token.name()) != Serves::Yes {
                 return;
             }
             if is_free {
@@ -228,7 +228,7 @@ impl Server {
         };
         for session in token.holding().filter(|&session| session != waiting) {
             if let Some(known) = self.sessions.get(session) {
-                let name = &token.name;
+                let name = token.name();
                 self.out
                     .send(known.address, session, Message::Revoke { name });
                 self.out.counters.revokes += 1;

@@ -60,8 +60,8 @@ impl Server {
         }
         if party.is_some() {
             self.tokens.change(now, id, |token| {
-                if acts && updates && *token.data != *data {
-                    token.data = data.into();
+                if acts && updates && token.data() != data {
+                    token.set_data(data);
                 }
                 if acts && deassigns {
                     token.set_held(session, None);

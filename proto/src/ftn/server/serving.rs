@@ -140,10 +140,10 @@ impl Server {
             let Some(token) = self.tokens.get(id) else {
                 continue;
             };
-            let responsible = self.servers.responsible(&token.name, &configuration);
+            let responsible = self.servers.responsible(token.name(), &configuration);
             match responsible {
                 Some(server) if server == self.index => {
-                    if !self.knows(&token.name) {
+                    if !self.knows(token.name()) {
                         self.retain_for_survey(now, id);
                     }
                 }

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use ring_codec::ftn::Access;
 
+use super::parties::{Parties, Party};
 use crate::backoff::Backoff;
 use crate::time::Instant;
-
-/// A msgnum below all others.
-pub(super) const NO_MSGNUM: i64 = i64::MIN;
 
 /// A token. There may be a million of them, so that it is small, and what few have is in boxes.
 #[derive(Debug)]
 pub(super) struct Token {
-    pub(super) name: Box<[u8]>,
-    pub(super) data: Box<[u8]>,
+    /// The name, and the data behind it.
+    text: Box<[u8]>,
+    /// How long the name is.
+    name_len: u16,
     /// Sessions that hold it, wait for it, or have returned it, by id.
-    parties: Vec<Party>,
+    parties: Parties,
     /// There if somebody waits.
     pub(super) queue: Option<Box<Queue>>,
     /// How many sessions hold it.
@@ -27,19 +27,6 @@ pub(super) struct Token {
     pub(super) is_aside: bool,
     /// Since when it is neither held nor awaited.
     pub(super) idle: Option<Instant>,
-}
-
-/// What a session has to do with a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Party {
-    pub(super) session: i32,
-    pub(super) held: Option<Access>,
-    /// The msgnum of its last grant.
-    pub(super) granted: i64,
-    /// The highest msgnum of a RETURN that was acted on.
-    pub(super) returned: i64,
-    /// The fencing number of its last grant.
-    pub(super) fence: u64,
 }
 
 /// Who waits for a token, in order, and the REVOKE for the first.
@@ -60,18 +47,6 @@ pub(super) struct Wait {
     /// GRANT is to name the fencing number.
     pub(super) fenced: bool,
     place: u32,
-}
-
-impl Party {
-    pub(super) const fn new(session: i32) -> Self {
-        Self {
-            session,
-            held: None,
-            granted: NO_MSGNUM,
-            returned: NO_MSGNUM,
-            fence: 0,
-        }
-    }
 }
 
 impl Queue {
@@ -128,9 +103,10 @@ impl Queue {
 impl Token {
     pub(super) fn new(name: &[u8]) -> Self {
         Self {
-            name: name.into(),
-            data: Box::default(),
-            parties: Vec::new(),
+            text: name.into(),
+            // A name is not longer than 1 KiB.
+            name_len: u16::try_from(name.len()).unwrap_or(u16::MAX),
+            parties: Parties::default(),
             queue: None,
             holders: 0,
             exclusive: false,
@@ -139,33 +115,29 @@ impl Token {
         }
     }
 
-    fn find(&self, session: i32) -> Result<usize, usize> {
-        self.parties
-            .binary_search_by_key(&session, |party| party.session)
+    pub(super) fn name(&self) -> &[u8] {
+        self.text.get(..self.name_len.into()).unwrap_or_default()
+    }
+
+    pub(super) fn data(&self) -> &[u8] {
+        self.text.get(self.name_len.into()..).unwrap_or_default()
+    }
+
+    pub(super) fn set_data(&mut self, data: &[u8]) {
+        self.text = [self.name(), data].concat().into();
     }
 
     pub(super) fn party(&self, session: i32) -> Option<Party> {
-        self.find(session).ok().map(|at| self.parties[at])
+        self.parties.get(session)
     }
 
     /// The party of a session; `true`: it is new.
     pub(super) fn party_mut(&mut self, session: i32) -> (&mut Party, bool) {
-        let (at, is_new) = match self.find(session) {
-            Ok(at) => (at, false),
-            Err(at) => {
-                if self.parties.is_empty() {
-                    // Most tokens have one.
-                    self.parties.reserve_exact(1);
-                }
-                self.parties.insert(at, Party::new(session));
-                (at, true)
-            }
-        };
-        (&mut self.parties[at], is_new)
+        self.parties.entry(session)
     }
 
     pub(super) fn parties(&self) -> &[Party] {
-        &self.parties
+        self.parties.as_slice()
     }
 
     /// How a session holds it.
@@ -192,7 +164,7 @@ impl Token {
 
     /// Those that hold it.
     pub(super) fn holding(&self) -> impl Iterator<Item = i32> {
-        let holding = self.parties.iter().filter(|party| party.held.is_some());
+        let holding = self.parties().iter().filter(|party| party.held.is_some());
         holding.map(|party| party.session)
     }
 
@@ -218,12 +190,10 @@ impl Token {
     }
 
     pub(super) fn remove_party(&mut self, session: i32) {
-        if let Ok(at) = self.find(session) {
-            if self.parties[at].held.is_some() {
-                self.set_held(session, None);
-            }
-            self.parties.remove(at);
+        if self.held_by(session).is_some() {
+            self.set_held(session, None);
         }
+        self.parties.remove(session);
     }
 
     pub(super) fn is_awaited(&self) -> bool {

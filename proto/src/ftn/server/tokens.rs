@@ -41,7 +41,7 @@ fn hash(name: &[u8]) -> u32 {
 
 /// What a token takes of the memory, in bytes.
 fn size(token: &Token) -> usize {
-    token.name.len() + token.data.len() + TOKEN_BYTES
+    token.name().len() + token.data().len() + TOKEN_BYTES
 }
 
 impl Tokens {
@@ -71,7 +71,7 @@ impl Tokens {
         let hash = hash(name);
         let same = self.by_hash.range((hash, 0)..=(hash, Id::MAX));
         let mut ids = same.map(|(_, id)| *id);
-        ids.find(|&id| self.get(id).is_some_and(|token| *token.name == *name))
+        ids.find(|&id| self.get(id).is_some_and(|token| token.name() == name))
     }
 
     pub(super) fn get(&self, id: Id) -> Option<&Token> {
@@ -87,7 +87,7 @@ impl Tokens {
     ) -> Option<T> {
         let token = self.slots.get_mut(id as usize)?.as_deref_mut()?;
         let before = (size(token), token.is_held(), token.waiting());
-        let was_full = !token.data.is_empty();
+        let was_full = !token.data().is_empty();
         let result = change(token);
         if token.queue.as_ref().is_some_and(|queue| queue.len() == 0) {
             let queue = token.queue.take();
@@ -98,7 +98,7 @@ impl Tokens {
         self.bytes = self.bytes + size(token) - before.0;
         self.held = self.held + usize::from(token.is_held()) - usize::from(before.1);
         self.waiting = self.waiting + token.waiting() - before.2;
-        let is_full = !token.data.is_empty();
+        let is_full = !token.data().is_empty();
         let (was, is) = (token.idle, token.is_idle());
         if let Some(since) = was.filter(|_| !is || was_full != is_full) {
             self.idle[usize::from(was_full)].remove(&(since, id));
@@ -133,7 +133,7 @@ impl Tokens {
         let Some(token) = self.get(id) else {
             return;
         };
-        let name = token.name.clone();
+        let name: Box<[u8]> = token.name().into();
         let slots = &self.slots;
         self.order.remove(&name, |id| name_of(slots, id));
         self.by_hash.remove(&(hash(&name), id));
@@ -145,7 +145,7 @@ impl Tokens {
         self.held -= usize::from(token.is_held());
         self.waiting -= token.waiting();
         if let Some(since) = token.idle {
-            self.idle[usize::from(!token.data.is_empty())].remove(&(since, id));
+            self.idle[usize::from(!token.data().is_empty())].remove(&(since, id));
         }
         for party in token.parties() {
             self.by_session.remove(&(party.session, id));
@@ -248,5 +248,5 @@ impl Tokens {
 
 fn name_of(slots: &[Option<Box<Token>>], id: Id) -> &[u8] {
     let token = slots.get(id as usize).and_then(Option::as_deref);
-    token.map_or(&[], |token| &token.name)
+    token.map_or(&[], Token::name)
 }

@@ -53,7 +53,7 @@ impl Outgoing {
     /// A token is to go as well.
     pub(super) fn add(&mut self, id: u32, token: &Token) {
         let holders = token.holding().take(HOLDERS).count() * HOLDER;
-        let size = token.name.len() + token.data.len() + holders + OVERHEAD;
+        let size = token.name().len() + token.data().len() + holders + OVERHEAD;
         if self.filled > 0 && self.filled + size + OVERHEAD > PART {
             self.parts.push(Vec::new());
             self.filled = 0;
@@ -123,8 +123,8 @@ impl Server {
                 .iter()
                 .map(|(token, holders)| Assignment {
                     token: Entry {
-                        name: &token.name,
-                        data: &token.data,
+                        name: token.name(),
+                        data: token.data(),
                     },
                     holders: match holders[..] {
                         [] => Holders::Nobody,

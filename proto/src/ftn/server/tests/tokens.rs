@@ -194,6 +194,13 @@ fn a_late_return_of_an_earlier_hold_ends_no_later_one() {
     );
     assert_eq!(rig.snapshot().held, 1);
     assert_eq!(rig.request(1, 3, "a", X), ["GRANT 3 a= to k1"]);
+    // Nor does one that was never acted on: REQUEST(5) has overtaken RETURN(4).
+    rig.request(1, 5, "a", X);
+    assert_eq!(
+        rig.update_and_deassign(1, 4, "a", "late"),
+        ["CONFIRM 4 to k1"]
+    );
+    assert_eq!(rig.request(1, 5, "a", X), ["GRANT 5 a= to k1"]);
 }
 
 /// UPDATE and DEASSIGN are done together, then CONFIRM.
