@@ -6,7 +6,6 @@ use ring_proto::ftn::{client, server};
 use super::plan::Fault;
 use super::settings::FaultKind;
 use super::station::Command;
-use super::words::token_name;
 use super::world::World;
 
 const MS: u64 = 1_000_000;
@@ -141,8 +140,7 @@ impl World {
             Fault::Change { token, .. } => self.change_access(node, token).then_some(FaultKind::Change),
             Fault::Update { token, .. } => self.update(node, token).then_some(FaultKind::Update),
             Fault::Cancel { token, .. } => {
-                let name = token_name(token);
-                self.command(node, Command::Client(client::Command::Cancel { name }));
+                self.cancel(node, token);
                 Some(FaultKind::Cancel)
             }
             Fault::List { server, .. } => {

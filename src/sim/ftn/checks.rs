@@ -116,7 +116,7 @@ impl Checks {
         };
         let is_new = self.fences_seen.insert((token, fence));
         if fence <= bound || !is_new {
-            let excuse = self.exempt.grants(taken.requested);
+            let excuse = self.exempt.fences(taken.requested);
             let what = format!("t{token} {:?} has {fence} after {bound}", taken.access);
             self.judge((at, node), excuse, Rule::Fencing, what);
         }

@@ -116,6 +116,13 @@ impl Exempt {
         }
     }
 
+    /// Why a fencing number is not above earlier ones, of a grant that was asked for then. Numbers that a lost state
+    /// file had kept above all others may come again at any time.
+    pub fn fences(&self, since: u64) -> Option<Excuse> {
+        let lost = self.file_lost.map(|_| Excuse::StateFileLost);
+        self.grants(since).or(lost)
+    }
+
     /// Why an update of a token that was begun then is lost.
     pub fn update(&self, token: usize, begun: u64) -> Option<Excuse> {
         let lost = self.server_lost.get(&token);

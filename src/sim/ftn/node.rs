@@ -63,6 +63,8 @@ pub struct Job {
     pub access: Access,
     /// For how long a command runs, in nanoseconds; `None`: until somebody else wants the token.
     pub lasts: Option<u64>,
+    /// It is given back to be asked for anew, for an upgrade.
+    pub anew: bool,
     /// The update that is not confirmed yet.
     pub pending: Option<u64>,
 }

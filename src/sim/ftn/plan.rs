@@ -192,6 +192,12 @@ impl Schedule {
         }
     }
 
+    /// Whether servers have memory for a few tokens only.
+    #[must_use]
+    pub const fn is_scarce(&self) -> bool {
+        self.max_memory < 1 << 20
+    }
+
     /// How long the faults last.
     #[must_use]
     pub const fn time(&self) -> Duration {

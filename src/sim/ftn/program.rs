@@ -72,7 +72,7 @@ impl Service {
             E::UpgradeRevoked { name } => {
                 let token = token_of(name).unwrap_or(TOKENS);
                 if let Some(job) = own.jobs.get_mut(&token) {
-                    job.granted = None;
+                    (job.granted, job.anew) = (None, true);
                     job.access = Access::Exclusive;
                 }
             }
@@ -87,7 +87,10 @@ impl Service {
             }
             E::Returned { name } | E::Cancelled { name } => {
                 let token = token_of(name).unwrap_or(TOKENS);
-                own.jobs.remove(&token);
+                let job = own.jobs.get_mut(&token);
+                if !job.is_some_and(|job| std::mem::take(&mut job.anew)) {
+                    own.jobs.remove(&token);
+                }
             }
             E::Refused {
                 name,
@@ -118,6 +121,7 @@ impl World {
             granted: None,
             access,
             lasts,
+            anew: false,
             pending: None,
         };
         let fence = own.numbered % 8 > 0;
@@ -207,6 +211,18 @@ impl World {
         true
     }
 
+    /// A program gives up what there is of a token.
+    pub fn cancel(&mut self, at: usize, token: usize) {
+        let Some(own) = self.running_client(at) else {
+            return;
+        };
+        if let Some(job) = own.jobs.get_mut(&token) {
+            job.anew = false;
+        }
+        let name = token_name(token);
+        self.command(at, Command::Client(client::Command::Cancel { name }));
+    }
+
     /// A command has ended: the token is given back, mostly with new data.
     pub fn job_done(&mut self, at: usize, token: usize, number: u32) {
         let Some(own) = self.running_client(at) else {
@@ -227,7 +243,7 @@ impl World {
         let command = match data {
             Some(data) => client::Command::UpdateAndRelease { name, data },
             None if holds => client::Command::Release { name },
-            None => client::Command::Cancel { name },
+            None => return self.cancel(at, token),
         };
         self.command(at, Command::Client(command));
     }

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use ring_codec::ftn::{Access, ServerState};
 use ring_proto::ftn::RETRY_MAX;
-use ring_proto::ftn::client::{self, Standing};
+use ring_proto::ftn::client::Standing;
 use ring_proto::ftn::server::{Options, RoleKind, Server};
 
 use super::outcome::Rule;
 use super::plan::Schedule;
-use super::station::Command;
-use super::words::token_name;
 use super::world::World;
 use crate::sim::kernel::network::Weather;
 
@@ -28,8 +26,8 @@ impl World {
         if !self.settles(&options, exchange) || !self.all_live(&options, exchange) {
             return;
         }
-        self.stop_programs();
-        let scarce = options.max_memory < 1 << 20;
+        self.stop_programs(&options);
+        let scarce = schedule.is_scarce();
         if !scarce && !self.serves_all(exchange) {
             return;
         }
@@ -40,6 +38,7 @@ impl World {
     }
 
     fn end_faults(&mut self) {
+        self.system.is_calm = true;
         self.set_weather(Weather::default());
         self.network.cuts.clear();
         self.network.captures = false;
@@ -158,6 +157,12 @@ impl World {
             return false;
         };
         self.system.stats.ready_after = Some(took);
+        // What was lost just before the faults ended may cost authority, or a leader, once more.
+        self.run(2 * server_timeout);
+        if self.run_until(ready, Self::is_ready).is_none() {
+            self.broken(Rule::Served, "not all servers are READY again");
+            return false;
+        }
         let mut stays = true;
         self.run_watching(2 * server_timeout, |world| {
             stays = world.leader().is_some();
@@ -185,17 +190,16 @@ impl World {
         took.is_some()
     }
 
-    /// Whatever the programs did, they give up, and are served at last.
-    fn stop_programs(&mut self) {
+    /// Whatever the programs did, they give up, and the sessions of dead clients end.
+    fn stop_programs(&mut self, options: &Options) {
         for at in self.system.servers..self.len() {
             let own = self.nodes[at].own.client();
             let tokens: Vec<usize> = own.into_iter().flat_map(|own| own.jobs.keys().copied()).collect();
             for token in tokens {
-                let name = token_name(token);
-                self.command(at, Command::Client(client::Command::Cancel { name }));
+                self.cancel(at, token);
             }
         }
-        self.run(2 * RETRY_MAX);
+        self.run(options.client_timeout + 2 * RETRY_MAX);
     }
 
     /// Asks for a token with every client at once, and waits until each has had it.
@@ -241,6 +245,14 @@ impl World {
         self.system.stats.replaced_after = Some(took);
         if scarce {
             return;
+        }
+        let last_renewal = options.client_timeout / 5;
+        if options.client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
+            // Sessions do not outlive a change of leader: those that are lost are to end first.
+            self.run(options.client_timeout + exchange);
+            if !self.all_live(options, exchange) {
+                return;
+            }
         }
         let first = limit.saturating_sub(took) + 4 * exchange + RETRY_MAX;
         for token in 0..ASKED {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::outcome::{Outcome, Rule, Violation};
 use super::plan::Schedule;
-use super::settings::Settings;
+use super::settings::{FaultKind, Settings};
 use super::world::{Setup, World};
 use crate::sim::kernel;
 
@@ -36,6 +36,9 @@ fn guarded(schedule: &Schedule, story: Option<usize>, lines: &mut VecDeque<Strin
         let mut world = World::of(schedule, setup);
         world.system.story = story.map(|most| (most, VecDeque::new()));
         world.schedule(schedule.actions.clone().into());
+        if schedule.is_scarce() {
+            world.system.met(FaultKind::Memory);
+        }
         world.start_all();
         world.run(schedule.time());
         if world.system.checks.violations.is_empty() {

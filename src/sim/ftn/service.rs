@@ -47,6 +47,8 @@ pub struct Service {
     pub updates: u64,
     /// The last lines of what happened, if somebody wants them, and how many they may be.
     pub story: Option<(usize, VecDeque<String>)>,
+    /// The faults have ended: who ends is started again.
+    pub is_calm: bool,
     /// What processes are started with.
     pub setup: Option<Setup>,
 }
@@ -152,7 +154,7 @@ impl System for Service {
         if is_stranger(to) {
             let max = 16 + self.servers;
             self.checks.stranger_gets(at, node, to, bytes.len(), max);
-            if !matches!(message, Message::Config { .. }) || datagram.header().to != 0 {
+            if !matches!(message, Message::Config { .. }) {
                 let what = format!("a stranger gets {}", line(bytes));
                 self.checks.broken(at, Some(node), Rule::Stranger, what);
             }
@@ -245,7 +247,12 @@ impl System for Service {
                 token,
                 job,
             } if world.nodes[node].own.life == life => world.job_done(node, token, job),
-            Due::End { node, life } if world.nodes[node].own.life == life => world.die(node),
+            Due::End { node, life } if world.nodes[node].own.life == life => {
+                world.die(node);
+                if world.system.is_calm {
+                    world.start(node);
+                }
+            }
             Due::Done { .. } | Due::End { .. } => {}
         }
     }

@@ -44,7 +44,7 @@ impl World {
             },
             6 => Message::Return {
                 msgnum,
-                token,
+                token: Token { name: b"t0", ..token },
                 flags: Flags::Both,
             },
             7 => Message::Catalog {
@@ -87,6 +87,15 @@ impl World {
                 *byte = self.rng.draw().to_be_bytes()[0];
             }
         }
+        if is_renewal(&bytes) {
+            return [].into();
+        }
         bytes.into()
     }
+}
+
+/// Whether it is a renewal, by which a cold leader would take a stranger for a client of an earlier run.
+fn is_renewal(bytes: &[u8]) -> bool {
+    let message = Datagram::decode(bytes).map(|datagram| datagram.message());
+    matches!(message, Ok(Message::Return { token, .. }) if token.name.is_empty())
 }

@@ -101,8 +101,8 @@ impl Server {
     pub fn tokens(&self) -> impl Iterator<Item = TokenStatus<'_>> {
         let tokens = self.tokens.after(b"");
         tokens.map(|(_, token)| TokenStatus {
-            name: &token.name,
-            data: &token.data,
+            name: token.name(),
+            data: token.data(),
             access: token.access(),
             token,
         })
