@@ -94,6 +94,7 @@ impl World {
                 self.system.met(FaultKind::Clock);
             }
             Fault::Wall { node, seconds } => {
+                self.nodes[node].own.set_back |= seconds < 0;
                 self.nodes[node]
                     .clock
                     .set_wall(seconds.saturating_mul(SECOND));

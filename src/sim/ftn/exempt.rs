@@ -1,6 +1,6 @@
 //! What the page allows to break, and when: nothing else is excused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ring_codec::ftn::ServerState;
 
@@ -26,8 +26,10 @@ pub struct Exempt {
     majority_lost: Option<u64>,
     /// When a state file was last lost.
     file_lost: Option<u64>,
-    /// The newest configuration, and the states of servers in it.
-    newest: (u32, Vec<ServerState>),
+    /// The configurations that were in force anywhere.
+    configurations: BTreeSet<u32>,
+    /// The states of servers in the last configuration of each.
+    states: Vec<Vec<ServerState>>,
     /// The tokens that each server knows.
     pub known: Vec<u64>,
     /// When a server that knew a token last lost its memory, or was marked DOWN.
@@ -43,6 +45,7 @@ impl Exempt {
             timeout: timeout + timeout / 8,
             leading: vec![false; servers],
             memory: vec![None; servers],
+            states: vec![Vec::new(); servers],
             known: vec![0; servers],
             ..Self::default()
         }
@@ -87,12 +90,12 @@ impl Exempt {
         self.dropped = Some(now);
     }
 
-    /// A configuration is in force somewhere.
-    pub fn note_configuration(&mut self, now: u64, number: u32, states: &[ServerState]) {
-        if number <= self.newest.0 {
+    /// A configuration is in force at a server.
+    pub fn note_configuration(&mut self, now: u64, at: usize, number: u32, states: &[ServerState]) {
+        let before = std::mem::replace(&mut self.states[at], states.to_vec());
+        if !self.configurations.insert(number) {
             return;
         }
-        let before = std::mem::replace(&mut self.newest, (number, states.to_vec())).1;
         for (server, state) in states.iter().enumerate() {
             let was = before.get(server).copied().unwrap_or(ServerState::Down);
             if *state == ServerState::Down && was != ServerState::Down {
@@ -117,7 +120,7 @@ impl Exempt {
     }
 
     /// Why a fencing number is not above earlier ones, of a grant that was asked for then. Numbers that a lost state
-    /// file had kept above all others may come again at any time.
+    /// file had kept above all others may come again at any time, and clients take a survey for one answered before.
     pub fn fences(&self, since: u64) -> Option<Excuse> {
         let lost = self.file_lost.map(|_| Excuse::StateFileLost);
         self.grants(since).or(lost)
@@ -131,7 +134,7 @@ impl Exempt {
         } else if self.dropped.is_some_and(|at| at >= begun) {
             Some(Excuse::Dropped)
         } else {
-            self.grants(begun)
+            self.fences(begun)
         }
     }
 }

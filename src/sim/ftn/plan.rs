@@ -192,6 +192,16 @@ impl Schedule {
         }
     }
 
+    /// By how much a datagram may be late.
+    #[must_use]
+    pub fn latest(&self) -> Duration {
+        let late = self.actions.iter().map(|action| match action.fault {
+            Fault::Reorder { ms, .. } => ms,
+            _ => 0,
+        });
+        Duration::from_millis(late.max().unwrap_or(0))
+    }
+
     /// Whether servers have memory for a few tokens only.
     #[must_use]
     pub const fn is_scarce(&self) -> bool {

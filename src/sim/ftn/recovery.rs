@@ -26,7 +26,7 @@ impl World {
         if !self.settles(&options, exchange) || !self.all_live(&options, exchange) {
             return;
         }
-        self.stop_programs(&options);
+        self.stop_programs(options.client_timeout + schedule.latest());
         let scarce = schedule.is_scarce();
         if !scarce && !self.serves_all(exchange) {
             return;
@@ -190,8 +190,8 @@ impl World {
         took.is_some()
     }
 
-    /// Whatever the programs did, they give up, and the sessions of dead clients end.
-    fn stop_programs(&mut self, options: &Options) {
+    /// Whatever the programs did, they give up, and the sessions of dead clients end, whose last datagrams may be late.
+    fn stop_programs(&mut self, timeout: Duration) {
         for at in self.system.servers..self.len() {
             let own = self.nodes[at].own.client();
             let tokens: Vec<usize> = own.into_iter().flat_map(|own| own.jobs.keys().copied()).collect();
@@ -199,7 +199,7 @@ impl World {
                 self.cancel(at, token);
             }
         }
-        self.run(options.client_timeout + 2 * RETRY_MAX);
+        self.run(timeout + 2 * RETRY_MAX);
     }
 
     /// Asks for a token with every client at once, and waits until each has had it.

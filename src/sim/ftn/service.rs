@@ -299,7 +299,7 @@ impl Service {
             server::Event::ConfigurationChanged {
                 configuration,
                 states,
-            } => exempt.note_configuration(at, *configuration, states),
+            } => exempt.note_configuration(at, node, *configuration, states),
             server::Event::Reset { .. } => {
                 self.stats.resets += 1;
                 exempt.note_server_lost(at, node);

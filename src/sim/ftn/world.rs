@@ -62,6 +62,7 @@ impl World {
             let own = Own {
                 address,
                 life: 0,
+                set_back: false,
                 kind,
             };
             let mut node = Node::new(own, LONGEST, 1 + rng.below(1_000_000_000_000));
@@ -102,6 +103,7 @@ impl World {
         let seed = self.rng.draw();
         let own = &mut self.nodes[at].own;
         own.life += 1;
+        let is_elsewhere = std::mem::take(&mut own.set_back) || seed % 4 > 0;
         match &mut own.kind {
             Kind::Server(server) => {
                 (server.state, server.granted_early, server.left) = (None, None, false);
@@ -118,7 +120,7 @@ impl World {
                     servers: setup.list,
                     client_timeout: setup.options.client_timeout,
                 });
-                if seed % 4 > 0 {
+                if is_elsewhere {
                     self.next_port(at);
                 }
                 self.launch(at, Station::Client(Box::new(machine)));
