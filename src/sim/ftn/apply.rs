@@ -94,13 +94,14 @@ impl World {
                 self.system.met(FaultKind::Clock);
             }
             Fault::Wall { node, seconds } => {
-                self.nodes[node].own.set_back |= seconds < 0;
                 self.nodes[node]
                     .clock
                     .set_wall(seconds.saturating_mul(SECOND));
                 self.system.met(FaultKind::Clock);
             }
-            Fault::Leave { node } if node < self.system.servers && self.nodes[node].is_running() => {
+            Fault::Leave { node }
+                if node < self.system.servers && self.nodes[node].is_running() =>
+            {
                 self.system.met(FaultKind::Leave);
                 self.command(node, Command::Server(server::Command::ShutDown));
             }
@@ -138,7 +139,9 @@ impl World {
                 self.ask(node, token, access(shared), None);
                 Some(FaultKind::Hold)
             }
-            Fault::Change { token, .. } => self.change_access(node, token).then_some(FaultKind::Change),
+            Fault::Change { token, .. } => {
+                self.change_access(node, token).then_some(FaultKind::Change)
+            }
             Fault::Update { token, .. } => self.update(node, token).then_some(FaultKind::Update),
             Fault::Cancel { token, .. } => {
                 self.cancel(node, token);

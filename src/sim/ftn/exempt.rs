@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ring_codec::ftn::ServerState;
+use ring_proto::ftn::server::Options;
+use ring_proto::time::nanos;
 
 use super::outcome::Excuse;
 use super::plan::TOKENS;
@@ -14,6 +16,10 @@ pub struct Exempt {
     quorum: usize,
     /// CT at the slowest clock.
     timeout: u64,
+    /// ST at the slowest clock: for so long the followers of a leader that has given way serve by its word.
+    settling: u64,
+    /// When a cold leader, alone, last began below a number that others have used.
+    unmet: Option<u64>,
     /// Which servers run and lead.
     leading: Vec<bool>,
     /// Two have led since then.
@@ -39,10 +45,12 @@ pub struct Exempt {
 }
 
 impl Exempt {
-    pub fn new(servers: usize, quorum: usize, timeout: u64) -> Self {
+    pub fn new(servers: usize, options: &Options) -> Self {
+        let at_slowest = |time| nanos(time) + nanos(time) / 8;
         Self {
-            quorum,
-            timeout: timeout + timeout / 8,
+            quorum: options.quorum,
+            timeout: at_slowest(options.client_timeout),
+            settling: at_slowest(options.server_timeout),
             leading: vec![false; servers],
             memory: vec![None; servers],
             states: vec![Vec::new(); servers],
@@ -80,6 +88,17 @@ impl Exempt {
         }
     }
 
+    /// A server that knew nothing leads, with this number. With Q = 1 it may never have met those that used larger ones.
+    pub fn note_cold(&mut self, now: u64, number: u32) {
+        let is_below = self
+            .configurations
+            .last()
+            .is_some_and(|&last| last >= number);
+        if self.quorum == 1 && is_below {
+            self.unmet = Some(now);
+        }
+    }
+
     /// A server starts without its state file.
     pub const fn note_file_lost(&mut self, now: u64) {
         self.file_lost = Some(now);
@@ -106,7 +125,8 @@ impl Exempt {
 
     /// Why something about grants, the first of which was asked for then, is excused.
     pub fn grants(&self, since: u64) -> Option<Excuse> {
-        let two = self.two_since.is_some() || self.two_until.is_some_and(|at| at >= since);
+        let until = self.two_until.map(|at| at + self.settling);
+        let two = self.two_since.is_some() || until.is_some_and(|until| until >= since);
         let after = |at: Option<u64>| at.is_some_and(|at| at + self.timeout >= since);
         if self.quorum == 1 && two {
             Some(Excuse::TwoLeaders)
@@ -123,7 +143,8 @@ impl Exempt {
     /// file had kept above all others may come again at any time, and clients take a survey for one answered before.
     pub fn fences(&self, since: u64) -> Option<Excuse> {
         let lost = self.file_lost.map(|_| Excuse::StateFileLost);
-        self.grants(since).or(lost)
+        let unmet = self.unmet.map(|_| Excuse::Unmet);
+        self.grants(since).or(lost).or(unmet)
     }
 
     /// Why an update of a token that was begun then is lost.

@@ -19,7 +19,9 @@ impl Schedule {
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
-        let servers = settings.servers.unwrap_or_else(|| rng.pick(&[1, 2, 3, 3, 3, 4, 5]));
+        let servers = settings
+            .servers
+            .unwrap_or_else(|| rng.pick(&[1, 2, 3, 3, 3, 4, 5]));
         let servers = servers.clamp(1, MAX_SERVERS);
         let clients = settings.clients.unwrap_or_else(|| rng.pick(&[2, 3, 4, 6]));
         let heartbeat_us = rng.pick(&[200 * MS, 500 * MS, SECOND]);
@@ -36,7 +38,10 @@ impl Schedule {
         };
         // As by default sessions outlive a change of leader; in some runs they do not.
         let change = server_timeout_us + 4 * heartbeat_us;
-        let client_timeout_us = maker.rng.pick(&[change / 2, 5 * change / 2, 5 * change / 2, 4 * change]);
+        let client_timeout_us =
+            maker
+                .rng
+                .pick(&[change / 2, 5 * change / 2, 5 * change / 2, 4 * change]);
         let latency_us = maker.rng.pick(&[(50, 100), (200, 800), (1_000, 4_000)]);
         let kinds: Vec<_> = settings.faults.iter().collect();
         let mut max_memory = MEMORY;

@@ -13,9 +13,6 @@ pub struct Own {
     pub address: SocketAddr,
     /// Which of its lives this is.
     pub life: u32,
-    /// Its wall clock was set back: a client's next life has another address, or its msgnums would be those of a
-    /// session that it has had there.
-    pub set_back: bool,
     /// What it is.
     pub kind: Kind,
 }

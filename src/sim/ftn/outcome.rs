@@ -80,16 +80,19 @@ pub enum Excuse {
     ServerLost,
     /// The token went for want of memory (section 8).
     Dropped,
+    /// Q = 1, and a leader that knew nothing never met the one before it (`docs/ftn-notes-sim.md`).
+    Unmet,
 }
 
 impl Excuse {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::TwoLeaders,
         Self::MemoryLost,
         Self::StateFileLost,
         Self::ServerLost,
         Self::Dropped,
+        Self::Unmet,
     ];
 
     /// In words.
@@ -101,6 +104,7 @@ impl Excuse {
             Self::StateFileLost => "state file lost",
             Self::ServerLost => "update lost with its server",
             Self::Dropped => "update dropped for want of memory",
+            Self::Unmet => "leader that never met the one before",
         }
     }
 }
@@ -185,6 +189,33 @@ impl Stats {
     #[must_use]
     pub const fn met(&self, kind: FaultKind) -> u64 {
         self.met[kind as usize]
+    }
+
+    /// Adds what happened in another run; of times that something took the longest counts.
+    pub fn add(&mut self, other: &Self) {
+        let pairs = self.sent.iter_mut().zip(other.sent);
+        let pairs = pairs.chain(self.met.iter_mut().zip(other.met));
+        for (sum, count) in pairs.chain(self.excused.iter_mut().zip(other.excused)) {
+            *sum += count;
+        }
+        self.injected += other.injected;
+        self.delivered += other.delivered;
+        self.overflowed += other.overflowed;
+        self.sessions += other.sessions;
+        self.lost += other.lost;
+        self.grants += other.grants;
+        self.updates += other.updates;
+        self.take_overs.0 += other.take_overs.0;
+        self.take_overs.1 += other.take_overs.1;
+        self.surveys += other.surveys;
+        self.resets += other.resets;
+        self.conflicts += other.conflicts;
+        self.events += other.events;
+        self.ready_after = self.ready_after.max(other.ready_after);
+        self.replaced_after = self.replaced_after.max(other.replaced_after);
+        self.served_after = self.served_after.max(other.served_after);
+        self.time += other.time;
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
     }
 
     /// How often something was excused for this reason.

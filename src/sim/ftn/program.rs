@@ -259,8 +259,12 @@ impl World {
                 Todo::NewSocket => self.open_socket(at),
                 Todo::Begin(token, job) => {
                     let own = self.nodes[at].own.client();
-                    let job = own.and_then(|own| own.jobs.get(&token)).filter(|it| it.number == job);
-                    if let Some((number, lasts)) = job.and_then(|job| Some((job.number, job.lasts?))) {
+                    let job = own
+                        .and_then(|own| own.jobs.get(&token))
+                        .filter(|it| it.number == job);
+                    if let Some((number, lasts)) =
+                        job.and_then(|job| Some((job.number, job.lasts?)))
+                    {
                         let done = Due::Done {
                             node: at,
                             life,
@@ -310,7 +314,9 @@ impl World {
                     continue;
                 }
                 let own = self.nodes[other].own.client();
-                let since = own.and_then(|own| own.jobs.get(&token)).map_or(0, |job| job.requested);
+                let since = own
+                    .and_then(|own| own.jobs.get(&token))
+                    .map_or(0, |job| job.requested);
                 let (now, nodes) = (self.now, (at.min(other), at.max(other)));
                 let checks = &mut self.system.checks;
                 checks.clash(now, nodes, token, requested.min(since));

@@ -123,7 +123,10 @@ impl World {
         });
         let clients = (self.system.servers..self.len()).map(|at| {
             let client = self.machine(at).and_then(|it| it.client());
-            client.map_or_else(|| format!("n{at} dead"), |it| format!("n{at} {:?}", it.standing()))
+            client.map_or_else(
+                || format!("n{at} dead"),
+                |it| format!("n{at} {:?}", it.standing()),
+            )
         });
         servers.chain(clients).collect::<Vec<_>>().join("; ")
     }
@@ -150,7 +153,10 @@ impl World {
             self.broken(Rule::OneLeader, "no leader after the faults");
             return false;
         }
-        let ready = grace + client_timeout + 3 * server_timeout + 10 * (heartbeat + exchange)
+        let ready = grace
+            + client_timeout
+            + 3 * server_timeout
+            + 10 * (heartbeat + exchange)
             + 4 * RETRY_MAX;
         let Some(took) = self.run_until(ready, Self::is_ready) else {
             self.broken(Rule::Served, "not all servers are READY");
@@ -194,7 +200,10 @@ impl World {
     fn stop_programs(&mut self, timeout: Duration) {
         for at in self.system.servers..self.len() {
             let own = self.nodes[at].own.client();
-            let tokens: Vec<usize> = own.into_iter().flat_map(|own| own.jobs.keys().copied()).collect();
+            let tokens: Vec<usize> = own
+                .into_iter()
+                .flat_map(|own| own.jobs.keys().copied())
+                .collect();
             for token in tokens {
                 self.cancel(at, token);
             }
@@ -207,14 +216,22 @@ impl World {
         let clients: Vec<usize> = (self.system.servers..self.len()).collect();
         let before = self.system.stats.grants;
         for &at in &clients {
-            self.ask(at, token, Access::Exclusive, Some(u64::try_from(HOLD.as_nanos()).unwrap_or(0)));
+            self.ask(
+                at,
+                token,
+                Access::Exclusive,
+                Some(u64::try_from(HOLD.as_nanos()).unwrap_or(0)),
+            );
         }
         for (served, _) in clients.iter().enumerate() {
             let wanted = before + served as u64 + 1;
             let limit = if served == 0 { first } else { HOLD + exchange };
             let granted = |world: &Self| world.system.stats.grants >= wanted;
             if self.run_until(limit, granted).is_none() {
-                let what = format!("t{token}: {served} of {} within {limit:?} each", clients.len());
+                let what = format!(
+                    "t{token}: {served} of {} within {limit:?} each",
+                    clients.len()
+                );
                 self.broken(Rule::Granted, &what);
                 return false;
             }

@@ -206,7 +206,9 @@ impl System for Service {
         });
         match (event, &mut own.kind) {
             (Event::Server(event), Kind::Server(_)) => self.server_told(moment, own, event),
-            (Event::Client(event), Kind::Client(client)) => self.client_told(at, node, client, event),
+            (Event::Client(event), Kind::Client(client)) => {
+                self.client_told(at, node, client, event)
+            }
             _ => {}
         }
     }
@@ -292,8 +294,12 @@ impl Service {
                 }
             }
             server::Event::TookOver { warm: true, .. } => self.stats.take_overs.0 += 1,
-            server::Event::TookOver { warm: false, .. } => {
+            server::Event::TookOver {
+                warm: false,
+                configuration,
+            } => {
                 self.stats.take_overs.1 += 1;
+                exempt.note_cold(at, *configuration);
                 exempt.note_server_lost(at, node);
             }
             server::Event::ConfigurationChanged {

@@ -34,7 +34,9 @@ impl World {
         let message = match self.rng.below(9) {
             0 => Message::Login { p: b":7000" },
             1 => Message::Login { p: b":1" },
-            2 => Message::Login { p: b"10.0.1.1:20000" },
+            2 => Message::Login {
+                p: b"10.0.1.1:20000",
+            },
             3 => Message::Alive,
             4 => Message::Logout,
             5 => Message::Request {
@@ -44,7 +46,10 @@ impl World {
             },
             6 => Message::Return {
                 msgnum,
-                token: Token { name: b"t0", ..token },
+                token: Token {
+                    name: b"t0",
+                    ..token
+                },
                 flags: Flags::Both,
             },
             7 => Message::Catalog {

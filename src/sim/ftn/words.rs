@@ -126,11 +126,7 @@ pub(super) fn line(bytes: &[u8]) -> String {
             shown(token.data)
         ),
         Message::Grant { msgnum, token } => {
-            format!(
-                "GRANT {msgnum} {} {}",
-                shown(token.name),
-                shown(token.data)
-            )
+            format!("GRANT {msgnum} {} {}", shown(token.name), shown(token.data))
         }
         Message::Revoke { name } => format!("REVOKE {}", shown(name)),
         Message::Transfer {

@@ -1,10 +1,9 @@
 //! Servers and clients: how they are made, started and looked at.
 
+use ring_codec::ftn::ServerState;
 use ring_proto::ftn::client::{self, Client};
 use ring_proto::ftn::server::{self, RoleKind, Server};
 use ring_proto::ftn::{LONGEST, Servers};
-use ring_codec::ftn::ServerState;
-use ring_proto::time::nanos;
 
 use super::checks::Checks;
 use super::exempt::Exempt;
@@ -62,7 +61,6 @@ impl World {
             let own = Own {
                 address,
                 life: 0,
-                set_back: false,
                 kind,
             };
             let mut node = Node::new(own, LONGEST, 1 + rng.below(1_000_000_000_000));
@@ -70,10 +68,9 @@ impl World {
             node
         });
         let nodes = nodes.collect();
-        let timeout = nanos(setup.options.client_timeout);
         let system = Service {
             servers: schedule.servers,
-            checks: Checks::new(Exempt::new(schedule.servers, schedule.quorum, timeout)),
+            checks: Checks::new(Exempt::new(schedule.servers, &setup.options)),
             setup: Some(setup),
             ..Service::default()
         };
@@ -92,7 +89,8 @@ impl World {
         }
     }
 
-    /// Starts a process. A client's has a socket of another address than its last one had, mostly.
+    /// Starts a process. A client's has a socket of another address than its last one had: at the same one it would
+    /// be given its former session, and what is late of that would be its own.
     pub fn start(&mut self, at: usize) {
         let Some(setup) = self.system.setup.clone() else {
             return;
@@ -103,7 +101,7 @@ impl World {
         let seed = self.rng.draw();
         let own = &mut self.nodes[at].own;
         own.life += 1;
-        let is_elsewhere = std::mem::take(&mut own.set_back) || seed % 4 > 0;
+        let life = own.life;
         match &mut own.kind {
             Kind::Server(server) => {
                 (server.state, server.granted_early, server.left) = (None, None, false);
@@ -120,7 +118,7 @@ impl World {
                     servers: setup.list,
                     client_timeout: setup.options.client_timeout,
                 });
-                if is_elsewhere {
+                if life > 1 {
                     self.next_port(at);
                 }
                 self.launch(at, Station::Client(Box::new(machine)));

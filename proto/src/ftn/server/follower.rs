@@ -29,6 +29,12 @@ impl Server {
                     }
                     return self.drop_from_server(server, Reason::Late);
                 }
+                // A majority follows this one: the other took its number when it had authority last, or never had.
+                let servers = self.servers.len();
+                if 2 * self.options.quorum > servers && self.is_in_force(at) {
+                    self.outnumber(at, number);
+                    return self.drop_from_server(server, Reason::OtherLeader);
+                }
             }
             Role::Follower(Following { leader, heard, .. }) => {
                 let is_other = *leader != server;
@@ -42,8 +48,11 @@ impl Server {
             // Who is electing has no better leader: this one is to become newer than what it knows.
             let is_lower = number < self.view.number() && matches!(self.role, Role::Electing(_));
             if is_lower && self.may_speak(at) && self.may_answer(at, server) {
-                let (seq, sstate) = (self.view.seq, self.own);
-                self.send_server(server, Message::Heartbeat { seq, sstate });
+                let message = Message::Heartbeat {
+                    seq: self.view.seq,
+                    sstate: self.own,
+                };
+                self.send_server(server, message);
             }
             return self.drop_from_server(server, Reason::Late);
         }
