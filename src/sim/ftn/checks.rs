@@ -10,9 +10,9 @@ use super::exempt::Exempt;
 use super::outcome::{Excuse, MAX_VIOLATIONS, Rule, Violation};
 use super::register::{Flaw, Register, update_of};
 
-/// A grant that a client has taken.
+/// A grant that a client has grant.
 #[derive(Debug, Clone)]
-pub struct Taken<'a> {
+pub struct Grant<'a> {
     /// The token.
     pub token: usize,
     /// How it is held.
@@ -83,16 +83,16 @@ impl Checks {
     }
 
     /// A client takes a grant.
-    pub fn taken(&mut self, at: u64, node: usize, taken: &Taken<'_>) {
-        if let Some(fence) = taken.fence {
-            self.fenced(at, node, taken, fence);
+    pub fn grant(&mut self, at: u64, node: usize, grant: &Grant<'_>) {
+        if let Some(fence) = grant.fence {
+            self.fenced(at, node, grant, fence);
         }
-        let token = taken.token;
+        let token = grant.token;
         let register = self.registers.entry(token).or_default();
-        let flaw = update_of(taken.data).map_or(Some(Flaw::Unknown), |update| {
-            register.show(update, taken.requested, at)
+        let flaw = update_of(grant.data).map_or(Some(Flaw::Unknown), |update| {
+            register.show(update, grant.requested, at)
         });
-        let shown = String::from_utf8_lossy(&taken.data[..taken.data.len().min(16)]).into_owned();
+        let shown = String::from_utf8_lossy(&grant.data[..grant.data.len().min(16)]).into_owned();
         match flaw {
             None => {}
             Some(Flaw::Unknown) => {
@@ -107,20 +107,20 @@ impl Checks {
         }
     }
 
-    fn fenced(&mut self, at: u64, node: usize, taken: &Taken<'_>, fence: u64) {
-        let token = taken.token;
+    fn fenced(&mut self, at: u64, node: usize, grant: &Grant<'_>, fence: u64) {
+        let token = grant.token;
         let (all, exclusive) = self.fences.get(&token).copied().unwrap_or_default();
-        let bound = match taken.access {
+        let bound = match grant.access {
             Access::Exclusive => all,
             Access::Shared => exclusive,
         };
         let is_new = self.fences_seen.insert((token, fence));
         if fence <= bound || !is_new {
-            let excuse = self.exempt.fences(taken.requested);
-            let what = format!("t{token} {:?} has {fence} after {bound}", taken.access);
+            let excuse = self.exempt.fences(grant.requested);
+            let what = format!("t{token} {:?} has {fence} after {bound}", grant.access);
             self.judge((at, node), excuse, Rule::Fencing, what);
         }
-        let is_exclusive = matches!(taken.access, Access::Exclusive);
+        let is_exclusive = matches!(grant.access, Access::Exclusive);
         let exclusive = if is_exclusive {
             exclusive.max(fence)
         } else {

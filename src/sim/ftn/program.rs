@@ -3,7 +3,7 @@
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{self, Refusal};
 
-use super::checks::Taken;
+use super::checks::Grant;
 use super::node::{ClientOwn, Job, Todo};
 use super::plan::TOKENS;
 use super::register::data;
@@ -48,7 +48,7 @@ impl Service {
                 let Some(job) = own.jobs.get_mut(&token) else {
                     return;
                 };
-                let taken = Taken {
+                let grant = Grant {
                     token,
                     access: *access,
                     fence: *fence,
@@ -59,7 +59,7 @@ impl Service {
                     own.todo.push(Todo::Begin(token, job.number));
                 }
                 (job.granted, job.access) = (Some(at), *access);
-                self.checks.taken(at, node, &taken);
+                self.checks.grant(at, node, &grant);
             }
             E::Revoked { name } => {
                 let job = token_of(name).and_then(|token| Some((token, own.jobs.get(&token)?)));

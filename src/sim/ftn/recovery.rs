@@ -32,7 +32,7 @@ impl World {
             return;
         }
         self.run(options.server_timeout);
-        if schedule.servers - 1 >= schedule.quorum.max(1) {
+        if schedule.servers > schedule.quorum.max(1) {
             self.replaces_the_leader(&options, exchange, scarce);
         }
     }
