@@ -110,9 +110,12 @@ impl World {
     }
 
     fn act_on_program(&mut self, fault: &Fault) {
-        let access = |shared| match shared {
-            true => Access::Shared,
-            false => Access::Exclusive,
+        let access = |shared| {
+            if shared {
+                Access::Shared
+            } else {
+                Access::Exclusive
+            }
         };
         let (Fault::Run { node, .. }
         | Fault::Hold { node, .. }

@@ -177,12 +177,11 @@ impl System for Service {
         to: SocketAddr,
         place: Option<usize>,
     ) {
-        match place.filter(|_| from.is_some()) {
-            Some(place) => self.stats.sent[place] += 1,
-            None => {
-                self.stats.injected += 1;
-                self.tell(leaves, || format!("replayed to {to}: {}", line(bytes)));
-            }
+        if let Some(place) = place.filter(|_| from.is_some()) {
+            self.stats.sent[place] += 1;
+        } else {
+            self.stats.injected += 1;
+            self.tell(leaves, || format!("replayed to {to}: {}", line(bytes)));
         }
         let fingerprint = self.stats.fingerprint ^ leaves;
         self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
@@ -207,7 +206,7 @@ impl System for Service {
         match (event, &mut own.kind) {
             (Event::Server(event), Kind::Server(_)) => self.server_told(moment, own, event),
             (Event::Client(event), Kind::Client(client)) => {
-                self.client_told(at, node, client, event)
+                self.client_told(at, node, client, event);
             }
             _ => {}
         }

@@ -47,6 +47,7 @@ impl Setup {
 
 impl World {
     /// The nodes of a schedule, none of them started.
+    #[must_use]
     pub fn of(schedule: &Schedule, setup: Setup) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let nodes = schedule.servers + schedule.clients;
