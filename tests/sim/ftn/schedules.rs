@@ -24,7 +24,6 @@ macro_rules! schedules {
 schedules! {
     a_grace_outlives_its_leader,
     a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows,
-    a_leader_that_nobody_follows_gives_up,
     a_leader_with_a_late_clock_outnumbers_what_a_server_knows,
     a_leader_with_a_majority_does_not_give_way_to_one_without,
     fencing_numbers_of_a_configuration_are_not_given_twice,
