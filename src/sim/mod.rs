@@ -7,5 +7,6 @@
 //! own beside it, with what it adds: its scenarios, what must hold in them, and what is excused.
 
 pub mod command;
+pub mod ftn;
 pub mod kernel;
 pub mod lab2;

@@ -3,6 +3,7 @@
 
 mod command;
 mod faults;
+mod ftn;
 mod note;
 mod schedules;
 mod troubles;

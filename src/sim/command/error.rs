@@ -33,6 +33,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// An option means nothing to the system that is simulated.
+    #[error("{0}")]
+    Usage(String),
     /// The output takes nothing.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
@@ -46,7 +49,7 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Schedule { .. } => 2,
+            Self::Schedule { .. } | Self::Usage(_) => 2,
             Self::Write { .. } | Self::Read { .. } | Self::Print(_) | Self::Json(_) => 3,
         }
     }

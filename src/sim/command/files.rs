@@ -15,6 +15,7 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use ring_proto::lab2::Event;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Error;
@@ -30,8 +31,11 @@ const WALL_START: Duration = Duration::from_secs(1_700_000_000);
 /// Reads a schedule.
 ///
 /// # Errors
-/// The file cannot be read, or is no schedule.
-pub(super) fn read_schedule(path: &Path) -> Result<Schedule, Error> {
+/// The file cannot be read, or is no schedule that passes the check.
+pub(super) fn read_schedule<S: DeserializeOwned>(
+    path: &Path,
+    check: impl FnOnce(&S) -> Result<(), String>,
+) -> Result<S, Error> {
     let text = fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.into(),
         source,
@@ -40,9 +44,8 @@ pub(super) fn read_schedule(path: &Path) -> Result<Schedule, Error> {
         path: path.into(),
         what,
     };
-    let schedule: Schedule =
-        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    schedule.check().map_err(wrong)?;
+    let schedule: S = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    check(&schedule).map_err(wrong)?;
     Ok(schedule)
 }
 
@@ -57,19 +60,28 @@ pub(super) fn make(directory: &Path) -> Result<(), Error> {
     })
 }
 
-/// Writes a schedule to a file of its own in the directory, and says which.
+/// Writes the schedule of a seed to a file of its own in the directory, and says which.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn keep_schedule(directory: &Path, schedule: &Schedule) -> Result<PathBuf, Error> {
-    let path = directory.join(format!("sim-{}.json", schedule.seed));
-    let text = schedule.to_text()?;
+pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<PathBuf, Error> {
+    let path = directory.join(format!("sim-{seed}.json"));
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
     written.map_err(|source| Error::Write {
         path: path.clone(),
         source,
     })?;
     Ok(path)
+}
+
+/// Writes a file into the directory, which is made if there is none.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn keep(directory: &Path, name: &str, text: &str) -> Result<(), Error> {
+    let path = directory.join(name);
+    let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
+    written.map_err(|source| Error::Write { path, source })
 }
 
 /// Records a run as `frames.pcapng`, what a capture on the segment would show, `events.jsonl`,

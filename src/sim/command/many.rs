@@ -9,9 +9,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::report::Sum;
-use crate::sim::lab2::{Outcome, Settings, Subject, run as run_one};
-
 /// How often the bar is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
 /// So many seeds are taken at a time: enough that cores do not wait for one another.
@@ -24,11 +21,14 @@ pub(super) fn spinner() -> ProgressBar {
     bar
 }
 
-/// Runs all seeds; what they come to in all, and those in which something was broken, in order.
-pub(super) fn run<M: Subject>(
+/// Runs all seeds, and hands on what each has come to; those in which something was broken, in order. `first` says
+/// what was broken first.
+pub(super) fn run<O: Send>(
     seeds: Range<u64>,
-    settings: impl Fn(u64) -> Settings + Sync,
-) -> (Sum, Vec<(u64, Outcome)>) {
+    run_one: impl Fn(u64) -> O + Sync,
+    first: impl Fn(&O) -> Option<String>,
+    mut add: impl FnMut(&O),
+) -> Vec<(u64, O)> {
     let bar = ProgressBar::new(seeds.end - seeds.start);
     if let Ok(style) = ProgressStyle::with_template(
         "{wide_bar} {pos}/{len} seeds, {msg} broken, {elapsed} of {duration}",
@@ -38,19 +38,17 @@ pub(super) fn run<M: Subject>(
     bar.set_message("0");
     let next = AtomicU64::new(seeds.start);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let mut sum = Sum::default();
     let mut failed = Vec::new();
     thread::scope(|scope| {
         let (report, reports) = mpsc::channel();
         for _ in 0..cores {
-            let (report, next, settings, end) = (report.clone(), &next, &settings, seeds.end);
+            let (report, next, run_one, end) = (report.clone(), &next, &run_one, seeds.end);
             scope.spawn(move || {
                 loop {
                     let first = next.fetch_add(PORTION, Ordering::Relaxed);
                     for seed in first..end.min(first.saturating_add(PORTION)) {
-                        let outcome = run_one::<M>(&settings(seed));
                         // Nobody listens: the command was given up.
-                        if report.send((seed, outcome)).is_err() {
+                        if report.send((seed, run_one(seed))).is_err() {
                             return;
                         }
                     }
@@ -62,9 +60,9 @@ pub(super) fn run<M: Subject>(
         }
         drop(report);
         for (seed, outcome) in reports {
-            sum.add(&outcome.stats);
+            add(&outcome);
             bar.inc(1);
-            if let Some(first) = outcome.violations.first() {
+            if let Some(first) = first(&outcome) {
                 bar.println(format!("seed {seed}: {first}"));
                 failed.push((seed, outcome));
                 bar.set_message(failed.len().to_string());
@@ -73,5 +71,5 @@ pub(super) fn run<M: Subject>(
     });
     bar.finish_and_clear();
     failed.sort_by_key(|&(seed, _)| seed);
-    (sum, failed)
+    failed
 }

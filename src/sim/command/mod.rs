@@ -2,6 +2,7 @@
 
 mod error;
 mod files;
+mod ftn;
 mod many;
 mod options;
 mod report;
@@ -13,9 +14,9 @@ pub use error::Error;
 pub use options::Options;
 use ring_proto::lab2::Lab2;
 
-use super::lab2::{Outcome, Rule, Schedule, Subject, Trace, replay, shrink};
+use super::lab2::{Outcome, Rule, Schedule, Subject, Trace, replay, run as run_one, shrink};
 use files::Files;
-use options::Selection;
+use options::{Selection, Simulated};
 
 /// So much of what led to a violation is printed.
 const TRACE_LINES: usize = 60;
@@ -27,14 +28,19 @@ const TRACE_LINES: usize = 60;
 pub fn run(options: &Options) -> Result<bool, Error> {
     // A machine that panics is a violation like any other, and is printed as one.
     std::panic::set_hook(Box::new(|_| ()));
-    run_machines::<Lab2>(options, &mut io::stdout().lock())
+    options.check()?;
+    let out = &mut io::stdout().lock();
+    match options.system {
+        Simulated::Lab2 => run_machines::<Lab2>(options, out),
+        Simulated::Ftn => ftn::run(options, out),
+    }
 }
 
 fn run_machines<M: Subject>(options: &Options, out: &mut impl Write) -> Result<bool, Error> {
     let record = options.record.as_deref();
     match options.selection() {
         Selection::Schedule(path) => {
-            let schedule = files::read_schedule(&path)?;
+            let schedule = files::read_schedule(&path, Schedule::check)?;
             one::<M>(&schedule, record, None, out)
         }
         Selection::Seed(seed) => {
@@ -88,7 +94,7 @@ fn shorten<M: Subject>(
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;
     tell_story::<M>(&short, out)?;
-    let path = files::keep_schedule(keep, &short)?;
+    let path = files::keep_schedule(keep, short.seed, &short.to_text()?)?;
     let path = path.display();
     writeln!(out, "\nTo see it again: ringd sim --schedule {path}")?;
     Ok(())
@@ -112,7 +118,13 @@ fn many<M: Subject>(
         // Better now than after hours.
         files::make(directory)?;
     }
-    let (sum, failed) = many::run::<M>(seeds, |seed| options.settings(seed));
+    let mut sum = report::Sum::default();
+    let failed = many::run(
+        seeds,
+        |seed| run_one::<M>(&options.settings(seed)),
+        |outcome: &Outcome| outcome.violations.first().map(ToString::to_string),
+        |outcome| sum.add(&outcome.stats),
+    );
     report::many(out, options, &sum, &failed)?;
     let mut seen: Vec<Rule> = Vec::new();
     for (seed, Outcome { violations, .. }) in &failed {

@@ -4,9 +4,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
+use super::Error;
 use crate::host::parse_duration;
+use crate::sim::ftn;
 use crate::sim::lab2::{FaultKind, Faults, Settings};
 
 /// The most nodes that a world has room for.
@@ -21,6 +23,7 @@ Examples:
   ringd sim --seeds 0..10000                 many, on all cores
   ringd sim --seed 7 --record /tmp/seven     with frames.pcapng and events.jsonl
   ringd sim --schedule sim-7.json            a run that was kept, again
+  ringd sim --system ftn --seeds 0..1000     servers and clients of the token service
   ringd -- sim                               the daemon, on an interface called sim
 
 Exit codes:
@@ -37,6 +40,10 @@ Exit codes:
 #[derive(Debug, Clone, Parser)]
 #[command(name = "sim", args_override_self = true, after_long_help = after_help(), after_help = "--help says more.")]
 pub struct Options {
+    /// The system whose machines run.
+    #[arg(long, value_name = "SYSTEM", value_enum, default_value = "lab2")]
+    pub system: Simulated,
+
     /// The seed of one run [default: 1]
     #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "schedule"])]
     pub seed: Option<u64>,
@@ -49,6 +56,14 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
     pub nodes: u64,
 
+    /// The number of FTN servers [default: the seed chooses]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=9))]
+    pub servers: Option<u64>,
+
+    /// The number of FTN clients [default: the seed chooses]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=64))]
+    pub clients: Option<u64>,
+
     /// How long the faults last, by the world's time.
     #[arg(long, value_name = "D", default_value = "60s", value_parser = parse_time)]
     pub time: Duration,
@@ -60,9 +75,10 @@ pub struct Options {
         long,
         value_name = "LIST",
         default_value = "all",
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_parser = parse_faults
     )]
-    pub faults: Faults,
+    pub faults: String,
 
     /// Write frames.pcapng and events.jsonl of the run to DIR; of many runs, those of the
     /// first seed that breaks each promise.
@@ -72,6 +88,15 @@ pub struct Options {
     /// Run a recorded schedule instead of one that follows from a seed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
     pub schedule: Option<PathBuf>,
+}
+
+/// A system that can be simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Simulated {
+    /// Rings.
+    Lab2,
+    /// Servers and clients of the token service.
+    Ftn,
 }
 
 /// The runs that were asked for.
@@ -96,9 +121,36 @@ impl Options {
             seed,
             nodes: usize::try_from(self.nodes).unwrap_or(usize::MAX),
             time: self.time,
-            faults: self.faults,
+            faults: self.faults.parse().unwrap_or_default(),
             idle_hold: None,
         }
+    }
+
+    /// The same for the token service.
+    pub(super) fn ftn_settings(&self, seed: u64) -> ftn::Settings {
+        let number = |given: u64| usize::try_from(given).unwrap_or(usize::MAX);
+        ftn::Settings {
+            seed,
+            servers: self.servers.map(number),
+            clients: self.clients.map(number),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the options go together with the system.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let is_ftn = self.system == Simulated::Ftn;
+        if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
+            let what = "--servers and --clients are for --system ftn; a ring has --nodes";
+            return Err(Error::Usage(what.into()));
+        }
+        let faults = if is_ftn {
+            self.faults.parse::<ftn::Faults>().map(|_| ())
+        } else {
+            self.faults.parse::<Faults>().map(|_| ())
+        };
+        faults.map_err(Error::Usage)
     }
 
     /// Where schedules of failing runs are kept.
@@ -114,7 +166,21 @@ fn after_help() -> String {
     let kinds = FaultKind::ALL.iter().fold(String::new(), |text, kind| {
         text + &format!("  {:<10} {}\n", kind.word(), kind.what())
     });
-    format!("Kinds of fault:\n{kinds}\n{EXAMPLES}")
+    let of_ftn = ftn::FaultKind::ALL
+        .iter()
+        .fold(String::new(), |text, kind| {
+            text + &format!("  {:<10} {}\n", kind.word(), kind.what())
+        });
+    format!("Kinds of fault:\n{kinds}\nKinds of fault with --system ftn:\n{of_ftn}\n{EXAMPLES}")
+}
+
+/// Kinds of fault of either system; which one is meant is known when all options are.
+fn parse_faults(text: &str) -> Result<String, String> {
+    match text.parse::<Faults>() {
+        Err(_) if text.parse::<ftn::Faults>().is_ok() => Ok(text.into()),
+        Err(error) => Err(error),
+        Ok(_) => Ok(text.into()),
+    }
 }
 
 /// Those who take seeds by portions run on past the end, and must not come round to 0.

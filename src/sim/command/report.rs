@@ -153,12 +153,8 @@ pub(super) fn many(
     sum: &Sum,
     failed: &[(u64, Outcome)],
 ) -> io::Result<()> {
-    let Options {
-        nodes,
-        time,
-        faults: asked,
-        ..
-    } = options;
+    let Options { nodes, time, .. } = options;
+    let asked = options.settings(0).faults;
     writeln!(
         out,
         "runs          {} of {nodes} nodes, {time:?} of {asked} each",

@@ -106,7 +106,7 @@ fn sim<M: Subject>(arguments: &str) -> Result<(bool, String), Error> {
 }
 
 fn read(path: &Path) -> Schedule {
-    super::files::read_schedule(path).expect("a schedule that was kept")
+    super::files::read_schedule(path, Schedule::check).expect("a schedule that was kept")
 }
 
 /// A seed that changes nodes' addresses, among much else.

@@ -6,6 +6,7 @@
 //! it. All of that is known when the program is compiled: no call is virtual.
 
 pub mod clock;
+pub mod faults;
 pub mod network;
 pub mod node;
 pub mod queue;

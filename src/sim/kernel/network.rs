@@ -10,10 +10,6 @@ use super::world::{World, id};
 const CAPTURED: usize = 64;
 /// Of this many messages one is kept.
 const CAPTURE_ONE_OF: u64 = 16;
-/// Of 1,000 corrupt messages so many are found out by their checksum, and lost. A real one finds out
-/// nearly all; but then nothing would be left to look at.
-const CHECKSUM_FINDS: u16 = 900;
-
 /// What the network does to messages; rates are in thousandths, times in nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Weather {
@@ -264,7 +260,7 @@ impl<S: System> World<S> {
     }
 
     fn corrupt(&mut self, message: &Message<S>, to: usize, due: u64) {
-        if self.rng.chance(CHECKSUM_FINDS) {
+        if self.rng.chance(S::CHECKSUM_FINDS) {
             return;
         }
         let mut wrong = message.bytes.to_vec();

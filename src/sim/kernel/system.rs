@@ -151,6 +151,10 @@ pub trait System: Sized {
     /// A second copy of a message to one station may go to all: the network's bridges forget where stations are.
     const FLOODED: bool;
 
+    /// Of 1,000 corrupt messages so many are found out by their checksum, and lost. A real one finds out
+    /// nearly all; but then nothing would be left to look at.
+    const CHECKSUM_FINDS: u16 = 900;
+
     /// The address that a node sends from just now. It may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
 

@@ -29,6 +29,12 @@ impl Server {
                     }
                     return self.drop_from_server(server, Reason::Late);
                 }
+                // A majority follows this one: the other took its number when it had authority last, or never had.
+                let servers = self.servers.len();
+                if 2 * self.options.quorum > servers && self.is_in_force(at) {
+                    self.outnumber(at, number);
+                    return self.drop_from_server(server, Reason::OtherLeader);
+                }
             }
             Role::Follower(Following { leader, heard, .. }) => {
                 let is_other = *leader != server;
@@ -39,6 +45,15 @@ impl Server {
             Role::Electing(_) => {}
         }
         if state.seq <= self.view.seq {
+            // Who is electing has no better leader: this one is to become newer than what it knows.
+            let is_lower = number < self.view.number() && matches!(self.role, Role::Electing(_));
+            if is_lower && self.may_speak(at) && self.may_answer(at, server) {
+                let message = Message::Heartbeat {
+                    seq: self.view.seq,
+                    sstate: self.own,
+                };
+                self.send_server(server, message);
+            }
             return self.drop_from_server(server, Reason::Late);
         }
         let seen = self.storage.seen();
@@ -99,10 +114,14 @@ impl Server {
             }
             self.set_own(ServerState::Booting);
         }
-        self.end_sessions(at, &gone);
+        for &id in &gone {
+            self.sessions.remove(id);
+        }
+        // What ended sessions held is granted under the new configuration, and counted from its beginning.
         if is_new {
             self.on_configuration(at);
         }
+        self.end_sessions(at, &gone);
         self.heartbeat(at);
         self.try_end_survey(at);
     }

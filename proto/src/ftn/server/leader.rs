@@ -120,6 +120,9 @@ impl Server {
             return self.out.event(Event::NumbersExhausted);
         };
         let mut states = vec![ServerState::Down; servers];
+        // Where nobody is READY yet the memory is that of a cold leader, whose grace was not over.
+        let is_ready = |server| self.view.state(server) == ServerState::Ready;
+        let is_grace = !warm || !(0..servers).any(is_ready);
         if warm {
             let known = self.view.configuration.as_ref();
             let former = known.map(Configuration::leader);
@@ -141,7 +144,7 @@ impl Server {
             states[self.index] = ServerState::Booting;
         }
         self.set_own(states[self.index]);
-        let grace = (!warm && !self.options.grace.is_zero()).then(|| at + self.options.grace);
+        let grace = (is_grace && !self.options.grace.is_zero()).then(|| at + self.options.grace);
         let mut leadership = Leadership::new(at, servers, seq_of(number), grace);
         for (id, session) in self.sessions.iter_mut() {
             session.heard = at;

@@ -103,6 +103,7 @@ impl Server {
             self.set_own(ServerState::Booting);
             self.knowledge.settled = None;
         }
+        self.hand_on(&configuration);
         let booting = (0..self.servers.len())
             .filter(|&server| configuration.state(server) == ServerState::Booting)
             .filter(|&server| server != self.index);
@@ -116,6 +117,20 @@ impl Server {
         self.knowledge.sweep = Some(0);
         self.sweep(now);
         self.try_end_survey(now);
+    }
+
+    /// What goes to a server that is back is no longer known here, even if that server is DOWN again before this
+    /// one is settled anew.
+    fn hand_on(&mut self, configuration: &Configuration) {
+        let Some(settled) = &mut self.knowledge.settled else {
+            return;
+        };
+        let states = settled.states().iter().zip(configuration.states());
+        let states = states.map(|(settled, now)| match settled {
+            ServerState::Down => *now,
+            known => *known,
+        });
+        *settled = Configuration::new(settled.number(), states.collect::<Vec<_>>());
     }
 
     /// Whether a configuration makes this server responsible for tokens that it does not know.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
 
+use super::token::Token;
 use super::{Counters, Server};
 
 /// What a server is among the servers.
@@ -73,5 +74,37 @@ impl Server {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.out.counters
+    }
+}
+
+/// What a server knows of a token.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenStatus<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its data.
+    pub data: &'a [u8],
+    /// How it is held: 0 not at all, 1 shared, -1 exclusively.
+    pub access: i32,
+    token: &'a Token,
+}
+
+impl TokenStatus<'_> {
+    /// The sessions that hold it.
+    pub fn holders(&self) -> impl Iterator<Item = i32> {
+        self.token.holding()
+    }
+}
+
+impl Server {
+    /// All tokens that it knows, in order of their names, whether it serves them or not.
+    pub fn tokens(&self) -> impl Iterator<Item = TokenStatus<'_>> {
+        let tokens = self.tokens.after(b"");
+        tokens.map(|(_, token)| TokenStatus {
+            name: token.name(),
+            data: token.data(),
+            access: token.access(),
+            token,
+        })
     }
 }

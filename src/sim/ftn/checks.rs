@@ -1,0 +1,162 @@
+//! What must hold after every event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_codec::ftn::Access;
+
+use super::exempt::Exempt;
+use super::outcome::{Excuse, MAX_VIOLATIONS, Rule, Violation};
+use super::register::{Flaw, Register, update_of};
+
+/// A grant that a client has grant.
+#[derive(Debug, Clone)]
+pub struct Grant<'a> {
+    /// The token.
+    pub token: usize,
+    /// How it is held.
+    pub access: Access,
+    /// The fencing number, if one was asked for.
+    pub fence: Option<u64>,
+    /// The token's data.
+    pub data: &'a [u8],
+    /// When the token was asked for.
+    pub requested: u64,
+}
+
+/// What is known of all nodes.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// What was broken.
+    pub violations: Vec<Violation>,
+    /// How often something was excused.
+    pub excused: [u64; Excuse::ALL.len()],
+    /// What voids promises.
+    pub exempt: Exempt,
+    /// The data of each token.
+    pub registers: BTreeMap<usize, Register>,
+    /// The largest fencing numbers of each token: of all grants, and of exclusive ones.
+    fences: BTreeMap<usize, (u64, u64)>,
+    /// All of them.
+    fences_seen: BTreeSet<(usize, u64)>,
+    /// Datagrams from and to each stranger.
+    strangers: BTreeMap<SocketAddr, (u64, u64)>,
+    /// Pairs of nodes that were found to hold one token at the same time.
+    clashes: BTreeSet<(usize, usize, usize)>,
+}
+
+impl Checks {
+    pub fn new(exempt: Exempt) -> Self {
+        Self {
+            exempt,
+            ..Self::default()
+        }
+    }
+
+    pub fn broken(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(Violation {
+                at: Duration::from_nanos(at),
+                node,
+                rule,
+                what,
+            });
+        }
+    }
+
+    pub const fn is_enough(&self) -> bool {
+        self.violations.len() >= MAX_VIOLATIONS
+    }
+
+    fn judge(
+        &mut self,
+        (at, node): (u64, usize),
+        excuse: Option<Excuse>,
+        rule: Rule,
+        what: String,
+    ) {
+        match excuse {
+            Some(excuse) => self.excused[excuse as usize] += 1,
+            None => self.broken(at, Some(node), rule, what),
+        }
+    }
+
+    /// A client takes a grant.
+    pub fn grant(&mut self, at: u64, node: usize, grant: &Grant<'_>) {
+        if let Some(fence) = grant.fence {
+            self.fenced(at, node, grant, fence);
+        }
+        let token = grant.token;
+        let register = self.registers.entry(token).or_default();
+        let flaw = update_of(grant.data).map_or(Some(Flaw::Unknown), |update| {
+            register.show(update, grant.requested, at)
+        });
+        let shown = String::from_utf8_lossy(&grant.data[..grant.data.len().min(16)]).into_owned();
+        match flaw {
+            None => {}
+            Some(Flaw::Unknown) => {
+                let what = format!("t{token} has data that nobody wrote: '{shown}'");
+                self.broken(at, Some(node), Rule::Update, what);
+            }
+            Some(Flaw::Lost { update, begun }) => {
+                let excuse = self.exempt.update(token, begun);
+                let what = format!("t{token} shows '{shown}' after u{update}");
+                self.judge((at, node), excuse, Rule::Update, what);
+            }
+        }
+    }
+
+    fn fenced(&mut self, at: u64, node: usize, grant: &Grant<'_>, fence: u64) {
+        let token = grant.token;
+        let (all, exclusive) = self.fences.get(&token).copied().unwrap_or_default();
+        let bound = match grant.access {
+            Access::Exclusive => all,
+            Access::Shared => exclusive,
+        };
+        let is_new = self.fences_seen.insert((token, fence));
+        if fence <= bound || !is_new {
+            let excuse = self.exempt.fences(grant.requested);
+            let what = format!("t{token} {:?} has {fence} after {bound}", grant.access);
+            self.judge((at, node), excuse, Rule::Fencing, what);
+        }
+        let is_exclusive = matches!(grant.access, Access::Exclusive);
+        let exclusive = if is_exclusive {
+            exclusive.max(fence)
+        } else {
+            exclusive
+        };
+        self.fences.insert(token, (all.max(fence), exclusive));
+    }
+
+    /// Two live clients hold one token, and not both share it.
+    pub fn clash(&mut self, at: u64, nodes: (usize, usize), token: usize, since: u64) {
+        if self.clashes.insert((nodes.0, nodes.1, token)) {
+            let excuse = self.exempt.grants(since);
+            let what = format!("n{} and n{} hold t{token}", nodes.0, nodes.1);
+            self.judge((at, nodes.0), excuse, Rule::Exclusion, what);
+        }
+    }
+
+    /// Two clients no longer hold one token at the same time.
+    pub fn no_clash(&mut self, node: usize, token: usize) {
+        self.clashes
+            .retain(|&(one, other, its)| its != token || (one != node && other != node));
+    }
+
+    /// A stranger has sent so many datagrams, each perhaps doubled on its way.
+    pub fn stranger_sends(&mut self, stranger: SocketAddr, copies: u64) {
+        self.strangers.entry(stranger).or_default().0 += copies;
+    }
+
+    /// A server sends a stranger a datagram of so many bytes.
+    pub fn stranger_gets(&mut self, at: u64, node: usize, to: SocketAddr, len: usize, max: usize) {
+        let (sent, got) = self.strangers.entry(to).or_default();
+        *got += 1;
+        let (sent, got) = (*sent, *got);
+        if got > sent || len > max {
+            let what = format!("{got} datagrams for {sent}, the last of {len} bytes");
+            self.broken(at, Some(node), Rule::Stranger, what);
+        }
+    }
+}

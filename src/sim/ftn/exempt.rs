@@ -1,0 +1,161 @@
+//! What the page allows to break, and when: nothing else is excused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ring_codec::ftn::ServerState;
+use ring_proto::ftn::server::Options;
+use ring_proto::time::nanos;
+
+use super::outcome::Excuse;
+use super::plan::TOKENS;
+
+/// What voids promises, by the world's time.
+#[derive(Debug, Default)]
+pub struct Exempt {
+    /// Q.
+    quorum: usize,
+    /// CT at the slowest clock.
+    timeout: u64,
+    /// ST at the slowest clock: for so long the followers of a leader that has given way serve by its word.
+    settling: u64,
+    /// When a cold leader, alone, last began below a number that others have used.
+    unmet: Option<u64>,
+    /// Which servers run and lead.
+    leading: Vec<bool>,
+    /// Two have led since then.
+    two_since: Option<u64>,
+    /// When two led last.
+    two_until: Option<u64>,
+    /// When each server has last lost its memory.
+    memory: Vec<Option<u64>>,
+    /// When half of the servers had last done so within CT.
+    majority_lost: Option<u64>,
+    /// When a state file was last lost.
+    file_lost: Option<u64>,
+    /// The configurations that were in force anywhere.
+    configurations: BTreeSet<u32>,
+    /// The states of servers in the last configuration of each.
+    states: Vec<Vec<ServerState>>,
+    /// The tokens that each server knows.
+    pub known: Vec<u64>,
+    /// When a server that knew a token last lost its memory, or was marked DOWN.
+    server_lost: BTreeMap<usize, u64>,
+    /// When a server had last to drop tokens for want of memory.
+    dropped: Option<u64>,
+}
+
+impl Exempt {
+    pub fn new(servers: usize, options: &Options) -> Self {
+        let at_slowest = |time| nanos(time) + nanos(time) / 8;
+        Self {
+            quorum: options.quorum,
+            timeout: at_slowest(options.client_timeout),
+            settling: at_slowest(options.server_timeout),
+            leading: vec![false; servers],
+            memory: vec![None; servers],
+            states: vec![Vec::new(); servers],
+            known: vec![0; servers],
+            ..Self::default()
+        }
+    }
+
+    /// A server runs and leads, or does not.
+    pub fn note_leading(&mut self, now: u64, server: usize, leads: bool) {
+        self.leading[server] = leads;
+        let two = self.leading.iter().filter(|leads| **leads).count() > 1;
+        if two {
+            self.two_since.get_or_insert(now);
+        } else if self.two_since.take().is_some() {
+            self.two_until = Some(now);
+        }
+    }
+
+    /// A server knows no more what it knew.
+    pub fn note_memory_lost(&mut self, now: u64, server: usize) {
+        self.memory[server] = Some(now);
+        let lately = |lost: &&Option<u64>| lost.is_some_and(|at| at + self.timeout >= now);
+        let lost = self.memory.iter().filter(lately).count();
+        if 2 * lost >= self.memory.len() {
+            self.majority_lost = Some(now);
+        }
+        self.note_server_lost(now, server);
+    }
+
+    /// What a server knew is served from now on by what clients know.
+    pub fn note_server_lost(&mut self, now: u64, server: usize) {
+        for token in (0..TOKENS).filter(|token| self.known[server] >> token & 1 == 1) {
+            self.server_lost.insert(token, now);
+        }
+    }
+
+    /// A server that knew nothing leads, with this number. With Q = 1 it may never have met those that used larger ones.
+    pub fn note_cold(&mut self, now: u64, number: u32) {
+        let is_below = self
+            .configurations
+            .last()
+            .is_some_and(|&last| last >= number);
+        if self.quorum == 1 && is_below {
+            self.unmet = Some(now);
+        }
+    }
+
+    /// A server starts without its state file.
+    pub const fn note_file_lost(&mut self, now: u64) {
+        self.file_lost = Some(now);
+    }
+
+    /// A server has dropped tokens for want of memory.
+    pub const fn note_dropped(&mut self, now: u64) {
+        self.dropped = Some(now);
+    }
+
+    /// A configuration is in force at a server.
+    pub fn note_configuration(&mut self, now: u64, at: usize, number: u32, states: &[ServerState]) {
+        let before = std::mem::replace(&mut self.states[at], states.to_vec());
+        if !self.configurations.insert(number) {
+            return;
+        }
+        for (server, state) in states.iter().enumerate() {
+            let was = before.get(server).copied().unwrap_or(ServerState::Down);
+            if *state == ServerState::Down && was != ServerState::Down {
+                self.note_server_lost(now, server);
+            }
+        }
+    }
+
+    /// Why something about grants, the first of which was asked for then, is excused.
+    pub fn grants(&self, since: u64) -> Option<Excuse> {
+        let until = self.two_until.map(|at| at + self.settling);
+        let two = self.two_since.is_some() || until.is_some_and(|until| until >= since);
+        let after = |at: Option<u64>| at.is_some_and(|at| at + self.timeout >= since);
+        if self.quorum == 1 && two {
+            Some(Excuse::TwoLeaders)
+        } else if self.quorum > 1 && after(self.majority_lost) {
+            Some(Excuse::MemoryLost)
+        } else if after(self.file_lost) {
+            Some(Excuse::StateFileLost)
+        } else {
+            None
+        }
+    }
+
+    /// Why a fencing number is not above earlier ones, of a grant that was asked for then. Numbers that a lost state
+    /// file had kept above all others may come again at any time, and clients take a survey for one answered before.
+    pub fn fences(&self, since: u64) -> Option<Excuse> {
+        let lost = self.file_lost.map(|_| Excuse::StateFileLost);
+        let unmet = self.unmet.map(|_| Excuse::Unmet);
+        self.grants(since).or(lost).or(unmet)
+    }
+
+    /// Why an update of a token that was begun then is lost.
+    pub fn update(&self, token: usize, begun: u64) -> Option<Excuse> {
+        let lost = self.server_lost.get(&token);
+        if lost.is_some_and(|at| *at >= begun) {
+            Some(Excuse::ServerLost)
+        } else if self.dropped.is_some_and(|at| at >= begun) {
+            Some(Excuse::Dropped)
+        } else {
+            self.fences(begun)
+        }
+    }
+}

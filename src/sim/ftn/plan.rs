@@ -1,0 +1,320 @@
+//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+
+use std::time::Duration;
+
+use ring_proto::ftn::server::{self, majority};
+use serde::{Deserialize, Serialize};
+
+use crate::sim::kernel::schedule;
+
+/// Something that goes wrong, or is wanted, at a time.
+pub type Action = schedule::Action<Fault>;
+
+/// No time of a schedule is longer.
+const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
+/// Clocks run faster or slower by no more, in millionths: no two differ by more than an eighth.
+pub(super) const MAX_RATE: i32 = 58_000;
+/// The most servers and clients of a run.
+pub(super) const MAX_SERVERS: usize = 9;
+pub(super) const MAX_CLIENTS: usize = 64;
+/// Tokens are numbered below this.
+pub(super) const TOKENS: usize = 16;
+
+/// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the
+/// world's time. Nodes are numbered from 0: the servers first, then the clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// What it shows, for the reader.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Decides the fate of single datagrams.
+    pub seed: u64,
+    /// How many servers there are.
+    pub servers: usize,
+    /// How many clients there are.
+    pub clients: usize,
+    /// Q.
+    pub quorum: usize,
+    /// How long the faults last.
+    pub time_us: u64,
+    /// HB.
+    pub heartbeat_us: u64,
+    /// ST.
+    pub server_timeout_us: u64,
+    /// CT, and the grace of a cold leader.
+    pub client_timeout_us: u64,
+    /// The most bytes that tokens may take at a server.
+    pub max_memory: usize,
+    /// How long a datagram takes on a clear network: at least, and how much longer at most.
+    pub latency_us: (u64, u64),
+    /// What goes wrong, in order of time.
+    pub actions: Vec<Action>,
+}
+
+/// What goes wrong, or is wanted. Rates are in thousandths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "fields that say themselves what they are")]
+pub enum Fault {
+    /// So many datagrams are lost from now on.
+    Drop { rate: u16 },
+    /// So many come twice.
+    Duplicate { rate: u16 },
+    /// So many come up to `ms` later.
+    Reorder { rate: u16, ms: u64 },
+    /// All take longer.
+    Delay { ms: u64, jitter_ms: u64 },
+    /// Bits of so many flip: they are lost.
+    Corrupt { rate: u16 },
+    /// Nodes hear those of their own group only; none: all are of one.
+    Part { groups: Vec<u8> },
+    /// A node is not heard by another.
+    Unheard { node: usize, by: usize },
+    /// All that is not heard by single nodes is heard again.
+    Hear,
+    /// A process dies; a server may lose its state file.
+    End { node: usize, forget: bool },
+    /// It starts again.
+    Start { node: usize },
+    /// A process stands still.
+    Pause { node: usize },
+    /// It goes on.
+    Resume { node: usize },
+    /// Nothing reaches a node, or all does again.
+    Deaf { node: usize, deaf: bool },
+    /// Every turn of a process takes so long.
+    Slow { node: usize, us: u64 },
+    /// So many send calls are refused.
+    Refuse { node: usize, rate: u16 },
+    /// A disk takes nothing, or all again.
+    Disk { node: usize, full: bool },
+    /// A clock runs faster by so many millionths.
+    Rate { node: usize, millionths: i32 },
+    /// A wall clock is set forward, or back.
+    Wall { node: usize, seconds: i64 },
+    /// So many captured datagrams are sent again.
+    Replay { count: u16 },
+    /// A stranger sends so many datagrams to a server.
+    Stranger { node: usize, count: u16 },
+    /// A client's socket is replaced by one of another address.
+    Socket { node: usize },
+    /// A client runs a command that lasts so long under a token.
+    Run {
+        node: usize,
+        token: usize,
+        shared: bool,
+        us: u64,
+    },
+    /// A client holds a token until somebody else wants it.
+    Hold {
+        node: usize,
+        token: usize,
+        shared: bool,
+    },
+    /// A client that holds a token asks for the other access.
+    Change { node: usize, token: usize },
+    /// A client that holds a token sets its data.
+    Update { node: usize, token: usize },
+    /// A client gives up what there is of a token.
+    Cancel { node: usize, token: usize },
+    /// A client asks a server for its tokens.
+    List { node: usize, server: usize },
+    /// A client logs out, and its process ends.
+    Logout { node: usize },
+    /// A server is shut down, and its process ends.
+    Leave { node: usize },
+}
+
+impl Fault {
+    /// The nodes that it names.
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+        match self {
+            Self::Unheard { node, by } => [Some(node), Some(by)],
+            Self::List { node, server } => [Some(node), Some(server)],
+            Self::End { node, .. }
+            | Self::Start { node }
+            | Self::Pause { node }
+            | Self::Resume { node }
+            | Self::Deaf { node, .. }
+            | Self::Slow { node, .. }
+            | Self::Refuse { node, .. }
+            | Self::Disk { node, .. }
+            | Self::Rate { node, .. }
+            | Self::Wall { node, .. }
+            | Self::Stranger { node, .. }
+            | Self::Socket { node }
+            | Self::Run { node, .. }
+            | Self::Hold { node, .. }
+            | Self::Change { node, .. }
+            | Self::Update { node, .. }
+            | Self::Cancel { node, .. }
+            | Self::Logout { node }
+            | Self::Leave { node } => [Some(node), None],
+            Self::Drop { .. }
+            | Self::Duplicate { .. }
+            | Self::Reorder { .. }
+            | Self::Delay { .. }
+            | Self::Corrupt { .. }
+            | Self::Part { .. }
+            | Self::Hear
+            | Self::Replay { .. } => [None, None],
+        }
+    }
+
+    /// The same with nodes numbered anew; `None`: one that it names is no more.
+    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+        let mut fault = self.clone();
+        if let Self::Part { groups } = &mut fault {
+            let mut at = 0..;
+            groups.retain(|_| at.next().and_then(&number).is_some());
+        }
+        for node in fault.nodes_mut().into_iter().flatten() {
+            *node = number(*node)?;
+        }
+        Some(fault)
+    }
+}
+
+impl Schedule {
+    /// What the servers are started with.
+    #[must_use]
+    pub fn options(&self) -> server::Options {
+        let client_timeout = Duration::from_micros(self.client_timeout_us);
+        server::Options {
+            heartbeat: Duration::from_micros(self.heartbeat_us),
+            server_timeout: Duration::from_micros(self.server_timeout_us),
+            client_timeout,
+            grace: client_timeout,
+            quorum: self.quorum,
+            max_memory: self.max_memory,
+            ..server::Options::default()
+        }
+    }
+
+    /// By how much a datagram may be late.
+    #[must_use]
+    pub fn latest(&self) -> Duration {
+        let late = self.actions.iter().map(|action| match action.fault {
+            Fault::Reorder { ms, .. } => ms,
+            _ => 0,
+        });
+        Duration::from_millis(late.max().unwrap_or(0))
+    }
+
+    /// Whether servers have memory for a few tokens only.
+    #[must_use]
+    pub const fn is_scarce(&self) -> bool {
+        self.max_memory < 1 << 20
+    }
+
+    /// How long the faults last.
+    #[must_use]
+    pub const fn time(&self) -> Duration {
+        Duration::from_micros(self.time_us)
+    }
+
+    /// Whether a world can be made from it.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=MAX_SERVERS).contains(&self.servers) || self.clients > MAX_CLIENTS {
+            return Err(format!(
+                "a run has 1 to {MAX_SERVERS} servers and at most {MAX_CLIENTS} clients"
+            ));
+        }
+        if self.time_us > MAX_TIME_US {
+            return Err("a run lasts a year at most".into());
+        }
+        let options = self.options().check(self.servers);
+        options.map_err(|error| error.to_string())?;
+        let nodes = self.servers + self.clients;
+        for action in &self.actions {
+            let mut fault = action.fault.clone();
+            let mut named = fault.nodes_mut().into_iter().flatten();
+            if named.any(|node| *node >= nodes) {
+                return Err(format!("there is no such node: {:?}", action.fault));
+            }
+            match action.fault {
+                Fault::Rate { millionths, .. }
+                    if millionths.unsigned_abs() > MAX_RATE.unsigned_abs() =>
+                {
+                    return Err(format!("{millionths} millionths are more than {MAX_RATE}"));
+                }
+                Fault::Run { token, .. }
+                | Fault::Hold { token, .. }
+                | Fault::Change { token, .. }
+                | Fault::Update { token, .. }
+                | Fault::Cancel { token, .. }
+                    if token >= TOKENS =>
+                {
+                    return Err(format!("tokens are numbered below {TOKENS}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// As it stands in a file.
+    ///
+    /// # Errors
+    /// It cannot be put into words.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+impl schedule::Schedule for Schedule {
+    type Fault = Fault;
+
+    fn nodes(&self) -> usize {
+        self.servers + self.clients
+    }
+
+    fn time_us(&self) -> u64 {
+        self.time_us
+    }
+
+    fn set_time_us(&mut self, time_us: u64) {
+        self.time_us = time_us;
+    }
+
+    fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    fn actions_mut(&mut self) -> &mut Vec<Action> {
+        &mut self.actions
+    }
+
+    /// The last server stays. With a majority as quorum it is one of those that are left.
+    fn without(&self, node: usize) -> Self {
+        let mut shorter = self.clone();
+        if node >= self.servers {
+            shorter.clients -= 1;
+        } else if self.servers > 1 {
+            shorter.servers -= 1;
+        } else {
+            return shorter;
+        }
+        if self.quorum > 1 {
+            shorter.quorum = majority(shorter.servers);
+        }
+        let number = |at: usize| (at != node).then(|| at - usize::from(at > node));
+        shorter.actions.retain_mut(|action| {
+            let fault = action.fault.renumbered(number);
+            fault.is_some_and(|fault| {
+                action.fault = fault;
+                true
+            })
+        });
+        shorter
+    }
+
+    /// They are in any case.
+    fn start_all_again(&mut self) {}
+}

@@ -1,0 +1,323 @@
+//! FTN as the kernel sees it: its addresses, its datagrams, and what becomes of them.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ring_codec::ftn::{Datagram, Kind as Type, Message, ServerState};
+use ring_proto::ftn::{LONGEST, server};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::checks::Checks;
+use super::node::{Kind, Own};
+use super::outcome::{Rule, Stats};
+use super::plan::Fault;
+use super::settings::FaultKind;
+use super::station::{Event, Station};
+use super::words::{is_stranger, line, node_of};
+use super::world::{Setup, World};
+use crate::sim::kernel::streams::{Fabric, NoStreams};
+use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
+
+/// What happens in this system only.
+#[derive(Debug)]
+pub enum Due {
+    /// A command under a token has ended: of a node's life, a job.
+    Done {
+        node: usize,
+        life: u32,
+        token: usize,
+        job: u32,
+    },
+    /// A program ends of its own.
+    End { node: usize, life: u32 },
+}
+
+/// What is known of the whole service, and what is counted of a run.
+#[derive(Debug, Default)]
+pub struct Service {
+    pub checks: Checks,
+    pub stats: Stats,
+    /// How many servers there are.
+    pub servers: usize,
+    /// Updates so far.
+    pub updates: u64,
+    /// The last lines of what happened, if somebody wants them, and how many they may be.
+    pub story: Option<(usize, VecDeque<String>)>,
+    /// The faults have ended: who ends is started again.
+    pub is_calm: bool,
+    /// What processes are started with.
+    pub setup: Option<Setup>,
+}
+
+impl Service {
+    pub fn met(&mut self, kind: FaultKind) {
+        self.stats.met[kind as usize] += 1;
+    }
+
+    /// Writes a line of the story.
+    pub fn tell(&mut self, at: u64, what: impl FnOnce() -> String) {
+        if let Some((most, lines)) = &mut self.story {
+            if lines.len() == *most {
+                lines.pop_front();
+            }
+            lines.push_back(format!("{:>13.6} {}", Seconds(at), what()));
+        }
+    }
+}
+
+/// A time of the world's, in seconds.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0 / 1_000;
+        f.pad(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000))
+    }
+}
+
+/// The kind of fault by which it is counted.
+const fn kind(trouble: Trouble) -> Option<FaultKind> {
+    Some(match trouble {
+        Trouble::Drop => FaultKind::Drop,
+        Trouble::Duplicate => FaultKind::Duplicate,
+        Trouble::Reorder => FaultKind::Reorder,
+        Trouble::Delay => FaultKind::Delay,
+        Trouble::Corrupt => FaultKind::Corrupt,
+        Trouble::OneWay => FaultKind::Oneway,
+        Trouble::Partition => FaultKind::Partition,
+        Trouble::Deaf => FaultKind::Deaf,
+        Trouble::Refuse => FaultKind::Refuse,
+        Trouble::Pause => FaultKind::Pause,
+        // All datagrams are for one station, and nothing is narrow.
+        Trouble::Unicast | Trouble::Broadcast | Trouble::Narrow => return None,
+    })
+}
+
+impl System for Service {
+    type Machine = Station;
+    type Streams = NoStreams;
+    type Address = SocketAddr;
+    type Label = Option<usize>;
+    type Node = Own;
+    type Missed = ();
+    type Event = Due;
+    type Fault = Fault;
+
+    const HEADER_LEN: usize = 0;
+    const LONGEST: usize = LONGEST;
+    const FLOODED: bool = false;
+    /// UDP's checksum finds few flipped bits at all times.
+    const CHECKSUM_FINDS: u16 = 1_000;
+
+    fn address(_: usize, own: &Own) -> SocketAddr {
+        own.address
+    }
+
+    fn takes(own: &Own, to: SocketAddr) -> bool {
+        own.address == to
+    }
+
+    fn listen(_: &Rc<RefCell<Fabric<SocketAddr>>>, _: usize, _: &Own) -> NoStreams {
+        NoStreams
+    }
+
+    fn is_broadcast(_: &[u8], _: SocketAddr) -> bool {
+        false
+    }
+
+    fn route(world: &World, to: SocketAddr) -> Route {
+        let node = node_of(to, world.system.servers);
+        Route::One(node.filter(|&node| node < world.len()))
+    }
+
+    fn sent(
+        &mut self,
+        moment: Moment,
+        own: &mut Own,
+        bytes: &[u8],
+        to: SocketAddr,
+    ) -> Option<(SocketAddr, Option<usize>)> {
+        let Moment { at, node } = moment;
+        let datagram = match Datagram::decode(bytes) {
+            Ok(datagram) => datagram,
+            Err(error) => {
+                self.checks
+                    .broken(at, Some(node), Rule::Valid, error.to_string());
+                return None;
+            }
+        };
+        let message = datagram.message();
+        if is_stranger(to) {
+            let max = 16 + self.servers;
+            self.checks.stranger_gets(at, node, to, bytes.len(), max);
+            if !matches!(message, Message::Config { .. }) {
+                let what = format!("a stranger gets {}", line(bytes));
+                self.checks.broken(at, Some(node), Rule::Stranger, what);
+            }
+        }
+        if let (Message::Grant { .. }, Kind::Server(server)) = (message, &mut own.kind)
+            && server.state != Some(ServerState::Ready)
+        {
+            server.granted_early = Some(line(bytes));
+        }
+        self.tell(at, || format!("n{node} sends to {to}: {}", line(bytes)));
+        let place = Type::ALL.iter().position(|kind| *kind == message.kind());
+        Some((to, place))
+    }
+
+    fn carried(
+        &mut self,
+        leaves: u64,
+        from: Option<usize>,
+        bytes: &[u8],
+        to: SocketAddr,
+        place: Option<usize>,
+    ) {
+        if let Some(place) = place.filter(|_| from.is_some()) {
+            self.stats.sent[place] += 1;
+        } else {
+            self.stats.injected += 1;
+            self.tell(leaves, || format!("replayed to {to}: {}", line(bytes)));
+        }
+        let fingerprint = self.stats.fingerprint ^ leaves;
+        self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
+    }
+
+    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
+        self.stats.delivered += 1;
+        let node = moment.node;
+        self.tell(moment.at, || {
+            format!("n{node} reads {} ({age:?} old)", line(bytes))
+        });
+    }
+
+    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
+
+    fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
+        let Moment { at, node } = moment;
+        self.tell(at, || match event {
+            Event::Server(event) => format!("n{node} tells {event:?}"),
+            Event::Client(event) => format!("n{node} tells {event:?}"),
+        });
+        match (event, &mut own.kind) {
+            (Event::Server(event), Kind::Server(_)) => self.server_told(moment, own, event),
+            (Event::Client(event), Kind::Client(client)) => {
+                self.client_told(at, node, client, event);
+            }
+            _ => {}
+        }
+    }
+
+    fn stored(own: &mut Own, durable: &server::Durable) {
+        if let Some(server) = own.server_mut() {
+            server.durable = *durable;
+        }
+    }
+
+    fn count(&mut self, what: Count) {
+        match what {
+            Count::Event => self.stats.events += 1,
+            Count::Overflowed => self.stats.overflowed += 1,
+            Count::Met(trouble) => {
+                if let Some(kind) = kind(trouble) {
+                    self.met(kind);
+                }
+            }
+            Count::MetStream(_) => {}
+        }
+    }
+
+    fn storm(&mut self, now: u64, sent: u64) {
+        let what = format!("{sent} in less than a second");
+        self.checks.broken(now, None, Rule::Storm, what);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.checks.is_enough()
+    }
+
+    fn happen(world: &mut World, event: Due) {
+        match event {
+            Due::Done {
+                node,
+                life,
+                token,
+                job,
+            } if world.nodes[node].own.life == life => world.job_done(node, token, job),
+            Due::End { node, life } if world.nodes[node].own.life == life => {
+                world.die(node);
+                if world.system.is_calm {
+                    world.start(node);
+                }
+            }
+            Due::Done { .. } | Due::End { .. } => {}
+        }
+    }
+
+    fn act(world: &mut World, fault: &Fault) {
+        world.act(fault);
+    }
+
+    fn look_at(world: &mut World, at: usize) {
+        if at < world.system.servers {
+            world.look_at_server(at);
+        } else {
+            world.look_at_client(at);
+        }
+    }
+
+    fn resumed(world: &mut World, at: usize, (): ()) {
+        if at < world.system.servers {
+            world.look_at_server(at);
+        }
+    }
+
+    fn after_event(&mut self) {}
+}
+
+impl Service {
+    fn server_told(&mut self, moment: Moment, own: &mut Own, event: &server::Event) {
+        let Moment { at, node } = moment;
+        let exempt = &mut self.checks.exempt;
+        match event {
+            server::Event::StateChanged { state } => {
+                if let Some(server) = own.server_mut() {
+                    server.state = Some(*state);
+                    if *state == ServerState::Ready {
+                        server.granted_early = None;
+                    }
+                }
+            }
+            server::Event::TookOver { warm: true, .. } => self.stats.take_overs.0 += 1,
+            server::Event::TookOver {
+                warm: false,
+                configuration,
+            } => {
+                self.stats.take_overs.1 += 1;
+                exempt.note_cold(at, *configuration);
+                exempt.note_server_lost(at, node);
+            }
+            server::Event::ConfigurationChanged {
+                configuration,
+                states,
+            } => exempt.note_configuration(at, node, *configuration, states),
+            server::Event::Reset { .. } => {
+                self.stats.resets += 1;
+                exempt.note_server_lost(at, node);
+            }
+            server::Event::SurveyEnded { .. } => self.stats.surveys += 1,
+            server::Event::Conflict { .. } => self.stats.conflicts += 1,
+            server::Event::ShutDown => {
+                exempt.note_server_lost(at, node);
+                if let Some(server) = own.server_mut() {
+                    server.left = true;
+                }
+            }
+            _ => {}
+        }
+    }
+}

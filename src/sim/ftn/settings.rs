@@ -1,0 +1,117 @@
+//! What a run is to be like.
+
+use std::time::Duration;
+
+use crate::sim::kernel::faults::{self, Kind};
+
+/// One run: everything else follows from this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How many servers there are; `None`: the seed chooses.
+    pub servers: Option<usize>,
+    /// How many clients there are; `None`: the seed chooses.
+    pub clients: Option<usize>,
+    /// How long the faults last. Recovering from them comes on top.
+    pub time: Duration,
+    /// What may go wrong.
+    pub faults: Faults,
+}
+
+/// A set of kinds.
+pub type Faults = faults::Faults<FaultKind>;
+
+/// Declares the kinds of fault, and how they are spelled and explained.
+macro_rules! kinds {
+    ($($name:ident $word:literal $what:literal,)*) => {
+        /// A kind of fault, or of a user's doing, that a run may contain.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum FaultKind {
+            $(#[doc = $what] $name,)*
+        }
+
+        impl FaultKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// How it is spelled on the command line.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+
+            /// What it does.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self {
+                    $(Self::$name => $what,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Drop "drop" "Datagrams are lost.",
+    Duplicate "duplicate" "Datagrams arrive twice.",
+    Reorder "reorder" "Single datagrams are overtaken by later ones.",
+    Delay "delay" "All datagrams take longer, up to seconds, with jitter.",
+    Corrupt "corrupt" "Bits of datagrams flip; the checksum catches all of it.",
+    Oneway "oneway" "A node is not heard by another, but hears it.",
+    Partition "partition" "The network is cut into parts, heals and is cut again.",
+    Pause "pause" "A process stands still, then finds its socket full and its leases over.",
+    Crash "crash" "A server or client dies and starts again; a server keeps its state file.",
+    Forget "forget" "A server dies and starts again without its state file.",
+    Clock "clock" "Clocks run up to a sixteenth fast or slow; wall clocks are set.",
+    Slow "slow" "Every turn of a process takes long.",
+    Refuse "refuse" "A full send queue refuses datagrams.",
+    Replay "replay" "Datagrams captured long ago are sent again, whoever has sent them.",
+    Stranger "stranger" "A station without a session sends what it should not.",
+    Disk "disk" "A server cannot write its state file for a while.",
+    Deaf "deaf" "A node sends and hears nothing.",
+    Socket "socket" "A client gets another address for its socket.",
+    Memory "memory" "Servers have memory for a few tokens only.",
+    Run "run" "Clients run commands under tokens, and write.",
+    Hold "hold" "Clients hold tokens until somebody else wants them.",
+    Change "change" "Holders ask for the other access: upgrades and downgrades.",
+    Update "update" "Holders set data and go on holding.",
+    Cancel "cancel" "Clients give up requests and holds.",
+    List "list" "Clients ask for listings.",
+    Logout "logout" "Clients log out, and come back.",
+    Leave "leave" "Servers are shut down in order, and started again.",
+}
+
+impl Kind for FaultKind {
+    const KINDS: &'static [Self] = Self::ALL;
+
+    fn number(self) -> usize {
+        self as usize
+    }
+
+    fn name(self) -> &'static str {
+        self.word()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FaultKind, Faults};
+
+    #[test]
+    fn sets_are_read_as_they_are_written() {
+        for text in ["all", "none", "drop", "drop,pause,run"] {
+            let set: Faults = text.parse().unwrap();
+            assert_eq!(set.to_string(), text);
+        }
+        let set: Faults = "all,-pause".parse().unwrap();
+        assert!(!set.contains(FaultKind::Pause) && set.contains(FaultKind::Drop));
+        let error = "drop,gremlins".parse::<Faults>().unwrap_err();
+        assert!(error.contains("no fault 'gremlins'"), "{error}");
+        for kind in FaultKind::ALL {
+            assert!(error.contains(kind.word()), "{error}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a node runs: a server or a client, each the machine that ships.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ring_proto::ftn::{client, server};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{Machine, Sent, Stored, Ticket, Transmit};
+
+/// A server or a client.
+#[derive(Debug)]
+pub enum Station {
+    /// A server.
+    Server(Box<server::Server>),
+    /// A client.
+    Client(Box<client::Client>),
+}
+
+/// What a station is told of its network.
+#[derive(Debug, Clone, Copy)]
+pub enum Net {
+    /// A server is told.
+    Server(server::Net),
+    /// A client is told.
+    Client(client::Net),
+}
+
+/// What a station is asked for.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// A server is asked.
+    Server(server::Command),
+    /// A client is asked.
+    Client(client::Command),
+}
+
+/// What a station tells.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A server tells.
+    Server(server::Event),
+    /// A client tells.
+    Client(client::Event),
+}
+
+impl Station {
+    /// The server that it is.
+    #[must_use]
+    pub const fn server(&self) -> Option<&server::Server> {
+        match self {
+            Self::Server(server) => Some(server),
+            Self::Client(_) => None,
+        }
+    }
+
+    /// The client that it is.
+    #[must_use]
+    pub const fn client(&self) -> Option<&client::Client> {
+        match self {
+            Self::Client(client) => Some(client),
+            Self::Server(_) => None,
+        }
+    }
+}
+
+impl Machine for Station {
+    type Peer = SocketAddr;
+    type Net = Net;
+    type Command = Command;
+    type Event = Event;
+    type Durable = server::Durable;
+    type Job = Infallible;
+
+    fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], age: Duration) {
+        match self {
+            Self::Server(server) => server.handle_message(now, from, message, age),
+            Self::Client(client) => client.handle_message(now, from, message, age),
+        }
+    }
+
+    fn handle_command(&mut self, now: Now, command: Command) {
+        match (self, command) {
+            (Self::Server(server), Command::Server(command)) => server.handle_command(now, command),
+            (Self::Client(client), Command::Client(command)) => client.handle_command(now, command),
+            _ => {}
+        }
+    }
+
+    fn handle_link(&mut self, now: Now, net: Net) {
+        match (self, net) {
+            (Self::Server(server), Net::Server(net)) => server.handle_link(now, net),
+            (Self::Client(client), Net::Client(net)) => client.handle_link(now, net),
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        match self {
+            Self::Server(server) => server.handle_timeout(now),
+            Self::Client(client) => client.handle_timeout(now),
+        }
+    }
+
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+        match self {
+            Self::Server(server) => server.handle_sent(now, ticket, sent),
+            Self::Client(client) => client.handle_sent(now, ticket, sent),
+        }
+    }
+
+    fn handle_stored(&mut self, now: Now, stored: Stored) {
+        match self {
+            Self::Server(server) => server.handle_stored(now, stored),
+            Self::Client(client) => client.handle_stored(now, stored),
+        }
+    }
+
+    fn poll_durable(&mut self) -> Option<server::Durable> {
+        match self {
+            Self::Server(server) => server.poll_durable(),
+            // A client stores nothing.
+            Self::Client(_) => None,
+        }
+    }
+
+    fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
+        match self {
+            Self::Server(server) => server.poll_transmit(buf),
+            Self::Client(client) => client.poll_transmit(buf),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            Self::Server(server) => server.poll_event().map(Event::Server),
+            Self::Client(client) => client.poll_event().map(Event::Client),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Server(server) => server.poll_timeout(),
+            Self::Client(client) => client.poll_timeout(),
+        }
+    }
+}

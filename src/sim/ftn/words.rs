@@ -1,0 +1,153 @@
+//! Addresses, names of tokens and lines of text.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use ring_codec::ftn::{Datagram, Message};
+use ring_proto::ftn::Servers;
+
+use super::plan::TOKENS;
+
+/// The port of every server.
+const PORT: u16 = 7_000;
+/// The port of a client's first socket.
+pub(super) const FIRST_PORT: u16 = 20_000;
+/// What a network address says of who has it.
+const SERVERS: u8 = 0;
+const CLIENTS: u8 = 1;
+const STRANGERS: u8 = 9;
+
+fn address(net: u8, number: usize, port: u16) -> SocketAddr {
+    // There are never so many of one kind.
+    let last = u8::try_from(number + 1).unwrap_or(u8::MAX);
+    SocketAddr::from((Ipv4Addr::new(10, 0, net, last), port))
+}
+
+/// A server's address.
+pub(super) fn server_address(server: usize) -> SocketAddr {
+    address(SERVERS, server, PORT)
+}
+
+/// The address of a client's socket; clients are numbered from 0 here.
+pub(super) fn client_address(client: usize, port: u16) -> SocketAddr {
+    address(CLIENTS, client, port)
+}
+
+/// The address of somebody who is no node.
+pub(super) fn stranger_address(number: usize) -> SocketAddr {
+    address(STRANGERS, number, PORT)
+}
+
+/// Whether an address is a stranger's.
+pub(super) fn is_stranger(address: SocketAddr) -> bool {
+    matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[2] == STRANGERS)
+}
+
+/// The node that an address is one of.
+pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
+    let IpAddr::V4(ip) = address.ip() else {
+        return None;
+    };
+    let [_, _, net, last] = ip.octets();
+    let number = usize::from(last).checked_sub(1)?;
+    match net {
+        SERVERS => Some(number),
+        CLIENTS => Some(servers + number),
+        _ => None,
+    }
+}
+
+/// The list of so many servers.
+pub(super) fn list(servers: usize) -> Option<Servers> {
+    let lines: Vec<String> = (0..servers).map(|at| format!("s{at}:{PORT}")).collect();
+    let servers = lines.iter().enumerate();
+    Servers::new(servers.map(|(at, line)| (line.as_str(), server_address(at))))
+}
+
+/// The name of a token.
+pub(super) fn token_name(token: usize) -> Box<[u8]> {
+    format!("t{token}").into_bytes().into()
+}
+
+/// The token that has this name.
+pub(super) fn token_of(name: &[u8]) -> Option<usize> {
+    let digits = name.strip_prefix(b"t")?;
+    let number: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (number < TOKENS).then_some(number)
+}
+
+/// A datagram as a line of text.
+pub(super) fn line(bytes: &[u8]) -> String {
+    let datagram = match Datagram::decode(bytes) {
+        Ok(datagram) => datagram,
+        Err(error) => return format!("{} bytes that are no datagram: {error}", bytes.len()),
+    };
+    let header = datagram.header();
+    let message = match datagram.message() {
+        Message::State {
+            seq,
+            leader,
+            sstates,
+            clients,
+        } => {
+            let states: Vec<_> = sstates.iter().collect();
+            let clients: Vec<_> = clients.iter().map(|client| client.id).collect();
+            let (c, r) = (seq >> 32, seq & 0xffff_ffff);
+            format!("STATE seq {c}+{r} leader {leader} {states:?} {clients:?}")
+        }
+        Message::Config { leader, sstates } => {
+            let states: Vec<_> = sstates.iter().collect();
+            format!("CONFIG {leader} {states:?}")
+        }
+        Message::Heartbeat { seq, sstate } => {
+            format!("HEARTBEAT {}+{} {sstate:?}", seq >> 32, seq & 0xffff_ffff)
+        }
+        Message::Elect { seq, leader } => {
+            format!("ELECT {}+{} {leader}", seq >> 32, seq & 0xffff_ffff)
+        }
+        Message::Catalog { holdings } => {
+            let entries: Vec<_> = holdings
+                .iter()
+                .map(|entry| format!("{}={}", shown(entry.name), shown(entry.data)))
+                .collect();
+            format!("CATALOG {}", entries.join(" "))
+        }
+        Message::Request {
+            msgnum,
+            token,
+            access,
+        } => format!("REQUEST {msgnum} {} {access:?}", shown(token.name)),
+        Message::Return {
+            msgnum,
+            token,
+            flags,
+        } => format!(
+            "RETURN {msgnum} {} {} {flags:?}",
+            shown(token.name),
+            shown(token.data)
+        ),
+        Message::Grant { msgnum, token } => {
+            format!("GRANT {msgnum} {} {}", shown(token.name), shown(token.data))
+        }
+        Message::Revoke { name } => format!("REVOKE {}", shown(name)),
+        Message::Transfer {
+            msgnum,
+            part,
+            parts,
+            assignments,
+        } => {
+            let names: Vec<_> = assignments
+                .iter()
+                .map(|it| format!("{}={}", shown(it.token.name), shown(it.token.data)))
+                .collect();
+            format!("TRANSFER {msgnum} {part}/{parts} {}", names.join(" "))
+        }
+        message => format!("{message:?}"),
+    };
+    format!("{}→{} {message}", header.from, header.to)
+}
+
+/// The first bytes of a name or of data.
+fn shown(bytes: &[u8]) -> String {
+    let first = &bytes[..bytes.len().min(24)];
+    format!("'{}'", String::from_utf8_lossy(first).trim_end_matches('.'))
+}

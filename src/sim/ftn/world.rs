@@ -1,0 +1,242 @@
+//! Servers and clients: how they are made, started and looked at.
+
+use ring_codec::ftn::ServerState;
+use ring_proto::ftn::client::{self, Client};
+use ring_proto::ftn::server::{self, RoleKind, Server};
+use ring_proto::ftn::{LONGEST, Servers};
+
+use super::checks::Checks;
+use super::exempt::Exempt;
+use super::node::{ClientOwn, Kind, Own, ServerOwn};
+use super::outcome::{Outcome, Rule};
+use super::plan::{Fault, Schedule};
+use super::service::Service;
+use super::station::{Command, Net, Station};
+use super::words::{FIRST_PORT, client_address, list, server_address, token_of};
+use crate::sim::kernel::network::Network;
+use crate::sim::kernel::node::Node;
+use crate::sim::kernel::rng::{Rng, Stream};
+use crate::sim::kernel::world;
+
+/// Servers and clients on a network of datagrams.
+pub type World = world::World<Service>;
+
+/// Wall clocks show 2026 at the beginning, for the numbers of cold leaders.
+const WALL: i64 = 90_000_000_000_000_000;
+/// What the tokens of a survey or a TRANSFER may take above the limit: nobody may refuse those.
+const GAINED: usize = 16 * 5_000;
+
+/// What the processes of a run are started with, known to everything that starts one.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The servers' list.
+    pub list: Servers,
+    /// What a server is started with.
+    pub options: server::Options,
+}
+
+impl Setup {
+    /// That of a schedule, which has servers.
+    pub fn of(schedule: &Schedule) -> Option<Self> {
+        Some(Self {
+            list: list(schedule.servers)?,
+            options: schedule.options(),
+        })
+    }
+}
+
+impl World {
+    /// The nodes of a schedule, none of them started.
+    #[must_use]
+    pub fn of(schedule: &Schedule, setup: Setup) -> Self {
+        let mut rng = Rng::new(schedule.seed, Stream::World);
+        let nodes = schedule.servers + schedule.clients;
+        let nodes = (0..nodes).map(|at| {
+            let (address, kind) = match at.checked_sub(schedule.servers) {
+                None => (server_address(at), Kind::Server(ServerOwn::default())),
+                Some(client) => (
+                    client_address(client, FIRST_PORT),
+                    Kind::Client(ClientOwn::default()),
+                ),
+            };
+            let own = Own {
+                address,
+                life: 0,
+                kind,
+            };
+            let mut node = Node::new(own, LONGEST, 1 + rng.below(1_000_000_000_000));
+            node.clock.set_wall(WALL);
+            node
+        });
+        let nodes = nodes.collect();
+        let system = Service {
+            servers: schedule.servers,
+            checks: Checks::new(Exempt::new(schedule.servers, &setup.options)),
+            setup: Some(setup),
+            ..Service::default()
+        };
+        let (least, more) = schedule.latency_us;
+        let network = Network::new((least * 1_000, more * 1_000));
+        let mut world = Self::assemble(nodes, network, rng, system);
+        let replays = |action: &super::Action| matches!(action.fault, Fault::Replay { .. });
+        world.network.captures = schedule.actions.iter().any(replays);
+        world
+    }
+
+    /// Starts all that are dead.
+    pub fn start_all(&mut self) {
+        for at in 0..self.len() {
+            self.start(at);
+        }
+    }
+
+    /// Starts a process. A client's has a socket of another address than its last one had: at the same one it would
+    /// be given its former session, and what is late of that would be its own.
+    pub fn start(&mut self, at: usize) {
+        let Some(setup) = self.system.setup.clone() else {
+            return;
+        };
+        if self.nodes[at].driver.is_some() {
+            return;
+        }
+        let seed = self.rng.draw();
+        let own = &mut self.nodes[at].own;
+        own.life += 1;
+        let life = own.life;
+        match &mut own.kind {
+            Kind::Server(server) => {
+                (server.state, server.granted_early, server.left) = (None, None, false);
+                let durable = server.durable;
+                let Ok(machine) = Server::new(setup.options, setup.list, at, durable, seed) else {
+                    return;
+                };
+                self.launch(at, Station::Server(Box::new(machine)));
+                self.tell_link(at, Net::Server(server::Net::Up));
+            }
+            Kind::Client(own) => {
+                *own = ClientOwn::default();
+                let machine = Client::new(client::Options {
+                    servers: setup.list,
+                    client_timeout: setup.options.client_timeout,
+                });
+                if life > 1 {
+                    self.next_port(at);
+                }
+                self.launch(at, Station::Client(Box::new(machine)));
+                self.tell_socket(at);
+            }
+        }
+    }
+
+    fn tell_link(&mut self, at: usize, net: Net) {
+        self.input(at, |driver, now, surroundings| {
+            driver.link_changed(now, net, surroundings);
+        });
+    }
+
+    /// A client's next socket has another address.
+    fn next_port(&mut self, at: usize) {
+        let address = &mut self.nodes[at].own.address;
+        address.set_port(address.port().wrapping_add(1).max(FIRST_PORT));
+    }
+
+    fn tell_socket(&mut self, at: usize) {
+        let port = self.nodes[at].own.address.port();
+        self.tell_link(at, Net::Client(client::Net::Up { port }));
+    }
+
+    /// A client opens another socket; what waits in the old one is lost.
+    pub fn open_socket(&mut self, at: usize) {
+        self.next_port(at);
+        self.nodes[at].inbox.clear();
+        self.tell_socket(at);
+    }
+
+    /// A process dies.
+    pub fn die(&mut self, at: usize) {
+        if self.nodes[at].driver.is_none() {
+            return;
+        }
+        let now = self.now;
+        self.end(at);
+        if at < self.system.servers {
+            let exempt = &mut self.system.checks.exempt;
+            exempt.note_memory_lost(now, at);
+            exempt.note_leading(now, at, false);
+            exempt.known[at] = 0;
+        }
+    }
+
+    /// A program asks its machine.
+    pub fn command(&mut self, at: usize, command: Command) {
+        let now = self.now;
+        self.system
+            .tell(now, || format!("n{at} is told {command:?}"));
+        self.input(at, |driver, now, surroundings| {
+            driver.command(now, command, surroundings);
+        });
+    }
+
+    /// A server was given an input.
+    pub fn look_at_server(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        let is_running = node.is_running();
+        let Some(server) = node.driver.as_ref().and_then(|it| it.machine().server()) else {
+            return;
+        };
+        let local = node.clock.monotonic(now);
+        let snapshot = server.snapshot(local);
+        let checks = &mut self.system.checks;
+        let leads = is_running && snapshot.role == RoleKind::Leader;
+        checks.exempt.note_leading(now, at, leads);
+        let mut known = 0;
+        for token in server.tokens() {
+            if let Some(number) = token_of(token.name) {
+                known |= 1 << number;
+            }
+            let is_member = |id: i32| snapshot.sessions.iter().any(|(session, _)| *session == id);
+            if let Some(id) = token.holders().find(|&id| !is_member(id)) {
+                let name = String::from_utf8_lossy(token.name);
+                let what = format!("{name} is held by {id}, which is no session");
+                checks.broken(now, Some(at), Rule::Sessions, what);
+            }
+        }
+        checks.exempt.known[at] = known;
+        let counters = server.counters();
+        if counters.unassigned_dropped > 0 {
+            checks.exempt.note_dropped(now);
+        }
+        let max = server.options().max_memory + GAINED;
+        if snapshot.memory_bytes > max || snapshot.sessions.len() > server.options().max_clients {
+            let (bytes, sessions) = (snapshot.memory_bytes, snapshot.sessions.len());
+            let what = format!("{bytes} bytes of {max}, {sessions} sessions");
+            checks.broken(now, Some(at), Rule::Memory, what);
+        }
+        let Some(own) = node.own.server_mut() else {
+            return;
+        };
+        let early = own.granted_early.take();
+        if let Some(what) = early.filter(|_| own.state != Some(ServerState::Ready)) {
+            checks.broken(now, Some(at), Rule::Stale, what);
+        }
+        if own.left {
+            let (node, life) = (at, node.own.life);
+            let end = super::service::Due::End { node, life };
+            self.queue
+                .push(now, crate::sim::kernel::queue::Event::Own(end));
+        }
+    }
+
+    /// What the run has come to.
+    #[must_use]
+    pub fn finish(self) -> Outcome {
+        let mut stats = self.system.stats;
+        stats.time = std::time::Duration::from_nanos(self.now);
+        stats.excused = self.system.checks.excused;
+        Outcome {
+            violations: self.system.checks.violations,
+            stats,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Kinds of fault by name, and sets of them as a command line gives them.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+/// A system's kinds of fault, of which there are 64 at most.
+pub trait Kind: Copy + Eq + 'static {
+    /// Every kind, each at its own number.
+    const KINDS: &'static [Self];
+
+    /// Its place among them.
+    fn number(self) -> usize;
+    /// How it is spelled on the command line.
+    fn name(self) -> &'static str;
+}
+
+/// A set of kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faults<K>(u64, PhantomData<K>);
+
+impl<K: Kind> Faults<K> {
+    /// Nothing goes wrong, and nobody wants anything.
+    pub const NONE: Self = Self(0, PhantomData);
+
+    /// Every kind.
+    #[must_use]
+    pub fn all() -> Self {
+        K::KINDS.iter().copied().collect()
+    }
+
+    /// Just one kind.
+    #[must_use]
+    pub fn only(kind: K) -> Self {
+        Self(1 << kind.number(), PhantomData)
+    }
+
+    /// Whether a kind is in the set.
+    #[must_use]
+    pub fn contains(self, kind: K) -> bool {
+        self.0 >> kind.number() & 1 == 1
+    }
+
+    /// The kinds in the set.
+    pub fn iter(self) -> impl Iterator<Item = K> {
+        let all = K::KINDS.iter().copied();
+        all.filter(move |&kind| self.contains(kind))
+    }
+}
+
+impl<K: Kind> Default for Faults<K> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<K: Kind> FromIterator<K> for Faults<K> {
+    fn from_iter<I: IntoIterator<Item = K>>(kinds: I) -> Self {
+        let bits = kinds.into_iter().map(|kind| 1 << kind.number());
+        Self(bits.fold(0, |set, bit: u64| set | bit), PhantomData)
+    }
+}
+
+impl<K: Kind> FromStr for Faults<K> {
+    type Err = String;
+
+    /// `all`, `none`, or kinds with commas between them; `-` before one takes it out again, as in
+    /// `all,-pause`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut set = Self::NONE;
+        for word in text.split(',').map(str::trim) {
+            let (taken, word) = match word.strip_prefix('-') {
+                Some(rest) => (true, rest),
+                None => (false, word),
+            };
+            let named = match word {
+                "all" => Self::all(),
+                "none" => Self::NONE,
+                _ => {
+                    let kind = K::KINDS.iter().find(|kind| kind.name() == word);
+                    Self::only(*kind.ok_or_else(|| unknown::<K>(word))?)
+                }
+            };
+            let bits = if taken {
+                set.0 & !named.0
+            } else {
+                set.0 | named.0
+            };
+            set = Self(bits, PhantomData);
+        }
+        Ok(set)
+    }
+}
+
+fn unknown<K: Kind>(word: &str) -> String {
+    let words: Vec<_> = K::KINDS.iter().map(|kind| kind.name()).collect();
+    format!(
+        "there is no fault '{word}': give all, none or some of {}, with commas between them",
+        words.join(", ")
+    )
+}
+
+impl<K: Kind> fmt::Display for Faults<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("none");
+        }
+        if self.0 == Self::all().0 {
+            return f.write_str("all");
+        }
+        for (at, kind) in self.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{}", kind.name())?;
+        }
+        Ok(())
+    }
+}
