@@ -80,7 +80,7 @@ pub enum Excuse {
     ServerLost,
     /// The token went for want of memory (section 8).
     Dropped,
-    /// Q = 1, and a leader that knew nothing never met the one before it (`docs/ftn-notes-sim.md`).
+    /// Q = 1, and a leader that knew nothing never met the one before it (`docs/ftn.md`).
     Unmet,
 }
 
