@@ -217,9 +217,11 @@ impl World {
         let Some(own) = self.running_client(at) else {
             return;
         };
-        if let Some(job) = own.jobs.get_mut(&token) {
-            job.anew = false;
-        }
+        // Of a token that it has nothing to do with the answer could come when it has asked for it again.
+        let Some(job) = own.jobs.get_mut(&token) else {
+            return;
+        };
+        job.anew = false;
         let name = token_name(token);
         self.command(at, Command::Client(client::Command::Cancel { name }));
     }

@@ -23,7 +23,9 @@ impl World {
         self.end_faults();
         let options = schedule.options();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
-        if !self.settles(&options, exchange) || !self.all_live(&options, exchange) {
+        if !self.settles(&options, exchange, schedule.latest())
+            || !self.all_live(&options, exchange)
+        {
             return;
         }
         self.stop_programs(options.client_timeout + schedule.latest());
@@ -138,7 +140,7 @@ impl World {
     }
 
     /// One leader, and all servers READY.
-    fn settles(&mut self, options: &Options, exchange: Duration) -> bool {
+    fn settles(&mut self, options: &Options, exchange: Duration, latest: Duration) -> bool {
         let Options {
             heartbeat,
             server_timeout,
@@ -153,7 +155,9 @@ impl World {
             self.broken(Rule::OneLeader, "no leader after the faults");
             return false;
         }
-        let ready = grace
+        // Late datagrams of a dead client keep its session, and a survey waits for that.
+        let ready = latest
+            + grace
             + client_timeout
             + 3 * server_timeout
             + 10 * (heartbeat + exchange)

@@ -76,6 +76,10 @@ impl Schedule {
 }
 
 /// The constants of a ring that are times, and the network's.
+#[expect(
+    clippy::struct_field_names,
+    reason = "as a schedule's file has them, with their unit"
+)]
 struct Pace {
     idle_hold_us: u64,
     heartbeat_us: u64,
@@ -199,6 +203,36 @@ impl Maker {
         }
     }
 
+    /// Something that lasts for a while at one node.
+    fn spell(&mut self, kind: FaultKind, at: u64) {
+        let node = self.node();
+        let end = at + self.lasting(100 * MS, 8 * SECOND);
+        let (begins, ends) = match kind {
+            FaultKind::Deaf => (
+                Fault::Deaf { node, deaf: true },
+                Fault::Deaf { node, deaf: false },
+            ),
+            FaultKind::Broadcast => (
+                Fault::Broadcast { node, lost: true },
+                Fault::Broadcast { node, lost: false },
+            ),
+            _ => {
+                let by = i32::try_from(self.rng.between(20_000, MAX_DRIFT.into())).unwrap_or(0);
+                let millionths = by * self.rng.pick(&[1, -1]);
+                let right = 0;
+                (
+                    Fault::Drift { node, millionths },
+                    Fault::Drift {
+                        node,
+                        millionths: right,
+                    },
+                )
+            }
+        };
+        self.at(at, begins);
+        self.at(end, ends);
+    }
+
     fn unicast(&mut self, at: u64) {
         let node = self.node();
         let end = at + self.lasting(100 * MS, 8 * SECOND);
@@ -288,28 +322,8 @@ impl Maker {
                 self.at(end, Fault::Narrow { mtu: MTU });
             }
             FaultKind::Once => self.once(at),
-            FaultKind::Deaf => {
-                let node = self.node();
-                let end = at + self.lasting(100 * MS, 8 * SECOND);
-                self.at(at, Fault::Deaf { node, deaf: true });
-                self.at(end, Fault::Deaf { node, deaf: false });
-            }
+            FaultKind::Deaf | FaultKind::Broadcast | FaultKind::Drift => self.spell(kind, at),
             FaultKind::Unicast => self.unicast(at),
-            FaultKind::Broadcast => {
-                let node = self.node();
-                let end = at + self.lasting(100 * MS, 8 * SECOND);
-                self.at(at, Fault::Broadcast { node, lost: true });
-                self.at(end, Fault::Broadcast { node, lost: false });
-            }
-            FaultKind::Drift => {
-                let node = self.node();
-                let by = i32::try_from(self.rng.between(20_000, MAX_DRIFT.into())).unwrap_or(0);
-                let millionths = by * self.rng.pick(&[1, -1]);
-                let end = at + self.lasting(100 * MS, 8 * SECOND);
-                self.at(at, Fault::Drift { node, millionths });
-                let millionths = 0;
-                self.at(end, Fault::Drift { node, millionths });
-            }
             FaultKind::Dead => {
                 let first = self.few(DEAD);
                 // Who has just spoken counts as one of the eight that answer others.
