@@ -140,9 +140,11 @@ fn names(trouble: Trouble) -> (&'static str, Option<&'static str>, &'static str)
         Trouble::MemberDeaf { .. } => ("member_deaf", Some("member_hears"), "hears nobody"),
         Trouble::AnswerLate { .. } => ("answer_late", None, "raise --take-timeout"),
         Trouble::OwnerUnheard { .. } => ("owner_unheard", Some("owner_heard"), "does not hear it"),
-        Trouble::TablesDiffer { .. } => {
-            ("tables_differ", Some("tables_agree"), "different members")
-        }
+        Trouble::TablesDiffer { .. } => (
+            "tables_differ",
+            Some("tables_agree"),
+            "have differed for long",
+        ),
         Trouble::CannotSend => ("cannot_send", Some("can_send"), "can send nothing"),
         Trouble::AddressShared { ips: Some(_), .. } => {
             ("address_shared", None, "two stations have the MAC")
@@ -174,7 +176,11 @@ fn names(trouble: Trouble) -> (&'static str, Option<&'static str>, &'static str)
             Some("mtu_large_enough"),
             "has an MTU of 68, and a promise needs 71",
         ),
-        Trouble::DataDropped { .. } => ("data_dropped", None, "1000 bytes, were dropped"),
+        Trouble::DataDropped { .. } => (
+            "data_dropped",
+            None,
+            "dropped the token's data (1,000 bytes)",
+        ),
     }
 }
 

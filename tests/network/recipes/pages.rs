@@ -62,7 +62,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 28] = [
+pub const TRIED: [(&str, &str, By); 29] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -179,6 +179,11 @@ pub const TRIED: [(&str, &str, By); 28] = [
         "docs/scaling.md",
         "$ cargo bench --bench scaling",
         By::Other("cargo bench, for the figures on that page"),
+    ),
+    (
+        "docs/simulation.md",
+        "ringd sim --system ftn",
+        By::Other("tests/sim/ftn, in the same worlds"),
     ),
     (
         "docs/simulation.md",

@@ -68,7 +68,7 @@ fn gave_way(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()> {
     let mut loud = watchers.into_iter().filter(says).peekable();
     ensure!(loud.peek().is_some(), "nobody says so");
     for mut watcher in loud {
-        watcher.is_told_of_trouble("data_dropped", "1000 bytes, were dropped")?;
+        watcher.is_told_of_trouble("data_dropped", "dropped the token's data (1,000 bytes)")?;
     }
     Ok(())
 }
