@@ -21,8 +21,9 @@ const LEAST_JUDGED: u64 = 500;
 const RUNS: usize = 3;
 
 pub fn tests() -> Vec<Test> {
-    // It stops daemons itself, and judges by what it knows of.
-    let tests = tests![a_ring_that_is_broken_on_purpose_keeps_its_promises];
+    // It stops daemons itself, and judges by what it knows of. It takes the processors from all others for a while,
+    // whose locks would be lost then.
+    let tests = tests![exclusive a_ring_that_is_broken_on_purpose_keeps_its_promises];
     tests.into_iter().map(Test::without_stalls).collect()
 }
 
