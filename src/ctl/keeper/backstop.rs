@@ -30,13 +30,15 @@ impl Backstop {
     }
 
     /// Hands it to the daemon, with what ends a control group, to which the daemon writes if this
-    /// process ends without giving the lock back. The daemon answers whether it has taken both; one that is
-    /// gone is found out as ever.
-    pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) {
+    /// process ends without giving the lock back. The daemon answers whether it has taken both.
+    ///
+    /// # Errors
+    /// The daemon is gone, or the system passes no more descriptors: there will be no answer.
+    pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) -> io::Result<()> {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);
         let descriptors: Vec<_> = line.into_iter().chain(kill).collect();
-        let _ = lock.say_with(&Plain::Bind, &descriptors);
+        lock.say_with(&Plain::Bind, &descriptors)
     }
 
     /// No process is signalled from now on.

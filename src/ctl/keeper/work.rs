@@ -324,8 +324,15 @@ impl Work {
         self.told_when_backed = Some(then);
         match tied {
             Ok(backstop) => {
-                backstop.hand_over(&mut self.lock, kill);
+                let handed = backstop.hand_over(&mut self.lock, kill);
                 self.backstop = Some(backstop);
+                // Whether the daemon is gone is found out as ever, and nothing begins then.
+                if let Err(error) = handed
+                    && error.kind() != io::ErrorKind::BrokenPipe
+                    && error.kind() != io::ErrorKind::ConnectionReset
+                {
+                    self.is_exposed(&error.to_string());
+                }
             }
             Err(error) => self.is_exposed(&error.to_string()),
         }
