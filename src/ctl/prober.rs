@@ -72,7 +72,7 @@ impl<'a> Prober<'a> {
     pub(super) fn wait(&mut self, fd: impl AsFd, by: Option<Instant>) -> io::Result<bool> {
         loop {
             let now = clock::now().monotonic;
-            let until = [by, self.phase.ends(), self.explains_at];
+            let until = [by, self.phase.ends(), self.explains()];
             let until = until.into_iter().flatten().min();
             let (is_readable, has_answered) = self.phase.poll(fd.as_fd(), until, now)?;
             if is_readable {
@@ -89,18 +89,20 @@ impl<'a> Prober<'a> {
             if self.phase.ends().is_some_and(|at| at <= now) {
                 self.go_on(now);
             }
-            if self.explains_at.is_some_and(|at| at <= now) {
-                self.explain(now);
+            if self.explains().is_some_and(|at| at <= now) {
+                self.explain();
             }
         }
     }
 
-    fn explain(&mut self, now: Instant) {
-        if !matches!(self.phase, Phase::Quiet(_)) {
-            // A daemon that may be stopped explains nothing.
-            self.explains_at = Some(now + PATIENT);
-            return;
-        }
+    /// When to tell the user why the token does not come: not while a probe is unanswered, since a daemon that may
+    /// be stopped explains nothing, and at once when it is answered late.
+    fn explains(&self) -> Option<Instant> {
+        let is_quiet = matches!(self.phase, Phase::Quiet(_));
+        self.explains_at.filter(|_| is_quiet)
+    }
+
+    fn explain(&mut self) {
         self.explains_at = None;
         let status = client::ask(self.socket, &Plain::Status);
         if let Ok(Reply::Status(status)) = status
