@@ -9,6 +9,7 @@ mod checks;
 mod exempt;
 mod generate;
 mod node;
+mod notation;
 mod outcome;
 mod plan;
 mod program;
@@ -19,7 +20,6 @@ mod service;
 mod settings;
 mod station;
 mod stranger;
-mod words;
 mod world;
 
 pub use outcome::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation};

@@ -5,11 +5,11 @@ use ring_proto::ftn::client::{self, Refusal};
 
 use super::checks::Grant;
 use super::node::{ClientOwn, Job, Todo};
+use super::notation::{token_name, token_of};
 use super::plan::TOKENS;
 use super::register::data;
 use super::service::{Due, Service};
 use super::station::Command;
-use super::words::{token_name, token_of};
 use super::world::World;
 use crate::sim::kernel::queue::Event;
 

@@ -13,11 +13,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
 use super::node::{Kind, Own};
+use super::notation::{is_stranger, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::settings::FaultKind;
 use super::station::{Event, Station};
-use super::words::{is_stranger, line, node_of};
 use super::world::{Setup, World};
 use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};

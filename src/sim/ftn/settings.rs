@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sim::kernel::faults::{self, Kind};
+use crate::sim::kernel::faults::{self, kinds};
 
 /// One run: everything else follows from this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,38 +21,6 @@ pub struct Settings {
 
 /// A set of kinds.
 pub type Faults = faults::Faults<FaultKind>;
-
-/// Declares the kinds of fault, and how they are spelled and explained.
-macro_rules! kinds {
-    ($($name:ident $word:literal $what:literal,)*) => {
-        /// A kind of fault, or of a user's doing, that a run may contain.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum FaultKind {
-            $(#[doc = $what] $name,)*
-        }
-
-        impl FaultKind {
-            /// Every kind.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// How it is spelled on the command line.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-
-            /// What it does.
-            #[must_use]
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$name => $what,)*
-                }
-            }
-        }
-    };
-}
 
 kinds! {
     Drop "drop" "Datagrams are lost.",
@@ -82,18 +50,6 @@ kinds! {
     List "list" "Clients ask for listings.",
     Logout "logout" "Clients log out, and come back.",
     Leave "leave" "Servers are shut down in order, and started again.",
-}
-
-impl Kind for FaultKind {
-    const KINDS: &'static [Self] = Self::ALL;
-
-    fn number(self) -> usize {
-        self as usize
-    }
-
-    fn name(self) -> &'static str {
-        self.word()
-    }
 }
 
 #[cfg(test)]

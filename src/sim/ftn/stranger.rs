@@ -2,7 +2,7 @@
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 
-use super::words::{server_address, stranger_address};
+use super::notation::{server_address, stranger_address};
 use super::world::World;
 use crate::sim::kernel::queue::Bytes;
 

@@ -15,6 +15,51 @@ pub trait Kind: Copy + Eq + 'static {
     fn name(self) -> &'static str;
 }
 
+/// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained.
+macro_rules! kinds {
+    ($($name:ident $word:literal $what:literal,)*) => {
+        /// A kind of fault, or of a user's doing, that a run may contain.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum FaultKind {
+            $(#[doc = $what] $name,)*
+        }
+
+        impl FaultKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// How it is spelled on the command line.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+
+            /// What it does.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self {
+                    $(Self::$name => $what,)*
+                }
+            }
+        }
+
+        impl $crate::sim::kernel::faults::Kind for FaultKind {
+            const KINDS: &'static [Self] = Self::ALL;
+
+            fn number(self) -> usize {
+                self as usize
+            }
+
+            fn name(self) -> &'static str {
+                self.word()
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
 /// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Faults<K>(u64, PhantomData<K>);

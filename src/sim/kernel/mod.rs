@@ -17,4 +17,5 @@ pub mod stranger;
 pub mod streams;
 pub mod system;
 mod transport;
+pub mod violation;
 pub mod world;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 
 use super::settings::FaultKind;
+use crate::sim::kernel::violation;
 
 /// What must hold, by its number in `docs/protocol.md`, section 5, where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,34 +90,7 @@ impl fmt::Display for Rule {
 }
 
 /// Something that must not happen, and did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// When, from the beginning of the world.
-    pub at: Duration,
-    /// At which node, if at one.
-    pub node: Option<usize>,
-    /// What was broken.
-    pub rule: Rule,
-    /// The circumstances.
-    pub what: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            at,
-            node,
-            rule,
-            what,
-        } = self;
-        let (seconds, nanos) = (at.as_secs(), at.subsec_nanos());
-        write!(f, "{seconds}.{nanos:09} s")?;
-        if let Some(node) = node {
-            write!(f, " n{node}")?;
-        }
-        write!(f, ": {rule}: {what}")
-    }
-}
+pub type Violation = violation::Violation<Rule>;
 
 /// How often each fault really happened, by [`FaultKind`] as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What a run is to be like.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
+
+use crate::sim::kernel::faults::{self, kinds};
 
 /// One run: everything else follows from this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,37 +19,8 @@ pub struct Settings {
     pub idle_hold: Option<Duration>,
 }
 
-/// Declares the kinds of fault, and how they are spelled and explained.
-macro_rules! kinds {
-    ($($name:ident $word:literal $what:literal,)*) => {
-        /// A kind of fault, or of a user's doing, that a run may contain.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum FaultKind {
-            $(#[doc = $what] $name,)*
-        }
-
-        impl FaultKind {
-            /// Every kind.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// How it is spelled on the command line.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-
-            /// What it does.
-            #[must_use]
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$name => $what,)*
-                }
-            }
-        }
-    };
-}
+/// A set of kinds.
+pub type Faults = faults::Faults<FaultKind>;
 
 kinds! {
     Drop "drop" "Frames are lost.",
@@ -87,108 +58,6 @@ kinds! {
     Broadcast "broadcast" "Frames to all do not reach a node; those to it alone do.",
     Drift "drift" "A clock runs up to a fifth faster or slower than it should for a while.",
     Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
-}
-
-/// A set of kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Faults(u64);
-
-impl Faults {
-    /// Nothing goes wrong, and nobody wants anything.
-    pub const NONE: Self = Self(0);
-
-    /// Every kind.
-    #[must_use]
-    pub fn all() -> Self {
-        FaultKind::ALL.iter().copied().collect()
-    }
-
-    /// Just one kind.
-    #[must_use]
-    pub const fn only(kind: FaultKind) -> Self {
-        Self(1_u64 << kind as u32)
-    }
-
-    /// Whether a kind is in the set.
-    #[must_use]
-    pub const fn contains(self, kind: FaultKind) -> bool {
-        self.0 >> kind as u64 & 1 == 1
-    }
-
-    /// The kinds in the set.
-    pub fn iter(self) -> impl Iterator<Item = FaultKind> {
-        let all = FaultKind::ALL.iter().copied();
-        all.filter(move |&kind| self.contains(kind))
-    }
-}
-
-impl FromIterator<FaultKind> for Faults {
-    fn from_iter<I: IntoIterator<Item = FaultKind>>(kinds: I) -> Self {
-        let bits = kinds.into_iter().map(|kind| 1_u64 << kind as u32);
-        Self(bits.fold(0, |set, bit| set | bit))
-    }
-}
-
-impl FromStr for Faults {
-    type Err = String;
-
-    /// `all`, `none`, or kinds with commas between them; `-` before one takes it out again, as in
-    /// `all,-twin`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut set = Self::NONE;
-        for word in text.split(',').map(str::trim) {
-            let (taken, word) = match word.strip_prefix('-') {
-                Some(rest) => (true, rest),
-                None => (false, word),
-            };
-            let named = match word {
-                "all" => Self::all(),
-                "none" => Self::NONE,
-                _ => {
-                    let kind = all_words().into_iter().find(|&(its, _)| its == word);
-                    Self::only(kind.ok_or_else(|| unknown(word))?.1)
-                }
-            };
-            set = if taken {
-                Self(set.0 & !named.0)
-            } else {
-                Self(set.0 | named.0)
-            };
-        }
-        Ok(set)
-    }
-}
-
-/// Every kind by its word. Out of line: what is done with so many constants is unrolled into so many
-/// comparisons that the optimizer is at it for minutes.
-#[inline(never)]
-fn all_words() -> Vec<(&'static str, FaultKind)> {
-    let kinds = FaultKind::ALL.iter();
-    kinds.map(|&kind| (kind.word(), kind)).collect()
-}
-
-fn unknown(word: &str) -> String {
-    let words: Vec<_> = all_words().into_iter().map(|(word, _)| word).collect();
-    format!(
-        "there is no fault '{word}': give all, none or some of {}, with commas between them",
-        words.join(", ")
-    )
-}
-
-impl fmt::Display for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::NONE {
-            return f.write_str("none");
-        }
-        if *self == Self::all() {
-            return f.write_str("all");
-        }
-        for (at, kind) in self.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            write!(f, "{comma}{}", kind.word())?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ring_codec::ftn::Message;
 
+use super::notation::*;
 use super::rig::{CT, HB, MS, ST, options};
-use super::words::*;
 use super::world::World;
 use crate::ftn::server::{Options, majority};
 

@@ -8,7 +8,7 @@ use ring_codec::ftn::{
     Access, Assignment, Client, Datagram, Flags, Header, Holders, Message, ServerState, Token,
 };
 
-pub use super::words::*;
+pub use super::notation::*;
 use crate::ftn::catalog::{Holding, Marker};
 use crate::ftn::server::{
     Command, Durable, Event, Net, Options, Reason, RoleKind, Server, Snapshot,

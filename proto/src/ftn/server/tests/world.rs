@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, ServerState};
 
+use super::notation::*;
 use super::rig::{CT, MS};
-use super::words::*;
 use crate::ftn::Configuration;
 use crate::ftn::catalog::{Holding, Marker};
 use crate::ftn::server::{Durable, Net, Options, RoleKind, Server, Snapshot};
@@ -256,7 +256,7 @@ impl World {
                 server.handle_stored(self.now, Stored::Done);
             } else if let Some(transmit) = server.poll_transmit(&mut buf) {
                 said.push((
-                    super::words::server(index),
+                    super::notation::server(index),
                     transmit.to,
                     buf[..transmit.len].to_vec(),
                 ));
