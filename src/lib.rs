@@ -13,3 +13,4 @@ pub mod observe;
 pub mod sim;
 pub mod sys;
 pub mod system;
+pub mod token;

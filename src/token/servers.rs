@@ -1,0 +1,194 @@
+//! The list of servers, as the file that all of them and all clients are given (`docs/ftn.md`, section 1).
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use ring_proto::ftn::{MAX_SERVERS, Servers};
+use thiserror::Error;
+
+/// Why a list of servers is of no use. The text is a sentence: what failed, on what, what to do.
+#[derive(Debug, Error)]
+pub enum ServersError {
+    /// The file cannot be read.
+    #[error("cannot read {}, which is to list the servers: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There is no server in it, or too many.
+    #[error(
+        "{} lists {count} servers: give 1 to {MAX_SERVERS}, each on a line HOST:PORT", path.display()
+    )]
+    Count {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        count: usize,
+    },
+    /// A line names no server.
+    #[error("{}, line {line}: '{text}' is not HOST:PORT", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// A host has no address.
+    #[error("{}, line {line}: {text} has no address: {source}", path.display())]
+    Unresolved {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// The line.
+        text: String,
+        /// What the resolver says.
+        source: io::Error,
+    },
+    /// Two servers have one address.
+    #[error("{}, line {line}: {address} is the address of a server before it", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// One socket cannot reach them all.
+    #[error(
+        "{}: {v4} is IPv4, {v6} is IPv6: one socket reaches all servers, so give all of them addresses \
+         of one kind", path.display()
+    )]
+    Mixed {
+        /// The file.
+        path: PathBuf,
+        /// A server's address.
+        v4: SocketAddr,
+        /// Another's.
+        v6: SocketAddr,
+    },
+}
+
+/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
+    let text = fs::read_to_string(path).map_err(|source| ServersError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    resolve(path, &text)
+}
+
+fn resolve(path: &Path, text: &str) -> Result<Servers, ServersError> {
+    let lines: Vec<(usize, &str)> = (1..)
+        .zip(text.lines())
+        .filter(|(_, text)| !text.trim().is_empty())
+        .collect();
+    let count = ServersError::Count {
+        path: path.to_owned(),
+        count: lines.len(),
+    };
+    if lines.len() > MAX_SERVERS {
+        return Err(count);
+    }
+    let mut servers: Vec<(&str, SocketAddr)> = Vec::with_capacity(lines.len());
+    for (line, text) in lines {
+        let address = address(path, line, text)?;
+        if servers.iter().any(|&(_, other)| other == address) {
+            return Err(ServersError::Twice {
+                path: path.to_owned(),
+                line,
+                address,
+            });
+        }
+        servers.push((text, address));
+    }
+    let of_kind = |v4| servers.iter().find(|(_, address)| address.is_ipv4() == v4);
+    if let (Some(&(_, v4)), Some(&(_, v6))) = (of_kind(true), of_kind(false)) {
+        return Err(ServersError::Mixed {
+            path: path.to_owned(),
+            v4,
+            v6,
+        });
+    }
+    Servers::new(servers).ok_or(count)
+}
+
+fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersError> {
+    let wrong = || ServersError::Line {
+        path: path.to_owned(),
+        line,
+        text: text.to_owned(),
+    };
+    let (host, port) = text.trim().rsplit_once(':').ok_or_else(wrong)?;
+    let port: u16 = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    if host.is_empty() {
+        return Err(wrong());
+    }
+    let unresolved = |source| ServersError::Unresolved {
+        path: path.to_owned(),
+        line,
+        text: host.to_owned(),
+        source,
+    };
+    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolved)?.collect();
+    let v4 = found.iter().find(|address| address.is_ipv4());
+    v4.or(found.first())
+        .copied()
+        .ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ring_codec::ftn::server_signature;
+
+    use super::{ServersError, resolve};
+
+    fn said(text: &str) -> String {
+        let error: ServersError = resolve(Path::new("lab"), text).expect_err(text);
+        error.to_string()
+    }
+
+    #[test]
+    fn blank_lines_are_ignored_and_the_signature_is_over_the_lines_as_written() {
+        let text = "\n127.0.0.1:7301\n  \n127.0.0.2:7302\n\n";
+        let servers = resolve(Path::new("lab"), text).expect("it is a list");
+        assert_eq!(servers.len(), 2);
+        assert_eq!(servers.address(1), Some(([127, 0, 0, 2], 7302).into()));
+        let lines = ["127.0.0.1:7301", "127.0.0.2:7302"];
+        let signature = server_signature(lines.iter().map(|line| line.as_bytes()));
+        assert_eq!(servers.signature(), signature);
+        let v6 = resolve(Path::new("lab"), "[::1]:7301\n").expect("it is a list");
+        assert!(v6.address(0).is_some_and(|address| address.is_ipv6()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
+        let many: String = (1..=33).map(|n| format!("127.0.0.{n}:1\n")).collect();
+        assert!(said(&many).contains("lists 33 servers"));
+        for wrong in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70000", ":7301"] {
+            let text = format!("127.0.0.1:1\n{wrong}\n");
+            assert_eq!(said(&text), format!("lab, line 2: '{wrong}' is not HOST:PORT"));
+        }
+        let twice = said("127.0.0.1:1\n\n127.0.0.1:1\n");
+        assert_eq!(twice, "lab, line 3: 127.0.0.1:1 is the address of a server before it");
+        let mixed = said("127.0.0.1:1\n[::1]:1\n");
+        assert!(mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"), "{mixed}");
+    }
+}
