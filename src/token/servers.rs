@@ -130,7 +130,11 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
         text: text.to_owned(),
     };
     let (host, port) = text.trim().rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
+    let port: u16 = port
+        .parse()
+        .ok()
+        .filter(|&port| port > 0)
+        .ok_or_else(wrong)?;
     let host = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
@@ -144,7 +148,10 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
         text: host.to_owned(),
         source,
     };
-    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolved)?.collect();
+    let found: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(unresolved)?
+        .collect();
     let v4 = found.iter().find(|address| address.is_ipv4());
     v4.or(found.first())
         .copied()
@@ -180,15 +187,31 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
-        let many: String = (1..=33).map(|n| format!("127.0.0.{n}:1\n")).collect();
+        let many: Vec<String> = (1..=33).map(|n| format!("127.0.0.{n}:1")).collect();
+        let many = many.join("\n");
         assert!(said(&many).contains("lists 33 servers"));
-        for wrong in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70000", ":7301"] {
+        for wrong in [
+            "127.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:0",
+            "127.0.0.1:70000",
+            ":7301",
+        ] {
             let text = format!("127.0.0.1:1\n{wrong}\n");
-            assert_eq!(said(&text), format!("lab, line 2: '{wrong}' is not HOST:PORT"));
+            assert_eq!(
+                said(&text),
+                format!("lab, line 2: '{wrong}' is not HOST:PORT")
+            );
         }
         let twice = said("127.0.0.1:1\n\n127.0.0.1:1\n");
-        assert_eq!(twice, "lab, line 3: 127.0.0.1:1 is the address of a server before it");
+        assert_eq!(
+            twice,
+            "lab, line 3: 127.0.0.1:1 is the address of a server before it"
+        );
         let mixed = said("127.0.0.1:1\n[::1]:1\n");
-        assert!(mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"), "{mixed}");
+        assert!(
+            mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"),
+            "{mixed}"
+        );
     }
 }

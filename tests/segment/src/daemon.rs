@@ -21,6 +21,7 @@ use crate::exhibits;
 use crate::limit::PATIENCE;
 use crate::lines::Lines;
 use crate::node::Node;
+use crate::runner::starved;
 use crate::stalls;
 
 /// A look at a process's end or at its status costs little: often.
@@ -276,6 +277,7 @@ impl Daemon {
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
             stalls::dismiss(child.id());
+            starved::look_at(child.id());
             child.kill().context("cannot kill the daemon")?;
             child.wait().context("cannot wait for the daemon")?;
         }
@@ -293,6 +295,7 @@ impl Daemon {
             .context("the daemon has ended already")?;
         let deadline = Instant::now() + timeout;
         loop {
+            starved::look_at(child.id());
             if let Some(status) = child.try_wait().context("cannot look after the daemon")? {
                 stalls::dismiss(child.id());
                 self.child = None;

@@ -547,6 +547,8 @@ impl Locks {
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (standing, is_held) = (self.standing, self.holder.is_some());
+        // Also in the time in which a new tenure may not grant yet: what it lacks is what kept the ones before from it.
+        let is_here = machine.token.is_some() || machine.state == State::Owner;
         let is_safe = |waiter: &Waiter| {
             let until = if is_held {
                 machine.safe_until(waiter.require)
@@ -562,7 +564,7 @@ impl Locks {
                 return true;
             } else if standing == Standing::Paused {
                 RefusalReason::Paused
-            } else if machine.token.is_some() && !is_safe(waiter) {
+            } else if is_here && !is_safe(waiter) {
                 RefusalReason::Grade
             } else {
                 RefusalReason::Timeout

@@ -73,10 +73,12 @@ impl WorkerHandle {
             .context("its world has ended before")
             .and_then(|()| self.listen(LIMIT, &mut said));
         let report = answer.and_then(|line| Ok(serde_json::from_str::<Report>(&line)?));
-        (
-            report.unwrap_or_else(|error| (Err(format!("{error:#}")), 0)),
-            said,
-        )
+        let report = report.unwrap_or_else(|error| Report {
+            verdict: Err(format!("{error:#}")),
+            stalls: 0,
+            starved: None,
+        });
+        (report, said)
     }
 
     /// The worker's next line. What is printed before it is added to `said`.

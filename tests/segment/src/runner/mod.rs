@@ -2,6 +2,7 @@
 
 mod costs;
 mod handle;
+pub(crate) mod starved;
 mod test;
 mod turns;
 mod worker;
@@ -22,6 +23,7 @@ use costs::Costs;
 use handle::WorkerHandle;
 pub use test::Test;
 pub use turns::Turn;
+use worker::Report;
 
 /// Worlds for each processor: tests on a network wait most of the time.
 const WORLDS_PER_CPU: usize = 3;
@@ -121,28 +123,50 @@ fn hand_over(
         Turn::beside_others(worlds)
     };
     let began = Instant::now();
-    let outcome = WORKER.with_borrow_mut(|worker| -> Result<_> {
-        let ready = match worker.take() {
-            Some(ready) => ready,
-            None => WorkerHandle::start()?,
-        };
-        let ((verdict, stood_still), said) = worker.insert(ready).run(test.name());
-        stalls.fetch_add(stood_still, Ordering::Relaxed);
-        if verdict.is_err() {
-            // What a failed test has left behind is nobody's.
-            worker.take();
-        }
-        Ok((verdict, said))
-    });
+    let mut outcome = run_once(test, stalls);
+    if let Ok((
+        Report {
+            starved: Some(waited),
+            ..
+        },
+        _,
+    )) = &outcome
+    {
+        println!(
+            "{}: the kernel has kept its daemons from the processors for {:.0} s, which is not its failure: once more",
+            test.name(),
+            waited.as_secs_f64()
+        );
+        outcome = run_once(test, stalls);
+    }
     drop(turn);
     let cost = began.elapsed();
-    let (verdict, said) = match outcome.context("there is no world for it") {
+    let (report, said) = match outcome.context("there is no world for it") {
         Ok(outcome) => outcome,
         Err(error) => return (cost, Err(Failed::from(format!("{error:#}")))),
     };
     if shows_all && !said.is_empty() {
         eprintln!("{}:\n{said}", test.name());
     }
-    let failure = verdict.map_err(|text| Failed::from(format!("{text}\n{said}")));
+    let failure = report
+        .verdict
+        .map_err(|text| Failed::from(format!("{text}\n{said}")));
     (cost, failure)
+}
+
+/// Has a test run in this thread's world: how it went, and what was printed meanwhile.
+fn run_once(test: Test, stalls: &AtomicUsize) -> Result<(Report, String)> {
+    WORKER.with_borrow_mut(|worker| {
+        let ready = match worker.take() {
+            Some(ready) => ready,
+            None => WorkerHandle::start()?,
+        };
+        let (report, said) = worker.insert(ready).run(test.name());
+        stalls.fetch_add(report.stalls, Ordering::Relaxed);
+        if report.verdict.is_err() {
+            // What a failed test has left behind is nobody's.
+            worker.take();
+        }
+        Ok((report, said))
+    })
 }

@@ -6,11 +6,14 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Error, Result};
 use nix::unistd::dup2_stdin;
+use serde::{Deserialize, Serialize};
 
 use super::Test;
+use super::starved;
 use crate::stalls::{Plan, Stalls};
 use crate::{exhibits, world};
 
@@ -19,8 +22,16 @@ pub(crate) const READY: &str = "ready";
 
 /// How a test went: why it failed.
 pub(crate) type Verdict = Result<(), String>;
-/// The same, and how often one of its daemons was made to stand still.
-pub(crate) type Report = (Verdict, usize);
+
+/// What the runner is told of a test that has run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) verdict: Verdict,
+    /// How often one of its daemons was made to stand still.
+    pub(crate) stalls: usize,
+    /// It has failed, and the kernel has kept it from the processors for so long.
+    pub(crate) starved: Option<Duration>,
+}
 
 /// Works until the runner is gone.
 pub(crate) fn work(tests: &[Test]) -> ExitCode {
@@ -62,6 +73,7 @@ fn take_channel() -> Result<UnixStream> {
 
 fn run(test: &Test, plan: Option<Plan>) -> Report {
     exhibits::clear();
+    starved::begin();
     let stalls = plan.map(|plan| Stalls::begin(plan, test.name()));
     let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
     let stalls = stalls.map_or(0, Stalls::end);
@@ -71,9 +83,14 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
         // The panic has printed what it was about.
         Err(_) => Err("it panicked".to_owned()),
     };
+    let starved = starved::too_long().filter(|_| verdict.is_err());
     let verdict = verdict.map_err(|text| text + &exhibits::describe(test.name()));
     exhibits::clear();
-    (verdict, stalls)
+    Report {
+        verdict,
+        stalls,
+        starved,
+    }
 }
 
 /// The lines of the test programs that an error came through.

@@ -211,6 +211,26 @@ fn a_grade_that_falls_no_lower_than_required_is_none() {
 }
 
 #[test]
+fn in_a_tenure_that_may_not_grant_yet_it_is_the_grade_that_is_missing_and_else_the_time() {
+    for (require, grade, why) in [
+        (Grade::Quorum, Grade::View, RefusalReason::Grade),
+        (Grade::View, Grade::View, RefusalReason::Timeout),
+        (Grade::Alone, Grade::Alone, RefusalReason::Timeout),
+    ] {
+        let mut rig = Rig::has_token(5);
+        rig.confirmed(grade);
+        rig.goes(State::Owner);
+        let request = LockRequest {
+            wait_ms: Some(20),
+            ..requiring(require)
+        };
+        rig.wants_so(1, request);
+        let told = rig.live_through(Duration::from_millis(20));
+        assert_eq!(told, [(1, Notice::Refused(why))], "{require:?}");
+    }
+}
+
+#[test]
 fn who_waits_in_vain_is_told_whether_it_was_for_the_token_or_for_its_grade() {
     let request = LockRequest {
         wait_ms: Some(100),
