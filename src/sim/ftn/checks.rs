@@ -99,8 +99,12 @@ impl Checks {
                 let what = format!("t{token} has data that nobody wrote: '{shown}'");
                 self.broken(at, Some(node), Rule::Update, what);
             }
-            Some(Flaw::Lost { update, begun }) => {
-                let excuse = self.exempt.update(token, begun);
+            Some(Flaw::Lost {
+                update,
+                begun,
+                asked,
+            }) => {
+                let excuse = self.exempt.update(token, begun, asked);
                 let what = format!("t{token} shows '{shown}' after u{update}");
                 self.judge((at, node), excuse, Rule::Update, what);
             }

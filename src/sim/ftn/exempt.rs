@@ -147,15 +147,16 @@ impl Exempt {
         self.grants(since).or(lost).or(unmet)
     }
 
-    /// Why an update of a token that was begun then is lost.
-    pub fn update(&self, token: usize, begun: u64) -> Option<Excuse> {
+    /// Why an update of a token that was begun then is lost, by who had asked for the token at `asked`: what one of two
+    /// leaders has granted the other does not know, and it confirms the update without heeding it.
+    pub fn update(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
         let lost = self.server_lost.get(&token);
         if lost.is_some_and(|at| *at >= begun) {
             Some(Excuse::ServerLost)
         } else if self.dropped.is_some_and(|at| at >= begun) {
             Some(Excuse::Dropped)
         } else {
-            self.fences(begun)
+            self.fences(asked.min(begun))
         }
     }
 }

@@ -188,13 +188,14 @@ impl World {
             return None;
         }
         job.pending = Some(update);
+        let asked = job.requested;
         self.system.updates = update;
         let checks = &mut self.system.checks;
         checks
             .registers
             .entry(token)
             .or_default()
-            .begin(update, now);
+            .begin(update, asked, now);
         let length = usize::try_from(update).unwrap_or(0) % LENGTHS.len();
         Some(data(update, LENGTHS[length]))
     }

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 /// What is known of one update.
 #[derive(Debug, Clone, Copy)]
 struct Write {
+    /// When its client had asked for the token that it holds.
+    asked: u64,
     begun: u64,
     /// When its client was told that it is done.
     confirmed: Option<u64>,
@@ -26,13 +28,14 @@ pub struct Register {
 pub enum Flaw {
     /// Nobody wrote it.
     Unknown,
-    /// A later update is missing: that one, begun then.
-    Lost { update: u64, begun: u64 },
+    /// A later update is missing: that one, begun then, under a token that was asked for then.
+    Lost { update: u64, begun: u64, asked: u64 },
 }
 
 impl Default for Register {
     fn default() -> Self {
         let empty = Write {
+            asked: 0,
             begun: 0,
             confirmed: Some(0),
             certain: Some(0),
@@ -44,9 +47,10 @@ impl Default for Register {
 }
 
 impl Register {
-    /// A client sends an update.
-    pub fn begin(&mut self, update: u64, now: u64) {
+    /// A client sends an update, under a token that it had asked for at `asked`.
+    pub fn begin(&mut self, update: u64, asked: u64, now: u64) {
         let write = Write {
+            asked,
             begun: now,
             confirmed: None,
             certain: None,
@@ -77,6 +81,7 @@ impl Register {
         missing.map(|(&update, write)| Flaw::Lost {
             update,
             begun: write.begun,
+            asked: write.asked,
         })
     }
 }
@@ -106,9 +111,9 @@ mod tests {
     fn a_grant_shows_the_last_update_or_one_under_way() {
         let mut register = Register::default();
         assert_eq!(register.show(0, 1, 2), None);
-        register.begin(1, 10);
+        register.begin(1, 5, 10);
         register.confirm(1, 20);
-        register.begin(2, 30);
+        register.begin(2, 25, 30);
         // It may have been done already, or not.
         assert_eq!(register.show(1, 35, 36), None);
         assert_eq!(register.show(2, 35, 36), None);
@@ -116,6 +121,7 @@ mod tests {
         let lost = Flaw::Lost {
             update: 2,
             begun: 30,
+            asked: 25,
         };
         assert_eq!(register.show(1, 37, 38), Some(lost));
         assert_eq!(register.show(0, 37, 38), Some(lost));
