@@ -18,13 +18,13 @@ pub struct Exempt {
     timeout: u64,
     /// ST at the slowest clock: for so long the followers of a leader that has given way serve by its word.
     settling: u64,
-    /// When a cold leader, alone, last began below a number that others have used.
+    /// When a leader last began below a number that others have used.
     unmet: Option<u64>,
     /// Which servers run and lead.
     leading: Vec<bool>,
     /// Two have led since then.
     two_since: Option<u64>,
-    /// When two led last.
+    /// When two led last, be it one after the other.
     two_until: Option<u64>,
     /// When each server has last lost its memory.
     memory: Vec<Option<u64>>,
@@ -36,6 +36,8 @@ pub struct Exempt {
     configurations: BTreeSet<u32>,
     /// The states of servers in the last configuration of each.
     states: Vec<Vec<ServerState>>,
+    /// The number of that.
+    known_configuration: Vec<u32>,
     /// The tokens that each server knows.
     pub known: Vec<u64>,
     /// When a server that knew a token last lost its memory, or was marked DOWN.
@@ -54,6 +56,7 @@ impl Exempt {
             leading: vec![false; servers],
             memory: vec![None; servers],
             states: vec![Vec::new(); servers],
+            known_configuration: vec![0; servers],
             known: vec![0; servers],
             ..Self::default()
         }
@@ -88,14 +91,19 @@ impl Exempt {
         }
     }
 
-    /// A server that knew nothing leads, with this number. With Q = 1 it may never have met those that used larger ones.
-    pub fn note_cold(&mut self, now: u64, number: u32) {
-        let is_below = self
-            .configurations
-            .last()
-            .is_some_and(|&last| last >= number);
-        if self.quorum == 1 && is_below {
+    /// A server leads from now on, with this number. With Q = 1 it may not have met those that used larger ones: a cold
+    /// one was not there, a warm one was cut off. That one was marked DOWN, has not heard of it, and is as good as one of
+    /// two leaders, though the other may be dead.
+    pub fn note_take_over(&mut self, now: u64, server: usize, number: u32, is_warm: bool) {
+        if self.quorum > 1 {
+            return;
+        }
+        let last = self.configurations.last().copied().unwrap_or_default();
+        if last >= number {
             self.unmet = Some(now);
+        }
+        if is_warm && last > self.known_configuration[server] {
+            self.two_until = Some(now);
         }
     }
 
@@ -112,6 +120,7 @@ impl Exempt {
     /// A configuration is in force at a server.
     pub fn note_configuration(&mut self, now: u64, at: usize, number: u32, states: &[ServerState]) {
         let before = std::mem::replace(&mut self.states[at], states.to_vec());
+        self.known_configuration[at] = number;
         if !self.configurations.insert(number) {
             return;
         }

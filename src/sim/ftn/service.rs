@@ -292,14 +292,17 @@ impl Service {
                     }
                 }
             }
-            server::Event::TookOver { warm: true, .. } => self.stats.take_overs.0 += 1,
             server::Event::TookOver {
-                warm: false,
+                warm,
                 configuration,
             } => {
-                self.stats.take_overs.1 += 1;
-                exempt.note_cold(at, *configuration);
-                exempt.note_server_lost(at, node);
+                exempt.note_take_over(at, node, *configuration, *warm);
+                if *warm {
+                    self.stats.take_overs.0 += 1;
+                } else {
+                    self.stats.take_overs.1 += 1;
+                    exempt.note_server_lost(at, node);
+                }
             }
             server::Event::ConfigurationChanged {
                 configuration,

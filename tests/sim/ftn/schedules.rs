@@ -24,10 +24,12 @@ macro_rules! schedules {
 schedules! {
     a_grace_outlives_its_leader,
     a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows,
+    a_leader_that_nobody_follows_gives_up,
     a_leader_with_a_late_clock_outnumbers_what_a_server_knows,
     a_leader_with_a_majority_does_not_give_way_to_one_without,
     an_update_under_a_grant_of_the_other_of_two_leaders_may_be_lost,
     fencing_numbers_of_a_configuration_are_not_given_twice,
+    who_takes_over_in_a_cut_is_one_of_two_leaders,
     what_went_to_a_server_that_was_back_for_a_moment_is_asked_for_anew,
 }
 

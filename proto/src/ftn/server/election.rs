@@ -123,7 +123,11 @@ impl Server {
 
     /// The seq that ELECT says: 0 if what is known is worth nothing.
     fn elect_seq(&self, now: Instant) -> i64 {
-        if self.is_warm(now) { self.view.seq } else { 0 }
+        if self.is_warm(now) {
+            self.view.proven.unwrap_or(self.view.seq)
+        } else {
+            0
+        }
     }
 
     /// With Q > 1 a server that has just started keeps silent for ST: it may have acknowledged another leader

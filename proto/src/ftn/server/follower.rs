@@ -90,6 +90,7 @@ impl Server {
         let was = self.view.state(self.index);
         let shown = configuration.state(self.index);
         self.view.seq = seq;
+        self.view.proven = None;
         self.view.at = arrived;
         self.view.configuration = Some(configuration);
         self.set_role(Role::Follower(Following {

@@ -36,6 +36,8 @@ pub(super) struct Leadership {
     /// Until when sessions are adopted.
     pub(super) grace: Option<Instant>,
     pub(super) had_authority: bool,
+    /// When it took over.
+    pub(super) since: Instant,
 }
 
 /// What the leader knows of another server.
@@ -71,6 +73,7 @@ impl Leadership {
             expiry: BTreeSet::new(),
             grace,
             had_authority: false,
+            since: now,
         }
     }
 
@@ -165,6 +168,7 @@ impl Server {
         let number = configuration.number();
         self.storage.see(number);
         self.view.seq = seq_of(number);
+        self.view.proven = None;
         self.view.configuration = Some(configuration);
         self.round(now, None);
         self.on_configuration(now);
@@ -330,6 +334,7 @@ impl Server {
         let mut consider = |at: Option<Instant>| due = at.map_or(due, |at| due.min(at));
         consider(leadership.urgent);
         consider(leadership.grace);
+        consider(self.gives_up_at(leadership));
         let until = self
             .authority_until(leadership)
             .filter(|until| now < *until);

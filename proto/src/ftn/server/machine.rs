@@ -208,7 +208,10 @@ impl Machine for Server {
         match self.role {
             Role::Electing(_) => self.on_election_due(now),
             Role::Follower(_) => self.on_follower_due(now),
-            Role::Leader(_) => self.on_leader_due(at),
+            Role::Leader(ref leadership) => match self.gives_up_at(leadership) {
+                Some(due) if due <= at => self.give_up(now),
+                _ => self.on_leader_due(at),
+            },
         }
         self.on_sweep_due(at);
         self.on_survey_due(at);

@@ -5,8 +5,9 @@ use ring_codec::ftn::ServerState;
 
 use super::leader::Leadership;
 use super::role::Role;
+use super::view::seq_of;
 use super::{Event, Server};
-use crate::time::Instant;
+use crate::time::{Instant, Now};
 
 impl Server {
     /// Sends a round of STATE: to all, or to those that have not acknowledged `behind`.
@@ -65,20 +66,55 @@ impl Server {
         oldest.map(|sent| sent + lease)
     }
 
+    /// When a leader gives up that a majority must follow, and whose present configuration no quorum has acknowledged: ST
+    /// after the last round that gave it authority another may lead, and its number need not be larger than that.
+    pub(super) fn gives_up_at(&self, leadership: &Leadership) -> Option<Instant> {
+        if 2 * self.options.quorum <= self.servers.len() || self.options.quorum == 1 {
+            return None;
+        }
+        if self.acknowledged_by_quorum(leadership) > seq_of(self.view.number()) {
+            return None;
+        }
+        let timeout = self.options.server_timeout;
+        let until = self.authority_until(leadership);
+        Some(match until {
+            Some(until) => (until + (timeout - self.options.server_lease())).max(leadership.since),
+            None => leadership.since + 2 * timeout,
+        })
+    }
+
+    /// Looks for a leader again, as one who knows no more than what a quorum has acknowledged.
+    pub(super) fn give_up(&mut self, now: Now) {
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        let lease = self.options.server_lease();
+        let since = self.authority_until(leadership);
+        let since = since.map_or(leadership.since, |until| until.before(lease));
+        self.view.proven = Some(self.acknowledged_by_quorum(leadership));
+        self.view.at = since;
+        self.elect(now, since, false);
+    }
+
     /// Whether a leader has authority now.
     pub(super) fn has_authority(&self, now: Instant, leadership: &Leadership) -> bool {
         self.authority_until(leadership)
             .is_some_and(|until| now < until)
     }
 
-    /// The newest seq that all servers which are not DOWN, and Q in all, have acknowledged.
-    fn acknowledged(&self, leadership: &Leadership) -> i64 {
+    /// The newest seq that Q servers have acknowledged.
+    fn acknowledged_by_quorum(&self, leadership: &Leadership) -> i64 {
         let mut acked: Vec<i64> = self.others().map(|i| leadership.peers[i].acked).collect();
         acked.sort_unstable();
-        let quorum = match self.options.quorum - 1 {
+        match self.options.quorum - 1 {
             0 => i64::MAX,
             others => acked.len().checked_sub(others).map_or(0, |at| acked[at]),
-        };
+        }
+    }
+
+    /// The newest seq that all servers which are not DOWN, and Q in all, have acknowledged.
+    fn acknowledged(&self, leadership: &Leadership) -> i64 {
+        let quorum = self.acknowledged_by_quorum(leadership);
         let working = self
             .others()
             .filter(|&server| self.view.state(server) != ServerState::Down)

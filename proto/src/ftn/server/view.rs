@@ -26,6 +26,8 @@ pub(super) struct View {
     pub(super) seq: i64,
     /// When it was sent or received.
     pub(super) at: Instant,
+    /// What ELECT says in its place: of a leader that has given up, what a quorum had acknowledged.
+    pub(super) proven: Option<i64>,
     /// What it said.
     pub(super) configuration: Option<Configuration>,
 }
@@ -35,6 +37,7 @@ impl View {
         Self {
             seq: 0,
             at: Instant::from_nanos(0),
+            proven: None,
             configuration: None,
         }
     }

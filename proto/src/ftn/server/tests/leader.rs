@@ -107,6 +107,7 @@ fn a_heartbeat_that_knows_a_larger_number_makes_the_leader_exceed_it() {
 #[test]
 fn a_leader_without_authority_exceeds_a_larger_number_too() {
     let mut rig = with_quorum();
+    rig.heartbeat(1, rig.snapshot().seq, D);
     rig.pass(ST);
     assert!(!rig.snapshot().authority);
     let before = rig.states();
@@ -165,6 +166,7 @@ fn without_authority_a_leader_does_nothing_but_send_state() {
     let mut rig = with_quorum();
     rig.begin(1);
     rig.heartbeat(1, rig.snapshot().seq, B);
+    rig.heartbeat(1, rig.snapshot().seq, B);
     let states = rig.states();
     rig.pass(ST);
     assert!(!rig.snapshot().authority);
@@ -184,6 +186,35 @@ fn an_isolated_leader_keeps_its_number() {
     let number = rig.snapshot().configuration;
     rig.pass(10 * ST);
     assert_eq!(rig.snapshot().configuration, number);
+}
+
+/// Another may lead since, under a number that is not above that of the change: it looks for a leader, as one who knows
+/// no more than what a quorum has acknowledged.
+#[test]
+fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
+    let mut rig = with_quorum();
+    // Just after a round.
+    while only(&rig.pass(MS), "STATE").is_empty() {}
+    let acknowledged = rig.snapshot().seq;
+    rig.heartbeat(1, acknowledged, D);
+    rig.heartbeat(1, acknowledged, B);
+    assert!(rig.snapshot().seq > acknowledged);
+    rig.pass(ST - MS);
+    assert_eq!(rig.role(), RoleKind::Leader);
+    let said = rig.pass(MS);
+    assert_eq!(rig.role(), RoleKind::Electing);
+    let says = format!("ELECT {}.{} for -1", acknowledged >> 32, acknowledged & 0xffff);
+    assert!(only(&said, "ELECT")[0].starts_with(&says), "{said:?}");
+}
+
+/// If it was acknowledged, nobody leads under a lower number.
+#[test]
+fn a_leader_whose_last_change_was_acknowledged_goes_on() {
+    let mut rig = with_quorum();
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    rig.heartbeat(1, rig.snapshot().seq, B);
+    rig.pass(10 * ST);
+    assert_eq!(rig.role(), RoleKind::Leader);
 }
 
 /// STATE with a larger c: it steps down. With a lower one: dropped, answered with its own.
