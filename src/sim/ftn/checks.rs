@@ -111,6 +111,14 @@ impl Checks {
         }
     }
 
+    /// A token is not granted in time though all is in order.
+    pub fn not_granted(&mut self, at: u64, what: String) {
+        match self.exempt.held_for_nobody() {
+            Some(excuse) => self.excused[excuse as usize] += 1,
+            None => self.broken(at, None, Rule::Granted, what),
+        }
+    }
+
     fn fenced(&mut self, at: u64, node: usize, grant: &Grant<'_>, fence: u64) {
         let token = grant.token;
         let (all, exclusive) = self.fences.get(&token).copied().unwrap_or_default();

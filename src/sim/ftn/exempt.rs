@@ -156,6 +156,12 @@ impl Exempt {
         self.grants(since).or(lost).or(unmet)
     }
 
+    /// Why a token may be held for nobody: a server that has lost its state file comes back under a number that clients
+    /// have seen, and they take its survey for one that they have answered.
+    pub fn held_for_nobody(&self) -> Option<Excuse> {
+        self.file_lost.map(|_| Excuse::StateFileLost)
+    }
+
     /// Why an update of a token that was begun then is lost, by who had asked for the token at `asked`: what one of two
     /// leaders has granted the other does not know, and it confirms the update without heeding it.
     pub fn update(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {

@@ -236,7 +236,9 @@ impl World {
                     "t{token}: {served} of {} within {limit:?} each",
                     clients.len()
                 );
-                self.broken(Rule::Granted, &what);
+                let (now, stand) = (self.now, self.how_they_stand());
+                let checks = &mut self.system.checks;
+                checks.not_granted(now, format!("{what}: {stand}"));
                 return false;
             }
         }

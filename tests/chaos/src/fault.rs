@@ -51,6 +51,16 @@ pub enum Fault {
         /// The daemon.
         station: usize,
     },
+    /// What is sent to all does not reach the station.
+    Broadcast {
+        /// The daemon.
+        station: usize,
+    },
+    /// The disk with the station's state file is full.
+    Disk {
+        /// The daemon.
+        station: usize,
+    },
     /// The station's interface carries short frames only, and it is told so.
     Narrow {
         /// The daemon.
@@ -81,16 +91,29 @@ pub enum Fault {
 
 impl Fault {
     /// The words of [`Fault::kind`].
-    pub const KINDS: [&str; 13] = [
-        "kill", "amnesia", "stop", "carrier", "cut", "islands", "one-way", "deaf", "unicast",
-        "narrow", "weather", "garbage", "starve",
+    pub const KINDS: [&str; 15] = [
+        "kill",
+        "amnesia",
+        "stop",
+        "carrier",
+        "cut",
+        "islands",
+        "one-way",
+        "deaf",
+        "unicast",
+        "broadcast",
+        "disk",
+        "narrow",
+        "weather",
+        "garbage",
+        "starve",
     ];
 
     /// A fault and how long it lasts.
     pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
         let station = dice.usize(..daemons);
         let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
-        match dice.u32(..19) {
+        match dice.u32(..21) {
             0..=2 => {
                 let forgets = dice.u32(..3) == 0;
                 (Self::Kill { station, forgets }, ms(dice, 300, 2500))
@@ -128,6 +151,8 @@ impl Fault {
                 let mtu = dice.u16(100..600);
                 (Self::Narrow { station, mtu }, ms(dice, 600, 3000))
             }
+            18 => (Self::Broadcast { station }, ms(dice, 600, 3500)),
+            19 => (Self::Disk { station }, ms(dice, 600, 3000)),
             _ => {
                 let burners = dice.u32(2..=6);
                 (Self::Starve { burners }, ms(dice, 800, 3000))
@@ -148,10 +173,12 @@ impl Fault {
             Self::OneWay { .. } => 6,
             Self::Deaf { .. } => 7,
             Self::Unicast { .. } => 8,
-            Self::Narrow { .. } => 9,
-            Self::Weather { .. } => 10,
-            Self::Garbage { .. } => 11,
-            Self::Starve { .. } => 12,
+            Self::Broadcast { .. } => 9,
+            Self::Disk { .. } => 10,
+            Self::Narrow { .. } => 11,
+            Self::Weather { .. } => 12,
+            Self::Garbage { .. } => 13,
+            Self::Starve { .. } => 14,
         };
         Self::KINDS[index]
     }
@@ -160,11 +187,15 @@ impl Fault {
     #[must_use]
     pub fn resource(&self) -> String {
         match self {
-            Self::Kill { station, .. } | Self::Stop { station } => format!("process {station}"),
+            // Who is killed while its disk is full has lost its state file as well.
+            Self::Kill { station, .. } | Self::Stop { station } | Self::Disk { station } => {
+                format!("process {station}")
+            }
             Self::Carrier { station }
             | Self::Cut { station }
             | Self::Deaf { station }
             | Self::Unicast { station }
+            | Self::Broadcast { station }
             | Self::Narrow { station, .. } => format!("port {station}"),
             _ => self.kind().to_owned(),
         }
@@ -180,6 +211,8 @@ impl Fault {
             | Self::Cut { station }
             | Self::Deaf { station }
             | Self::Unicast { station }
+            | Self::Broadcast { station }
+            | Self::Disk { station }
             | Self::Narrow { station, .. }
             | Self::OneWay { from: station, .. } => vec![*station],
             _ => Vec::new(),
@@ -207,6 +240,8 @@ impl Fault {
             }
             Self::Deaf { .. } => "sends, and hears nothing".to_owned(),
             Self::Unicast { .. } => "what it sends to one alone is lost".to_owned(),
+            Self::Broadcast { .. } => "what is sent to all does not reach it".to_owned(),
+            Self::Disk { .. } => "its disk is full".to_owned(),
             Self::Narrow { mtu, .. } => format!("MTU {mtu}"),
             Self::Weather {
                 loss,

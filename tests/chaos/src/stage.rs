@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
-use ring_segment::{Binaries, Daemon, Layout, MacAddr, Ringd, Rng, Segment, Timing};
+use ring_segment::{Binaries, Daemon, Layout, MacAddr, Ringd, Rng, Segment, SmallDisk, Timing};
 
 use crate::burn::Burners;
 use crate::cast::{Cast, Part};
@@ -24,6 +25,12 @@ pub const DAEMONS: usize = 8;
 pub const MEMBERS: usize = 2;
 /// By how much the monotonic clocks of two neighbours differ, in seconds.
 const CLOCK_OFFSET: usize = 100_000;
+/// A daemon's state file, on its disk.
+const STATE: &str = "eth0.state";
+/// How soon a daemon that was not able to is to have stored its state.
+const STORED: Duration = Duration::from_secs(2);
+/// How often it is looked for.
+const POLL: Duration = Duration::from_millis(5);
 /// Of all interfaces, if nothing is wrong with them.
 const MTU: u16 = 1500;
 
@@ -33,6 +40,8 @@ pub struct Stage {
     members: Vec<Handle>,
     stranger: Stranger,
     daemons: Vec<Daemon>,
+    /// Where the daemons' state files are.
+    disks: Vec<SmallDisk>,
     /// Daemons that are killed just now.
     killed: HashSet<usize>,
     /// What they are on.
@@ -80,10 +89,13 @@ impl Stage {
     /// # Errors
     /// If something cannot be started.
     pub fn start(segment: Segment, cast: &Cast, props: &Props) -> Result<Self> {
-        let mut daemons = Vec::new();
+        let (mut daemons, mut disks) = (Vec::new(), Vec::new());
         for place in cast.places(Part::Daemon) {
+            let disk = SmallDisk::new(&props.folder.join(format!("disk-{}", place + 1)))?;
             let ringd = segment.node(place).ringd(props.binaries);
+            let ringd = ringd.option("--state-dir", disk.path());
             daemons.push(dress(ringd, place, props).spawn()?);
+            disks.push(disk);
         }
         let mut members = Vec::new();
         for place in cast.places(Part::Member) {
@@ -113,6 +125,7 @@ impl Stage {
             members,
             stranger,
             daemons,
+            disks,
             killed: HashSet::new(),
             segment: Arc::new(segment),
             program: std::env::current_exe().context("cannot find the running program")?,
@@ -128,7 +141,7 @@ impl Stage {
             Fault::Kill { station, forgets } => {
                 self.kill(*station)?;
                 if *forgets {
-                    self.daemons[*station].forget()?;
+                    self.disks[*station].clear()?;
                 }
             }
             Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGSTOP)?,
@@ -144,6 +157,10 @@ impl Stage {
             Fault::Unicast { station } => self.rules(|rules| {
                 rules.broadcasts_only.insert(*station);
             }),
+            Fault::Broadcast { station } => self.rules(|rules| {
+                rules.unicasts_only.insert(*station);
+            }),
+            Fault::Disk { station } => self.disks[*station].fill(STATE)?,
             Fault::Narrow { station, mtu } => self.set_mtu(*station, *mtu)?,
             Fault::Weather {
                 loss,
@@ -183,6 +200,10 @@ impl Stage {
             Fault::Unicast { station } => self.rules(|rules| {
                 rules.broadcasts_only.remove(station);
             }),
+            Fault::Broadcast { station } => self.rules(|rules| {
+                rules.unicasts_only.remove(station);
+            }),
+            Fault::Disk { station } => self.free_disk(*station)?,
             Fault::Narrow { station, .. } => self.set_mtu(*station, MTU)?,
             Fault::Weather { .. } => self.rules(|rules| {
                 (rules.loss, rules.duplication) = (0.0, 0.0);
@@ -259,6 +280,18 @@ impl Stage {
         let daemon = self.daemons.last().context("there are daemons")?;
         let theirs = fs::read_link(format!("/proc/{}/ns/time", daemon.pid())).ok();
         Ok(theirs.is_some() && own != theirs)
+    }
+
+    /// Gives a daemon's disk its room back, and waits until its state file is there again: what is killed before has
+    /// lost it.
+    fn free_disk(&self, station: usize) -> Result<()> {
+        let disk = &self.disks[station];
+        disk.free()?;
+        let (file, began) = (disk.path().join(STATE), Instant::now());
+        while fs::metadata(&file)?.len() == 0 && began.elapsed() < STORED {
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     fn set_mtu(&self, station: usize, mtu: u16) -> Result<()> {

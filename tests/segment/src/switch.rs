@@ -30,6 +30,8 @@ pub struct Rules {
     pub blocked: HashSet<(usize, usize)>,
     /// From which ports frames to one station alone are lost.
     pub broadcasts_only: HashSet<usize>,
+    /// To which ports frames to all stations are lost.
+    pub unicasts_only: HashSet<usize>,
     /// The chance that one receiver misses a frame, 0 to 1.
     pub loss: f64,
     /// The chance that one receiver gets a frame twice, 0 to 1.
@@ -55,6 +57,7 @@ impl Switch {
             side: vec![0; ports],
             blocked: HashSet::new(),
             broadcasts_only: HashSet::new(),
+            unicasts_only: HashSet::new(),
             loss: 0.0,
             duplication: 0.0,
             delay: Duration::ZERO..Duration::ZERO,
@@ -149,8 +152,8 @@ impl Engine {
         let Some(packet) = EthernetPacket::new(frame) else {
             return;
         };
-        let is_lost =
-            rules.broadcasts_only.contains(&from) && packet.get_destination().is_unicast();
+        let is_to_one = packet.get_destination().is_unicast();
+        let is_lost = rules.broadcasts_only.contains(&from) && is_to_one;
         if !rules.up[from] || is_lost {
             return;
         }
@@ -164,6 +167,7 @@ impl Engine {
             let reaches = rules.up[to]
                 && rules.side[to] == rules.side[from]
                 && to != from
+                && (is_to_one || !rules.unicasts_only.contains(&to))
                 && !rules.blocked.contains(&(from, to));
             if reaches && known.is_none_or(|port| port == to) {
                 self.deliver(rules, to, frame);

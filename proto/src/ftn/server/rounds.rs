@@ -78,7 +78,9 @@ impl Server {
         let timeout = self.options.server_timeout;
         let until = self.authority_until(leadership);
         Some(match until {
-            Some(until) => (until + (timeout - self.options.server_lease())).max(leadership.since),
+            Some(until) => {
+                (until.before(self.options.server_lease()) + timeout).max(leadership.since)
+            }
             None => leadership.since + 2 * timeout,
         })
     }

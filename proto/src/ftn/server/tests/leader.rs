@@ -203,7 +203,11 @@ fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     assert_eq!(rig.role(), RoleKind::Leader);
     let said = rig.pass(MS);
     assert_eq!(rig.role(), RoleKind::Electing);
-    let says = format!("ELECT {}.{} for -1", acknowledged >> 32, acknowledged & 0xffff);
+    let says = format!(
+        "ELECT {}.{} for -1",
+        acknowledged >> 32,
+        acknowledged & 0xffff
+    );
     assert!(only(&said, "ELECT")[0].starts_with(&says), "{said:?}");
 }
 

@@ -1,0 +1,81 @@
+//! A disk that can be full.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// A file system of a few pages, mounted for as long as this is.
+#[derive(Debug)]
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Mounts one at a path that is not there yet.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new(path: &Path) -> Result<Self> {
+        fs::create_dir(path).context("cannot make a place for a disk")?;
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "-o", "size=64k", "none"]);
+        ensure!(
+            mount.arg(path).status()?.success(),
+            "no tmpfs can be mounted"
+        );
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.0.join("filler")
+    }
+
+    /// Takes all the room there is, that of a file on it included, which is emptied.
+    ///
+    /// # Errors
+    /// If whoever writes the file is always faster.
+    pub fn fill(&self, file: &str) -> Result<()> {
+        let file = self.0.join(file);
+        let mut filler = File::create(self.filler())?;
+        for _ in 0..1_000 {
+            File::options().write(true).open(&file)?.set_len(0)?;
+            while filler.write_all(&[1; 4096]).is_ok() {}
+            if fs::metadata(&file)?.len() == 0 {
+                return Ok(());
+            }
+        }
+        bail!("{} is always written first", file.display())
+    }
+
+    /// Gives the room back.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn free(&self) -> Result<()> {
+        fs::remove_file(self.filler()).context("cannot free a disk")
+    }
+
+    /// Takes all files away.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn clear(&self) -> Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            fs::remove_file(entry?.path()).context("cannot clear a disk")?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
