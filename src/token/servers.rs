@@ -76,11 +76,28 @@ pub enum ServersError {
     },
 }
 
-/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those.
+/// A list of servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerList {
+    /// Each server as its line names it, without space around it.
+    pub names: Box<[Box<str>]>,
+    /// The servers.
+    pub servers: Servers,
+}
+
+/// Reads a list of servers, and resolves each, as [`read_list`] does.
 ///
 /// # Errors
 /// What is wrong with the list.
 pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
+    Ok(read_list(path)?.servers)
+}
+
+/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
     let text = fs::read_to_string(path).map_err(|source| ServersError::Unreadable {
         path: path.to_owned(),
         source,
@@ -88,7 +105,7 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     resolve(path, &text)
 }
 
-fn resolve(path: &Path, text: &str) -> Result<Servers, ServersError> {
+fn resolve(path: &Path, text: &str) -> Result<ServerList, ServersError> {
     let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines())
         .filter(|(_, text)| !text.trim().is_empty())
@@ -120,7 +137,9 @@ fn resolve(path: &Path, text: &str) -> Result<Servers, ServersError> {
             v6,
         });
     }
-    Servers::new(servers).ok_or(count)
+    let names = servers.iter().map(|(text, _)| text.trim().into()).collect();
+    let servers = Servers::new(servers).ok_or(count)?;
+    Ok(ServerList { names, servers })
 }
 
 fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersError> {
@@ -130,7 +149,11 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
         text: text.to_owned(),
     };
     let (host, port) = text.trim().rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
+    let port: u16 = port
+        .parse()
+        .ok()
+        .filter(|&port| port > 0)
+        .ok_or_else(wrong)?;
     let host = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
@@ -144,7 +167,10 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
         text: host.to_owned(),
         source,
     };
-    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolved)?.collect();
+    let found: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(unresolved)?
+        .collect();
     let v4 = found.iter().find(|address| address.is_ipv4());
     v4.or(found.first())
         .copied()
@@ -167,14 +193,23 @@ mod tests {
     #[test]
     fn blank_lines_are_ignored_and_the_signature_is_over_the_lines_as_written() {
         let text = "\n127.0.0.1:7301\n  \n127.0.0.2:7302\n\n";
-        let servers = resolve(Path::new("lab"), text).expect("it is a list");
+        let list = resolve(Path::new("lab"), text).expect("it is a list");
+        assert_eq!(
+            *list.names,
+            ["127.0.0.1:7301".into(), "127.0.0.2:7302".into()]
+        );
+        let servers = list.servers;
         assert_eq!(servers.len(), 2);
         assert_eq!(servers.address(1), Some(([127, 0, 0, 2], 7302).into()));
         let lines = ["127.0.0.1:7301", "127.0.0.2:7302"];
         let signature = server_signature(lines.iter().map(|line| line.as_bytes()));
         assert_eq!(servers.signature(), signature);
         let v6 = resolve(Path::new("lab"), "[::1]:7301\n").expect("it is a list");
-        assert!(v6.address(0).is_some_and(|address| address.is_ipv6()));
+        assert!(
+            v6.servers
+                .address(0)
+                .is_some_and(|address| address.is_ipv6())
+        );
     }
 
     #[test]
@@ -182,13 +217,28 @@ mod tests {
         assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
         let many: String = (1..=33).map(|n| format!("127.0.0.{n}:1\n")).collect();
         assert!(said(&many).contains("lists 33 servers"));
-        for wrong in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70000", ":7301"] {
+        for wrong in [
+            "127.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:0",
+            "127.0.0.1:70000",
+            ":7301",
+        ] {
             let text = format!("127.0.0.1:1\n{wrong}\n");
-            assert_eq!(said(&text), format!("lab, line 2: '{wrong}' is not HOST:PORT"));
+            assert_eq!(
+                said(&text),
+                format!("lab, line 2: '{wrong}' is not HOST:PORT")
+            );
         }
         let twice = said("127.0.0.1:1\n\n127.0.0.1:1\n");
-        assert_eq!(twice, "lab, line 3: 127.0.0.1:1 is the address of a server before it");
+        assert_eq!(
+            twice,
+            "lab, line 3: 127.0.0.1:1 is the address of a server before it"
+        );
         let mixed = said("127.0.0.1:1\n[::1]:1\n");
-        assert!(mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"), "{mixed}");
+        assert!(
+            mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"),
+            "{mixed}"
+        );
     }
 }
