@@ -6,6 +6,7 @@
 
 mod chaos;
 mod fencing;
+mod ftn;
 mod grades;
 mod hooks;
 mod locks;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ring::tests(),
         grades::tests(),
         fencing::tests(),
+        ftn::tests(),
         locks::tests(),
         note::tests(),
         hooks::tests(),

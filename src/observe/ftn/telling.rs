@@ -65,6 +65,8 @@ impl Told {
 pub struct News {
     names: Names,
     states: Vec<ServerState>,
+    /// The survey that is under way asks clients.
+    asks: bool,
 }
 
 impl News {
@@ -72,7 +74,11 @@ impl News {
     #[must_use]
     pub fn new(names: Names) -> Self {
         let states = names.iter().map(|_| ServerState::Down).collect();
-        Self { names, states }
+        Self {
+            names,
+            states,
+            asks: false,
+        }
     }
 
     /// Tells an event.
@@ -112,21 +118,23 @@ impl News {
                 configuration,
                 sessions,
             } => {
+                self.asks = *sessions > 0;
                 let what = format!("asking {sessions} clients what they hold");
-                survey("survey_begun", *configuration, &what)
+                self.survey("survey_begun", *configuration, &what)
             }
             Event::SurveyEnded { configuration } => {
-                survey("survey_ended", *configuration, "all tokens are known")
+                self.survey("survey_ended", *configuration, "all tokens are known")
             }
             Event::SurveyAborted { configuration } => {
-                survey("survey_aborted", *configuration, "given up for a later one")
+                self.survey("survey_aborted", *configuration, "given up for a later one")
             }
             Event::TookOverTokens { server, held } => self.took_over_tokens(*server, *held),
             Event::Reset { tokens_forgotten } => reset(*tokens_forgotten),
             Event::Transferred { server, tokens } => {
                 let to = self.names.server(*server);
                 let text = format!("{} handed to {to}, which serves them now", some(*tokens));
-                Told::new("transferred", Level::INFO, text).of_server(Some(*server))
+                let level = if *tokens > 0 { Level::INFO } else { Level::DEBUG };
+                Told::new("transferred", level, text).of_server(Some(*server))
             }
             Event::Conflict { name } => conflict(name),
             Event::ConflictingData { name } => conflicting_data(name),
@@ -193,6 +201,13 @@ impl News {
         .of_configuration(configuration)
     }
 
+    /// A survey that asks nobody is over at once.
+    fn survey(&self, event: &'static str, configuration: u32, what: &str) -> Told {
+        let level = if self.asks { Level::INFO } else { Level::DEBUG };
+        let text = format!("survey of configuration {configuration}: {what}");
+        Told::new(event, level, text).of_configuration(configuration)
+    }
+
     fn took_over_tokens(&self, server: Option<usize>, held: usize) -> Told {
         let held = some(held);
         let text = match server {
@@ -252,11 +267,6 @@ fn session(
 ) -> Told {
     let text = format!("session {id} of {address} {what}");
     Told::new(event, level, text).of_session(id, address)
-}
-
-fn survey(event: &'static str, configuration: u32, what: &str) -> Told {
-    let text = format!("survey of configuration {configuration}: {what}");
-    Told::new(event, Level::INFO, text).of_configuration(configuration)
 }
 
 fn reset(tokens_forgotten: usize) -> Told {

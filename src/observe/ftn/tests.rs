@@ -52,6 +52,20 @@ fn who_leads_is_named() {
 }
 
 #[test]
+fn a_survey_is_news_if_it_asks_anybody() {
+    let mut news = news();
+    for (sessions, level) in [(0, Level::DEBUG), (3, Level::INFO)] {
+        let begun = Event::SurveyBegun {
+            configuration: 4,
+            sessions,
+        };
+        assert_eq!(news.tell(&begun).level, level);
+        let ended = news.tell(&Event::SurveyEnded { configuration: 4 });
+        assert_eq!((ended.level, ended.configuration), (level, Some(4)));
+    }
+}
+
+#[test]
 fn what_loses_something_is_a_warning_and_what_a_client_has_named_does_nothing_to_a_terminal() {
     let heir = tell(&Event::TookOverTokens {
         server: Some(0),

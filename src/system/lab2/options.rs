@@ -23,7 +23,6 @@ Examples:
   sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'
                                          write to the system's log who leads
   ringctl status                         ask the running daemon how the ring is
-  ringd ftn --help                       run a server of the token service
   ringd sim                              simulate rings, and what goes wrong in them
   sudo ringd -- sim                      join the ring on an interface called sim
 
