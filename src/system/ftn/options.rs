@@ -25,6 +25,8 @@ Examples:
   printf '%s\\n' a:7301 b:7301 c:7301 >/etc/ringd/ftn.servers
   ringd ftn --servers /etc/ringd/ftn.servers --index 0 --quorum majority
                                          run the first of three servers, on machine a
+  ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock
+                                         the same as an ordinary user
   ringctl -i ftn-0 status                ask it who leads, and which servers are up
   ringctl -i ftn-0 watch                 and what happens
   sudo ringd -- ftn                      join the ring on an interface called ftn
