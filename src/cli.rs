@@ -1,15 +1,17 @@
-//! The command line of `ringd` as a whole: the daemon, and the commands beside it.
+//! The command line of `ringd` as a whole: the daemon of a ring, and the commands beside it.
 
 use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
 
 use crate::sim;
-use crate::system::lab2;
+use crate::system::{ftn, lab2};
 
 /// What `ringd` is asked to do.
 #[derive(Debug)]
 pub enum Invocation {
     /// To run a node of a ring.
     Daemon(lab2::Options),
+    /// To run a server of the token service.
+    Ftn(ftn::Options),
     /// To simulate rings.
     Sim(sim::command::Options),
 }
@@ -19,6 +21,7 @@ pub enum Invocation {
 #[must_use]
 pub fn command() -> Command {
     lab2::Options::command()
+        .subcommand(ftn::Options::command())
         .subcommand(sim::command::Options::command())
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
@@ -35,6 +38,7 @@ impl Invocation {
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
         match matches.subcommand() {
+            Some(("ftn", given)) => ftn::Options::from_arg_matches(given).map(Self::Ftn),
             Some((_, given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
             None => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
         }
@@ -58,13 +62,16 @@ mod tests {
     #[test]
     fn an_interface_called_like_a_command_is_reached_behind_two_hyphens() {
         assert!(matches!(parse(&["sim"]), Ok(Invocation::Sim(_))));
+        let ftn = parse(&["ftn", "--servers", "list", "--index", "0"]);
+        assert!(matches!(ftn, Ok(Invocation::Ftn(_))), "{ftn:?}");
         // Behind an option of the daemon's it can be nothing else.
-        for daemon in [
-            &["--heartbeat", "1s", "--", "sim"][..],
-            &["--verbose", "sim"],
+        for (daemon, interface) in [
+            (&["--heartbeat", "1s", "--", "sim"][..], "sim"),
+            (&["--verbose", "sim"], "sim"),
+            (&["--", "ftn"], "ftn"),
         ] {
             match parse(daemon) {
-                Ok(Invocation::Daemon(options)) => assert_eq!(options.interface, "sim"),
+                Ok(Invocation::Daemon(options)) => assert_eq!(options.interface, interface),
                 other => panic!("{other:?}"),
             }
         }

@@ -1,4 +1,4 @@
-//! The daemon and its simulator: see `ringd --help`.
+//! The daemons and their simulator: see `ringd --help`.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ringd::cli::Invocation;
 use ringd::observe::goes_to_journal;
 use ringd::sim;
-use ringd::system::lab2;
+use ringd::system::{ftn, lab2};
 
 /// Something that must hold was broken in a simulation.
 const BROKEN: u8 = 1;
@@ -16,6 +16,10 @@ const BROKEN: u8 = 1;
 fn main() -> ExitCode {
     let (code, error) = match Invocation::parse() {
         Invocation::Daemon(options) => match lab2::run(&options) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => (error.exit_code(), error.to_string()),
+        },
+        Invocation::Ftn(options) => match ftn::run(&options) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => (error.exit_code(), error.to_string()),
         },

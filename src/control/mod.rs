@@ -9,6 +9,7 @@
 
 mod event;
 mod framing;
+pub mod ftn;
 pub(crate) mod hex;
 pub mod lab2;
 mod lock;

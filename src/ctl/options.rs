@@ -93,7 +93,8 @@ pub struct Options {
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype.
+    /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype. Of any
+    /// other ringd the name of its socket there, without .sock.
     #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name)]
     pub interface: Option<NodeName>,
 }
@@ -123,7 +124,8 @@ fn with_short_value(mut error: clap::Error) -> clap::Error {
 pub enum Command {
     /// Show state, token, owner, members, locks, constants and counters.
     ///
-    /// The exit code is 5 while the node is in no ring, or hears nobody though it knows other members.
+    /// The exit code is 5 while the node is in no ring, or hears nobody though it knows other members; of a
+    /// server of the token service while it serves nothing.
     Status {
         /// Print JSON for programs: one object, times in nanoseconds.
         #[arg(long)]

@@ -8,6 +8,8 @@ use clap::Subcommand;
 use super::Options;
 use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
+use super::render::ftn::ServerView;
+use crate::control::ftn;
 use crate::control::lab2::parse_ring_name;
 use crate::control::{EventHead, EventMessage, NodeName, NodeStatus, harmless};
 
@@ -62,8 +64,9 @@ pub(super) trait View {
 /// # Errors
 /// It is not what its system's statuses are.
 pub(super) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
-    Ok(match status.system() {
+    Ok(match status.system().as_deref() {
         None => Box::new(RingView::of(&status)?),
+        Some(ftn::SYSTEM) => Box::new(ServerView::of(status)?),
         Some(_) => Box::new(AnyView::of(status)),
     })
 }
@@ -100,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_status_is_shown_by_its_system_and_that_of_an_unknown_one_as_it_is() {
-        let text = r#"{"system":"ftn","role":"leader","counters":{"grants":3}}"#;
+        let text = r#"{"system":"note","role":"leader","counters":{"grants":3}}"#;
         let any = view(status(text)).expect("any object has a view");
         assert!(any.is_healthy(), "it does not say that it is not");
         assert_eq!(any.json().json().text(), text);
@@ -109,8 +112,11 @@ mod tests {
         let page = String::from_utf8(page).expect("it is text");
         assert!(page.contains("leader") && page.contains("grants"), "{page}");
         assert_eq!(any.obstacle(), None);
-        let ill = view(status(r#"{"system":"ftn","healthy":false}"#)).expect("a view");
+        let ill = view(status(r#"{"system":"note","healthy":false}"#)).expect("a view");
         assert!(!ill.is_healthy());
+        let broken = view(status(r#"{"system":"ftn","healthy":true}"#)).err();
+        let error = broken.expect("a server's status has more keys");
+        assert!(error.to_string().contains("missing field"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Subscribers to what happens: log lines and counters. They see every event and can change
 //! nothing; while the token goes its plain way they allocate nothing.
 
+pub mod ftn;
 pub mod lab2;
 mod latency;
 mod quantity;

@@ -10,6 +10,7 @@ mod lock;
 mod net;
 pub mod owned;
 mod process;
+mod random;
 pub mod runtime;
 mod wait;
 
@@ -22,4 +23,5 @@ pub use process::{
     Hierarchy, IgnoredSignals, KeptLine, KillFile, Killed, Lifeline, Survivor, Tied, Tree,
     broken_pipe, child, descriptors, group, inherited, nice,
 };
+pub use random::random;
 pub use wait::{Alarm, Interest, Poller, Ready};

@@ -3,12 +3,17 @@
 //!
 //! A system's folder may name `ring_codec` and `ring_proto`, there its own protocol and what all have in common; of
 //! this crate [`control`](crate::control), [`driver`](crate::driver), [`fencing`](crate::fencing),
-//! [`host`](crate::host), [`observe`](crate::observe) and [`sys`](crate::sys); and this module. It names no other
+//! [`host`](crate::host), [`observe`](crate::observe), [`sys`](crate::sys) and [`token`](crate::token); and this module. It names no other
 //! system, nor [`ctl`](crate::ctl), [`sim`](crate::sim) or [`cli`](crate::cli), which lie above or beside it.
 //! `.ci/purity` fails with the line that does. What is to be written to add a system is in `docs/contributing.md`.
 
+mod complaints;
 mod error;
+pub mod ftn;
+mod housekeeping;
 pub mod lab2;
+mod record_file;
+mod values;
 
 pub use error::Error;
 
@@ -16,3 +21,6 @@ use crate::host::Program;
 
 /// The program that these systems' nodes run in.
 pub const PROGRAM: Program = Program("ringd");
+
+/// The directory of the files that keep what must survive a restart, for who is not told another.
+pub const STATE_DIR: &str = "/var/lib/ringd";

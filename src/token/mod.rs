@@ -5,4 +5,4 @@
 
 mod servers;
 
-pub use servers::{ServersError, read_servers};
+pub use servers::{ServerList, ServersError, read_list, read_servers};

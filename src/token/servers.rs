@@ -76,11 +76,28 @@ pub enum ServersError {
     },
 }
 
-/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those.
+/// A list of servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerList {
+    /// Each server as its line names it, without space around it.
+    pub names: Box<[Box<str>]>,
+    /// The servers.
+    pub servers: Servers,
+}
+
+/// Reads a list of servers, and resolves each, as [`read_list`] does.
 ///
 /// # Errors
 /// What is wrong with the list.
 pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
+    Ok(read_list(path)?.servers)
+}
+
+/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
     let text = fs::read_to_string(path).map_err(|source| ServersError::Unreadable {
         path: path.to_owned(),
         source,
@@ -88,7 +105,7 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     resolve(path, &text)
 }
 
-fn resolve(path: &Path, text: &str) -> Result<Servers, ServersError> {
+fn resolve(path: &Path, text: &str) -> Result<ServerList, ServersError> {
     let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines())
         .filter(|(_, text)| !text.trim().is_empty())
@@ -120,7 +137,9 @@ fn resolve(path: &Path, text: &str) -> Result<Servers, ServersError> {
             v6,
         });
     }
-    Servers::new(servers).ok_or(count)
+    let names = servers.iter().map(|(text, _)| text.trim().into()).collect();
+    let servers = Servers::new(servers).ok_or(count)?;
+    Ok(ServerList { names, servers })
 }
 
 fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersError> {
@@ -174,22 +193,30 @@ mod tests {
     #[test]
     fn blank_lines_are_ignored_and_the_signature_is_over_the_lines_as_written() {
         let text = "\n127.0.0.1:7301\n  \n127.0.0.2:7302\n\n";
-        let servers = resolve(Path::new("lab"), text).expect("it is a list");
+        let list = resolve(Path::new("lab"), text).expect("it is a list");
+        assert_eq!(
+            *list.names,
+            ["127.0.0.1:7301".into(), "127.0.0.2:7302".into()]
+        );
+        let servers = list.servers;
         assert_eq!(servers.len(), 2);
         assert_eq!(servers.address(1), Some(([127, 0, 0, 2], 7302).into()));
         let lines = ["127.0.0.1:7301", "127.0.0.2:7302"];
         let signature = server_signature(lines.iter().map(|line| line.as_bytes()));
         assert_eq!(servers.signature(), signature);
         let v6 = resolve(Path::new("lab"), "[::1]:7301\n").expect("it is a list");
-        assert!(v6.address(0).is_some_and(|address| address.is_ipv6()));
+        assert!(
+            v6.servers
+                .address(0)
+                .is_some_and(|address| address.is_ipv6())
+        );
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
-        let many: Vec<String> = (1..=33).map(|n| format!("127.0.0.{n}:1")).collect();
-        let many = many.join("\n");
-        assert!(said(&many).contains("lists 33 servers"));
+        let many: Vec<_> = (1..=33).map(|n| format!("127.0.0.{n}:1")).collect();
+        assert!(said(&many.join("\n")).contains("lists 33 servers"));
         for wrong in [
             "127.0.0.1",
             "127.0.0.1:",

@@ -6,6 +6,7 @@
 
 mod chaos;
 mod fencing;
+mod ftn;
 mod grades;
 mod hooks;
 mod locks;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         recipes::tests(),
         ring::tests(),
         fencing::tests(),
+        ftn::tests(),
         peer::tests(),
         station::tests(),
         service::tests(),

@@ -1,6 +1,7 @@
 //! A status as people want to read it: a system's own page in a folder of its name, or that of any system.
 
 pub(super) mod common;
+pub(super) mod ftn;
 pub(super) mod lab2;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ use crate::sys::{
     Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
 };
 use crate::system::Error;
+use crate::system::complaints::Complaints;
 
 /// The time after a failure until the next look at the interface, unless the kernel reports a change.
 const RETRY: Duration = Duration::from_secs(1);
@@ -88,26 +89,6 @@ pub struct Attachment {
     share: Share,
     retry: Option<Instant>,
     complaints: Complaints,
-}
-
-/// The failure logged last: one that goes on is logged once.
-#[derive(Debug, Default)]
-struct Complaints(Option<String>);
-
-impl Complaints {
-    /// Whether to log this failure: it was not the last one logged.
-    fn is_new(&mut self, text: &str) -> bool {
-        let is_new = self.0.as_deref() != Some(text);
-        if is_new {
-            self.0 = Some(text.to_owned());
-        }
-        is_new
-    }
-
-    /// There is no failure now, or one that is logged elsewhere.
-    fn forget(&mut self) {
-        self.0 = None;
-    }
 }
 
 impl Attachment {
@@ -347,20 +328,5 @@ impl Attachment {
             reason = text,
             "{name} {text}: {outlook}"
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Complaints;
-
-    #[test]
-    fn what_goes_on_failing_is_said_once_and_again_when_it_has_changed() {
-        let mut complaints = Complaints::default();
-        let said = ["no buffers", "no buffers", "no permission", "no buffers"]
-            .map(|text| complaints.is_new(text));
-        assert_eq!(said, [true, false, true, true]);
-        complaints.forget();
-        assert!(complaints.is_new("no buffers"));
     }
 }

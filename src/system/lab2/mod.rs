@@ -4,7 +4,6 @@ mod attachment;
 mod change;
 mod condition;
 mod history;
-mod housekeeping;
 mod lock_totals;
 mod locks;
 mod node;

@@ -11,7 +11,6 @@ use tracing::{info, warn};
 use super::attachment::Step;
 use super::change::Change;
 use super::condition::Condition;
-use super::housekeeping::Housekeeping;
 use super::report;
 use super::service::{Reaction, Service};
 use super::state_file::StateFile;
@@ -31,7 +30,6 @@ pub struct Node {
     around: Surroundings,
     service: Service,
     hooks: Hooks<Change>,
-    housekeeping: Housekeeping,
     _lock: RingLock,
 }
 
@@ -47,7 +45,6 @@ impl Node {
             around,
             service,
             hooks,
-            housekeeping: Housekeeping::new(),
             _lock: lock,
         }
     }
@@ -146,11 +143,7 @@ impl System for Node {
     }
 
     fn every_second(&mut self, now: Now) {
-        let Surroundings {
-            attachment, store, ..
-        } = &mut self.around;
-        self.housekeeping.tidy(now.monotonic, attachment, store);
-        self.around.look_at_pace(now);
+        self.around.tidy(now);
     }
 
     fn count_late_wake_up(&mut self) {

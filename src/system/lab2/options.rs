@@ -1,7 +1,6 @@
 //! The command line of `ringd`.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Parser;
@@ -10,6 +9,8 @@ use ring_proto::lab2::{Constants, FOREVER};
 use crate::control::lab2::{parse_ethertype, ring_name};
 use crate::control::{CONTROL_DIR, NodeName};
 use crate::host::{LogFormat, parse_duration};
+use crate::system::STATE_DIR;
+use crate::system::values::parse_count;
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
@@ -136,7 +137,7 @@ pub struct Options {
 
     /// The directory of IFACE.state, which holds what must survive a restart. With another --ethertype
     /// than the default the file is IFACE:TYPE.state, as in eth0:0x88b6.state.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/ringd")]
+    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
 
     /// The control socket for ringctl [default: /run/ringd/IFACE.sock, or IFACE:TYPE.sock]
@@ -203,12 +204,6 @@ impl Options {
     pub fn ring(&self) -> NodeName {
         ring_name(&self.interface, self.ethertype)
     }
-}
-
-/// Parses how many there are of something.
-fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse()
-        .map_err(|_| "not a count: give a whole number, as in 4".to_owned())
 }
 
 /// How long a silent member is remembered; `None`: for good.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use ring_proto::lab2::{ConstantError, Constants, Lab2};
+use ring_proto::lab2::{ConstantError, Constants, Durable, Lab2};
 use tracing::{info, warn};
 
 use super::Options;
@@ -12,15 +12,17 @@ use super::attachment::Attachment;
 use super::history::History;
 use super::node::Node;
 use super::service::Service;
-use super::state_file::{Found, StateFile};
+use super::state_file::{FRESH, StateFile};
 use super::stored_pause::StoredPause;
 use super::surroundings::{Audience, Surroundings};
 use crate::control::CONTROL_DIR;
 use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
-use crate::host::{self, Host, Pace, spoken};
+use crate::host::{self, Host, spoken};
 use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{LockError, RingLock, clock};
+use crate::system::housekeeping::Housekeeping;
+use crate::system::record_file::Found;
 use crate::system::{Error, PROGRAM};
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
@@ -62,7 +64,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         &audience.history,
     );
     let hooks = hooks.map_err(host::Error::system("start the thread that runs hooks"))?;
-    let machine = Lab2::new(constants, found.durable()).with_stamps(store.take_stamps());
+    let machine = Lab2::new(constants, found.or(FRESH)).with_stamps(store.take_stamps());
     let mut service = Service::new(&options.interface, StoredPause::beside(store.path()));
     if service.go_on_pausing()? {
         info!(
@@ -75,7 +77,10 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         attachment,
         store,
         audience,
-        pace: Pace::default(),
+        housekeeping: Housekeeping::new(
+            "frames",
+            "the ring goes on without this node, which owns nothing until it can write again",
+        ),
     };
     let node = Node::new(around, service, hooks, lock);
     host.run(Driver::new(machine), node)
@@ -120,7 +125,7 @@ fn say_start(
     constants: &Constants,
     attachment: &Attachment,
     store: &StateFile,
-    found: Found,
+    found: Found<Durable>,
 ) {
     let (interface, version) = (&options.interface, env!("CARGO_PKG_VERSION"));
     let mac = attachment.interface().mac;

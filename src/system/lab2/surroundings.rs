@@ -2,7 +2,6 @@
 
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Now;
-use tracing::{info, warn};
 
 use super::attachment::Attachment;
 use super::history::History;
@@ -11,9 +10,9 @@ use super::state_file::StateFile;
 use super::status::status;
 use crate::control::lab2::Status;
 use crate::driver::{Environment, Observe};
-use crate::host::Pace;
 use crate::observe::lab2::Observers;
-use crate::sys::{PacketSocket, clock};
+use crate::sys::PacketSocket;
+use crate::system::housekeeping::{Housekeeping, PaceNews};
 
 /// The machine's surroundings.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub struct Surroundings {
     pub attachment: Attachment,
     pub store: StateFile,
     pub audience: Audience,
-    pub pace: Pace,
+    pub housekeeping: Housekeeping,
 }
 
 impl Surroundings {
@@ -37,26 +36,25 @@ impl Surroundings {
             &self.audience.observers.tally,
             service,
         );
-        status.troubles.extend(self.pace.trouble());
+        status.troubles.extend(self.housekeeping.clock_trouble());
         status
     }
 
-    /// Checks the rate of the clock, and tells watchers if that becomes wrong, or right again.
-    pub fn look_at_pace(&mut self, now: Now) {
-        let Some((clock, counter)) = clock::rates() else {
-            return;
-        };
-        if !self.pace.look(clock, counter) {
-            return;
-        }
-        let history = &mut self.audience.history;
-        if let Some(trouble) = self.pace.trouble() {
-            warn!(event = "clock_rate", "{trouble}");
-            history.trouble(now, "clock_rate", trouble);
-        } else {
-            let text = "this machine's clock runs at its right rate again";
-            info!(event = "clock_rate_right", "{text}");
-            history.trouble(now, "clock_rate_right", text.to_owned());
+    /// Looks after what is around the machine, and tells watchers if the rate of the clock becomes wrong, or
+    /// right again.
+    pub fn tidy(&mut self, now: Now) {
+        let Self {
+            attachment,
+            store,
+            audience,
+            housekeeping,
+            ..
+        } = self;
+        housekeeping.look_at_drops(attachment.kernel_drops());
+        let failures = store.take_failures();
+        housekeeping.look_at_writes(now.monotonic, store.path(), failures);
+        if let Some(PaceNews { event, text }) = housekeeping.look_at_pace() {
+            audience.history.trouble(now, event, text);
         }
     }
 

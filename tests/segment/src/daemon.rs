@@ -82,6 +82,11 @@ impl Ringd {
         self
     }
 
+    /// A sub-command in place of an interface.
+    pub fn subcommand(self, name: &str) -> Self {
+        self.interface(name)
+    }
+
     /// An option with its value.
     pub fn option(mut self, name: &str, value: impl AsRef<Path>) -> Self {
         self.arguments.push(name.into());

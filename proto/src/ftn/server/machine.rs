@@ -117,6 +117,12 @@ impl Server {
         &self.options
     }
 
+    /// Whether it has left: it serves and says nothing from then on.
+    #[must_use]
+    pub const fn is_finished(&self) -> bool {
+        self.has_left
+    }
+
     /// What `ringctl status` shows.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> Snapshot {

@@ -55,4 +55,4 @@ pub use event::Event;
 pub use machine::Server;
 pub use options::{Options, OptionsError, TOKEN_BYTES, majority};
 pub use reason::Reason;
-pub use status::{RoleKind, Snapshot, TokenStatus};
+pub use status::{RoleKind, Snapshot, Standing, TokenStatus};

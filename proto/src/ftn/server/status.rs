@@ -69,7 +69,28 @@ pub struct Snapshot {
     pub memory_bytes: usize,
 }
 
+/// What a server is, in a few words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Electing, follower or leader.
+    pub role: RoleKind,
+    /// Who leads; `None` while it is electing.
+    pub leader: Option<usize>,
+    /// The state that the server says to be in.
+    pub state: ServerState,
+}
+
 impl Server {
+    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        Standing {
+            role: self.role.kind(),
+            leader: self.leader(),
+            state: self.own,
+        }
+    }
+
     /// What is counted.
     #[must_use]
     pub fn counters(&self) -> &Counters {

@@ -16,12 +16,17 @@ use ring_codec::lab2::{MAX_PROGRESS, Token};
 use ring_proto::lab2::Durable;
 
 use crate::host::{array_at, u64_at};
+use crate::system::record_file::Format;
 
 /// Bytes of a record.
 pub const LEN: usize = 64;
 
-/// What a record begins with; its last two digits are its format.
-pub const MAGIC: [u8; 8] = *b"RINGST01";
+/// How a record says it.
+pub const FORMAT: Format<Durable, LEN> = Format {
+    magic: *b"RINGST01",
+    encode,
+    decode,
+};
 
 /// A record's bytes, but for what proves it.
 pub fn encode(durable: &Durable) -> [u8; LEN] {

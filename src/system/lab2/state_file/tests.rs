@@ -1,12 +1,13 @@
 use ring_proto::lab2::Durable;
 
+use super::StateFile;
 use super::record::{self, LEN};
-use super::{Found, SLOTS, StateFile};
 use crate::control::lab2::parse_ring_name;
 use crate::control::{NodeName, hex};
 use crate::driver::Store;
 use crate::host::SystemError;
 use crate::system::Error;
+use crate::system::record_file::{Found, SLOTS};
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use std::fs::{self, OpenOptions};
@@ -29,7 +30,7 @@ fn ring(interface: &str) -> NodeName {
     parse_ring_name(interface).expect("a name")
 }
 
-fn open(directory: &Path) -> (StateFile, Found) {
+fn open(directory: &Path) -> (StateFile, Found<Durable>) {
     StateFile::open(directory, &ring("eth0")).unwrap()
 }
 
@@ -235,8 +236,7 @@ fn failing_writes_are_counted_and_are_no_end() {
     let (mut state, _) = open(directory.path());
     state.store(&durable(1));
     assert!(state.take_failures().is_none());
-    let readable = fs::File::open(state.path()).unwrap();
-    *state.file = readable;
+    state.record.forbid_writes();
     state.store(&durable(2));
     state.store(&durable(3));
     assert_eq!(state.take_failures().unwrap().count, 2);

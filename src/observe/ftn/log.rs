@@ -1,0 +1,87 @@
+//! A log line an event.
+
+use std::time::Duration;
+
+use ring_proto::ftn::server::Event;
+use ring_proto::time::Instant;
+use tracing::field::display;
+use tracing::{Level, debug, error, info, warn};
+
+use super::telling::Told;
+use crate::observe::RateLimit;
+
+/// Changes of all kinds: what a storm of them gets at once, and in the long run.
+const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
+/// Sessions that ended by silence: after a cut thousands may, and a few lines say so.
+const SESSIONS: RateLimit = RateLimit::new(10, Duration::from_secs(3));
+/// Senders with another list.
+const STRANGERS: RateLimit = RateLimit::new(5, Duration::from_secs(10));
+/// Dropped datagrams.
+const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+
+/// Prints a line an event through `tracing`, and limits how many.
+#[derive(Debug)]
+pub struct Log {
+    verbose: bool,
+    changes: RateLimit,
+    sessions: RateLimit,
+    strangers: RateLimit,
+    drops: RateLimit,
+}
+
+impl Log {
+    /// If `verbose`, sessions that begin and end are told too, and why datagrams are dropped.
+    #[must_use]
+    pub const fn new(verbose: bool) -> Self {
+        Self {
+            verbose,
+            changes: CHANGES,
+            sessions: SESSIONS,
+            strangers: STRANGERS,
+            drops: DROPS,
+        }
+    }
+
+    /// Whether a line is to be printed for an event, and how many before it were not. Who prints none formats
+    /// none.
+    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
+        let limit = match event {
+            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
+            Event::SessionBegun { .. }
+            | Event::SessionAdopted { .. }
+            | Event::SessionLoggedOut { .. } => self.verbose.then_some(&mut self.changes)?,
+            Event::SessionExpired { .. } => &mut self.sessions,
+            Event::OtherList { .. } => &mut self.strangers,
+            _ => &mut self.changes,
+        };
+        limit.allow(now).then(|| limit.take_refused())
+    }
+}
+
+/// Prints the line of an event, `hidden` being how many before it were not printed.
+pub fn print(told: &Told, hidden: u64) {
+    let (event, text, address) = (told.event, &told.text, told.address.map(display));
+    let (configuration, server, session) = (told.configuration, told.server, told.session);
+    let more = match hidden {
+        0 => String::new(),
+        hidden => format!(" (and {hidden} more like this were not shown)"),
+    };
+    macro_rules! line {
+        ($level:ident) => {
+            $level!(
+                event,
+                configuration,
+                server,
+                session,
+                address,
+                "{text}{more}"
+            )
+        };
+    }
+    match told.level {
+        Level::ERROR => line!(error),
+        Level::WARN => line!(warn),
+        Level::INFO => line!(info),
+        _ => line!(debug),
+    }
+}

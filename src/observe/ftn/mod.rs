@@ -1,0 +1,12 @@
+//! What is said of the events of a server of the token service: one sentence for the log and for who watches.
+//! What happens with each datagram is counted by the machine itself.
+
+mod log;
+mod names;
+mod telling;
+#[cfg(test)]
+mod tests;
+
+pub use log::{Log, print};
+pub use names::{Names, state_name};
+pub use telling::{News, Told};

@@ -1,0 +1,324 @@
+//! What an event is called, how much it matters, and the sentence for it.
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::ServerState;
+use ring_proto::ftn::server::{Event, RoleKind};
+use tracing::Level;
+
+use super::names::{Names, TokenName, state_name};
+
+/// An event, told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// What: a name, in `snake_case`.
+    pub event: &'static str,
+    /// How much it matters.
+    pub level: Level,
+    /// The same for people.
+    pub text: String,
+    /// The configuration that it is about.
+    pub configuration: Option<u32>,
+    /// The server that it is about.
+    pub server: Option<usize>,
+    /// The session that it is about.
+    pub session: Option<i32>,
+    /// Where that is from.
+    pub address: Option<SocketAddr>,
+}
+
+impl Told {
+    fn new(event: &'static str, level: Level, text: String) -> Self {
+        Self {
+            event,
+            level,
+            text,
+            configuration: None,
+            server: None,
+            session: None,
+            address: None,
+        }
+    }
+
+    fn of_configuration(self, configuration: u32) -> Self {
+        Self {
+            configuration: Some(configuration),
+            ..self
+        }
+    }
+
+    fn of_server(self, server: Option<usize>) -> Self {
+        Self { server, ..self }
+    }
+
+    fn of_session(self, session: i32, address: SocketAddr) -> Self {
+        Self {
+            session: Some(session),
+            address: Some(address),
+            ..self
+        }
+    }
+}
+
+/// Tells events. It remembers which server was in which state, to tell what has changed.
+#[derive(Debug)]
+pub struct News {
+    names: Names,
+    states: Vec<ServerState>,
+    /// The survey that is under way asks clients.
+    asks: bool,
+}
+
+impl News {
+    /// Nothing happened yet.
+    #[must_use]
+    pub fn new(names: Names) -> Self {
+        let states = names.iter().map(|_| ServerState::Down).collect();
+        Self {
+            names,
+            states,
+            asks: false,
+        }
+    }
+
+    /// Tells an event.
+    pub fn tell(&mut self, event: &Event) -> Told {
+        match event {
+            Event::RoleChanged { role, leader } => self.role_changed(*role, *leader),
+            Event::TookOver {
+                configuration,
+                warm,
+            } => took_over(*configuration, *warm),
+            Event::ConfigurationChanged {
+                configuration,
+                states,
+            } => self.configuration_changed(*configuration, states),
+            Event::StateChanged { state } => state_changed(*state),
+            Event::AuthorityChanged { has } => authority_changed(*has),
+            Event::GraceEnded => Told::new(
+                "grace_ended",
+                Level::INFO,
+                "the grace is over: sessions of an earlier run no longer come back".to_owned(),
+            ),
+            Event::SessionBegun { id, address } => {
+                session("session_begun", Level::DEBUG, (*id, *address), "has begun")
+            }
+            Event::SessionAdopted { id, address } => {
+                let what = "has come back from an earlier run";
+                session("session_adopted", Level::DEBUG, (*id, *address), what)
+            }
+            Event::SessionExpired { id, address } => {
+                let what = "has ended: its client was silent for too long, and what it held is free";
+                session("session_expired", Level::INFO, (*id, *address), what)
+            }
+            Event::SessionLoggedOut { id, address } => {
+                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
+            }
+            Event::SurveyBegun {
+                configuration,
+                sessions,
+            } => {
+                self.asks = *sessions > 0;
+                let what = format!("asking {sessions} clients what they hold");
+                self.survey("survey_begun", *configuration, &what)
+            }
+            Event::SurveyEnded { configuration } => {
+                self.survey("survey_ended", *configuration, "all tokens are known")
+            }
+            Event::SurveyAborted { configuration } => {
+                self.survey("survey_aborted", *configuration, "given up for a later one")
+            }
+            Event::TookOverTokens { server, held } => self.took_over_tokens(*server, *held),
+            Event::Reset { tokens_forgotten } => reset(*tokens_forgotten),
+            Event::Transferred { server, tokens } => {
+                let to = self.names.server(*server);
+                let text = format!("{} handed to {to}, which serves them now", some(*tokens));
+                let level = if *tokens > 0 { Level::INFO } else { Level::DEBUG };
+                Told::new("transferred", level, text).of_server(Some(*server))
+            }
+            Event::Conflict { name } => conflict(name),
+            Event::ConflictingData { name } => conflicting_data(name),
+            Event::OtherList { from, signature } => other_list(*from, *signature),
+            Event::Dropped { from, kind, reason } => {
+                let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
+                let text = format!("dropped {kind} of {from}: {}", reason.text());
+                Told {
+                    address: Some(*from),
+                    ..Told::new("dropped", Level::DEBUG, text)
+                }
+            }
+            Event::StorageChanged { failed } => storage_changed(*failed),
+            Event::NumbersExhausted => Told::new(
+                "numbers_exhausted",
+                Level::ERROR,
+                "no larger configuration number is left: this server cannot lead. Stop all servers, remove their \
+                 state files, and start them again"
+                    .to_owned(),
+            ),
+            Event::ShutDown => Told::new(
+                "left",
+                Level::INFO,
+                "left the servers: nothing is served here from now on".to_owned(),
+            ),
+        }
+    }
+
+    fn role_changed(&self, role: RoleKind, leader: Option<usize>) -> Told {
+        let text = match (role, leader) {
+            (RoleKind::Leader, _) => "this server leads".to_owned(),
+            (RoleKind::Follower, Some(leader)) => format!("{} leads", self.names.server(leader)),
+            (RoleKind::Follower, None) => "some other server leads".to_owned(),
+            (RoleKind::Electing, _) => "no leader is heard: looking for one".to_owned(),
+        };
+        Told::new("role_changed", Level::INFO, text).of_server(leader)
+    }
+
+    fn configuration_changed(&mut self, configuration: u32, states: &[ServerState]) -> Told {
+        let mut changed = Vec::new();
+        let mut is_down = false;
+        for (server, (before, state)) in self.states.iter().zip(states).enumerate() {
+            if before != state {
+                is_down |= *state == ServerState::Down;
+                changed.push(format!(
+                    "{} is {}",
+                    self.names.server(server),
+                    state_name(*state)
+                ));
+            }
+        }
+        self.states = states.to_vec();
+        let changed = if changed.is_empty() {
+            "all servers are as before".to_owned()
+        } else {
+            changed.join(", ")
+        };
+        let level = if is_down { Level::WARN } else { Level::INFO };
+        Told::new(
+            "configuration_changed",
+            level,
+            format!("configuration {configuration}: {changed}"),
+        )
+        .of_configuration(configuration)
+    }
+
+    /// A survey that asks nobody is over at once.
+    fn survey(&self, event: &'static str, configuration: u32, what: &str) -> Told {
+        let level = if self.asks { Level::INFO } else { Level::DEBUG };
+        let text = format!("survey of configuration {configuration}: {what}");
+        Told::new(event, level, text).of_configuration(configuration)
+    }
+
+    fn took_over_tokens(&self, server: Option<usize>, held: usize) -> Told {
+        let held = some(held);
+        let text = match server {
+            Some(server) => format!(
+                "serving what {} served: clients hold {held} of it; what nobody held is lost",
+                self.names.server(server)
+            ),
+            None => format!("clients hold {held} that were granted before this server started"),
+        };
+        let level = if server.is_some() {
+            Level::WARN
+        } else {
+            Level::INFO
+        };
+        Told::new("took_over_tokens", level, text).of_server(server)
+    }
+}
+
+fn took_over(configuration: u32, warm: bool) -> Told {
+    let how = if warm {
+        "with the sessions and states that it knew from its predecessor"
+    } else {
+        "knowing nothing: sessions of an earlier run may come back before anything is granted"
+    };
+    let text = format!("took over the lead by configuration {configuration}, {how}");
+    let level = if warm { Level::INFO } else { Level::WARN };
+    Told::new("took_over", level, text).of_configuration(configuration)
+}
+
+fn state_changed(state: ServerState) -> Told {
+    let means = match state {
+        ServerState::Down => "nothing is served here",
+        ServerState::Booting => "finding out who holds what before anything is served",
+        ServerState::Ready => "serving its tokens",
+    };
+    let text = format!("this server is {}: {means}", state_name(state));
+    Told::new("state_changed", Level::INFO, text)
+}
+
+fn authority_changed(has: bool) -> Told {
+    if has {
+        let text =
+            "a quorum of servers acknowledges this leader: it may serve and change".to_owned();
+        return Told::new("authority_gained", Level::INFO, text);
+    }
+    let text = "no quorum of servers acknowledges this leader: it serves nothing and changes nothing until \
+                one does"
+        .to_owned();
+    Told::new("authority_lost", Level::WARN, text)
+}
+
+fn session(
+    event: &'static str,
+    level: Level,
+    (id, address): (i32, SocketAddr),
+    what: &str,
+) -> Told {
+    let text = format!("session {id} of {address} {what}");
+    Told::new(event, level, text).of_session(id, address)
+}
+
+fn reset(tokens_forgotten: usize) -> Told {
+    let text = format!(
+        "the other servers took this one for DOWN, and serve its tokens: {} forgotten here",
+        some(tokens_forgotten)
+    );
+    Told::new("reset", Level::WARN, text)
+}
+
+fn conflict(name: &[u8]) -> Told {
+    let text = format!(
+        "clients claim the token {} in ways that exclude each other: all of them share it now. Two servers have \
+         led at a time; --quorum majority prevents that",
+        TokenName(name)
+    );
+    Told::new("conflict", Level::ERROR, text)
+}
+
+fn conflicting_data(name: &[u8]) -> Told {
+    let text = format!(
+        "clients have different data of the token {}: an update was lost with its server",
+        TokenName(name)
+    );
+    Told::new("conflicting_data", Level::WARN, text)
+}
+
+fn other_list(from: SocketAddr, signature: i32) -> Told {
+    let text = format!(
+        "{from} has another list of servers (signature {signature}): give all servers and clients the same \
+         file, line by line; nothing of it is answered"
+    );
+    Told {
+        address: Some(from),
+        ..Told::new("other_list", Level::WARN, text)
+    }
+}
+
+fn storage_changed(failed: bool) -> Told {
+    if failed {
+        let text = "cannot write the state file: this server says nothing until it can".to_owned();
+        return Told::new("storage_failed", Level::ERROR, text);
+    }
+    let text = "the state file can be written again".to_owned();
+    Told::new("storage_restored", Level::INFO, text)
+}
+
+/// `1 token`, `3 tokens`.
+fn some(tokens: usize) -> String {
+    if tokens == 1 {
+        "1 token".to_owned()
+    } else {
+        format!("{tokens} tokens")
+    }
+}

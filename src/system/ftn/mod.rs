@@ -1,0 +1,18 @@
+//! A server of the token service: many named tokens, on UDP.
+
+mod audience;
+mod condition;
+mod doubts;
+mod error;
+mod history;
+mod link;
+mod node;
+mod options;
+mod report;
+mod service;
+mod start;
+mod state_file;
+mod status;
+
+pub use options::{Options, Quorum};
+pub use start::run;

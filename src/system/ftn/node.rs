@@ -1,0 +1,220 @@
+//! A server, as the host sees it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use ring_proto::ftn::server::{Command, Net, Server as Machine};
+use ring_proto::time::{Instant, Now};
+use tracing::{info, warn};
+
+use super::audience::Audience;
+use super::condition::Condition;
+use super::link::ServerLink;
+use super::report;
+use super::service::{Reaction, Service};
+use super::state_file::StateFile;
+use super::status::{Around, status};
+use crate::control::ftn::Status;
+use crate::control::{NoRequest, NodeStatus, Reply, Request, Snapshot};
+use crate::driver::Environment;
+use crate::host::{
+    Answer, Client, Error, LINK, NoTask, Patience, Server, ShutDown, System, Waiting,
+};
+use crate::observe::ftn::Names;
+use crate::sys::UdpLink;
+use crate::system::housekeeping::{Housekeeping, PaceNews};
+
+/// The machine leaves at once: this is for a loop that does not turn.
+const LEAVING: Duration = Duration::from_secs(1);
+
+/// A server of the token service, but for its machine.
+#[derive(Debug)]
+pub struct Node {
+    pub started: Now,
+    pub names: Names,
+    pub link: ServerLink,
+    pub store: StateFile,
+    pub audience: Audience,
+    pub housekeeping: Housekeeping,
+    pub service: Service,
+    /// What is to be known of its options.
+    pub doubts: Vec<String>,
+    pub late_wake_ups: u64,
+}
+
+impl Node {
+    fn status(&mut self, now: Now, machine: &Machine) -> Status {
+        let mut troubles = self.doubts.clone();
+        if !self.link.is_up() {
+            let address = self.link.address();
+            troubles.push(format!("cannot use {address}: nothing is sent or received"));
+        }
+        if self.store.is_failing() {
+            let path = self.store.path().display();
+            troubles.push(format!(
+                "cannot write {path}: this server says nothing until it can"
+            ));
+        }
+        troubles.extend(self.housekeeping.clock_trouble());
+        let around = Around {
+            started: self.started,
+            names: &self.names,
+            link: &mut self.link,
+            late_wake_ups: self.late_wake_ups,
+            troubles,
+        };
+        status(now, machine, around)
+    }
+}
+
+impl System for Node {
+    type Machine = Machine;
+    type Link = UdpLink;
+    type Store = StateFile;
+    type Observer = Audience;
+    type Task = NoTask<Command>;
+    type Request = NoRequest;
+    type Condition = Condition;
+
+    fn environment(&mut self) -> Environment<'_, UdpLink, StateFile, Audience> {
+        Environment {
+            link: self.link.socket(),
+            store: &mut self.store,
+            observer: &mut self.audience,
+        }
+    }
+
+    fn task(&mut self) -> Option<NoTask<Command>> {
+        None
+    }
+
+    /// The link comes with the first look at the network.
+    fn register(&mut self, _: &Waiting) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn network_readable(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn poll_network(&mut self, now: Instant, waiting: &Waiting) -> Result<Option<Net>, Error> {
+        let Some(socket) = self.link.look(now) else {
+            return Ok(None);
+        };
+        waiting.add(socket, LINK)?;
+        Ok(Some(Net::Up))
+    }
+
+    fn link_failed(&mut self, now: Instant, error: &io::Error) -> Net {
+        self.link.fail(now, error)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.link.deadline()
+    }
+
+    fn answer(
+        &mut self,
+        now: Now,
+        client: Client,
+        request: Request<NoRequest>,
+        _: &mut Vec<OwnedFd>,
+        machine: &Machine,
+    ) -> Answer<Command> {
+        let history = &self.audience.history;
+        match self.service.answer(client.id, &request, history) {
+            Reaction::Reply(reply) => Answer::Reply(reply),
+            Reaction::Later => Answer::Later,
+            Reaction::Status => {
+                let status = self.status(now, machine);
+                Answer::Reply(Reply::Status(NodeStatus::from(&status)))
+            }
+            Reaction::Snapshot => {
+                let status = NodeStatus::from(&self.status(now, machine));
+                let number = self.audience.history.recent().latest();
+                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
+            }
+        }
+    }
+
+    fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Machine) -> Option<Command> {
+        self.service.serve(now, server, &self.audience.history);
+        None
+    }
+
+    fn after_turn(&mut self, _: Now, _: &Machine) {}
+
+    fn every_second(&mut self, now: Now) {
+        let Self {
+            link,
+            store,
+            audience,
+            housekeeping,
+            ..
+        } = self;
+        housekeeping.look_at_drops(link.drops().kernel);
+        let failures = store.take_failures();
+        housekeeping.look_at_writes(now.monotonic, store.path(), failures);
+        if let Some(PaceNews { event, text }) = housekeeping.look_at_pace() {
+            audience.history.trouble(now, event, text);
+        }
+    }
+
+    fn count_late_wake_up(&mut self) {
+        self.late_wake_ups += 1;
+    }
+
+    fn patience(machine: &Machine) -> Patience {
+        let options = machine.options();
+        Patience {
+            noticed: options.heartbeat / 4,
+            harmful: options.server_lease(),
+        }
+    }
+
+    fn condition(&self, machine: &Machine) -> Condition {
+        if self.link.is_up() {
+            Condition::Up(machine.standing())
+        } else {
+            Condition::NoLink
+        }
+    }
+
+    fn report(&mut self, now: Now, machine: &Machine) {
+        report::log(&self.status(now, machine));
+    }
+
+    fn leave(&mut self) -> &'static str {
+        info!(
+            event = "stopping",
+            "shutting down: other servers, if there are any, serve its tokens from now on"
+        );
+        "leaving the other servers"
+    }
+
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    fn shut_down(_: &Machine) -> ShutDown<Command> {
+        ShutDown {
+            command: Command::ShutDown,
+            patience: LEAVING,
+            last_word: Command::ShutDown,
+        }
+    }
+
+    fn is_finished(machine: &Machine) -> bool {
+        machine.is_finished()
+    }
+
+    fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {
+        if let Err(error) = self.store.sync() {
+            warn!(
+                event = "state_not_synced",
+                "cannot sync the state file: {error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The command line of `ringd ftn`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser;
+use ring_proto::ftn::server::{self, majority};
+
+use crate::control::{CONTROL_DIR, NodeName};
+use crate::host::{LogFormat, parse_duration};
+use crate::system::STATE_DIR;
+use crate::system::values::{parse_bytes, parse_count};
+
+const EXAMPLES: &str = "\
+FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \
+servers and all clients are given the same lines: who has others is not answered. Names are \
+resolved at the start. Give all servers the same --heartbeat, --server-timeout, --client-timeout, \
+--grace and --quorum.
+
+With --quorum 1, the default, servers that a cut has separated go on on each side, and may grant \
+the same token twice. With --quorum majority at most one side goes on: three servers bear the loss \
+of one, five that of two.
+
+Examples:
+  printf '%s\\n' a:7301 b:7301 c:7301 >/etc/ringd/ftn.servers
+  ringd ftn --servers /etc/ringd/ftn.servers --index 0 --quorum majority
+                                         run the first of three servers, on machine a
+  ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock
+                                         the same as an ordinary user
+  ringctl -i ftn-0 status                ask it who leads, and which servers are up
+  ringctl -i ftn-0 watch                 and what happens
+  sudo ringd -- ftn                      join the ring on an interface called ftn
+
+Two lists with a server 0 on one machine: give that of the second list its own --state-dir and \
+--control.
+
+Signals:
+  SIGTERM, SIGINT  tell the other servers, then exit; they serve its tokens from then on
+  SIGUSR1          log the status
+
+Exit codes:
+  0  shut down cleanly
+  1  unexpected error, or a second signal
+  2  wrong usage, options that cannot work together, or an index that is not in the list
+  3  the list of servers cannot be read, or a name in it not resolved
+  4  the address of this server is not this machine's
+  5  no permission to use its port (below 1024: CAP_NET_BIND_SERVICE)
+  6  its address is in use
+  7  the state directory or file cannot be used, or another ringd has it
+  8  the control socket cannot be made
+  9  the state file is a newer ringd's, or no file of this user's own";
+
+/// Run a server of the token service.
+///
+/// A few servers keep named tokens, with data, for programs anywhere on the network. One of them leads:
+/// it keeps the list of clients and decides which servers are up. When one is lost the others serve its
+/// tokens.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "ftn",
+    args_override_self = true,
+    after_long_help = EXAMPLES,
+    after_help = "--help says more."
+)]
+pub struct Options {
+    /// The list of servers: HOST:PORT a line.
+    #[arg(long, value_name = "FILE")]
+    pub servers: PathBuf,
+
+    /// Which line of the list this server is, counted from 0. It uses the address of that line and no other.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
+    pub index: usize,
+
+    /// How often the leader tells the others that it is there.
+    #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub heartbeat: Duration,
+
+    /// After how much silence a server is DOWN, or a leader is given up; at least three heartbeats.
+    #[arg(long, value_name = "DURATION", default_value = "4s", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub server_timeout: Duration,
+
+    /// After how much silence a client loses its tokens.
+    ///
+    /// Clients outlive a change of leader if a fifth of it, --server-timeout and four heartbeats are together
+    /// less than three quarters of it, as with the defaults. Clients may be given less, never more.
+    #[arg(long, value_name = "DURATION", default_value = "15s", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub client_timeout: Duration,
+
+    /// How long clients of an earlier run may come back, after all servers were down, before anything is
+    /// granted [default: as long as --client-timeout]
+    ///
+    /// With less, tokens may be granted that a client of the earlier run still holds.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub grace: Option<Duration>,
+
+    /// How many servers, itself included, must hear a leader before it may serve: a number, or majority.
+    #[arg(long, value_name = "COUNT", default_value = "1", allow_negative_numbers = true, value_parser = parse_quorum)]
+    pub quorum: Quorum,
+
+    /// Maximum memory for the names and data of tokens, and 256 bytes for each.
+    ///
+    /// Tokens that nobody holds or waits for are dropped first; after that new ones are refused.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", allow_hyphen_values = true, value_parser = parse_bytes)]
+    pub max_memory: usize,
+
+    /// Maximum clients at a time.
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, allow_negative_numbers = true, value_parser = parse_count::<usize>)]
+    pub max_clients: usize,
+
+    /// The directory of ftn-N.state, which keeps the highest configuration number seen.
+    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
+    pub state_dir: PathBuf,
+
+    /// The control socket for ringctl [default: /run/ringd/ftn-N.sock]
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+
+    /// The format of log lines.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    /// Log the beginning and end of each session too, and why received datagrams are dropped.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// How many servers a leader needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quorum {
+    /// So many, itself included.
+    Count(usize),
+    /// More than half of them.
+    Majority,
+}
+
+impl Quorum {
+    /// How many that are of `servers`.
+    #[must_use]
+    pub const fn of(self, servers: usize) -> usize {
+        match self {
+            Self::Count(count) => count,
+            Self::Majority => majority(servers),
+        }
+    }
+}
+
+fn parse_quorum(text: &str) -> Result<Quorum, String> {
+    match text {
+        "majority" => Ok(Quorum::Majority),
+        count => parse_count(count)
+            .map(Quorum::Count)
+            .map_err(|why| format!("{why}; or majority")),
+    }
+}
+
+impl Options {
+    /// What the machine is told, as one of so many `servers`.
+    #[must_use]
+    pub fn of_machine(&self, servers: usize) -> server::Options {
+        server::Options {
+            heartbeat: self.heartbeat,
+            server_timeout: self.server_timeout,
+            client_timeout: self.client_timeout,
+            grace: self.grace.unwrap_or(self.client_timeout),
+            quorum: self.quorum.of(servers),
+            max_memory: self.max_memory,
+            max_clients: self.max_clients,
+        }
+    }
+
+    /// The server's name on this machine.
+    #[must_use]
+    pub fn name(&self) -> NodeName {
+        NodeName::of("ftn", &self.index.to_string())
+    }
+
+    /// The control socket's path.
+    #[must_use]
+    pub fn control_path(&self) -> PathBuf {
+        match &self.control {
+            Some(path) => path.clone(),
+            None => self.name().socket(Path::new(CONTROL_DIR)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use clap::{CommandFactory, Parser};
+    use ring_proto::ftn::server;
+
+    use super::{Options, Quorum};
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        let own = ["ftn", "--servers", "/etc/ringd/ftn.servers", "--index", "1"];
+        Options::try_parse_from(own.iter().chain(arguments)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_list_and_an_index_get_the_defaults_of_the_machine() {
+        let options = parse(&[]).unwrap();
+        assert_eq!(options.of_machine(3), server::Options::default());
+        assert_eq!(options.control_path(), Path::new("/run/ringd/ftn-1.sock"));
+        assert_eq!(options.state_dir, Path::new("/var/lib/ringd"));
+        for missing in [&["ftn", "--index", "0"][..], &["ftn", "--servers", "/x"]] {
+            assert!(Options::try_parse_from(missing).is_err(), "{missing:?}");
+        }
+    }
+
+    #[test]
+    fn a_quorum_is_a_number_or_a_majority_and_the_grace_as_long_as_clients_have() {
+        let options = parse(&["--quorum", "majority", "--client-timeout", "30s"]).unwrap();
+        assert_eq!(options.quorum, Quorum::Majority);
+        assert_eq!(
+            [1, 2, 3, 4, 5].map(|n| options.of_machine(n).quorum),
+            [1, 2, 2, 3, 3]
+        );
+        assert_eq!(options.of_machine(3).grace, Duration::from_secs(30));
+        let options = parse(&["--quorum", "2", "--grace", "0s", "--max-memory", "1GiB"]).unwrap();
+        let machine = options.of_machine(3);
+        assert_eq!((machine.quorum, machine.grace), (2, Duration::ZERO));
+        assert_eq!(machine.max_memory, 1 << 30);
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_of_in_plain_words() {
+        for (option, value, said) in [
+            ("--quorum", "most", "or majority"),
+            ("--quorum", "-1", "or majority"),
+            ("--index", "-1", "not a count"),
+            ("--max-clients", "x", "not a count"),
+            ("--max-memory", "256", "as in 256MiB"),
+            ("--max-memory", "-1MiB", "as in 256MiB"),
+            ("--heartbeat", "-1s", "cannot be negative"),
+            ("--grace", "5", "no unit"),
+        ] {
+            let error = parse(&[option, value]).unwrap_err();
+            assert!(error.contains(said), "{option} {value}: {error}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_default_and_exit_code() {
+        let help = Options::command()
+            .term_width(200)
+            .render_long_help()
+            .to_string();
+        let words = [
+            "1s",
+            "4s",
+            "15s",
+            "256MiB",
+            "10000",
+            "/var/lib/ringd",
+            "/run/ringd/ftn-N.sock",
+            "  9  ",
+        ];
+        for word in words {
+            assert!(help.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Starts a server.
+
+use ring_proto::ftn::LONGEST;
+use ring_proto::ftn::server::{Durable, OptionsError, Server};
+use tracing::{info, warn};
+
+use super::Options;
+use super::audience::Audience;
+use super::doubts::doubts;
+use super::error::Error;
+use super::history::History;
+use super::link::ServerLink;
+use super::node::Node;
+use super::service::Service;
+use super::state_file::{Record, StateFile};
+use crate::driver::{Driver, datagrams};
+use crate::host::{self, Host};
+use crate::observe::ftn::{Log, Names, News};
+use crate::sys::random;
+use crate::system::PROGRAM;
+use crate::system::housekeeping::Housekeeping;
+use crate::system::record_file::Found;
+use crate::token::{ServerList, read_list};
+
+/// Runs a server until it has shut down on request.
+///
+/// # Errors
+/// It could not start, or a system call failed that does not fail on a healthy system.
+pub fn run(options: &Options) -> Result<(), host::Error> {
+    let index = options.index;
+    let ServerList { names, servers } = read_list(&options.servers).map_err(Error::List)?;
+    let (count, ssig) = (servers.len(), servers.signature());
+    let own = options.of_machine(count);
+    own.check(count).map_err(|error| unusable(&error))?;
+    let address = servers.address(index).ok_or_else(|| {
+        let servers = count;
+        unusable(&OptionsError::Index { index, servers })
+    })?;
+    let link = ServerLink::bind(address, options.max_clients).map_err(|source| Error::Bind {
+        address,
+        index,
+        list: options.servers.clone(),
+        source,
+    })?;
+    let name = options.name();
+    let (store, found) = StateFile::open(&options.state_dir, (&name, index), ssig)?;
+    let fresh = Record {
+        configuration: 0,
+        ssig,
+    };
+    let durable = Durable {
+        configuration: found.or(fresh).configuration,
+    };
+    let seed = random().map_err(host::Error::system("draw a random number"))?;
+    let machine = Server::new(own, servers, index, durable, seed);
+    let machine = machine.map_err(|error| unusable(&error))?;
+    let host = Host::start(
+        PROGRAM,
+        &options.control_path(),
+        options.log_format,
+        options.verbose,
+    )?;
+    let doubts = doubts(&own, count);
+    let names = Names::new(names, index);
+    say_start(&names, index, &link);
+    say_stored(&store, found, ssig);
+    for doubt in &doubts {
+        warn!(event = "options_doubtful", "{doubt}");
+    }
+    let node = Node {
+        started: host.started(),
+        link,
+        store,
+        audience: Audience {
+            news: News::new(names.clone()),
+            log: Log::new(options.verbose),
+            history: History::new(host.started()),
+        },
+        names,
+        housekeeping: Housekeeping::new(
+            "datagrams",
+            "this server says nothing until it can, as if it were cut off",
+        ),
+        service: Service::default(),
+        doubts,
+        late_wake_ups: 0,
+    };
+    let received = datagrams::receive_batch(LONGEST);
+    let transmit = datagrams::transmit_batch(LONGEST);
+    host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+fn unusable(error: &OptionsError) -> host::Error {
+    host::Error::Usage(format!("{error}; ringd ftn --help says more"))
+}
+
+fn say_start(names: &Names, index: usize, link: &ServerLink) {
+    let (version, address, count) = (
+        env!("CARGO_PKG_VERSION"),
+        link.address(),
+        names.iter().count(),
+    );
+    info!(
+        event = "started", version, server = index, %address, servers = count,
+        "ringd {version}, server {index} ({}) of {count}, at {address}", names.of(index)
+    );
+    if let Some((has, asked)) = link.shortage() {
+        info!(
+            event = "small_buffer",
+            has,
+            asked,
+            "the kernel keeps {has} bytes of datagrams for this server, not {asked}: if all of many clients speak at \
+             once some must repeat themselves; sysctl net.core.rmem_max={asked} lets it keep more"
+        );
+    }
+}
+
+fn say_stored(store: &StateFile, found: Found<Record>, ssig: i32) {
+    let path = store.path().display();
+    match found {
+        Found::Corrupt => warn!(
+            event = "state_corrupt",
+            "{path} was unreadable: starting without it; the numbers of configurations go on by the clock"
+        ),
+        Found::Stored(record) if record.ssig != ssig && record.configuration > 0 => {
+            let configuration = record.configuration;
+            info!(
+                event = "list_changed",
+                configuration,
+                "{path} is from another list of servers: configurations count on from {configuration}"
+            );
+        }
+        Found::Stored(_) | Found::Nothing => {}
+    }
+}

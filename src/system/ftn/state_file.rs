@@ -1,0 +1,208 @@
+//! The highest configuration number that a server has seen, which survives a restart. One file serves whatever
+//! list: a larger number than one's own list has reached does no harm, and after a change of the list numbers,
+//! and with them fencing numbers, go on from where they were.
+//!
+//! A record has 64 bytes, kept twice ([`TwoSlots`](crate::host::TwoSlots)):
+//!
+//! ```text
+//! 16  configuration   u32
+//! 20  ssig            i32   of the list that it was stored for
+//! 24  zero            32 bytes
+//! ```
+//! All integers are big-endian.
+
+use std::io;
+use std::path::Path;
+
+use ring_proto::Stored;
+use ring_proto::ftn::server::Durable;
+
+use super::error::Error;
+use crate::control::NodeName;
+use crate::driver::Store;
+use crate::host::array_at;
+use crate::system::record_file::{Format, Found, RecordFile, WriteFailures};
+
+const LEN: usize = 64;
+
+const FORMAT: Format<Record, LEN> = Format {
+    magic: *b"RINGFT01",
+    encode,
+    decode,
+};
+
+/// What is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// The highest configuration number seen.
+    pub configuration: u32,
+    /// The signature of the list.
+    pub ssig: i32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "records of any size are encoded so"
+)]
+fn encode(record: &Record) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[16..20].copy_from_slice(&record.configuration.to_be_bytes());
+    bytes[20..24].copy_from_slice(&record.ssig.to_be_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8; LEN]) -> Option<Record> {
+    let configuration = u32::from_be_bytes(array_at(bytes, 16));
+    // The protocol's numbers have 31 bits.
+    (i32::try_from(configuration).is_ok()).then(|| Record {
+        configuration,
+        ssig: i32::from_be_bytes(array_at(bytes, 20)),
+    })
+}
+
+/// The state file of one server, locked for as long as this lives.
+#[derive(Debug)]
+pub struct StateFile {
+    record: RecordFile<Record, LEN>,
+    ssig: i32,
+    failed: Option<WriteFailures>,
+    /// The last write has failed.
+    is_failing: bool,
+}
+
+impl StateFile {
+    /// Opens and locks the file of server `index` in `directory`, and makes both if they are missing. What is
+    /// stored is for the list with this signature from now on.
+    ///
+    /// # Errors
+    /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
+    /// process has it locked.
+    pub fn open(
+        directory: &Path,
+        (name, index): (&NodeName, usize),
+        ssig: i32,
+    ) -> Result<(Self, Found<Record>), Error> {
+        let fresh = Record {
+            configuration: 0,
+            ssig,
+        };
+        let opened = RecordFile::open(name.state(directory), &FORMAT, &fresh);
+        let (record, found) = opened.map_err(Error::of_state(index))?;
+        let file = Self {
+            record,
+            ssig,
+            failed: None,
+            is_failing: false,
+        };
+        Ok((file, found))
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.record.path()
+    }
+
+    /// Whether what is to be stored cannot be, for now.
+    pub const fn is_failing(&self) -> bool {
+        self.is_failing
+    }
+
+    /// The writes that have failed since the last call.
+    pub const fn take_failures(&mut self) -> Option<WriteFailures> {
+        self.failed.take()
+    }
+
+    /// Makes sure that the disk has it, for a clean exit.
+    ///
+    /// # Errors
+    /// The disk does not have it.
+    pub fn sync(&self) -> io::Result<()> {
+        self.record.sync()
+    }
+}
+
+impl Store<Durable> for StateFile {
+    fn store(&mut self, durable: &Durable) -> Stored {
+        let written = self.record.write(&Record {
+            configuration: durable.configuration,
+            ssig: self.ssig,
+        });
+        self.is_failing = written.is_err();
+        WriteFailures::note(&mut self.failed, written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ring_proto::Stored;
+    use ring_proto::ftn::server::Durable;
+
+    use super::{Error, Record, StateFile, decode, encode};
+    use crate::control::NodeName;
+    use crate::driver::Store;
+    use crate::system::record_file::Found;
+
+    fn open(directory: &Path, ssig: i32) -> Result<(StateFile, Found<Record>), Error> {
+        StateFile::open(directory, (&NodeName::of("ftn", "2"), 2), ssig)
+    }
+
+    #[test]
+    fn what_was_stored_last_is_found_again_with_its_list() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut file, found) = open(directory.path(), -7).unwrap();
+        assert_eq!(found, Found::Nothing);
+        assert_eq!(file.path(), directory.path().join("ftn-2.state"));
+        for configuration in [3, 6, 9] {
+            let stored = file.store(&Durable { configuration });
+            assert_eq!(stored, Stored::Done);
+        }
+        drop(file);
+        let (_file, found) = open(directory.path(), 8).unwrap();
+        let record = Record {
+            configuration: 9,
+            ssig: -7,
+        };
+        assert_eq!(found, Found::Stored(record));
+    }
+
+    #[test]
+    fn a_second_server_of_the_same_index_does_not_get_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let _first = open(directory.path(), 1).unwrap();
+        let second = open(directory.path(), 2).unwrap_err();
+        assert!(
+            matches!(second, Error::StateTaken { index: 2, .. }),
+            "{second}"
+        );
+    }
+
+    #[test]
+    fn a_write_that_fails_is_told_of_and_is_no_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut file, _) = open(directory.path(), 1).unwrap();
+        assert!(file.take_failures().is_none());
+        file.record.forbid_writes();
+        for configuration in [3, 6] {
+            let stored = file.store(&Durable { configuration });
+            assert_eq!(stored, Stored::Failed);
+            assert!(file.is_failing());
+        }
+        assert_eq!(file.take_failures().unwrap().count, 2);
+        assert!(file.take_failures().is_none());
+    }
+
+    #[test]
+    fn a_number_that_no_configuration_has_is_refused() {
+        let record = |configuration| Record {
+            configuration,
+            ssig: i32::MIN,
+        };
+        for (configuration, is_one) in [(0, true), (u32::MAX / 2, true), (u32::MAX / 2 + 1, false)]
+        {
+            let read = decode(&encode(&record(configuration)));
+            assert_eq!(read, is_one.then(|| record(configuration)));
+        }
+    }
+}

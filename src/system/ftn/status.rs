@@ -1,0 +1,70 @@
+//! Makes the status from the machine and its surroundings.
+
+use ring_proto::ftn::server::Server;
+use ring_proto::time::{Now, nanos};
+
+use super::link::{Drops, ServerLink};
+use crate::control::ftn::{ServerStatus, SessionStatus, Status};
+use crate::observe::ftn::{Names, state_name};
+
+/// What a status tells of a server's surroundings.
+#[derive(Debug)]
+pub struct Around<'a> {
+    pub started: Now,
+    pub names: &'a Names,
+    pub link: &'a mut ServerLink,
+    pub late_wake_ups: u64,
+    pub troubles: Vec<String>,
+}
+
+/// The server as it sees itself and the others at `now`.
+pub fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
+    let snapshot = machine.snapshot(now.monotonic);
+    let options = machine.options();
+    let servers = around.names.iter().zip(&snapshot.states);
+    let servers = servers.map(|(name, &state)| ServerStatus {
+        name: name.to_owned(),
+        state: state_name(state).to_owned(),
+    });
+    let sessions = snapshot.sessions.iter().map(|(id, address)| SessionStatus {
+        id: *id,
+        address: address.to_string(),
+    });
+    let Drops { kernel, cut } = around.link.drops();
+    let others = [
+        ("dropped.kernel", kernel),
+        ("dropped.cut", cut),
+        ("late_wake_ups", around.late_wake_ups),
+    ];
+    let others = others.into_iter().filter(|(_, count)| *count > 0);
+    let others = others.map(|(name, count)| (name.to_owned(), count));
+    Status {
+        ringd: env!("CARGO_PKG_VERSION").to_owned(),
+        up_ns: nanos(now.monotonic.since(around.started.monotonic)),
+        index: snapshot.index,
+        servers: servers.collect(),
+        ssig: snapshot.ssig,
+        quorum: options.quorum,
+        role: snapshot.role.name().to_owned(),
+        state: state_name(snapshot.state).to_owned(),
+        leader: snapshot.leader,
+        configuration: snapshot.configuration,
+        seq: snapshot.seq,
+        authority: snapshot.authority,
+        grace_ns: nanos(snapshot.grace),
+        survey: snapshot.survey,
+        sessions: sessions.collect(),
+        tokens: snapshot.tokens,
+        held: snapshot.held,
+        waiting: snapshot.waiting,
+        memory_bytes: snapshot.memory_bytes,
+        max_memory_bytes: options.max_memory,
+        troubles: around.troubles,
+        counters: machine
+            .counters()
+            .entries()
+            .into_iter()
+            .chain(others)
+            .collect(),
+    }
+}

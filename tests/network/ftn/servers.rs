@@ -1,0 +1,274 @@
+//! Servers alone: who leads, what becomes of a lost one, and why one does not start.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Daemon, PATIENCE, Ringd, SLACK, Test, tests};
+use serde_json::Value;
+
+use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, Stand};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        three_servers_agree_on_a_leader_and_show_it,
+        exclusive another_leads_in_time_when_the_leader_is_killed,
+        a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back,
+        a_server_that_is_started_again_never_counts_configurations_back,
+        who_leaves_is_not_waited_for_and_watchers_see_it,
+        without_a_majority_it_says_what_a_cut_may_do,
+        what_cannot_start_says_why,
+        a_state_file_or_a_control_socket_that_another_has_is_told_of,
+    ]
+}
+
+fn majority() -> [(&'static str, &'static str); 1] {
+    [("--quorum", "majority")]
+}
+
+/// Costs a second.
+fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
+    let mut stand = Stand::new(3, 3, &majority())?;
+    let leader = stand.wait_until_served_by(&[0, 1, 2])?;
+    for index in 0..3 {
+        let server = stand.server(index);
+        let status = server.ringctl(&["status", "--json"])?;
+        ensure!(status.status.code() == Some(0), "{status:?}");
+        let status: Value = serde_json::from_slice(&status.stdout)?;
+        let role = if index == leader {
+            "leader"
+        } else {
+            "follower"
+        };
+        ensure!(
+            status["system"] == "ftn" && status["role"] == role,
+            "{status:#}"
+        );
+        ensure!(
+            status["leader"] == leader && status["index"] == index,
+            "{status:#}"
+        );
+        let page = server.ringctl(&["status"])?;
+        let page = String::from_utf8(page.stdout)?;
+        let (own, led) = (line_of(&page, index)?, line_of(&page, leader)?);
+        ensure!(
+            own.contains("this server") && led.contains("leader"),
+            "{page}"
+        );
+        ensure!(!page.contains("same token"), "{page}");
+    }
+    Ok(())
+}
+
+/// The line of a server in the page of a status.
+fn line_of(page: &str, index: usize) -> Result<&str> {
+    let name = format!("10.77.0.{}:{PORT}", index + 1);
+    let found = page.lines().find(|line| line.contains(&name));
+    found.with_context(|| format!("no {name} in {page}"))
+}
+
+/// Costs three seconds.
+fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
+    let mut stand = Stand::new(3, 3, &[])?;
+    let leader = stand.wait_until_served_by(&[0, 1, 2])?;
+    let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
+    stand.server(leader).kill()?;
+    let killed = Instant::now();
+    let next = loop {
+        let leads = |daemon: &Daemon| -> Result<bool> {
+            Ok(daemon.wait_for_status(PATIENCE, |_| true)?["role"] == "leader")
+        };
+        let mut found = None;
+        for &other in &others {
+            if leads(stand.server(other))? {
+                found = Some(other);
+            }
+        }
+        ensure!(killed.elapsed() < PATIENCE, "nobody leads");
+        if let Some(next) = found {
+            break next;
+        }
+    };
+    let took = killed.elapsed();
+    let bound = SERVER_TIMEOUT + 2 * HEARTBEAT + SLACK;
+    ensure!(took <= bound, "{took:?}, not {bound:?}");
+    ensure!(
+        stand.wait_until_served_by(&others)? == next,
+        "another one leads"
+    );
+    let status = stand.server(next).status()?;
+    ensure!(status["servers"][leader]["state"] == "DOWN", "{status:#}");
+    // It is taken in again, and gives way.
+    stand.server(leader).start()?;
+    ensure!(
+        stand.wait_until_served_by(&[0, 1, 2])? == next,
+        "another one leads"
+    );
+    Ok(())
+}
+
+/// Costs four seconds.
+fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Result<()> {
+    let mut stand = Stand::new(3, 3, &majority())?;
+    let leader = stand.wait_until_served_by(&[0, 1, 2])?;
+    let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
+    let link = |stand: &Stand, state: &str| {
+        let ns = stand.segment().node(leader).ns().clone();
+        ns.ip(&format!("link set eth0 {state}\n"))
+    };
+    link(&stand, "down")?;
+    let next = stand.wait_until_served_by(&others)?;
+    let lonely = stand.server(leader);
+    lonely.wait_for_status(PATIENCE, |status| status["healthy"] == false)?;
+    let status = lonely.ringctl(&["status", "-q"])?;
+    ensure!(status.status.code() == Some(5), "{status:?}");
+    link(&stand, "up")?;
+    ensure!(
+        stand.wait_until_served_by(&[0, 1, 2])? == next,
+        "another one leads"
+    );
+    Ok(())
+}
+
+/// Within 16 seconds only the state file tells it that there was a larger number. Costs a second.
+fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<()> {
+    let mut stand = Stand::new(1, 1, &[])?;
+    let mut last = 0;
+    for _ in 0..4 {
+        stand.wait_until_served_by(&[0])?;
+        let server = stand.server(0);
+        let configuration = server.status()?["configuration"].as_u64();
+        let configuration = configuration.context("no number")?;
+        ensure!(configuration > last, "{configuration} after {last}");
+        last = configuration;
+        server.kill()?;
+        server.start()?;
+    }
+    ensure!(stand.server(0).state_dir().join("ftn-0.state").exists());
+    Ok(())
+}
+
+/// No silence is as long as the test: what is DOWN has said so. Costs a second.
+fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
+    let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
+    let mut stand = Stand::new(2, 2, &patient)?;
+    let leader = stand.wait_until_served_by(&[0, 1])?;
+    let other = 1 - leader;
+    let mut watch = UnixStream::connect(stand.server(leader).control())?;
+    watch.set_read_timeout(Some(PATIENCE))?;
+    watch.write_all(b"{\"request\":\"watch\"}\n")?;
+    let mut told = BufReader::new(watch).lines();
+    let snapshot = told.next().context("no snapshot")??;
+    ensure!(snapshot.starts_with("{\"snapshot\":"), "{snapshot}");
+    let leaving = stand.server(other);
+    leaving.signal(Signal::SIGTERM)?;
+    ensure!(leaving.wait_exit(PATIENCE)?.code() == Some(0));
+    leaving.wait_for_line(PATIENCE, |line| line.contains("left the servers"))?;
+    let says_so = |line: &str| {
+        line.contains("\"event\":\"configuration_changed\"") && line.contains("is DOWN")
+    };
+    loop {
+        let line = told.next().context("the watch has ended")??;
+        if says_so(&line) {
+            break;
+        }
+    }
+    // The last one has nobody to tell, and ends all the same.
+    let last = stand.server(leader);
+    last.signal(Signal::SIGTERM)?;
+    ensure!(last.wait_exit(PATIENCE)?.code() == Some(0));
+    Ok(())
+}
+
+/// Costs a second.
+fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
+    let mut stand = Stand::new(2, 2, &[])?;
+    stand.wait_until_served_by(&[0, 1])?;
+    let server = stand.server(0);
+    let says = |line: &str| line.contains("same token") && line.contains("--quorum majority");
+    server.wait_for_line(PATIENCE, says)?;
+    let status = server.status()?;
+    let trouble = status["troubles"][0].as_str();
+    ensure!(trouble.is_some_and(says), "{status:#}");
+    let page = server.ringctl(&["status"])?;
+    let page = String::from_utf8(page.stdout)?;
+    let warning = page.lines().find(|line| line.contains("Warning: "));
+    ensure!(warning.is_some_and(says), "{page}");
+    server.signal(Signal::SIGUSR1)?;
+    server.wait_for_line(PATIENCE, |line| line.contains("status: server 0, "))?;
+    Ok(())
+}
+
+/// It ends with this code and says this.
+fn refused(server: Ringd, code: i32, says: &str) -> Result<()> {
+    let mut server = server.spawn()?;
+    let end = server.wait_exit(PATIENCE)?;
+    server.wait_for_line(PATIENCE, |line| line.contains(says))?;
+    ensure!(end.code() == Some(code), "{end}: {:?}", server.output());
+    Ok(())
+}
+
+/// Costs half a second, and no name server: there is no route to one.
+fn what_cannot_start_says_why() -> Result<()> {
+    let stand = Stand::without_servers(2, 2)?;
+    let server = |index| stand.server_options(index);
+    let beyond = server(0)?.option("--index", "2");
+    refused(beyond, 2, "--index 2 names none of the 2 servers")?;
+    let quorum = server(0)?.option("--quorum", "3");
+    refused(
+        quorum,
+        2,
+        "--quorum 3 is not between 1 and the number of servers, 2",
+    )?;
+    let hasty = server(0)?.option("--server-timeout", "200ms");
+    refused(hasty, 2, "less than three times --heartbeat")?;
+    let missing = server(0)?.option("--servers", "/nowhere/servers");
+    refused(
+        missing,
+        3,
+        "cannot read /nowhere/servers, which is to list the servers",
+    )?;
+    let unnamed = stand.folder().join("unnamed");
+    fs::write(
+        &unnamed,
+        format!("10.77.0.1:{PORT}\n\nnowhere.invalid:{PORT}\n"),
+    )?;
+    let unnamed = server(0)?.option("--servers", unnamed);
+    refused(unnamed, 3, "line 3: nowhere.invalid has no address")?;
+    let elsewhere = server(0)?.option("--index", "1");
+    refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
+    let ns = stand.segment().node(0).ns();
+    let taken = ns.run(|| std::net::UdpSocket::bind(("10.77.0.1", PORT)))??;
+    refused(server(0)?, 6, "another process has it")?;
+    drop(taken);
+    let plain = stand.folder().join("plain");
+    fs::write(&plain, "")?;
+    refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
+}
+
+/// Two lists, each with a server 0, on one machine. Costs a second.
+fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> {
+    let mut stand = Stand::new(1, 1, &[])?;
+    stand.wait_until_served_by(&[0])?;
+    let other = stand.folder().join("other");
+    fs::write(&other, format!("10.77.0.1:{}\n", PORT + 1))?;
+    let (state, control) = (stand.server(0).state_dir(), stand.server(0).control());
+    let second = || Ok::<_, anyhow::Error>(stand.server_options(0)?.option("--servers", &other));
+    let same_state = second()?.option("--state-dir", &state);
+    refused(same_state, 7, "server 0 of this list or of another")?;
+    refused(second()?.option("--control", &control), 8, "--control PATH")?;
+    let mut apart = second()?.spawn()?;
+    apart.wait_for_status(PATIENCE, |status| status["healthy"] == true)?;
+    apart.kill()?;
+    // What the list was before is said once it is another.
+    stand.server(0).kill()?;
+    let changed = stand.server_options(0)?.option("--servers", &other);
+    let changed = changed.option("--state-dir", &state).spawn()?;
+    changed.wait_for_line(PATIENCE, |line| {
+        line.contains("is from another list of servers: configurations count on from")
+    })?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The unit, as the page has it installed, under a live systemd.
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Binaries, Container, Layout, PATIENCE, Segment, Test, binaries, tests};
+use serde_json::Value;
+
+use super::stand::PORT;
+use crate::recipes::pages::{FTN, block};
+
+const BINARIES: Binaries = binaries!();
+const UNIT: &str = "ringd-ftn@0";
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        the_unit_serves_without_any_right_and_leaves_when_it_is_stopped,
+        a_list_without_this_server_is_not_tried_again,
+    ]
+}
+
+/// A machine with a systemd, where the page was followed up to the start, for one server.
+struct Scene {
+    container: Container,
+    /// The start, and what asks the server how it is.
+    start: String,
+    status: String,
+    _segment: Segment,
+}
+
+impl Scene {
+    fn new(options: &str) -> Result<Self> {
+        let segment = Layout::new(1).addresses().bridge()?;
+        let container = Container::boot(segment.node(0), BINARIES)?;
+        container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
+        let recipe = block(FTN, "sudo install -m 644 systemd/ringd.sysusers")?;
+        let ip = segment.node(0).ip().context("it has an address")?;
+        ensure!(recipe.contains(" a:7301 b:7301 c:7301 "), "{recipe}");
+        let recipe = recipe.replace(" a:7301 b:7301 c:7301 ", &format!(" {ip}:{PORT} "));
+        let lines: Vec<&str> = recipe.lines().collect();
+        let [setup @ .., start, status] = &lines[..] else {
+            anyhow::bail!("{recipe}");
+        };
+        container.sh(&setup.join("\n"))?;
+        let options = format!("[Service]\nEnvironment=\"RINGD_FTN_OPTIONS={options}\"\n");
+        container.edit(&format!("{UNIT}.service"), &options)?;
+        Ok(Self {
+            container,
+            start: (*start).to_owned(),
+            status: (*status).to_owned(),
+            _segment: segment,
+        })
+    }
+}
+
+/// Costs three seconds: a boot.
+fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<()> {
+    let scene = Scene::new("--grace 0s")?;
+    let container = &scene.container;
+    container.sh(&scene.start)?;
+    container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
+    let page = container.sh(&scene.status)?;
+    ensure!(page.contains("READY, serves its tokens"), "{page}");
+    let mut complaints = container.journal();
+    let words = [
+        "Unknown key",
+        "Unknown section",
+        "ignoring",
+        "Failed to",
+        "deprecated",
+    ];
+    complaints
+        .retain(|line| line.contains("ringd-ftn@") && words.iter().any(|it| line.contains(it)));
+    ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
+
+    let pid = container.show(UNIT, "MainPID")?;
+    let status = container.run(&["cat", &format!("/proc/{pid}/status")])?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(str::trim).context("no field")
+    };
+    for set in ["CapEff:", "CapPrm:", "CapBnd:"] {
+        ensure!(u64::from_str_radix(field(set)?, 16)? == 0, "{status}");
+    }
+    ensure!(field("NoNewPrivs:")? == "1" && field("Seccomp:")? == "2");
+    ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
+
+    // Who may ask, and what is stored.
+    let ask = "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i ftn-0 status --json";
+    let status: Value = serde_json::from_str(&container.sh(ask)?)?;
+    ensure!(status["healthy"] == true, "{status:#}");
+    let stored = container.path("/var/lib/ringd/ftn-0.state");
+    ensure!(stored.metadata()?.len() > 0);
+
+    container.run(&["systemctl", "stop", UNIT])?;
+    ensure!(container.show(UNIT, "Result")? == "success");
+    container.wait_for_line(PATIENCE, |line| line.contains("left the servers"))?;
+    ensure!(!container.path("/run/ringd/ftn-0.sock").exists());
+    Ok(())
+}
+
+/// Costs three seconds: a boot.
+fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
+    let scene = Scene::new("--index 1")?;
+    let container = &scene.container;
+    let started = container.output(&["systemctl", "start", UNIT])?;
+    ensure!(!started.status.success(), "it has started");
+    container.wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
+    ensure!(container.show(UNIT, "ExecMainStatus")? == "2");
+    ensure!(container.show(UNIT, "NRestarts")? == "0");
+    container.wait_for_line(PATIENCE, |line| {
+        line.contains("names none of the 1 servers")
+    })?;
+    Ok(())
+}

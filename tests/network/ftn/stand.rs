@@ -1,0 +1,124 @@
+//! Servers of the token service on the nodes of a segment, with their list in a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ring_segment::{Binaries, Daemon, Layout, PATIENCE, Ringd, Segment, binaries};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const BINARIES: Binaries = binaries!();
+/// Where servers listen.
+pub const PORT: u16 = 7301;
+/// HB of a stand that was told nothing else.
+pub const HEARTBEAT: Duration = Duration::from_millis(100);
+/// ST: three quarters of it are longer than a server stands still under stalls.
+pub const SERVER_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// Servers, one on each of the first nodes of a segment.
+pub struct Stand {
+    segment: Segment,
+    folder: TempDir,
+    servers: Vec<Daemon>,
+}
+
+impl Stand {
+    /// Starts `servers` servers with these options beside the times of this stand, on a segment of so many `nodes`.
+    /// What is given twice counts as given last.
+    pub fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
+        let mut stand = Self::without_servers(nodes, servers)?;
+        for index in 0..servers {
+            let mut server = stand.server_options(index)?;
+            for (name, value) in options {
+                server = server.option(name, value);
+            }
+            stand.servers.push(server.spawn()?);
+        }
+        Ok(stand)
+    }
+
+    /// A segment, and the list of the servers that could run on its first nodes.
+    pub fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
+        let segment = Layout::new(nodes).addresses().bridge()?;
+        let folder = tempfile::tempdir_in("/run")?;
+        let lines: Result<String> = segment.nodes()[..servers].iter().map(line).collect();
+        fs::write(folder.path().join("servers"), lines?)?;
+        Ok(Self {
+            segment,
+            folder,
+            servers: Vec::new(),
+        })
+    }
+
+    /// A server that is to be started on the node of this place, with the times of this stand.
+    pub fn server_options(&self, index: usize) -> Result<Ringd> {
+        let node = self.segment.node(index);
+        node.wait_for_link()?;
+        let (heartbeat, timeout) = (HEARTBEAT.as_millis(), SERVER_TIMEOUT.as_millis());
+        Ok(node
+            .ringd(BINARIES)
+            .subcommand("ftn")
+            .option("--servers", self.list())
+            .option("--index", index.to_string())
+            .option("--heartbeat", format!("{heartbeat}ms"))
+            .option("--server-timeout", format!("{timeout}ms"))
+            .option("--client-timeout", "10s")
+            // There is no client of an earlier run.
+            .option("--grace", "0s"))
+    }
+
+    /// The segment.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// A folder for whatever a test needs, which goes with the stand.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The list of servers.
+    pub fn list(&self) -> PathBuf {
+        self.folder.path().join("servers")
+    }
+
+    /// One of the servers.
+    pub fn server(&mut self, index: usize) -> &mut Daemon {
+        &mut self.servers[index]
+    }
+
+    /// Waits until all of these servers are READY, and agree on one of them as leader, on its configuration and on what the states
+    /// of all servers are. Returns the leader.
+    pub fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
+        let first = *those.first().context("there are none")?;
+        let is_served = |status: &Value| {
+            let is_up = |index: &usize| status["servers"][*index]["state"] == "READY";
+            let leads = |index: &usize| status["leader"] == *index;
+            status["healthy"] == true && those.iter().all(is_up) && those.iter().any(leads)
+        };
+        loop {
+            let status = self.servers[first].wait_for_status(PATIENCE, is_served)?;
+            let agrees = |other: &Value| {
+                let keys = ["leader", "configuration", "servers"];
+                keys.iter().all(|key| other[*key] == status[*key])
+            };
+            let mut all_agree = true;
+            for &other in &those[1..] {
+                let seen = self.servers[other].wait_for_status(PATIENCE, is_served)?;
+                all_agree &= agrees(&seen);
+            }
+            if all_agree {
+                let leader = status["leader"].as_u64().context("no leader")?;
+                return Ok(usize::try_from(leader)?);
+            }
+        }
+    }
+}
+
+/// The line of the server on a node.
+fn line(node: &ring_segment::Node) -> Result<String> {
+    let ip = node.ip().context("it has an address")?;
+    Ok(format!("{ip}:{PORT}\n"))
+}
