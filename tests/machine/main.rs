@@ -1,6 +1,7 @@
 //! One machine through anything that can happen to it, against a small oracle.
 
 mod checks;
+mod ftn;
 
 use std::fs;
 use std::path::Path;
@@ -44,5 +45,19 @@ proptest! {
     #[test]
     fn random_scripts_pass(script in prop::collection::vec(any::<u8>(), 0..1_500)) {
         checks::run(&script);
+    }
+
+    #[test]
+    fn random_scripts_pass_at_a_server_of_the_token_service(
+        script in prop::collection::vec(any::<u8>(), 0..1_500)
+    ) {
+        ftn::run_server(&script);
+    }
+
+    #[test]
+    fn random_scripts_pass_at_a_client_of_the_token_service(
+        script in prop::collection::vec(any::<u8>(), 0..1_500)
+    ) {
+        ftn::run_client(&script);
     }
 }

@@ -60,6 +60,7 @@ pub enum Command {
         after: Box<[u8]>,
     },
     /// Ends the session, and with it every hold and request: from now on nothing is held. LOGOUT is sent
-    /// at most three times; [`LoggedOut`](super::Event::LoggedOut) is the machine's last event, whatever it is told.
+    /// at most three times; [`LoggedOut`](super::Event::LoggedOut) is the machine's last event, but for the refusal of
+    /// commands that are given after it.
     Logout,
 }

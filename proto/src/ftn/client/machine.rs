@@ -192,6 +192,10 @@ impl Machine for Client {
     type Job = Infallible;
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
+        if matches!(self.phase, Phase::Ended) {
+            // Nothing is told after the end.
+            return;
+        }
         self.begin(now);
         self.receive(from, message);
         self.end();

@@ -1,0 +1,275 @@
+//! One client, and what must hold of it whatever it hears (`docs/ftn.md`, sections 5 and 6).
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use ring_codec::ftn::{Access, Datagram, Message};
+use ring_proto::Machine;
+use ring_proto::ftn::client::{Client, Command, Event, Net, Options, Standing};
+use ring_proto::time::{Instant, Now};
+
+use super::life::{Clock, Subject};
+use super::said::{Said, What};
+use super::script::{self, Common, Peer};
+use super::{SERVERS, client_address, drain, encode, server_address, servers};
+
+/// The tokens that are asked for.
+const NAMES: [&[u8]; 3] = [b"a", b"b", b"swarm"];
+
+#[derive(Debug, Arbitrary)]
+enum Step {
+    Common(Common),
+    Command(Order),
+    Down,
+    /// Another port, though it has not asked for one.
+    Port(u16),
+}
+
+#[derive(Debug, Arbitrary)]
+enum Order {
+    Request {
+        name: u8,
+        shared: bool,
+        fence: bool,
+    },
+    Update {
+        name: u8,
+        data: Vec<u8>,
+    },
+    Release(u8),
+    UpdateAndRelease {
+        name: u8,
+        data: Vec<u8>,
+    },
+    Cancel(u8),
+    List {
+        server: u8,
+        after: u8,
+    },
+    Logout,
+    /// Of a name or with data that nobody may have.
+    Illegal {
+        name: bool,
+    },
+}
+
+struct Station {
+    client: Client,
+    options: Options,
+    clock: Clock,
+    refuses: bool,
+    port: u16,
+    /// The last id that it has said.
+    id: i32,
+    /// The configuration that it knew last.
+    configuration: u32,
+    /// The last number that it has given a message.
+    msgnum: i64,
+    has_ended: bool,
+}
+
+pub fn run(data: &[u8]) {
+    let Some(((), steps)) = script::read::<(), Step>(data) else {
+        return;
+    };
+    let mut station = Station::new();
+    for step in steps {
+        station.step(step);
+    }
+}
+
+impl Subject for Station {
+    fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.input(Machine::handle_timeout);
+    }
+
+    fn encode(&mut self, from: Peer, to: Option<i8>, what: What) -> Option<(SocketAddr, Vec<u8>)> {
+        let said = Said {
+            what,
+            configuration: self.configuration,
+            msgnum: self.msgnum,
+        };
+        let (address, id) = peer(from);
+        let to = to.map_or(self.id, |to| (1 << 20) + i32::from(to));
+        Some((address, encode(id, to, &said)?))
+    }
+
+    fn address(&self, from: Peer) -> SocketAddr {
+        peer(from).0
+    }
+
+    fn hear(&mut self, from: SocketAddr, bytes: &[u8], age: Duration) {
+        self.input(|client, now| client.handle_message(now, from, bytes, age));
+    }
+
+    fn refuse(&mut self, refuses: bool) {
+        self.refuses = refuses;
+    }
+}
+
+impl Station {
+    fn new() -> Self {
+        let options = Options {
+            servers: servers(),
+            client_timeout: Duration::from_secs(3),
+        };
+        let clock = Clock::new();
+        let mut this = Self {
+            client: Client::new(options.clone()),
+            options,
+            clock,
+            refuses: false,
+            port: 20_000,
+            id: 0,
+            configuration: 1,
+            msgnum: 0,
+            has_ended: false,
+        };
+        this.bind();
+        this
+    }
+
+    fn bind(&mut self) {
+        let port = self.port;
+        self.input(|client, now| client.handle_link(now, Net::Up { port }));
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Common(step) => self.live(step),
+            Step::Command(order) => {
+                let command = command(&order);
+                self.input(|client, now| client.handle_command(now, command));
+            }
+            Step::Down => self.input(|client, now| client.handle_link(now, Net::Down)),
+            Step::Port(port) => {
+                self.port = port.max(1);
+                self.bind();
+            }
+        }
+    }
+
+    /// An input, and all that must hold after it.
+    fn input(&mut self, input: impl FnOnce(&mut Client, Now)) {
+        input(&mut self.client, self.clock.0);
+        let done = drain(&mut self.client, self.clock.0, self.refuses, false);
+        let refuses =
+            |event: &Event| matches!(event, Event::Refused { .. } | Event::ListingFailed { .. });
+        let is_over = done.sent.is_empty() && done.events.iter().all(refuses);
+        assert!(
+            !self.has_ended || is_over,
+            "it goes on after its end: {:?}",
+            done.events
+        );
+        for (to, bytes) in &done.sent {
+            let is_server = (0..SERVERS).any(|index| server_address(index) == *to);
+            assert!(is_server, "it speaks to {to}");
+            let datagram = Datagram::decode(bytes).expect("it was seen to decode");
+            self.id = datagram.header().from;
+            if let Message::Request { msgnum, .. } | Message::Return { msgnum, .. } =
+                datagram.message()
+            {
+                self.msgnum = self.msgnum.max(msgnum);
+            }
+        }
+        let mut wants_socket = false;
+        for event in &done.events {
+            match event {
+                Event::NewSocket => wants_socket = true,
+                Event::LoggedOut { .. } => self.has_ended = true,
+                Event::Adopted { configuration } => self.configuration = configuration.number(),
+                Event::Granted { data, .. } => {
+                    assert!(data.len() <= ring_proto::ftn::MAX_DATA);
+                    assert!(
+                        self.client.live_since().is_some(),
+                        "granted without a session"
+                    );
+                }
+                _ => {}
+            }
+        }
+        self.check_lease(self.clock.0.monotonic);
+        if wants_socket {
+            self.port = self.port.wrapping_add(1).max(1);
+            self.bind();
+        }
+    }
+
+    /// A lease is ¾ CT of the sending of a renewal at most, and nothing is held without one.
+    fn check_lease(&self, now: Instant) {
+        let lease = self.client.lease();
+        let longest = now + self.options.lease();
+        // While the caller's clock is behind, the client's stands still.
+        assert!(lease.is_none_or(|end| end <= longest + Duration::from_secs(60)));
+        let is_live = matches!(self.client.standing(), Standing::Live { .. });
+        assert_eq!(lease.is_some(), is_live, "a session is live by its lease");
+        let holds = NAMES.iter().any(|name| self.client.holding(name).is_some());
+        assert!(is_live || !holds, "it holds what it has no lease for");
+    }
+}
+
+fn peer(peer: Peer) -> (SocketAddr, i32) {
+    match peer {
+        Peer::Server(index) => {
+            let index = usize::from(index) % SERVERS;
+            (server_address(index), i32::try_from(index).unwrap_or(0))
+        }
+        Peer::Client(own, _) => (client_address(own), (1 << 20) + i32::from(own % 8)),
+    }
+}
+
+fn command(order: &Order) -> Command {
+    let name = |number: u8| NAMES[usize::from(number) % NAMES.len()].into();
+    match order {
+        Order::Request {
+            name: number,
+            shared,
+            fence,
+        } => Command::Request {
+            name: name(*number),
+            access: if *shared {
+                Access::Shared
+            } else {
+                Access::Exclusive
+            },
+            fence: *fence,
+        },
+        Order::Update { name: number, data } => Command::Update {
+            name: name(*number),
+            data: data[..].into(),
+        },
+        Order::Release(number) => Command::Release {
+            name: name(*number),
+        },
+        Order::UpdateAndRelease { name: number, data } => Command::UpdateAndRelease {
+            name: name(*number),
+            data: data[..].into(),
+        },
+        Order::Cancel(number) => Command::Cancel {
+            name: name(*number),
+        },
+        Order::List { server, after } => Command::List {
+            server: usize::from(*server),
+            after: name(*after),
+        },
+        Order::Logout => Command::Logout,
+        Order::Illegal { name: true } => Command::Request {
+            name: [].into(),
+            access: Access::Shared,
+            fence: false,
+        },
+        Order::Illegal { name: false } => Command::Update {
+            name: name(0),
+            data: vec![0; ring_proto::ftn::MAX_DATA + 1].into(),
+        },
+    }
+}

@@ -1,0 +1,247 @@
+//! A message of a valid form, as any bytes can be read.
+
+use arbitrary::Arbitrary;
+use ring_codec::ftn::{Access, Assignment, Client, Flags, Holders, Message, ServerState, Token};
+
+/// Names that scripts use: few, that they meet.
+const NAMES: [&[u8]; 4] = [b"", b"a", b"b", b"swarm"];
+
+/// A token by the number of its name, with data: numbers and words that mean something, or any bytes.
+#[derive(Debug, Clone, Arbitrary)]
+pub struct Entry {
+    name: u8,
+    data: Data,
+}
+
+#[derive(Debug, Clone, Arbitrary)]
+enum Data {
+    Empty,
+    Fence,
+    Number(u16),
+    Marker(u8, u8, u8, u32),
+    Kind(u8),
+    Fenced(u32),
+    Bytes(Vec<u8>),
+    /// So many times 256 bytes.
+    Long(u8),
+}
+
+impl Data {
+    fn bytes(&self, configuration: u32) -> Vec<u8> {
+        match self {
+            Self::Empty => Vec::new(),
+            Self::Fence => b"fence".to_vec(),
+            Self::Number(by) => text(configuration.wrapping_add(u32::from(*by))),
+            Self::Marker(by, part, parts, floor) => {
+                let c = configuration.wrapping_add(u32::from(*by));
+                format!("{c} {part} {parts} {floor}").into_bytes()
+            }
+            Self::Kind(kind) => {
+                [&b"x"[..], b"s", b"u", b"rx", b"rs"][usize::from(*kind) % 5].to_vec()
+            }
+            Self::Fenced(number) => format!("{number} data").into_bytes(),
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::Long(times) => vec![b'.'; usize::from(*times) * 256],
+        }
+    }
+}
+
+fn text(number: u32) -> Vec<u8> {
+    number.to_string().into_bytes()
+}
+
+/// What is said. Numbers of configurations are added to that of the machine, so that they mean something to it.
+#[derive(Debug, Clone, Arbitrary)]
+pub enum What {
+    Login(Option<u16>),
+    Config(i8, Vec<u8>),
+    Catalog(Vec<Entry>),
+    Alive,
+    Logout,
+    Request(i16, Entry, bool),
+    Grant(i16, Entry),
+    Revoke(u8),
+    Return(i16, Entry, u8),
+    Confirm(i16),
+    Elect(i8, i8, i8),
+    State(i8, i8, Vec<u8>, Vec<u8>),
+    Heartbeat(i8, i8, u8),
+    Transfer(i8, u8, u8, Vec<(Entry, Vec<u8>)>),
+    Transferred(i8, u8),
+}
+
+/// What is said, to a machine that knows this configuration and whose numbers of messages are about these.
+pub struct Said {
+    pub what: What,
+    pub configuration: u32,
+    pub msgnum: i64,
+}
+
+const fn state(number: u8) -> ServerState {
+    match number % 3 {
+        0 => ServerState::Down,
+        1 => ServerState::Booting,
+        _ => ServerState::Ready,
+    }
+}
+
+/// The session of a client by its number.
+fn session(number: u8) -> i32 {
+    (1 << 20) + i32::from(number % 8)
+}
+
+impl Said {
+    fn c(&self, by: i8) -> i32 {
+        i32::try_from(self.configuration)
+            .unwrap_or(i32::MAX)
+            .saturating_add(i32::from(by))
+    }
+
+    fn seq(&self, by: i8, round: i8) -> i64 {
+        (i64::from(self.c(by)) << 32) + i64::from(round)
+    }
+
+    fn number(&self, by: i16) -> i64 {
+        self.msgnum.saturating_add(i64::from(by))
+    }
+
+    /// Calls with the message.
+    pub fn with<T>(&self, call: impl FnOnce(Message<'_>) -> T) -> T {
+        let data = |entry: &Entry| entry.data.bytes(self.configuration);
+        let name = |number: u8| NAMES[usize::from(number) % NAMES.len()];
+        match &self.what {
+            What::Login(port) => {
+                let p = port.map_or_else(Vec::new, |port| format!(":{port}").into_bytes());
+                call(Message::Login { p: &p })
+            }
+            What::Config(by, states) => {
+                let states: Vec<_> = states.iter().map(|it| state(*it)).collect();
+                call(Message::Config {
+                    leader: self.c(*by),
+                    sstates: states[..].into(),
+                })
+            }
+            What::Catalog(entries) => {
+                let all: Vec<_> = entries.iter().map(data).collect();
+                let holdings: Vec<_> = entries
+                    .iter()
+                    .zip(&all)
+                    .map(|(entry, data)| Token {
+                        name: name(entry.name),
+                        data,
+                    })
+                    .collect();
+                call(Message::Catalog {
+                    holdings: holdings[..].into(),
+                })
+            }
+            What::Alive => call(Message::Alive),
+            What::Logout => call(Message::Logout),
+            What::Request(by, entry, shared) => {
+                let data = data(entry);
+                let access = if *shared {
+                    Access::Shared
+                } else {
+                    Access::Exclusive
+                };
+                call(Message::Request {
+                    msgnum: self.number(*by),
+                    token: Token {
+                        name: name(entry.name),
+                        data: &data,
+                    },
+                    access,
+                })
+            }
+            What::Grant(by, entry) => {
+                let data = data(entry);
+                call(Message::Grant {
+                    msgnum: self.number(*by),
+                    token: Token {
+                        name: name(entry.name),
+                        data: &data,
+                    },
+                })
+            }
+            What::Revoke(number) => call(Message::Revoke {
+                name: name(*number),
+            }),
+            What::Return(by, entry, flags) => {
+                let data = data(entry);
+                let flags = [Flags::Update, Flags::Deassign, Flags::Both][usize::from(*flags) % 3];
+                call(Message::Return {
+                    msgnum: self.number(*by),
+                    token: Token {
+                        name: name(entry.name),
+                        data: &data,
+                    },
+                    flags,
+                })
+            }
+            What::Confirm(by) => call(Message::Confirm {
+                msgnum: self.number(*by),
+            }),
+            What::Elect(by, round, vote) => call(Message::Elect {
+                seq: self.seq(*by, *round),
+                leader: i32::from(*vote),
+            }),
+            What::State(by, round, states, clients) => {
+                let states: Vec<_> = states.iter().map(|it| state(*it)).collect();
+                let known: Vec<_> = clients
+                    .iter()
+                    .map(|it| (session(*it), super::client_address(*it).to_string()))
+                    .collect();
+                let clients: Vec<_> = known
+                    .iter()
+                    .map(|(id, address)| Client {
+                        id: *id,
+                        address: address.as_bytes(),
+                    })
+                    .collect();
+                call(Message::State {
+                    seq: self.seq(*by, *round),
+                    leader: self.c(*by),
+                    sstates: states[..].into(),
+                    clients: clients[..].into(),
+                })
+            }
+            What::Heartbeat(by, round, says) => call(Message::Heartbeat {
+                seq: self.seq(*by, *round),
+                sstate: state(*says),
+            }),
+            What::Transfer(by, part, parts, entries) => {
+                let all: Vec<_> = entries.iter().map(|(entry, _)| data(entry)).collect();
+                let held: Vec<Vec<i32>> = entries
+                    .iter()
+                    .map(|(_, holders)| holders.iter().map(|it| session(*it)).collect())
+                    .collect();
+                let assignments: Vec<_> = entries
+                    .iter()
+                    .zip(&all)
+                    .zip(&held)
+                    .map(|(((entry, _), data), held)| Assignment {
+                        token: Token {
+                            name: name(entry.name),
+                            data,
+                        },
+                        holders: match held[..] {
+                            [] => Holders::Nobody,
+                            [one] => Holders::Exclusive(one),
+                            _ => Holders::Shared(held[..].into()),
+                        },
+                    })
+                    .collect();
+                call(Message::Transfer {
+                    msgnum: i64::from(self.c(*by)),
+                    part: i32::from(*part),
+                    parts: i32::from(*parts),
+                    assignments: assignments[..].into(),
+                })
+            }
+            What::Transferred(by, part) => call(Message::Transferred {
+                msgnum: i64::from(self.c(*by)),
+                part: i32::from(*part),
+            }),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One server, and what must hold of it whatever it hears (`docs/ftn.md`, section 7).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use ring_codec::ftn::{Datagram, Message};
+use ring_proto::Machine;
+use ring_proto::ftn::server::{Command, Durable, Net, Options, Server, Snapshot, TOKEN_BYTES};
+use ring_proto::time::{Instant, Now};
+
+use super::life::{Clock, Subject};
+use super::said::{Said, What};
+use super::script::{self, Common, Peer};
+use super::{SERVERS, client_address, drain, encode, server_address, servers};
+
+/// What kind of server it is.
+#[derive(Debug, Arbitrary)]
+struct Nature {
+    quorum: u8,
+    grace: bool,
+    /// Times 64 bytes, beside what three small tokens take.
+    memory: u8,
+    clients: u8,
+}
+
+#[derive(Debug, Arbitrary)]
+enum Step {
+    Common(Common),
+    /// The disk is full, or no longer.
+    Disk(bool),
+    Net(bool),
+    /// It dies, and is started again with what it has stored.
+    Restart,
+    ShutDown,
+}
+
+struct Station {
+    server: Server,
+    options: Options,
+    clock: Clock,
+    durable: Durable,
+    disk_full: bool,
+    refuses: bool,
+    /// The id that each client's address was told last.
+    ids: BTreeMap<SocketAddr, i32>,
+    msgnum: i64,
+}
+
+pub fn run(data: &[u8]) {
+    let Some((nature, steps)) = script::read::<Nature, Step>(data) else {
+        return;
+    };
+    let mut station = Station::new(&nature);
+    for step in steps {
+        station.step(step);
+    }
+}
+
+impl Subject for Station {
+    fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.server.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.input(None, Machine::handle_timeout);
+    }
+
+    fn encode(&mut self, from: Peer, to: Option<i8>, what: What) -> Option<(SocketAddr, Vec<u8>)> {
+        self.msgnum += 1;
+        let said = Said {
+            what,
+            configuration: self.snapshot().configuration,
+            msgnum: self.msgnum,
+        };
+        let (address, id) = self.peer(from);
+        Some((address, encode(id, to.map_or(0, i32::from), &said)?))
+    }
+
+    fn address(&self, from: Peer) -> SocketAddr {
+        self.peer(from).0
+    }
+
+    fn hear(&mut self, from: SocketAddr, bytes: &[u8], age: Duration) {
+        self.input(Some(from), |server, now| {
+            server.handle_message(now, from, bytes, age);
+        });
+    }
+
+    fn refuse(&mut self, refuses: bool) {
+        self.refuses = refuses;
+    }
+}
+
+impl Station {
+    fn new(nature: &Nature) -> Self {
+        let client_timeout = Duration::from_secs(3);
+        let options = Options {
+            heartbeat: Duration::from_millis(200),
+            server_timeout: Duration::from_millis(800),
+            client_timeout,
+            grace: if nature.grace {
+                client_timeout
+            } else {
+                Duration::ZERO
+            },
+            quorum: usize::from(nature.quorum) % SERVERS + 1,
+            max_memory: 1_000 + usize::from(nature.memory) * 64,
+            max_clients: usize::from(nature.clients) % 6 + 1,
+        };
+        let durable = Durable::default();
+        let mut this = Self {
+            server: Server::new(options, servers(), 0, durable, 7).expect("they can work"),
+            options,
+            clock: Clock::new(),
+            durable,
+            disk_full: false,
+            refuses: false,
+            ids: BTreeMap::new(),
+            msgnum: 1_000,
+        };
+        this.input(None, |server, now| server.handle_link(now, Net::Up));
+        this
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Common(step) => self.live(step),
+            Step::Disk(full) => self.disk_full = full,
+            Step::Net(up) => {
+                let net = if up { Net::Up } else { Net::Down };
+                self.input(None, |server, now| server.handle_link(now, net));
+            }
+            Step::Restart => {
+                let seed = self.clock.0.wall;
+                self.server = Server::new(self.options, servers(), 0, self.durable, seed)
+                    .expect("they worked before");
+                self.input(None, |server, now| server.handle_link(now, Net::Up));
+            }
+            Step::ShutDown => {
+                self.input(None, |server, now| {
+                    server.handle_command(now, Command::ShutDown)
+                });
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.server.snapshot(self.clock.0.monotonic)
+    }
+
+    /// A peer's address, and the id that it says.
+    fn peer(&self, peer: Peer) -> (SocketAddr, i32) {
+        match peer {
+            Peer::Server(index) => {
+                let index = usize::from(index) % SERVERS;
+                (server_address(index), i32::try_from(index).unwrap_or(0))
+            }
+            Peer::Client(own, of) => {
+                let address = client_address(own);
+                let said = client_address(of.unwrap_or(own));
+                let id = self.ids.get(&said).copied();
+                (address, id.unwrap_or((1 << 20) + i32::from(own % 8)))
+            }
+        }
+    }
+
+    /// An input, perhaps a datagram of somebody's, and all that must hold after it.
+    fn input(&mut self, from: Option<SocketAddr>, input: impl FnOnce(&mut Server, Now)) {
+        let known = self.snapshot().sessions;
+        input(&mut self.server, self.clock.0);
+        let done = drain(&mut self.server, self.clock.0, self.refuses, self.disk_full);
+        if let Some(durable) = done.stored {
+            assert!(
+                durable.configuration >= self.durable.configuration,
+                "it never goes back"
+            );
+            self.durable = durable;
+        }
+        let snapshot = self.snapshot();
+        if !done.sent.is_empty() {
+            assert!(
+                snapshot.configuration <= self.durable.configuration,
+                "a datagram leaves before its number is stored"
+            );
+        }
+        self.check_answers(from, &known, &done.sent);
+        assert_eq!(
+            snapshot.memory_bytes,
+            bytes(&self.server),
+            "its memory is counted"
+        );
+        assert!(snapshot.sessions.len() <= self.options.max_clients || snapshot.leader != Some(0));
+        check_tokens(&self.server, &snapshot.sessions);
+    }
+
+    /// Nobody without a session gets more than one datagram of 16 + n bytes for one of its own (promise 6).
+    fn check_answers(
+        &mut self,
+        from: Option<SocketAddr>,
+        known: &[(i32, SocketAddr)],
+        sent: &[(SocketAddr, Vec<u8>)],
+    ) {
+        let sessions = self.snapshot().sessions;
+        let mut strange = 0;
+        for (to, bytes) in sent {
+            let datagram = Datagram::decode(bytes).expect("it was seen to decode");
+            if let Message::Config { .. } = datagram.message()
+                && datagram.header().to != 0
+            {
+                self.ids.insert(*to, datagram.header().to);
+            }
+            let is_known = (0..SERVERS).any(|index| server_address(index) == *to)
+                || sessions
+                    .iter()
+                    .chain(known)
+                    .any(|(_, address)| address == to);
+            if !is_known {
+                strange += 1;
+                assert_eq!(Some(*to), from, "it speaks to one that has not spoken");
+                assert!(
+                    bytes.len() <= 16 + SERVERS,
+                    "{} bytes for a stranger",
+                    bytes.len()
+                );
+            }
+        }
+        assert!(strange <= 1, "{strange} datagrams for one of a stranger");
+    }
+}
+
+/// What its tokens take.
+fn bytes(server: &Server) -> usize {
+    let tokens = server.tokens();
+    tokens
+        .map(|token| token.name.len() + token.data.len() + TOKEN_BYTES)
+        .sum()
+}
+
+/// A token is exclusive to one session, or shared, or free; those that have ended hold nothing (promise 1).
+fn check_tokens(server: &Server, sessions: &[(i32, SocketAddr)]) {
+    for token in server.tokens() {
+        let holders: Vec<i32> = token.holders().collect();
+        let is_right = match token.access {
+            0 => holders.is_empty(),
+            -1 => holders.len() == 1,
+            _ => !holders.is_empty(),
+        };
+        assert!(
+            is_right,
+            "{holders:?} hold {:?} as {}",
+            token.name, token.access
+        );
+        let has_ended = |id: &i32| !sessions.iter().any(|(known, _)| known == id);
+        assert!(
+            !holders.iter().any(has_ended),
+            "a session that has ended holds {:?}",
+            token.name
+        );
+    }
+}
