@@ -85,10 +85,14 @@ pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
         path: path.to_owned(),
         source,
     })?;
-    resolve(path, &text)
+    resolve_servers(path, &text)
 }
 
-fn resolve(path: &Path, text: &str) -> Result<Servers, ServersError> {
+/// Resolves each server of a list that was read already. Messages name `path` as the list's file.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn resolve_servers(path: &Path, text: &str) -> Result<Servers, ServersError> {
     let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines())
         .filter(|(_, text)| !text.trim().is_empty())
@@ -130,7 +134,11 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
         text: text.to_owned(),
     };
     let (host, port) = text.trim().rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
+    let port: u16 = port
+        .parse()
+        .ok()
+        .filter(|&port| port > 0)
+        .ok_or_else(wrong)?;
     let host = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
@@ -144,7 +152,10 @@ fn address(path: &Path, line: usize, text: &str) -> Result<SocketAddr, ServersEr
         text: host.to_owned(),
         source,
     };
-    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolved)?.collect();
+    let found: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(unresolved)?
+        .collect();
     let v4 = found.iter().find(|address| address.is_ipv4());
     v4.or(found.first())
         .copied()
@@ -157,7 +168,7 @@ mod tests {
 
     use ring_codec::ftn::server_signature;
 
-    use super::{ServersError, resolve};
+    use super::{ServersError, resolve_servers as resolve};
 
     fn said(text: &str) -> String {
         let error: ServersError = resolve(Path::new("lab"), text).expect_err(text);
@@ -182,13 +193,28 @@ mod tests {
         assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
         let many: String = (1..=33).map(|n| format!("127.0.0.{n}:1\n")).collect();
         assert!(said(&many).contains("lists 33 servers"));
-        for wrong in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70000", ":7301"] {
+        for wrong in [
+            "127.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:0",
+            "127.0.0.1:70000",
+            ":7301",
+        ] {
             let text = format!("127.0.0.1:1\n{wrong}\n");
-            assert_eq!(said(&text), format!("lab, line 2: '{wrong}' is not HOST:PORT"));
+            assert_eq!(
+                said(&text),
+                format!("lab, line 2: '{wrong}' is not HOST:PORT")
+            );
         }
         let twice = said("127.0.0.1:1\n\n127.0.0.1:1\n");
-        assert_eq!(twice, "lab, line 3: 127.0.0.1:1 is the address of a server before it");
+        assert_eq!(
+            twice,
+            "lab, line 3: 127.0.0.1:1 is the address of a server before it"
+        );
         let mixed = said("127.0.0.1:1\n[::1]:1\n");
-        assert!(mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"), "{mixed}");
+        assert!(
+            mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"),
+            "{mixed}"
+        );
     }
 }
