@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use clap::Subcommand;
 
 use super::Options;
+use super::ftn::{self, TokenOptions};
 use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
 use crate::control::lab2::parse_ring_name;
@@ -17,6 +18,11 @@ pub enum SystemCommand {
     /// Of a Lab2 ring.
     #[command(flatten)]
     Ring(RingCommand),
+    /// Hold tokens of the FTN token service, and get and set their data.
+    Token(TokenOptions),
+    /// What a keeper starts to hold a token for it.
+    #[command(hide = true)]
+    GrantToken,
 }
 
 impl SystemCommand {
@@ -31,6 +37,11 @@ impl SystemCommand {
     ) -> anyhow::Result<u8> {
         match self {
             Self::Ring(command) => lab2::carry_out(command, options, output),
+            Self::Token(token) => ftn::carry_out(token, output),
+            Self::GrantToken => {
+                ftn::grant()?;
+                Ok(0)
+            }
         }
     }
 }
