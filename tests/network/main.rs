@@ -6,6 +6,7 @@
 
 mod chaos;
 mod fencing;
+mod ftn;
 mod grades;
 mod hooks;
 mod locks;
@@ -29,7 +30,8 @@ fn main() -> ExitCode {
     ring_chaos::burn::burn_if_asked();
     let asked = grades::work_if_asked()
         .or_else(sys::act_as_a_child)
-        .or_else(note::run_if_asked);
+        .or_else(note::run_if_asked)
+        .or_else(ftn::run_if_asked);
     if let Some(code) = asked {
         return code;
     }
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ring::tests(),
         grades::tests(),
         fencing::tests(),
+        ftn::tests(),
         locks::tests(),
         note::tests(),
         hooks::tests(),
