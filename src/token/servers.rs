@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
-        let many: String = (1..=33).map(|n| format!("127.0.0.{n}:1\n")).collect();
+        let many: Vec<String> = (1..=33).map(|n| format!("127.0.0.{n}:1")).collect();
+        let many = many.join("\n");
         assert!(said(&many).contains("lists 33 servers"));
         for wrong in [
             "127.0.0.1",

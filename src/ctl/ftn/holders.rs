@@ -9,6 +9,8 @@ use crate::token::{MAX_NAME, Session};
 
 /// Maximum time for finding out.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// The most sessions that a server names of one token.
+const NAMED: usize = 16;
 
 /// Returns why a token was not granted in time, as a sentence.
 pub(super) fn busy(session: &mut Session, name: &Name) -> String {
@@ -40,9 +42,8 @@ fn listed(session: &mut Session, name: &Name) -> Option<Listed> {
 /// A name before this one, with few in between.
 fn before(name: &[u8]) -> Vec<u8> {
     let mut before = name.to_vec();
-    match before.pop() {
-        Some(last @ 1..) => before.extend([last - 1, u8::MAX]),
-        Some(0) | None => {}
+    if let Some(last @ 1..) = before.pop() {
+        before.extend([last - 1, u8::MAX]);
     }
     // A longer one than any that there is would not be answered.
     before.truncate(MAX_NAME);
@@ -54,7 +55,7 @@ fn why(listed: &Listed) -> String {
         ([], _) | (_, Held::Free) => "it is free now".to_owned(),
         ([one], Held::Exclusive) => format!("session {one} holds it exclusively"),
         ([one], _) => format!("session {one} shares it"),
-        // At most sixteen are named.
+        (many, _) if many.len() < NAMED => format!("{} sessions share it", many.len()),
         (many, _) => format!("{} sessions or more share it", many.len()),
     };
     match listed.waiting.len() {
@@ -92,6 +93,8 @@ mod tests {
         listed.access = Held::Shared;
         listed.holders = vec![7, 8];
         listed.waiting.clear();
-        assert_eq!(why(&listed), "2 sessions or more share it");
+        assert_eq!(why(&listed), "2 sessions share it");
+        listed.holders = (0..16).collect();
+        assert_eq!(why(&listed), "16 sessions or more share it");
     }
 }

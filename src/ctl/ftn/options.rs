@@ -13,14 +13,16 @@ use crate::host::parse_duration;
 use crate::token::{Access, Patience};
 
 const TOKEN: &str = "\
-A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into being when it is asked for. Any
-number of clients can share it, or one can hold it exclusively. Waiting clients get it in the order in
-which they came.
+A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into
+being when it is asked for. Any number of clients can share it, or one can hold it
+exclusively. Waiting clients get it in the order in which they came.
 
-FILE has a line HOST:PORT a server. All servers and clients need the same lines: a server does not
-answer a client with other lines.
+FILE has a line HOST:PORT a server. All servers and clients need the same lines: a
+server does not answer a client with other lines.
 
-A client that hears nothing from the servers for three quarters of --client-timeout has lost its tokens.
+A client that hears nothing from the servers for three quarters of
+--client-timeout has lost its tokens. That is to be longer than a change of leader
+takes: see docs/ftn.md before you set it below 15s.
 
 Exit codes:
   0   done
@@ -53,7 +55,7 @@ and WINCH do nothing.
 When the lease is not renewed, the command and all that it has started get SIGTERM
 2 s (or an eighth of --client-timeout) before the lease ends, and SIGKILL before
 another client can be granted the token. The same happens to what a command leaves
-behind when it ends, and if ringctl is killed.
+behind when it ends, and if ringctl is killed. It runs on when others wait.
 
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 those of ringctl token; and

@@ -58,7 +58,7 @@ pub(in crate::ctl) enum Binding {
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) enum Order {
     /// The first order.
-    Begin(Assignment),
+    Begin(Box<Assignment>),
     /// The leader of the command's process group has started, and waits at the gate.
     Started {
         /// Its process.

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 use serde_json::Value;
 
-use super::client_stand::{Stand, serve};
+use super::client_stand::{Stand, digits, serve};
 use crate::locks::program::Running;
 
 pub fn tests() -> Vec<Test> {
@@ -107,8 +107,8 @@ fn a_command_has_the_tokens_data_and_its_exit_code_is_handed_on() -> Result<()> 
         7,
         &["run", "t", "--", "sh", "-c", "echo $RINGD_DATA; exit 7"],
     )?;
-    let digits: String = all.iter().map(|byte| format!("{byte:02x}")).collect();
-    ensure!(String::from_utf8(data)?.trim() == digits, "not the data");
+    let expected = digits(&all);
+    ensure!(String::from_utf8(data)?.trim() == expected, "not the data");
     stand.ends_with(126, &["run", "t", "--", "/etc/passwd"])?;
     stand.ends_with(127, &["run", "t", "--", "/no/such/command"])?;
     stand.ends_with(137, &["run", "t", "--", "sh", "-c", "kill -KILL $$"])?;

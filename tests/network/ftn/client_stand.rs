@@ -111,10 +111,10 @@ pub fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
         client_timeout,
         servers: Vec::new(),
     };
-    let lines: String = (0..count)
-        .map(|index| format!("127.0.0.1:{}\n", PORT + index))
+    let lines: Vec<String> = (0..count)
+        .map(|index| format!("127.0.0.1:{}", PORT + index))
         .collect();
-    fs::write(stand.list(), lines)?;
+    fs::write(stand.list(), lines.join("\n") + "\n")?;
     File::create(stand.mark())?;
     for index in 0..count {
         let list = stand.list();
@@ -202,7 +202,7 @@ impl Stand {
     pub fn listed(&self, name: &str) -> Result<Option<Value>> {
         let listed = self.ends_with(0, &["list", "--json"])?;
         let listed: Value = serde_json::from_slice(&listed)?;
-        let digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits(name.as_bytes());
         let mut tokens = listed.as_array().context("an array")?.iter();
         Ok(tokens.find(|token| token["name"] == digits).cloned())
     }
@@ -280,6 +280,12 @@ impl Next<'_> {
         self.hold.says("returned")?;
         self.hold.ends_with(0)
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn digits(bytes: &[u8]) -> String {
+    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    pairs.concat()
 }
 
 /// The process of this name that another one has started, which must come.

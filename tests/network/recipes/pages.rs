@@ -29,6 +29,7 @@ pub const README: Page = page!("README.md");
 pub const HOOKS: Page = page!("docs/hooks.md");
 pub const ONCE: Page = page!("docs/once.md");
 pub const FENCING: Page = page!("docs/fencing.md");
+pub const FTN: Page = page!("docs/ftn.md");
 pub const CONTROL: Page = page!("docs/control.md");
 
 /// All pages that readers copy from, README and those of docs, by name.
@@ -62,7 +63,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 29] = [
+pub const TRIED: [(&str, &str, By); 30] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -143,6 +144,11 @@ pub const TRIED: [(&str, &str, By); 29] = [
         "docs/fencing.md",
         "import os, sys, urllib",
         By::Test("fencing::http"),
+    ),
+    (
+        "docs/ftn.md",
+        "#!/bin/sh\n# cached KEY CMD",
+        By::Test("ftn::client_page"),
     ),
     (
         "docs/hooks.md",

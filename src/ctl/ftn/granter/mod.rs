@@ -94,7 +94,7 @@ fn serve(port: &mut Port, session: &mut Session, wanted: &Wanted, name: &Name) -
                 backstops: Backstops::new(),
                 is_bound: false,
             };
-            holder.hold(grant)
+            holder.hold(&grant)
         }
         // Before the grant a keeper says nothing, but may be gone.
         Err(Error::Interrupted) => None,
@@ -125,7 +125,7 @@ enum Keeper {
 }
 
 impl Holder<'_> {
-    fn hold(mut self, grant: token::Grant) -> Option<Reply> {
+    fn hold(mut self, grant: &token::Grant) -> Option<Reply> {
         let id = self.session.id();
         let Some(until) = self.session.lease() else {
             return Some(Reply::Error("the session was lost at once".to_owned()));
@@ -169,7 +169,7 @@ impl Holder<'_> {
         self.port.receive();
         while let Some(request) = self.port.next::<Plain>() {
             match request {
-                Some(Request::Bind) => {
+                Ok(Request::Bind) => {
                     self.is_bound = true;
                     let descriptors = self.port.descriptors();
                     let reply = match self.backstops.set(keeper(), descriptors) {
@@ -178,7 +178,7 @@ impl Holder<'_> {
                     };
                     self.port.say(&reply);
                 }
-                Some(Request::Unlock) => {
+                Ok(Request::Unlock) => {
                     self.backstops.cancel(keeper().id);
                     return Keeper::Done;
                 }

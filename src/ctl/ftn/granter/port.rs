@@ -41,8 +41,8 @@ impl Port {
     pub(super) fn wait<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             match self.next() {
-                Some(Some(request)) => return Ok(Some(request)),
-                Some(None) => return Err(io::ErrorKind::InvalidData.into()),
+                Some(Ok(request)) => return Ok(Some(request)),
+                Some(Err(error)) => return Err(io::Error::other(error)),
                 None if self.has_ended => return Ok(None),
                 None => self.receive(),
             }
@@ -59,15 +59,15 @@ impl Port {
         }
     }
 
-    /// The next request of those received; `Some(None)`: it is none that is known.
-    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<Option<T>> {
+    /// The next request of those received, or that it is none that is known here.
+    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         match self.lines.next_line()? {
             // Nothing sensible can follow.
             Err(FramingError::TooLong) => {
                 self.has_ended = true;
                 None
             }
-            line => Some(line.ok()),
+            line => Some(line),
         }
     }
 
