@@ -8,6 +8,8 @@ use thiserror::Error;
 use crate::control::CONTROL_DIR;
 use crate::fencing::{FencingError, ParseTokenError};
 
+/// The exit code for wrong usage, as clap's.
+const USAGE: u8 = 2;
 /// The exit code for a lock that was lost: `EX_TEMPFAIL`, which few commands use.
 const LOST: u8 = 75;
 /// The exit code for a token that is no longer the newest.
@@ -92,6 +94,9 @@ pub enum Error {
         "several members of the ring are called '{0}': give an address that ringctl status shows"
     )]
     SeveralMembers(String),
+    /// What was asked for cannot be: why, and what to give instead.
+    #[error("{0}")]
+    Usage(String),
     /// The lock is not granted.
     #[error("{text}")]
     NotAcquired {
@@ -135,6 +140,9 @@ pub enum Error {
     /// The lock was lost while it was held.
     #[error("the token is lost, and what ran under it was ended: {0}")]
     Lost(String),
+    /// A lock under which nothing runs was lost: why, as a sentence.
+    #[error("the token is lost: {0}")]
+    HoldLost(String),
     /// The lock was lost, and a process that ran under it is still at work.
     #[error("the token is lost, but not all that ran under it could be ended: {0}")]
     Outlived(String),
@@ -180,10 +188,11 @@ impl Error {
             | Self::Exchange { .. }
             | Self::Gone(_) => 3,
             Self::Several { .. } => 4,
+            Self::Usage(_) => USAGE,
             Self::HasRun(_) | Self::RunLost(_) => 0,
             Self::Pending(_) => PENDING,
             Self::NotAcquired { code, .. } => *code,
-            Self::Lost(_) | Self::Outlived(_) => LOST,
+            Self::Lost(_) | Self::HoldLost(_) | Self::Outlived(_) => LOST,
             Self::Reply { .. }
             | Self::Unexpected(_)
             | Self::Refused(_)

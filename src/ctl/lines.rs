@@ -14,8 +14,8 @@ use crate::control::to_line;
 use crate::sys::{ancillary, clock};
 
 /// Maximum length of a line, in bytes. A keeper and its parent may name files in theirs, whose names may be
-/// longer than any request to a daemon.
-const LONGEST: usize = 64 << 10;
+/// longer than any request to a daemon, and data of 32 KiB in hexadecimal digits.
+const LONGEST: usize = 128 << 10;
 /// Maximum length of a daemon's line: far more than the status of the largest ring, or a system's data.
 const LONGEST_OF_DAEMON: usize = 64 << 20;
 /// Bytes read at a time.

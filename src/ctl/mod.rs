@@ -8,6 +8,7 @@ mod connection;
 mod discover;
 mod error;
 mod fence;
+mod ftn;
 mod gate;
 mod held;
 mod keeper;

@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use clap::Subcommand;
 
 use super::Options;
+use super::ftn::{self, TokenOptions};
 use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
 use super::render::ftn::ServerView;
-use crate::control::ftn;
+use crate::control::ftn::SYSTEM as FTN;
 use crate::control::lab2::parse_ring_name;
 use crate::control::{EventHead, EventMessage, NodeName, NodeStatus, harmless};
 
@@ -19,6 +20,11 @@ pub enum SystemCommand {
     /// Of a Lab2 ring.
     #[command(flatten)]
     Ring(RingCommand),
+    /// Hold tokens of the FTN token service, and get and set their data.
+    Token(TokenOptions),
+    /// What a keeper starts to hold a token for it.
+    #[command(hide = true)]
+    GrantToken,
 }
 
 impl SystemCommand {
@@ -33,6 +39,11 @@ impl SystemCommand {
     ) -> anyhow::Result<u8> {
         match self {
             Self::Ring(command) => lab2::carry_out(command, options, output),
+            Self::Token(token) => ftn::carry_out(token, output),
+            Self::GrantToken => {
+                ftn::grant()?;
+                Ok(0)
+            }
         }
     }
 }
@@ -66,7 +77,7 @@ pub(super) trait View {
 pub(super) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     Ok(match status.system().as_deref() {
         None => Box::new(RingView::of(&status)?),
-        Some(ftn::SYSTEM) => Box::new(ServerView::of(status)?),
+        Some(FTN) => Box::new(ServerView::of(status)?),
         Some(_) => Box::new(AnyView::of(status)),
     })
 }

@@ -102,10 +102,14 @@ pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
         path: path.to_owned(),
         source,
     })?;
-    resolve(path, &text)
+    resolve_list(path, &text)
 }
 
-fn resolve(path: &Path, text: &str) -> Result<ServerList, ServersError> {
+/// Resolves each server of a list that was read already. Messages name `path` as the list's file.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError> {
     let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines())
         .filter(|(_, text)| !text.trim().is_empty())
@@ -183,7 +187,7 @@ mod tests {
 
     use ring_codec::ftn::server_signature;
 
-    use super::{ServersError, resolve};
+    use super::{ServersError, resolve_list as resolve};
 
     fn said(text: &str) -> String {
         let error: ServersError = resolve(Path::new("lab"), text).expect_err(text);

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::super::lease::Margins;
+use super::Granter;
 use crate::control::{Grant, OwnJson, Refusal};
 
 /// What a keeper has to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) struct Assignment {
-    /// The daemon's control socket.
-    pub socket: PathBuf,
+    /// Who grants the lock.
+    pub granter: Granter,
     /// The request for the lock.
     pub request: OwnJson,
     /// How long the answer to it may take, in milliseconds; `None`: any time.
@@ -48,6 +49,8 @@ pub(in crate::ctl) enum Binding {
         pid: i32,
         /// Whether it gets SIGTERM when the lock is lost.
         kill: bool,
+        /// The control socket of the daemon that grants the lock: by it and `pid` the keeper is found again.
+        daemon: PathBuf,
     },
 }
 
@@ -55,7 +58,7 @@ pub(in crate::ctl) enum Binding {
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::ctl) enum Order {
     /// The first order.
-    Begin(Assignment),
+    Begin(Box<Assignment>),
     /// The leader of the command's process group has started, and waits at the gate.
     Started {
         /// Its process.
@@ -79,7 +82,7 @@ pub(in crate::ctl) enum Order {
 pub(in crate::ctl) enum Note {
     /// The lock is held.
     Granted {
-        /// The daemon's grant.
+        /// What was granted.
         grant: Grant,
         /// The control group in which the command will be.
         cgroup: Option<PathBuf>,
@@ -103,12 +106,12 @@ pub(in crate::ctl) enum Note {
 /// Why the lock is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::ctl) enum NotAcquired {
-    /// The daemon refuses it.
+    /// It is refused.
     Refused(Refusal),
     /// It cannot be bound to its process: why, as a sentence.
     Unbound(String),
-    /// The daemon cannot be reached: why, as a sentence.
+    /// Who grants it cannot be reached: why, as a sentence.
     NoDaemon(String),
-    /// The daemon answered with an error.
+    /// Who grants it answered with an error.
     Error(String),
 }

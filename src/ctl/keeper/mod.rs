@@ -18,6 +18,9 @@
 //! 5. When the command has ended, `ringctl` says [`Order::Ended`]; the keeper ends what the
 //!    command has left behind, gives the lock back and says [`Note::Released`].
 //!
+//! Where no daemon grants the lock the keeper starts a process that does ([`Granter::Process`]), and speaks with it in the
+//! same words. It stands for the daemon in all that follows.
+//!
 //! For `ringctl lock` there is no command. There the keeper is left alone after
 //! [`Order::StandAlone`], watches the process that the lock is bound to, and is found again
 //! through its registration.
@@ -44,7 +47,9 @@
 mod backstop;
 mod begin;
 mod binding;
+mod detach;
 mod ending;
+mod granter;
 mod messages;
 mod registration;
 mod start;
@@ -52,6 +57,8 @@ mod tree;
 mod work;
 
 pub use begin::keep;
+pub(super) use detach::detach;
+pub(super) use granter::Granter;
 pub(super) use messages::{Assignment, Binding, JobReports, NotAcquired, Note, Order};
 pub(super) use registration::find_keeper;
 pub(super) use start::{Keeper, THIS_PROGRAM};

@@ -41,7 +41,7 @@ impl Keeper {
             .stderr(Stdio::null())
             .spawn()?;
         let mut lines = Lines::new(ours);
-        lines.send(&Order::Begin(assignment))?;
+        lines.send(&Order::Begin(Box::new(assignment)))?;
         Ok(Self {
             lines,
             lifeline,

@@ -11,12 +11,13 @@ use ring_proto::time::Instant;
 
 use super::super::held::{HeldLock, Said};
 use super::super::kill_timer::KillTimer;
-use super::super::lease::OVERDUE;
-use super::super::{client, lines::Lines};
+use super::super::lines::Lines;
 use super::backstop::Backstop;
 use super::binding::BoundProcess;
 use super::ending::Ending;
-use super::{Assignment, Binding, JobReports, NotAcquired, Note, Order, Tree, out_of_reach};
+use super::{
+    Assignment, Binding, Granter, JobReports, NotAcquired, Note, Order, Tree, out_of_reach,
+};
 use crate::sys::{Alarm, Interest, Poller, Tied, clock};
 
 // In the order in which they are heard.
@@ -34,7 +35,8 @@ const LAST_MOMENT: Duration = Duration::from_millis(100);
 pub(super) struct Work {
     grace: Duration,
     caller: Lines,
-    /// What the daemon has said of the lock.
+    granter: Granter,
+    /// What the granter has said of the lock.
     lock: HeldLock<'static>,
     poller: Poller,
     alarm: Alarm,
@@ -106,6 +108,7 @@ impl Work {
         Ok(Self {
             grace: Duration::from_millis(assignment.grace_ms),
             caller,
+            granter: assignment.granter.clone(),
             lock,
             poller,
             alarm,
@@ -177,7 +180,7 @@ impl Work {
         if !self.lock.is_unanswered(clock::now().monotonic) {
             return Next::GoOn;
         }
-        self.not_acquired(NotAcquired::NoDaemon(client::silent()))
+        self.not_acquired(NotAcquired::NoDaemon(self.granter.silent()))
     }
 
     fn on_time(&mut self, now: Instant) -> Next {
@@ -185,7 +188,7 @@ impl Work {
             return Next::GoOn;
         };
         if self.is_overdue(now) {
-            self.lose(OVERDUE.to_owned());
+            self.lose(self.granter.overdue());
         }
         let Some(ending) = &mut self.ending else {
             return Next::GoOn;
@@ -257,11 +260,11 @@ impl Work {
 
     fn daemon_has_gone(&mut self) -> Next {
         if self.lock.lease().is_none() {
-            return self.not_acquired(NotAcquired::NoDaemon(client::HUNG_UP.to_owned()));
+            return self.not_acquired(NotAcquired::NoDaemon(self.granter.hung_up()));
         }
         // It would be reported for ever.
         let _ = self.poller.remove(&self.lock);
-        self.lose("ringd has ended".to_owned());
+        self.lose(self.granter.gone());
         Next::GoOn
     }
 

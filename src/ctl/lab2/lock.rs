@@ -34,10 +34,12 @@ pub(super) fn lock(
     let binding = Binding::Process {
         pid: pid(options.pid)?,
         kill: options.kill,
+        daemon: socket.to_owned(),
     };
     let assignment = assignment(socket, lock, binding);
+    let granter = assignment.granter.clone();
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, _) = granted(&mut keeper, socket, |why| not_acquired(why, acquire))?;
+    let (grant, _) = granted(&mut keeper, &granter, |why| not_acquired(why, acquire))?;
     // If it cannot be printed, this process ends, and the lock with it.
     writeln!(output, "{}", grant.fencing)?;
     output.flush()?;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use serde_json::Error as JsonError;
 
-use super::keeper::{Assignment, Binding, NotAcquired};
+use super::keeper::{Assignment, Binding, Granter, NotAcquired};
 use super::lease::{Margin, Margins};
 use super::{Error, Options, client, full_socket, socket};
 use crate::control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
@@ -120,7 +120,7 @@ fn lock_request(lock: LockRequest) -> OwnJson {
 /// What a keeper has to do for such a lock.
 fn assignment(socket: &Path, lock: LockRequest, binding: Binding) -> Assignment {
     Assignment {
-        socket: socket.to_owned(),
+        granter: Granter::Daemon(socket.to_owned()),
         wait_ms: lock.wait_ms,
         request: lock_request(lock),
         reports: None,

@@ -10,10 +10,10 @@ mod terminal;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Error;
-use super::keeper::{Assignment, Keeper, NotAcquired, Note};
+use super::keeper::{Assignment, Granter, Keeper, NotAcquired, Note};
 use super::prober::Prober;
 use crate::control::Grant;
 use signals::Signals;
@@ -32,28 +32,34 @@ pub(super) fn run(
 ) -> Result<u8, Error> {
     let mut signals = Signals::new().map_err(Error::System)?;
     let is_job = assignment.reports.is_some();
-    let socket = assignment.socket.clone();
+    let granter = assignment.granter.clone();
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, cgroup) = granted(&mut keeper, &socket, not_acquired)?;
+    let (grant, cgroup) = granted(&mut keeper, &granter, not_acquired)?;
     // From here on signals are for the command.
     signals.take_all().map_err(Error::System)?;
     let supervisor = Supervisor::start(keeper, signals, cgroup, command, &environment(&grant));
     supervisor.map_err(Error::System)?.work(is_job)
 }
 
-/// Waits for the lock from the daemon at `socket`.
+/// Waits for the lock. A daemon that grants it is probed meanwhile.
 ///
 /// # Errors
 /// The lock is not granted.
 pub(super) fn granted(
     keeper: &mut Keeper,
-    socket: &Path,
+    granter: &Granter,
     not_acquired: impl Fn(NotAcquired) -> Error,
 ) -> Result<(Grant, Option<PathBuf>), Error> {
-    let mut prober = Prober::new(socket);
+    let mut prober = match granter {
+        Granter::Daemon(socket) => Some(Prober::new(socket)),
+        Granter::Process { .. } => None,
+    };
     loop {
-        let note = keeper.wait_with(&mut prober);
-        match note.map_err(Error::System)? {
+        let note = match &mut prober {
+            Some(prober) => keeper.wait_with(prober).map_err(Error::System)?,
+            None => keeper.wait(),
+        };
+        match note {
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),
             Some(Note::NotAcquired(why)) => return Err(not_acquired(why)),
             Some(Note::Exposed(text)) => warn(&text),

@@ -106,6 +106,7 @@ impl Said {
     }
 
     /// Calls with the message.
+    #[expect(clippy::too_many_lines, reason = "an arm a kind of message")]
     pub fn with<T>(&self, call: impl FnOnce(Message<'_>) -> T) -> T {
         let data = |entry: &Entry| entry.data.bytes(self.configuration);
         let name = |number: u8| NAMES[usize::from(number) % NAMES.len()];

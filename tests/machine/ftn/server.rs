@@ -144,7 +144,7 @@ impl Station {
             }
             Step::ShutDown => {
                 self.input(None, |server, now| {
-                    server.handle_command(now, Command::ShutDown)
+                    server.handle_command(now, Command::ShutDown);
                 });
             }
         }

@@ -1,5 +1,10 @@
-//! The token service on real segments: servers, each on a node of its own.
+//! The token service on real segments: servers, each on a node of its own, and `ringctl token`.
 
+mod client;
+mod client_crashes;
+mod client_page;
+mod client_stand;
+mod client_waits;
 mod servers;
 mod service;
 mod stand;
@@ -7,5 +12,16 @@ mod stand;
 use ring_segment::Test;
 
 pub fn tests() -> Vec<Test> {
-    [servers::tests(), service::tests()].concat()
+    // The servers of these are killed and stopped by the tests themselves.
+    let clients = [
+        client::tests(),
+        client_waits::tests(),
+        client_crashes::tests(),
+        client_page::tests(),
+    ];
+    let clients = clients.into_iter().flatten().map(Test::without_stalls);
+    clients
+        .chain(servers::tests())
+        .chain(service::tests())
+        .collect()
 }

@@ -6,7 +6,7 @@ mod data;
 mod ends;
 mod nuisances;
 mod once;
-mod program;
+pub(crate) mod program;
 mod scene;
 mod scripts;
 mod signals;

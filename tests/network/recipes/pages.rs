@@ -29,8 +29,8 @@ pub const README: Page = page!("README.md");
 pub const HOOKS: Page = page!("docs/hooks.md");
 pub const ONCE: Page = page!("docs/once.md");
 pub const FENCING: Page = page!("docs/fencing.md");
-pub const CONTROL: Page = page!("docs/control.md");
 pub const FTN: Page = page!("docs/ftn.md");
+pub const CONTROL: Page = page!("docs/control.md");
 
 /// All pages that readers copy from, README and those of docs, by name.
 fn pages() -> Result<Vec<(String, String)>> {
@@ -63,7 +63,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 30] = [
+pub const TRIED: [(&str, &str, By); 31] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -149,6 +149,11 @@ pub const TRIED: [(&str, &str, By); 30] = [
         "docs/ftn.md",
         "sudo install -m 644 systemd/ringd.sysusers",
         By::Test("ftn::service"),
+    ),
+    (
+        "docs/ftn.md",
+        "#!/bin/sh\n# cached KEY CMD",
+        By::Test("ftn::client_page"),
     ),
     (
         "docs/hooks.md",

@@ -10,7 +10,7 @@ use ring_proto::time::Instant;
 use super::{HeldLock, Lines, Next, Work};
 use crate::control::{OwnJson, Renewal, Reply, to_line};
 use crate::ctl::connection::Connection;
-use crate::ctl::keeper::{Assignment, Binding};
+use crate::ctl::keeper::{Assignment, Binding, Granter};
 use crate::ctl::lease::{Lease, Margin, Margins};
 use crate::sys::clock;
 
@@ -28,7 +28,7 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
     let (caller, callers_end) = UnixStream::pair().expect("a pair of sockets");
     let (daemon, daemons_end) = UnixStream::pair().expect("a pair of sockets");
     let assignment = Assignment {
-        socket: PathBuf::new(),
+        granter: Granter::Daemon(PathBuf::new()),
         request: OwnJson::of(&"a lock"),
         wait_ms: None,
         reports: None,
@@ -37,6 +37,7 @@ fn keeper_that_is_late() -> (Work, UnixStream, UnixStream) {
         binding: Binding::Process {
             pid: 0,
             kill: false,
+            daemon: PathBuf::new(),
         },
     };
     let (now, second) = (clock::now().monotonic, Duration::from_secs(1));

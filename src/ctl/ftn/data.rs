@@ -1,0 +1,85 @@
+//! `ringctl token get` and `set`: a token's data.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use super::super::Error;
+use super::name::Name;
+use super::options::Acquire;
+use super::{Client, Outcome, acquire, failed, nested};
+use crate::host::spoken_bytes;
+use crate::token::{Access, MAX_DATA};
+
+/// Prints a token's data.
+///
+/// # Errors
+/// An [`Error`], or that `output` takes nothing.
+pub(super) fn get(
+    client: &Client,
+    how: &Acquire,
+    name: &Name,
+    output: &mut impl Write,
+) -> anyhow::Result<u8> {
+    nested::check(&client.servers.resolved, name, Access::Shared)?;
+    let done = client.with_session(|session| {
+        let grant = acquire(session, how, name, Access::Shared)?;
+        // What was read was the token's data, whatever becomes of the session.
+        let _ = session.release(name.bytes(), None);
+        Ok(grant.data)
+    })?;
+    match done {
+        Outcome::Done(data) => {
+            output.write_all(&data)?;
+            output.flush()?;
+            Ok(0)
+        }
+        Outcome::Stopped(code) => Ok(code),
+    }
+}
+
+/// Sets a token's data. Without any, or with `-`, they are those of standard input.
+///
+/// # Errors
+/// They are too many, the token is not granted, or it is not known whether they were set.
+pub(super) fn set(
+    client: &Client,
+    how: &Acquire,
+    name: &Name,
+    data: Option<&OsStr>,
+) -> anyhow::Result<u8> {
+    nested::check(&client.servers.resolved, name, Access::Exclusive)?;
+    let data = match data {
+        Some(data) if data != "-" => data.as_bytes().to_vec(),
+        _ => read_input()?,
+    };
+    if data.len() > MAX_DATA {
+        let most = spoken_bytes(MAX_DATA);
+        let text = format!("data too long: a token has at most {most}");
+        return Err(Error::Usage(text).into());
+    }
+    let done = client.with_session(|session| {
+        acquire(session, how, name, Access::Exclusive)?;
+        let set = session.release(name.bytes(), Some(&data));
+        set.map_err(|error| match failed(error) {
+            Error::HoldLost(why) => {
+                Error::HoldLost(format!("{why}; whether the data were set is not known"))
+            }
+            other => other,
+        })?;
+        Ok(())
+    })?;
+    Ok(match done {
+        Outcome::Done(()) => 0,
+        Outcome::Stopped(code) => code,
+    })
+}
+
+/// One byte more than is allowed is enough to see that it is too much.
+fn read_input() -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_DATA + 1).unwrap_or(u64::MAX);
+    let read = io::stdin().lock().take(most).read_to_end(&mut bytes);
+    read.map_err(Error::Input)?;
+    Ok(bytes)
+}

@@ -1,0 +1,64 @@
+//! What a granter is asked for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::Client;
+use super::super::name::Name;
+use super::super::options::{RunOptions, access};
+use crate::token::{Access, Patience, Session, resolve_list};
+
+/// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
+/// a pipe.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::ctl::ftn) struct Wanted {
+    path: PathBuf,
+    list: String,
+    client_timeout: Duration,
+    /// In hexadecimal digits.
+    name: String,
+    shared: bool,
+    nonblock: bool,
+    timeout: Option<Duration>,
+}
+
+impl Wanted {
+    /// What is asked for by a command line.
+    pub(in crate::ctl::ftn) fn new(client: &Client, options: &RunOptions) -> Self {
+        Self {
+            path: client.servers.path.clone(),
+            list: client.servers.text.clone(),
+            client_timeout: client.timeout,
+            name: options.name.digits(),
+            shared: options.shared,
+            nonblock: options.acquire.nonblock,
+            timeout: options.acquire.timeout,
+        }
+    }
+
+    pub(super) const fn access(&self) -> Access {
+        access(self.shared)
+    }
+
+    pub(super) fn patience(&self) -> Patience {
+        match self.timeout {
+            _ if self.nonblock => Patience::none(),
+            Some(wait) => Patience::limited(wait),
+            None => Patience::endless(),
+        }
+    }
+
+    /// Opens a session for it.
+    ///
+    /// # Errors
+    /// Why not, as a sentence.
+    pub(super) fn open(&self) -> Result<(Session, Name), String> {
+        let list = resolve_list(&self.path, &self.list).map_err(|error| error.to_string())?;
+        let servers = list.servers;
+        let name = Name::of_digits(&self.name).ok_or("a token's name is no name")?;
+        let session = Session::open(servers, self.client_timeout);
+        Ok((session.map_err(|error| error.to_string())?, name))
+    }
+}

@@ -1,0 +1,281 @@
+//! The command line of `ringctl token`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Subcommand};
+
+use super::super::values::{exit_code, seconds};
+use super::name::Name;
+use crate::host::parse_duration;
+use crate::token::{Access, Patience};
+
+const TOKEN: &str = "\
+A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into
+being when it is asked for. Any number of clients can share it, or one can hold it
+exclusively. Waiting clients get it in the order in which they came.
+
+FILE has a line HOST:PORT a server. All servers and clients need the same lines: a
+server does not answer a client with other lines.
+
+A client that hears nothing from the servers for three quarters of
+--client-timeout has lost its tokens. That is to be longer than a change of leader
+takes: see docs/ftn.md before you set it below 15s.
+
+Exit codes:
+  0   done
+  1   the token was not granted in time (-E sets another code); list: a server
+      does not answer; ringctl runs under the token already, or a system call
+      failed (always 1)
+  2   wrong usage, or FILE is no list of servers
+  3   no session within 10 s (with -w: the time of -w, at least 0.5 s): no
+      server answers, they have no leader, or their list is another one
+  75  the token was lost
+
+Examples:
+  ringctl token --servers /etc/ringd/ftn.servers run nightly -- backup /srv
+  ringctl token --servers /etc/ringd/ftn.servers get counter
+  make list | ringctl token --servers /etc/ringd/ftn.servers set list
+  ringctl token --servers /etc/ringd/ftn.servers list";
+
+const RUN: &str = "\
+The command's environment:
+  RINGD_TOKEN   the fencing number: it grows with each grant of the token
+  RINGD_DATA    the token's data in hexadecimal digits, since no environment can
+                hold a byte of value 0
+  RINGD_TOKENS  what the command runs under: another ringctl token for the same
+                token fails at once, since it would wait for its own end
+
+ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the
+command. While it waits for the token, the first four end it, and USR1, USR2
+and WINCH do nothing.
+
+When the lease is not renewed, the command and all that it has started get SIGTERM
+2 s (or an eighth of --client-timeout) before the lease ends, and SIGKILL before
+another client can be granted the token. The same happens to what a command leaves
+behind when it ends, and if ringctl is killed. It runs on when others wait.
+
+Exit codes: those of the command; 128 and the signal's number, if one ended it;
+those of ringctl token; and
+  126  the command cannot be run
+  127  there is no such command";
+
+/// What is done with tokens of which servers.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = TOKEN)]
+pub struct TokenOptions {
+    /// The list of the servers: a line HOST:PORT each.
+    #[arg(long, value_name = "FILE")]
+    pub servers: PathBuf,
+
+    /// The silence after which the servers end a session; not above their own --client-timeout.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = client_timeout, allow_hyphen_values = true)]
+    pub client_timeout: Duration,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+/// What can be done with a token.
+#[derive(Debug, Clone, Subcommand)]
+pub enum TokenCommand {
+    /// Run a command while a token is held, then give it back.
+    Run(RunOptions),
+    /// Print a token's data, byte for byte.
+    ///
+    /// The token is held shared for that, so nobody is about to change it.
+    Get {
+        /// How the token is wanted.
+        #[command(flatten)]
+        acquire: Acquire,
+        /// The token's name.
+        #[arg(value_parser = name())]
+        name: Name,
+    },
+    /// Set a token's data.
+    ///
+    /// The token is held exclusively for that. It is done when its server has confirmed it.
+    Set {
+        /// How the token is wanted.
+        #[command(flatten)]
+        acquire: Acquire,
+        /// The token's name.
+        #[arg(value_parser = name())]
+        name: Name,
+        /// The data, at most 32,768 bytes; -: those of standard input [default: -].
+        #[arg(allow_hyphen_values = true)]
+        data: Option<OsString>,
+    },
+    /// Hold a token until SIGTERM or SIGINT; print 'granted' and its fencing number, and 'returned' at the end.
+    Hold {
+        /// How the token is wanted.
+        #[command(flatten)]
+        acquire: Acquire,
+        /// Share the token with others.
+        #[arg(long)]
+        shared: bool,
+        /// Give it back when another client waits for it.
+        #[arg(long)]
+        until_revoked: bool,
+        /// The token's name.
+        #[arg(value_parser = name())]
+        name: Name,
+    },
+    /// Show all tokens: who holds them, and who waits for them.
+    List {
+        /// Print JSON for programs: an array of objects.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What is to be run, and how.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = RUN)]
+pub struct RunOptions {
+    /// How the token is wanted.
+    #[command(flatten)]
+    pub acquire: Acquire,
+
+    /// Share the token with others.
+    #[arg(long)]
+    pub shared: bool,
+
+    /// The token's name.
+    #[arg(value_parser = name())]
+    pub name: Name,
+
+    /// The command and its arguments.
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// How a token is wanted.
+#[derive(Debug, Clone, Args)]
+pub struct Acquire {
+    /// Do not wait while other clients hold the token: give up 0.4 s after the session is live.
+    #[arg(short, long, conflicts_with = "timeout")]
+    pub nonblock: bool,
+
+    /// Give up after SECONDS; fractions are allowed.
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub timeout: Option<Duration>,
+
+    /// Exit with CODE if the token is not granted.
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
+    pub conflict_exit_code: u8,
+}
+
+impl Acquire {
+    /// How long the token is waited for.
+    pub(super) fn patience(&self) -> Patience {
+        match self.timeout {
+            _ if self.nonblock => Patience::none(),
+            Some(wait) => Patience::limited(wait),
+            None => Patience::endless(),
+        }
+    }
+}
+
+/// How a token is held that is to be shared, or not.
+pub(super) const fn access(shared: bool) -> Access {
+    if shared {
+        Access::Shared
+    } else {
+        Access::Exclusive
+    }
+}
+
+fn name() -> impl TypedValueParser<Value = Name> {
+    OsStringValueParser::new().try_map(Name::given)
+}
+
+/// Parses a client timeout: what the servers count cannot be nothing.
+fn client_timeout(text: &str) -> Result<Duration, String> {
+    let timeout = parse_duration(text)?;
+    if timeout < Duration::from_millis(1) {
+        return Err("it cannot be 0: give that of the servers, as in 15s".to_owned());
+    }
+    Ok(timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::{TokenCommand, TokenOptions};
+    use crate::ctl::{Command, Options, SystemCommand};
+    use crate::token::Patience;
+
+    fn parse(arguments: &[&str]) -> Result<TokenOptions, clap::Error> {
+        let given = ["ringctl", "token", "--servers", "lab"].iter();
+        match Options::try_parse_from(given.chain(arguments))?.command {
+            Command::System(SystemCommand::Token(token)) => Ok(token),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_command_has_its_own_options() {
+        let given = [
+            "run", "--shared", "-w", "2.5", "-E", "9", "t", "--", "ls", "-n",
+        ];
+        let options = parse(&given).expect("they are right");
+        assert_eq!(options.client_timeout, Duration::from_secs(15));
+        let TokenCommand::Run(run) = options.command else {
+            panic!("{options:?}");
+        };
+        let limited = Patience::limited(Duration::from_millis(2500));
+        assert_eq!(run.acquire.patience(), limited);
+        assert_eq!((run.shared, run.acquire.conflict_exit_code), (true, 9));
+        assert_eq!(run.name.bytes(), b"t");
+        assert_eq!(run.command, ["ls", "-n"]);
+        let options = parse(&["--client-timeout", "4s", "hold", "-n", "t"]).expect("right");
+        assert_eq!(options.client_timeout, Duration::from_secs(4));
+        let TokenCommand::Hold { acquire, .. } = options.command else {
+            panic!("{options:?}");
+        };
+        assert_eq!(acquire.patience(), Patience::none());
+    }
+
+    #[test]
+    fn data_may_look_like_an_option_and_a_hyphen_is_standard_input() {
+        for data in ["-", "-x", "--", "plain"] {
+            let given = match data {
+                "--" => vec!["set", "t", "--", "--"],
+                data => vec!["set", "t", data],
+            };
+            let options = parse(&given).expect(data);
+            let TokenCommand::Set { data: parsed, .. } = options.command else {
+                panic!("{options:?}");
+            };
+            assert_eq!(parsed.as_deref(), Some(data.as_ref()));
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_told_of_in_plain_words_with_exit_code_2() {
+        let long = "x".repeat(1025);
+        for (given, said) in [
+            (&["get", ""][..], "at least one byte"),
+            (&["get", &long], "1025 bytes are too many"),
+            (&["run", "t"], "<CMD>"),
+            (&["hold", "-n", "-w", "1", "t"], "cannot be used with"),
+            (&["get", "-E", "256", "t"], "from 0 to 255"),
+            (&["--client-timeout", "0s", "list"], "cannot be 0"),
+            (&["--client-timeout", "5", "list"], "no unit"),
+        ] {
+            let error = parse(given).expect_err(said);
+            assert!(error.to_string().contains(said), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        let given = ["ringctl", "token", "list"];
+        let error = Options::try_parse_from(given).expect_err("no list");
+        assert!(error.to_string().contains("--servers <FILE>"), "{error}");
+    }
+}

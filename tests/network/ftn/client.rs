@@ -1,0 +1,222 @@
+//! `ringctl token` where all goes well, and its exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Test, tests};
+use serde_json::Value;
+
+use super::client_stand::{Stand, digits, serve};
+use crate::locks::program::Running;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        an_exclusive_token_is_one_clients_and_fencing_numbers_grow,
+        a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone,
+        data_come_back_byte_for_byte,
+        data_that_are_too_long_are_refused,
+        a_command_has_the_tokens_data_and_its_exit_code_is_handed_on,
+        a_command_that_waits_for_its_own_token_is_told_so,
+        a_holder_gives_way_when_another_waits_if_it_is_to,
+        all_tokens_of_all_servers_are_listed,
+        a_tokens_name_is_any_bytes,
+    ]
+}
+
+fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
+    let stand = serve(1)?;
+    let mut hold = Running::start(&mut stand.token(&["hold", "t"]))?;
+    let said = hold.line();
+    let first: u64 = said
+        .strip_prefix("granted ")
+        .context("it is granted")?
+        .parse()?;
+    stand.complains(1, "holds it exclusively", &["run", "-n", "t", "--", "true"])?;
+    stand.complains(1, "not granted in time", &["get", "-n", "t"])?;
+    stand.ends_with(0, &["run", "-n", "other", "--", "true"])?;
+    hold.signal(Signal::SIGTERM)?;
+    hold.says("returned")?;
+    hold.ends_with(0)?;
+    let script = "echo $RINGD_TOKEN";
+    let later = stand.ends_with(0, &["run", "-n", "t", "--", "sh", "-c", script])?;
+    let later: u64 = String::from_utf8(later)?.trim().parse()?;
+    ensure!(later > first, "{later} after {first}");
+    // It was given back by then.
+    stand.ends_with(0, &["run", "-n", "t", "--", "true"])?;
+    Ok(())
+}
+
+fn a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone() -> Result<()> {
+    let stand = serve(1)?;
+    let _first = stand.hold(&["--shared"], "t")?;
+    let _second = stand.hold(&["--shared"], "t")?;
+    stand.ends_with(0, &["run", "--shared", "-n", "t", "--", "true"])?;
+    stand.ends_with(0, &["get", "-n", "t"])?;
+    stand.complains(1, "share it", &["set", "-n", "t", "x"])?;
+    Ok(())
+}
+
+fn set_input(stand: &Stand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
+    let mut set = stand.token(arguments).stdin(Stdio::piped()).spawn()?;
+    let mut input = set.stdin.take().context("it is piped")?;
+    // It need not read all of too much.
+    let _ = input.write_all(data);
+    drop(input);
+    Ok(set.wait()?.code())
+}
+
+fn data_come_back_byte_for_byte() -> Result<()> {
+    let stand = serve(1)?;
+    ensure!(stand.ends_with(0, &["get", "t"])?.is_empty(), "a new token");
+    let all: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
+    for arguments in [&["set", "t"][..], &["set", "t", "-"]] {
+        for data in [&all[..], b"\n", b"", &all[..256]] {
+            ensure!(set_input(&stand, data, arguments)? == Some(0));
+            ensure!(
+                stand.ends_with(0, &["get", "t"])? == data,
+                "{} bytes",
+                data.len()
+            );
+        }
+    }
+    stand.ends_with(0, &["set", "t", "--", "--words, as they are"])?;
+    ensure!(stand.ends_with(0, &["get", "t"])? == b"--words, as they are");
+    Ok(())
+}
+
+fn data_that_are_too_long_are_refused() -> Result<()> {
+    let stand = serve(1)?;
+    stand.ends_with(0, &["set", "t", "old"])?;
+    let long = vec![b'x'; 32 * 1024 + 1];
+    ensure!(set_input(&stand, &long, &["set", "t"])? == Some(2));
+    let text = String::from_utf8(long)?;
+    stand.complains(2, "at most 32,768 bytes", &["set", "t", &text])?;
+    stand.ends_with(0, &["set", "u", &text[1..]])?;
+    ensure!(stand.ends_with(0, &["get", "t"])? == b"old");
+    Ok(())
+}
+
+fn a_command_has_the_tokens_data_and_its_exit_code_is_handed_on() -> Result<()> {
+    let stand = serve(1)?;
+    let all: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
+    ensure!(set_input(&stand, &all, &["set", "t"])? == Some(0));
+    let data = stand.ends_with(
+        7,
+        &["run", "t", "--", "sh", "-c", "echo $RINGD_DATA; exit 7"],
+    )?;
+    let expected = digits(&all);
+    ensure!(String::from_utf8(data)?.trim() == expected, "not the data");
+    stand.ends_with(126, &["run", "t", "--", "/etc/passwd"])?;
+    stand.ends_with(127, &["run", "t", "--", "/no/such/command"])?;
+    stand.ends_with(137, &["run", "t", "--", "sh", "-c", "kill -KILL $$"])?;
+    Ok(())
+}
+
+fn a_command_that_waits_for_its_own_token_is_told_so() -> Result<()> {
+    let stand = serve(1)?;
+    let list = stand.list();
+    let list = list.to_str().context("a plain path")?;
+    let ringctl = env!("CARGO_BIN_EXE_ringctl");
+    for (outer, inner, code) in [
+        (&["run"][..], "get t", 1),
+        (&["run"], "run t -- true", 1),
+        (&["run", "--shared"], "set t x", 1),
+        (&["run", "--shared"], "run --shared t -- true", 0),
+        (&["run"], "set u x", 0),
+    ] {
+        let line = format!("{ringctl} token --servers {list} {inner}");
+        let arguments = [outer, &["t", "--", "sh", "-c", &line]].concat();
+        let output = stand.output(&arguments)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_told = said.contains("would wait for its own end");
+        let is_so = output.status.code() == Some(code) && is_told == (code == 1);
+        ensure!(is_so, "{outer:?} {inner}: {output:?}");
+    }
+    Ok(())
+}
+
+fn a_holder_gives_way_when_another_waits_if_it_is_to() -> Result<()> {
+    let stand = serve(1)?;
+    let mut gives_way = stand.hold(&["--until-revoked"], "t")?;
+    stand.ends_with(0, &["run", "t", "--", "true"])?;
+    gives_way.says("returned")?;
+    gives_way.ends_with(0)?;
+    let mut stays = stand.hold(&[], "t")?;
+    stand.ends_with(1, &["run", "-w", "1", "t", "--", "true"])?;
+    stays.signal(Signal::SIGINT)?;
+    stays.says("returned")?;
+    stays.ends_with(0)
+}
+
+fn all_tokens_of_all_servers_are_listed() -> Result<()> {
+    let stand = serve(3)?;
+    for number in 0..40 {
+        stand.ends_with(0, &["set", &format!("token-{number:02}"), "some data"])?;
+    }
+    let _holder = stand.hold(&[], "token-07")?;
+    let _waits = Running::start(&mut stand.token(&["hold", "token-07"]))?;
+    stand.wait_for_waiting("token-07", 1)?;
+    let _sharer = stand.hold(&["--shared"], "shared")?;
+    let listed: Value = serde_json::from_slice(&stand.ends_with(0, &["list", "--json"])?)?;
+    let listed = listed.as_array().context("an array")?;
+    ensure!(listed.len() == 41, "{listed:?}");
+    for token in listed {
+        let keys: Vec<_> = token.as_object().context("an object")?.keys().collect();
+        let known = ["access", "bytes", "holders", "name", "server", "waiting"];
+        ensure!(keys.iter().all(|key| known.contains(&key.as_str())) && keys.len() == 6);
+    }
+    let servers: std::collections::BTreeSet<_> = listed
+        .iter()
+        .filter_map(|token| token["server"].as_u64())
+        .collect();
+    ensure!(servers.iter().eq(&[0, 1, 2]), "{servers:?}");
+    let held = stand.listed("token-07")?.context("it is listed")?;
+    ensure!(held["access"] == -1 && held["bytes"] == 9, "{held}");
+    ensure!(
+        held["holders"].as_array().is_some_and(|all| all.len() == 1),
+        "{held}"
+    );
+    let page = String::from_utf8(stand.ends_with(0, &["list"])?)?;
+    ensure!(page.lines().count() == 42, "{page}");
+    let line = |name: &str| {
+        page.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or("")
+    };
+    ensure!(line("token-07").contains("exclusive"), "{page}");
+    ensure!(
+        line("token-08").contains("free") && line("shared").contains(" shared "),
+        "{page}"
+    );
+    Ok(())
+}
+
+fn a_tokens_name_is_any_bytes() -> Result<()> {
+    let stand = serve(1)?;
+    let long = "x".repeat(1024);
+    for name in [long.as_str(), "two\nlines", " "] {
+        stand.ends_with(0, &["set", name, name])?;
+        ensure!(
+            stand.ends_with(0, &["get", name])? == name.as_bytes(),
+            "{name:?}"
+        );
+    }
+    let page = String::from_utf8(stand.ends_with(0, &["list"])?)?;
+    ensure!(page.contains("two\\nlines"), "{page}");
+    stand.complains(2, "1025 bytes are too many", &["get", &"x".repeat(1025)])?;
+    stand.complains(2, "at least one byte", &["get", ""])?;
+    let gone = stand.file("nowhere");
+    let output = stand.token_of(&gone, &["list"]).output()?;
+    ensure!(output.status.code() == Some(2), "{output:?}");
+    fs::write(&gone, "127.0.0.1\n")?;
+    let output = stand.token_of(&gone, &["list"]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(2) && said.contains("line 1"),
+        "{output:?}"
+    );
+    Ok(())
+}

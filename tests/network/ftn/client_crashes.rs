@@ -1,0 +1,129 @@
+//! Sudden deaths and stops: of `ringctl token run`, of its keeper, of its granter, of the server. In each case the
+//! work has ended before anybody else has the token.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Test, tests};
+
+use super::client_stand::{Stand, helpers, serve_with, signal, wait_until_gone};
+
+/// The exit code of a `ringctl` that has lost the token.
+const LOST: i32 = 75;
+/// Long enough for a busy machine to renew a lease in, short enough to be waited for.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(4);
+/// Neither it nor what it has started ends when it is told to.
+const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+/// The same, and what it has started has left its process group and closed its descriptors but the mark's.
+const SCATTERED: &str = "trap '' TERM; setsid sh -c 'exec 0<&- 1>&- 2>&-; for fd in 3 4 5 6 7 8 10 11 12; do \
+    eval \"exec $fd>&-\"; done; exec sleep 1000' & echo ready; wait; sleep 1000";
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        the_death_of_ringctl_ends_its_work_and_gives_the_token_back,
+        the_death_of_the_keeper_ends_its_work_before_another_begins,
+        the_death_of_ringctl_and_keeper_ends_even_what_has_left_them,
+        the_death_of_the_granter_ends_the_work_before_another_begins,
+        a_granter_that_is_stopped_loses_its_work_before_another_begins,
+        a_keeper_that_is_stopped_loses_its_work_before_another_begins,
+        a_session_without_servers_ends_with_its_lease,
+        work_that_lasts_longer_than_a_lease_keeps_the_token,
+    ]
+}
+
+fn stand() -> Result<Stand> {
+    serve_with(1, CLIENT_TIMEOUT)
+}
+
+fn the_death_of_ringctl_ends_its_work_and_gives_the_token_back() -> Result<()> {
+    let stand = stand()?;
+    let mut run = stand.work(STUBBORN)?;
+    let next = stand.next()?;
+    run.signal(Signal::SIGKILL)?;
+    run.killed_by(Signal::SIGKILL)?;
+    next.begins_alone()
+}
+
+fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
+    let stand = stand()?;
+    let mut run = stand.work(STUBBORN)?;
+    let next = stand.next()?;
+    let (keeper, granter) = helpers(&run)?;
+    signal(keeper, Signal::SIGKILL)?;
+    run.ends_with(LOST)?;
+    next.begins_alone()?;
+    wait_until_gone(granter)
+}
+
+fn the_death_of_ringctl_and_keeper_ends_even_what_has_left_them() -> Result<()> {
+    let stand = stand()?;
+    let mut run = stand.work(SCATTERED)?;
+    let next = stand.next()?;
+    let (keeper, granter) = helpers(&run)?;
+    signal(run.pid(), Signal::SIGKILL)?;
+    signal(keeper, Signal::SIGKILL)?;
+    run.killed_by(Signal::SIGKILL)?;
+    next.begins_alone()?;
+    wait_until_gone(granter)
+}
+
+fn the_death_of_the_granter_ends_the_work_before_another_begins() -> Result<()> {
+    let stand = stand()?;
+    let mut run = stand.work(STUBBORN)?;
+    let next = stand.next()?;
+    let (keeper, granter) = helpers(&run)?;
+    signal(granter, Signal::SIGKILL)?;
+    run.complains("ringd-granter) was killed")?;
+    run.ends_with(LOST)?;
+    ensure!(stand.is_alone()?, "something of the work is left");
+    next.begins_alone()?;
+    wait_until_gone(keeper)
+}
+
+fn a_granter_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
+    let stand = stand()?;
+    let mut run = stand.work(STUBBORN)?;
+    let next = stand.next()?;
+    let (_, granter) = helpers(&run)?;
+    signal(granter, Signal::SIGSTOP)?;
+    run.complains("its lease was not renewed in time")?;
+    run.ends_with(LOST)?;
+    next.begins_alone()?;
+    signal(granter, Signal::SIGCONT)?;
+    wait_until_gone(granter)
+}
+
+/// The kernel kills it at the end of the lease that it has heard of last.
+fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
+    let stand = stand()?;
+    let mut run = stand.work(STUBBORN)?;
+    let next = stand.next()?;
+    let (keeper, granter) = helpers(&run)?;
+    signal(keeper, Signal::SIGSTOP)?;
+    run.ends_with(LOST)?;
+    next.begins_alone()?;
+    wait_until_gone(granter)
+}
+
+fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
+    let mut stand = stand()?;
+    let mut run =
+        stand.work("trap 'echo told' TERM; echo ready; while :; do sleep 1000 & wait; done")?;
+    let mut hold = stand.hold(&[], "other")?;
+    stand.kill_server(0)?;
+    run.says("told")?;
+    run.ends_with(LOST)?;
+    ensure!(stand.is_alone()?, "something of the work is left");
+    hold.complains("the token is lost")?;
+    hold.ends_with(LOST)
+}
+
+fn work_that_lasts_longer_than_a_lease_keeps_the_token() -> Result<()> {
+    let stand = stand()?;
+    // Longer than a client timeout.
+    let mut run = stand.work("echo ready; sleep 5; exit 5")?;
+    run.ends_with(5)?;
+    stand.ends_with(0, &["run", "-n", "t", "--", "true"])?;
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! The recipe of `docs/ftn.md`, as it stands there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Test, tests};
+
+use super::client_stand::serve;
+use crate::locks::program::Running;
+use crate::recipes::pages::{FTN, block};
+
+pub fn tests() -> Vec<Test> {
+    tests![an_entry_of_the_cache_is_made_once_and_read_by_all]
+}
+
+fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
+    let stand = serve(1)?;
+    let cache = stand.file("cache");
+    fs::create_dir(&cache)?;
+    let text = block(FTN, "#!/bin/sh\n# cached KEY CMD")?;
+    let places = [
+        ("/etc/ringd/ftn.servers", stand.list()),
+        ("/srv/cache", cache.clone()),
+    ];
+    let text = places.iter().fold(text.to_owned(), |text, (place, here)| {
+        text.replace(place, &here.display().to_string())
+    });
+    let script = stand.file("cached");
+    fs::write(&script, text)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    let programs = Path::new(env!("CARGO_BIN_EXE_ringctl")).parent();
+    let programs = programs.context("it is in a directory")?.display();
+    let path = format!("{programs}:{}", std::env::var("PATH")?);
+    let cached = |arguments: &[&str]| {
+        let mut command = Command::new("sh");
+        command.arg(&script).args(arguments).env("PATH", &path);
+        command
+    };
+
+    let failed = cached(&["a", "sh", "-c", "echo half; exit 3"]).output()?;
+    ensure!(
+        failed.status.code() == Some(3) && !cache.join("a").exists(),
+        "{failed:?}"
+    );
+    let log = stand.file("log");
+    let make = format!("echo made >>{}; echo entry", log.display());
+    // Nobody makes it before all wait for it.
+    let gate = stand.hold(&[], "cache/a")?;
+    let started = (0..4).map(|_| Running::start(&mut cached(&["a", "sh", "-c", &make])));
+    let started: Vec<Running> = started.collect::<Result<_>>()?;
+    stand.wait_for_waiting("cache/a", 4)?;
+    gate.signal(Signal::SIGTERM)?;
+    for mut one in started {
+        one.says("entry")?;
+        one.ends_with(0)?;
+    }
+    ensure!(
+        fs::read_to_string(&log)? == "made\n",
+        "it was made more than once"
+    );
+    let later = cached(&["a", "false"]).output()?;
+    ensure!(later.stdout == b"entry\n", "{later:?}");
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! What the clients' tests stand on: servers as processes, and `ringctl token` to ask them.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ring_segment::PATIENCE;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::locks::program::Running;
+
+/// The first server's port; each test has a loopback interface of its own.
+const PORT: u16 = 7300;
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Servers on this world's loopback interface, killed when this is dropped.
+pub struct Stand {
+    folder: TempDir,
+    client_timeout: Duration,
+    servers: Vec<Child>,
+}
+
+/// Servers with the client timeout of `ringctl`.
+pub fn serve(count: u16) -> Result<Stand> {
+    serve_with(count, Duration::from_secs(15))
+}
+
+/// The same with another client timeout, for them and for their clients.
+pub fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
+    let mut stand = Stand {
+        folder: tempfile::tempdir()?,
+        client_timeout,
+        servers: Vec::new(),
+    };
+    let lines: Vec<String> = (0..count)
+        .map(|index| format!("127.0.0.1:{}", PORT + index))
+        .collect();
+    fs::write(stand.list(), lines.join("\n") + "\n")?;
+    File::create(stand.mark())?;
+    for index in 0..count {
+        let server = Command::new(env!("CARGO_BIN_EXE_ringd"))
+            .arg("ftn")
+            .arg("--servers")
+            .arg(stand.list())
+            .args(["--index", &index.to_string()])
+            .args(["--heartbeat", "100ms", "--server-timeout", "500ms"])
+            .arg("--client-timeout")
+            .arg(format!("{}ms", client_timeout.as_millis()))
+            // No client of an earlier run is there.
+            .args(["--grace", "0ms"])
+            .arg("--control")
+            .arg(stand.file(&format!("ftn-{index}.sock")))
+            .arg("--state-dir")
+            .arg(stand.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        stand.servers.push(server);
+    }
+    Ok(stand)
+}
+
+impl Stand {
+    /// The list of the servers.
+    pub fn list(&self) -> PathBuf {
+        self.file("servers")
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What is locked as long as anything of the work is left: all that it starts inherits it.
+    fn mark(&self) -> PathBuf {
+        self.file("mark")
+    }
+
+    /// `ringctl token` with these arguments. It hears all signals.
+    pub fn token(&self, arguments: &[&str]) -> Command {
+        self.token_of(&self.list(), arguments)
+    }
+
+    /// The same with another list.
+    pub fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new("env");
+        command
+            .args(["--default-signal", env!("CARGO_BIN_EXE_ringctl"), "token"])
+            .arg("--servers")
+            .arg(list)
+            .arg("--client-timeout")
+            .arg(format!("{}ms", self.client_timeout.as_millis()))
+            .args(arguments)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn output(&self, arguments: &[&str]) -> Result<Output> {
+        Ok(self.token(arguments).output()?)
+    }
+
+    /// Runs it to its end, which must be with this code; its output.
+    pub fn ends_with(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
+        let output = self.output(arguments)?;
+        ensure!(
+            output.status.code() == Some(code),
+            "{arguments:?}: {output:?}"
+        );
+        Ok(output.stdout)
+    }
+
+    /// Runs it to its end, which must be with this code; its complaint, which must have these words.
+    pub fn complains(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
+        let output = self.output(arguments)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_so = output.status.code() == Some(code) && said.contains(words);
+        ensure!(is_so, "{arguments:?}: {words:?}: {output:?}");
+        Ok(())
+    }
+
+    /// A `hold` of this token that has it.
+    pub fn hold(&self, options: &[&str], name: &str) -> Result<Running> {
+        let arguments = [&["hold"], options, &[name]].concat();
+        let mut hold = Running::start(&mut self.token(&arguments))?;
+        let said = hold.line();
+        let granted = said.strip_prefix("granted ");
+        let is_fence = granted.is_some_and(|fence| fence.parse::<u64>().is_ok());
+        ensure!(is_fence, "{said:?}: {}", hold.errors());
+        Ok(hold)
+    }
+
+    /// The token of this name, as `list --json` shows it.
+    pub fn listed(&self, name: &str) -> Result<Option<Value>> {
+        let listed = self.ends_with(0, &["list", "--json"])?;
+        let listed: Value = serde_json::from_slice(&listed)?;
+        let digits = digits(name.as_bytes());
+        let mut tokens = listed.as_array().context("an array")?.iter();
+        Ok(tokens.find(|token| token["name"] == digits).cloned())
+    }
+
+    /// Waits until so many sessions wait for a token.
+    pub fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let token = self.listed(name)?;
+            let waiting = token.as_ref().and_then(|token| token["waiting"].as_array());
+            if waiting.map_or(0, Vec::len) == count {
+                return Ok(());
+            }
+            ensure!(Instant::now() < give_up, "{token:?}");
+        }
+    }
+
+    /// `ringctl token run` of the token `t` with a line for the shell, which has said that it is ready.
+    pub fn work(&self, line: &str) -> Result<Running> {
+        // It leaves no core behind, whatever ends it.
+        let line = format!(
+            "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
+            self.mark().display()
+        );
+        let mut run = Running::start(&mut self.token(&["run", "t", "--", "sh", "-c", &line]))?;
+        run.says("ready")?;
+        Ok(run)
+    }
+
+    /// Whether nothing of the work is left.
+    pub fn is_alone(&self) -> Result<bool> {
+        let mark = File::open(self.mark())?;
+        Ok(Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
+    }
+
+    /// Another client that waits for `t` already.
+    pub fn next(&self) -> Result<Next<'_>> {
+        let hold = Running::start(&mut self.token(&["hold", "t"]))?;
+        self.wait_for_waiting("t", 1)?;
+        Ok(Next { stand: self, hold })
+    }
+
+    /// Kills a server.
+    pub fn kill_server(&mut self, index: usize) -> Result<()> {
+        let server = &mut self.servers[index];
+        server.kill()?;
+        server.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}
+
+/// Somebody who wants the token next.
+pub struct Next<'a> {
+    stand: &'a Stand,
+    hold: Running,
+}
+
+impl Next<'_> {
+    /// It is granted the token, and nothing of the work is left at that very moment.
+    pub fn begins_alone(mut self) -> Result<()> {
+        let said = self.hold.line();
+        let is_alone = self.stand.is_alone()?;
+        ensure!(said.starts_with("granted "), "{said:?}");
+        ensure!(is_alone, "something of the work is left");
+        self.hold.signal(Signal::SIGTERM)?;
+        self.hold.says("returned")?;
+        self.hold.ends_with(0)
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn digits(bytes: &[u8]) -> String {
+    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    pairs.concat()
+}
+
+/// The process of this name that another one has started, which must come.
+pub fn child_called(parent: Pid, name: &str) -> Result<Pid> {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        for child in children(parent) {
+            let called = fs::read_to_string(format!("/proc/{child}/comm"));
+            if called.is_ok_and(|called| called.trim_end() == name) {
+                return Ok(child);
+            }
+        }
+        ensure!(Instant::now() < give_up, "{parent} has no {name}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn children(parent: Pid) -> Vec<Pid> {
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split_whitespace();
+    children
+        .filter_map(|pid| pid.parse().ok().map(Pid::from_raw))
+        .collect()
+}
+
+/// The keeper and the granter of a `ringctl token run`.
+pub fn helpers(run: &Running) -> Result<(Pid, Pid)> {
+    let keeper = child_called(run.pid(), "ringd-keeper")?;
+    Ok((keeper, child_called(keeper, "ringd-granter")?))
+}
+
+/// Sends a signal.
+pub fn signal(pid: Pid, signal: Signal) -> Result<()> {
+    Ok(kill(pid, signal)?)
+}
+
+/// Waits until a process is gone.
+pub fn wait_until_gone(pid: Pid) -> Result<()> {
+    let give_up = Instant::now() + PATIENCE;
+    while kill(pid, None).is_ok() {
+        // What nobody waits for is a zombie.
+        let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if status.contains(") Z ") {
+            break;
+        }
+        ensure!(Instant::now() < give_up, "process {pid} does not end");
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Clients that wait: how long, and what becomes of their requests.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Test, tests};
+
+use super::client_stand::serve;
+use crate::locks::program::Running;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        who_does_not_get_a_token_in_time_gives_up_with_its_exit_code,
+        a_client_that_is_told_to_end_takes_its_request_back,
+        a_ringctl_run_that_is_told_to_end_takes_its_request_back,
+        without_a_server_there_is_no_session_and_the_addresses_are_named,
+        a_client_with_another_list_is_told_what_to_compare,
+    ]
+}
+
+fn who_does_not_get_a_token_in_time_gives_up_with_its_exit_code() -> Result<()> {
+    let stand = serve(1)?;
+    let _hold = stand.hold(&[], "t")?;
+    let held = "holds it exclusively";
+    for command in [&["get"][..], &["set"], &["hold"], &["run"]] {
+        let work: &[&str] = if command == ["run"] {
+            &["--", "true"]
+        } else {
+            &[]
+        };
+        stand.complains(1, held, &[command, &["-n", "t"], work].concat())?;
+        let limited = [command, &["-w", "0.6", "-E", "9", "t"], work].concat();
+        stand.complains(9, held, &limited)?;
+    }
+    stand.wait_for_waiting("t", 0)
+}
+
+fn a_client_that_is_told_to_end_takes_its_request_back() -> Result<()> {
+    let stand = serve(1)?;
+    let _hold = stand.hold(&[], "t")?;
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let mut waits = Running::start(&mut stand.token(&["hold", "t"]))?;
+        stand.wait_for_waiting("t", 1)?;
+        waits.signal(signal)?;
+        waits.ends_with(128 + signal as i32)?;
+        let listed = stand.listed("t")?;
+        let is_empty = listed.is_some_and(|token| token["waiting"] == serde_json::json!([]));
+        ensure!(is_empty, "its request is there after its end");
+    }
+    Ok(())
+}
+
+fn a_ringctl_run_that_is_told_to_end_takes_its_request_back() -> Result<()> {
+    let stand = serve(1)?;
+    let _hold = stand.hold(&[], "t")?;
+    let mut waits = Running::start(&mut stand.token(&["run", "t", "--", "true"]))?;
+    stand.wait_for_waiting("t", 1)?;
+    waits.signal(Signal::SIGTERM)?;
+    waits.killed_by(Signal::SIGTERM)?;
+    // Its helpers are about to.
+    stand.wait_for_waiting("t", 0)
+}
+
+fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<()> {
+    let stand = serve(1)?;
+    let list = stand.file("nobody");
+    fs::write(&list, "127.0.0.1:7398\n127.0.0.1:7399\n")?;
+    for command in [
+        &["get", "-w", "0", "t"][..],
+        &["run", "-w", "0", "t", "--", "true"],
+    ] {
+        let began = Instant::now();
+        let output = stand.token_of(&list, command).output()?;
+        let took = began.elapsed();
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.code() == Some(3), "{output:?}");
+        let words = "none of the 2 servers asked answers (127.0.0.1:7398, 127.0.0.1:7399)";
+        ensure!(said.contains(words), "{said}");
+        ensure!(took >= Duration::from_millis(500), "after {took:?}");
+    }
+    Ok(())
+}
+
+/// Servers with another list answer nothing.
+fn a_client_with_another_list_is_told_what_to_compare() -> Result<()> {
+    let stand = serve(1)?;
+    stand.ends_with(0, &["get", "t"])?;
+    let list = stand.file("another");
+    let lines = fs::read_to_string(stand.list())?;
+    fs::write(&list, format!("{lines}127.0.0.1:7399\n"))?;
+    let output = stand.token_of(&list, &["get", "-w", "0", "t"]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(3), "{output:?}");
+    ensure!(
+        said.contains("their list is the same") && said.contains("signature"),
+        "{said}"
+    );
+    Ok(())
+}
