@@ -9,18 +9,32 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
-/// What fuzzing has found worth keeping, and every input that it ever tripped over.
-#[test]
-fn the_corpus_passes() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/fuzz/corpus/machine");
+/// Runs what fuzzing has found worth keeping, and every input that it ever tripped over.
+fn passes(target: &str, run: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/fuzz/corpus");
     let mut count = 0;
-    for entry in fs::read_dir(corpus).expect("a corpus") {
+    for entry in fs::read_dir(corpus.join(target)).expect("a corpus") {
         let path = entry.expect("an entry").path();
         println!("{}", path.display());
-        checks::run(&fs::read(path).expect("a file"));
+        run(&fs::read(path).expect("a file"));
         count += 1;
     }
     assert!(count > 50, "only {count} inputs");
+}
+
+#[test]
+fn the_corpus_passes() {
+    passes("machine", checks::run);
+}
+
+#[test]
+fn the_corpus_of_servers_of_the_token_service_passes() {
+    passes("ftn_server", ftn::run_server);
+}
+
+#[test]
+fn the_corpus_of_clients_of_the_token_service_passes() {
+    passes("ftn_client", ftn::run_client);
 }
 
 /// The same few scripts each time, unless more are asked for in the environment.
