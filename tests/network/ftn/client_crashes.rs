@@ -15,9 +15,13 @@ const LOST: i32 = 75;
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(4);
 /// Neither it nor what it has started ends when it is told to.
 const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
-/// The same, and what it has started has left its process group and closed its descriptors but the mark's.
-const SCATTERED: &str = "trap '' TERM; setsid sh -c 'exec 0<&- 1>&- 2>&-; for fd in 3 4 5 6 7 8 10 11 12; do \
-    eval \"exec $fd>&-\"; done; exec sleep 1000' & echo ready; wait; sleep 1000";
+/// What has left its process group, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that
+/// it is there.
+const SCATTERED: &str = "setsid python3 -c 'import os, time
+os.closerange(3, 9)
+os.closerange(10, 1000)
+print(\"ready\", flush=True)
+time.sleep(1000)' & wait; sleep 1000";
 
 pub fn tests() -> Vec<Test> {
     tests![
