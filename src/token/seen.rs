@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use ring_proto::Stored;
-use ring_proto::ftn::client::{Event, Trouble};
+use ring_proto::ftn::client::{Event, Loss, Trouble};
 use ring_proto::time::Now;
 
 use crate::driver::{Observe, Store};
@@ -47,6 +47,11 @@ impl Observe<Event> for Seen {
                 self.trouble = None;
                 self.events.push_back(event.clone());
             }
+            // It was never live, so the program has never heard of it.
+            Event::Lost {
+                loss: Loss::NotProven,
+                ..
+            } => self.trouble = Some(Trouble::NoLeader),
             Event::Lost { .. } => {
                 self.lose();
                 self.events.push_back(event.clone());

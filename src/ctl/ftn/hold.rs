@@ -43,11 +43,15 @@ pub(super) fn hold(
 
 /// Waits for a signal, or for somebody else who waits for the token.
 fn until_enough(session: &mut Session, hold: &Hold) -> Result<(), token::Error> {
+    let id = session.id();
     loop {
         match session.next(None)? {
             Wake::Ready => return Ok(()),
             Wake::Event(Event::Revoked { .. }) if hold.until_revoked => return Ok(()),
-            Wake::Event(Event::Lost { loss, .. }) => return Err(token::Error::Lost(loss)),
+            Wake::Event(Event::Lost {
+                session: lost,
+                loss,
+            }) if id.is_none_or(|id| id == lost) => return Err(token::Error::Lost(loss)),
             Wake::Event(_) | Wake::Renewed | Wake::Late => {}
         }
     }

@@ -77,7 +77,7 @@ fn ask(session: &mut Session) -> anyhow::Result<All> {
         token::Error::Interrupted => anyhow::Error::from(Interrupted),
         error => failed(error).into(),
     })?;
-    let servers = session.servers().len();
+    let (id, servers) = (session.id(), session.servers().len());
     let mut all = All {
         asked: vec![Asked::Going; servers],
         tokens: Vec::new(),
@@ -96,7 +96,10 @@ fn ask(session: &mut Session) -> anyhow::Result<All> {
                 }
             }
             Wake::Event(Event::ListingFailed { server }) => all.is_now(server, Asked::Down),
-            Wake::Event(Event::Lost { loss, .. }) => {
+            Wake::Event(Event::Lost {
+                session: lost,
+                loss,
+            }) if id.is_none_or(|id| id == lost) => {
                 return Err(Error::Gone(token::Error::Lost(loss).to_string()).into());
             }
             Wake::Ready => return Err(Interrupted.into()),

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 
-use super::client_stand::{Stand, helpers, serve_with, signal, wait_until_gone};
+use super::client_stand::{Stand, helpers, serve, serve_with, signal, wait_until_gone};
 
 /// The exit code of a `ringctl` that has lost the token.
 const LOST: i32 = 75;
@@ -31,7 +31,9 @@ pub fn tests() -> Vec<Test> {
         the_death_of_the_granter_ends_the_work_before_another_begins,
         a_granter_that_is_stopped_loses_its_work_before_another_begins,
         a_keeper_that_is_stopped_loses_its_work_before_another_begins,
+        work_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again,
         a_session_without_servers_ends_with_its_lease,
+        a_token_outlives_its_leader_and_its_server,
         work_that_lasts_longer_than_a_lease_keeps_the_token,
     ]
 }
@@ -110,6 +112,29 @@ fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()>
     wait_until_gone(granter)
 }
 
+fn work_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() -> Result<()> {
+    let stand = stand()?;
+    let woken = stand.file("woken");
+    let line = format!(
+        "echo ready; kill -STOP $$; echo >{}; sleep 1000",
+        woken.display()
+    );
+    let mut run = stand.work(&line)?;
+    let next = stand.next()?;
+    let (keeper, granter) = helpers(&run)?;
+    for pid in [granter, keeper, run.pid()] {
+        signal(pid, Signal::SIGSTOP)?;
+    }
+    next.begins_alone()?;
+    for pid in [run.pid(), granter] {
+        signal(pid, Signal::SIGCONT)?;
+    }
+    run.ends_with(LOST)?;
+    wait_until_gone(granter)?;
+    ensure!(!woken.exists(), "it has woken up");
+    Ok(())
+}
+
 fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     let mut stand = stand()?;
     let mut run =
@@ -121,6 +146,22 @@ fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     ensure!(stand.is_alone()?, "something of the work is left");
     hold.complains("the token is lost")?;
     hold.ends_with(LOST)
+}
+
+/// The first to lead is not known, so each server dies once, but for the last.
+fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
+    let mut stand = serve(3)?;
+    stand.ends_with(0, &["set", "t", "data"])?;
+    let mut hold = stand.hold(&[], "t")?;
+    for index in 0..2 {
+        stand.kill_server(index)?;
+        stand.complains(1, "holds it exclusively", &["get", "-w", "3", "t"])?;
+    }
+    hold.signal(Signal::SIGTERM)?;
+    hold.says("returned")?;
+    hold.ends_with(0)?;
+    ensure!(stand.ends_with(0, &["get", "t"])? == b"data");
+    Ok(())
 }
 
 fn work_that_lasts_longer_than_a_lease_keeps_the_token() -> Result<()> {

@@ -126,8 +126,7 @@ enum Keeper {
 
 impl Holder<'_> {
     fn hold(mut self, grant: &token::Grant) -> Option<Reply> {
-        let id = self.session.id();
-        let Some(until) = self.session.lease() else {
+        let (Some(id), Some(until)) = (self.session.id(), self.session.lease()) else {
             return Some(Reply::Error("the session was lost at once".to_owned()));
         };
         self.port.say(&Reply::Granted(Grant {
@@ -139,12 +138,17 @@ impl Holder<'_> {
         }));
         loop {
             let wake = match self.session.next(None) {
-                Ok(Wake::Event(Event::Lost { loss, .. })) => Err(Error::Lost(loss)),
+                Ok(Wake::Event(Event::Lost { session, loss })) if session == id => {
+                    Err(Error::Lost(loss))
+                }
                 other => other,
             };
             match wake {
                 Ok(Wake::Renewed) => {
-                    let lease = self.session.lease().filter(|_| self.session.id() == id);
+                    let lease = self
+                        .session
+                        .lease()
+                        .filter(|_| self.session.id() == Some(id));
                     if let Some(until) = lease {
                         let until_ns = until.as_nanos();
                         self.port.say(&Reply::Renewed(Renewal { until_ns }));
