@@ -39,6 +39,7 @@ What to run it with (--with):
   ringd         ringctl run --require quorum, a ringd --expect N on every node
   ringd-alone   ringctl run as it comes: each side of a cut has a lock of its own
   ringd-guard   the same, and the command behind ringctl guard
+  token         ringctl token run, a ringd ftn --quorum majority on every node
   flock         flock of util-linux, all on one machine: has to lose nothing
   etcd          etcdctl lock, an etcd on every node (--nodes 3 is usual)
   nothing       no lock at all: has to lose updates, else this test finds nothing

@@ -119,6 +119,48 @@ class RingdGuard(RingdAlone):
         return super().wrap(node, guard)
 
 
+class Token(Service):
+    """`ringctl token run`, and a server of the token service on every node."""
+
+    faults = ANY + DAEMONS + ("pause-keeper",)
+    client_timeout = "5s"
+    lasting = (6.0, 8.0)
+    work = 7.0
+
+    @property
+    def list(self) -> str:
+        return os.path.join(self.folder, "servers")
+
+    def wrap(self, node: Node, command: list[str]) -> list[str]:
+        token = [os.path.join(self.bin, "ringctl"), "token", "--servers", self.list]
+        return [*token, "--client-timeout", self.client_timeout, "run", "set", "--", *command]
+
+    def daemon(self, node: Node) -> list[str]:
+        with open(self.list, "w", encoding="utf-8") as servers:
+            servers.writelines(f"{other.address}:7301\n" for other in self.segment.nodes)
+        state = os.path.join(self.folder, f"node{node.number}.state")
+        os.makedirs(state, exist_ok=True)
+        index = self.segment.nodes.index(node)
+        return [
+            os.path.join(self.bin, "ringd"), "ftn", "--servers", self.list, "--index", str(index),
+            "--heartbeat", "300ms", "--server-timeout", "1s", "--client-timeout", self.client_timeout,
+            "--quorum", "majority", "--state-dir", state, "--control", self.socket(node),
+        ]
+
+    def socket(self, node: Node) -> str:
+        return os.path.join(self.folder, f"node{node.number}.sock")
+
+    def ready(self) -> None:
+        for node in self.segment.nodes:
+            ask = [os.path.join(self.bin, "ringctl"), "--socket", self.socket(node), "status", "-q"]
+
+            def serves(ask: list[str] = ask) -> bool:
+                return subprocess.run(ask, capture_output=True, check=False).returncode == 0
+
+            # Before the grace is over nobody is READY.
+            wait_for("the servers to serve", serves, patience=30)
+
+
 class Etcd(Service):
     """`etcdctl lock` and a daemon on every node, with all defaults but the session's length."""
 
@@ -163,6 +205,7 @@ SERVICES: dict[str, type[Service]] = {
     "ringd": Ringd,
     "ringd-guard": RingdGuard,
     "ringd-alone": RingdAlone,
+    "token": Token,
     "flock": Flock,
     "etcd": Etcd,
     "nothing": Service,
