@@ -77,7 +77,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use ring_codec::ftn::Access;
-    use ring_proto::ftn::client::{Event, Loss};
+    use ring_proto::ftn::client::{Event, Loss, Trouble};
 
     use super::Seen;
     use crate::driver::Observe;
@@ -101,5 +101,17 @@ mod tests {
         }
         assert!(seen.needs_socket);
         assert_eq!(seen.events, [lost]);
+    }
+
+    #[test]
+    fn a_session_that_was_never_live_is_not_told_as_lost() {
+        let mut seen = Seen::default();
+        let lost = Event::Lost {
+            session: 1 << 20,
+            loss: Loss::NotProven,
+        };
+        seen.observe(clock::now(), &lost);
+        assert!(seen.events.is_empty());
+        assert_eq!(seen.trouble, Some(Trouble::NoLeader));
     }
 }
