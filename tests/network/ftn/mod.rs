@@ -5,6 +5,7 @@ mod client_crashes;
 mod client_page;
 mod client_stand;
 mod client_waits;
+mod crowd;
 mod servers;
 mod service;
 mod stand;
@@ -18,6 +19,7 @@ pub fn tests() -> Vec<Test> {
         client_waits::tests(),
         client_crashes::tests(),
         client_page::tests(),
+        crowd::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients

@@ -1,0 +1,202 @@
+//! Twenty clients that want one token again and again, while servers and clients crash, and the leader is cut off.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ring_segment::{PATIENCE, Test, tests};
+
+use super::stand::Stand;
+
+const CLIENTS: usize = 20;
+/// CT, of which three quarters outlast a change of leader.
+const CLIENT_TIMEOUT: &str = "5s";
+/// How many grants show that the token goes round.
+const ROUND: usize = 5;
+/// How many clients are killed at a time.
+const KILLED: usize = 6;
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        three_servers_bear_the_loss_of_one_and_a_new_start_of_all,
+        five_servers_bear_the_loss_of_the_leader_and_another,
+    ]
+}
+
+/// A stand with its clients, each of which runs a line of work under the token `t` again and again.
+struct Crowd {
+    stand: Stand,
+    /// Of all work: its begin and its end, a line each, with the fencing number.
+    log: PathBuf,
+    clients: Vec<Child>,
+}
+
+impl Crowd {
+    /// The clients live on two nodes beside the servers.
+    fn new(servers: usize) -> Result<Self> {
+        let options = [
+            ("--quorum", "majority"),
+            ("--client-timeout", CLIENT_TIMEOUT),
+            ("--grace", CLIENT_TIMEOUT),
+        ];
+        let stand = Stand::new(servers + 2, servers, &options)?;
+        let log = stand.folder().join("log");
+        fs::write(&log, "")?;
+        let work = "echo b $RINGD_TOKEN >>$0; sleep 0.01; echo e $RINGD_TOKEN >>$0";
+        let again = format!(
+            "while :; do {} token --servers {} --client-timeout {CLIENT_TIMEOUT} run -w 60 t -- sh -c '{work}' {}; done",
+            env!("CARGO_BIN_EXE_ringctl"),
+            stand.list().display(),
+            log.display()
+        );
+        let mut crowd = Self {
+            stand,
+            log,
+            clients: Vec::new(),
+        };
+        for client in 0..CLIENTS {
+            let node = crowd.stand.segment().node(servers + client % 2);
+            node.wait_for_link()?;
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", &again])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            crowd.clients.push(node.ns().spawn(&mut command)?);
+        }
+        Ok(crowd)
+    }
+
+    fn grants(&self) -> Result<usize> {
+        let log = fs::read_to_string(&self.log)?;
+        Ok(log.lines().filter(|line| line.starts_with("b ")).count())
+    }
+
+    /// Waits until the token has gone round a little more.
+    fn goes_round(&self) -> Result<()> {
+        let (wanted, began) = (self.grants()? + ROUND, Instant::now());
+        while self.grants()? < wanted {
+            ensure!(began.elapsed() < PATIENCE, "the token does not go round");
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Kills a few clients with their keepers, whatever they do just now.
+    fn kill_clients() -> Result<()> {
+        let mut killed = 0;
+        for process in fs::read_dir("/proc")? {
+            let path = process?.path();
+            let called = fs::read_to_string(path.join("comm")).unwrap_or_default();
+            let is_one = ["ringctl", "ringd-keeper"].contains(&called.trim_end());
+            let number = path
+                .file_name()
+                .and_then(|name| name.to_str()?.parse().ok());
+            if let (true, Some(number)) = (is_one, number) {
+                // One that has just ended needs it no more.
+                let _ = kill(Pid::from_raw(number), Signal::SIGKILL);
+                killed += 1;
+            }
+            if killed == 2 * KILLED {
+                return Ok(());
+            }
+        }
+        bail!("there are only {killed}")
+    }
+
+    /// What one has begun has ended, or was killed, before the next began; and fencing numbers grow.
+    fn judge(&self) -> Result<()> {
+        let log = fs::read_to_string(&self.log)?;
+        let mut at_work: Option<u64> = None;
+        let mut ended = BTreeSet::new();
+        for (place, line) in log.lines().enumerate() {
+            let (what, fence) = line.split_once(' ').context("two words")?;
+            let fence: u64 = fence.parse()?;
+            if what == "b" {
+                let is_newer = at_work.is_none_or(|before| fence > before);
+                ensure!(is_newer, "line {place}: {fence} begins after {at_work:?}");
+                at_work = Some(fence);
+            } else {
+                let is_last = at_work == Some(fence) && ended.insert(fence);
+                ensure!(is_last, "line {place}: {fence} ends under {at_work:?}");
+            }
+        }
+        ensure!(ended.len() >= 6 * ROUND, "only {} have ended", ended.len());
+        Ok(())
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        for client in &mut self.clients {
+            let _ = client.kill();
+            let _ = client.wait();
+        }
+    }
+}
+
+/// Costs half a minute: a grace, three changes of leader, and another grace.
+fn three_servers_bear_the_loss_of_one_and_a_new_start_of_all() -> Result<()> {
+    let mut crowd = Crowd::new(3)?;
+    let leader = crowd.stand.wait_until_served_by(&[0, 1, 2])?;
+    crowd.goes_round()?;
+
+    let follower = (leader + 1) % 3;
+    crowd.stand.server(follower).kill()?;
+    crowd.goes_round()?;
+    crowd.stand.server(follower).start()?;
+    crowd.stand.wait_until_served_by(&[0, 1, 2])?;
+
+    crowd.stand.server(leader).kill()?;
+    crowd.goes_round()?;
+    Crowd::kill_clients()?;
+    crowd.goes_round()?;
+    crowd.stand.server(leader).start()?;
+    let leader = crowd.stand.wait_until_served_by(&[0, 1, 2])?;
+
+    crowd.stand.segment().cut(leader)?;
+    crowd.goes_round()?;
+    crowd.stand.segment().heal(leader)?;
+    crowd.stand.wait_until_served_by(&[0, 1, 2])?;
+    crowd.goes_round()?;
+
+    for index in 0..3 {
+        crowd.stand.server(index).kill()?;
+    }
+    for index in 0..3 {
+        crowd.stand.server(index).start()?;
+    }
+    crowd.goes_round()?;
+    crowd.judge()
+}
+
+/// Costs twenty seconds: a grace and a change of leader.
+fn five_servers_bear_the_loss_of_the_leader_and_another() -> Result<()> {
+    let mut crowd = Crowd::new(5)?;
+    let all = [0, 1, 2, 3, 4];
+    let leader = crowd.stand.wait_until_served_by(&all)?;
+    crowd.goes_round()?;
+    let another = (leader + 2) % 5;
+    for index in [leader, another] {
+        crowd.stand.server(index).kill()?;
+    }
+    for _ in 0..4 {
+        crowd.goes_round()?;
+        Crowd::kill_clients()?;
+    }
+    for index in [leader, another] {
+        crowd.stand.server(index).start()?;
+    }
+    crowd.stand.wait_until_served_by(&all)?;
+    crowd.goes_round()?;
+    crowd.judge()
+}
