@@ -1,0 +1,156 @@
+//! Many clients in one process, each with a socket and the machine that ships.
+
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use ring_codec::ftn::Access;
+use ring_proto::ftn::client::{Client, Command, Event, Net, Options};
+use ring_proto::ftn::{Configuration, Servers};
+use ring_proto::{Machine, Sent};
+use ringd::sys::clock;
+
+use super::server::Running;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct Member {
+    socket: UdpSocket,
+    client: Client,
+}
+
+/// The clients.
+pub struct Pool {
+    servers: Servers,
+    members: Vec<Member>,
+    buf: Vec<u8>,
+    /// How many have begun a session.
+    pub live: usize,
+    /// How many tokens were granted.
+    pub granted: usize,
+    configuration: Option<Configuration>,
+}
+
+impl Pool {
+    /// So many, which log in.
+    pub fn new(running: &Running, count: usize) -> Result<Self> {
+        let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+        let mut members = Vec::with_capacity(count);
+        for _ in 0..count {
+            let socket = UdpSocket::bind("127.0.0.1:0")?;
+            socket.set_nonblocking(true)?;
+            let port = socket.local_addr()?.port();
+            let mut client = Client::new(Options {
+                servers: running.servers.clone(),
+                client_timeout: Duration::from_secs(60),
+            });
+            client.handle_link(clock::now(), Net::Up { port });
+            members.push(Member { socket, client });
+        }
+        Ok(Self {
+            servers: running.servers.clone(),
+            members,
+            buf: vec![0; 65_507],
+            live: 0,
+            granted: 0,
+            configuration: None,
+        })
+    }
+
+    /// Drives all of them until something is so, and returns how long that took.
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<Duration> {
+        let began = Instant::now();
+        while !is_so(self) {
+            ensure!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+            self.turn()?;
+        }
+        Ok(began.elapsed())
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        let now = clock::now();
+        for member in &mut self.members {
+            let Member { socket, client } = member;
+            loop {
+                match socket.recv_from(&mut self.buf) {
+                    Ok((len, from)) => {
+                        client.handle_message(now, from, &self.buf[..len], Duration::ZERO);
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    // What a server that is dead does not take.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if client
+                .poll_timeout()
+                .is_some_and(|due| due <= now.monotonic)
+            {
+                client.handle_timeout(now);
+            }
+            while let Some(transmit) = client.poll_transmit(&mut self.buf) {
+                let sent = match socket.send_to(&self.buf[..transmit.len], transmit.to) {
+                    Ok(_) => Sent::Accepted,
+                    Err(_) => Sent::Failed,
+                };
+                client.handle_sent(now, transmit.ticket, sent);
+            }
+            while let Some(event) = client.poll_event() {
+                match event {
+                    Event::Live { .. } => self.live += 1,
+                    Event::Granted { .. } => self.granted += 1,
+                    Event::Lost { .. } => self.live -= 1,
+                    Event::Adopted { configuration } => self.configuration = Some(configuration),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each requests a token of its own, by its number.
+    pub fn request(&mut self, number: usize) {
+        for (at, member) in self.members.iter_mut().enumerate() {
+            let name = format!("{at}/{number}");
+            request(&mut member.client, &name);
+        }
+    }
+
+    /// The first requests this token.
+    pub fn request_one(&mut self, name: &str) {
+        request(&mut self.members[0].client, name);
+    }
+
+    /// A server that does not lead.
+    pub fn a_follower(&self) -> Result<usize> {
+        let configuration = self.configuration().context("there is a session")?;
+        Ok((configuration.leader() + 1) % self.servers.len())
+    }
+
+    fn configuration(&self) -> Option<&Configuration> {
+        let own = self.members.first()?.client.configuration();
+        own.or(self.configuration.as_ref())
+    }
+
+    /// A name that this server is responsible for.
+    pub fn name_of(&self, server: usize) -> String {
+        let all = self.configuration().expect("there is a session");
+        (0..1_000_000)
+            .map(|number| format!("free {number}"))
+            .find(|name| self.servers.responsible(name.as_bytes(), all) == Some(server))
+            .expect("a server has one of three")
+    }
+}
+
+fn request(client: &mut Client, name: &str) {
+    let command = Command::Request {
+        name: name.as_bytes().into(),
+        access: Access::Exclusive,
+        fence: false,
+    };
+    client.handle_command(clock::now(), command);
+}

@@ -1,0 +1,265 @@
+//! A session that is driven by hand, so that nothing of the client's machine is measured.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
+use ring_proto::ftn::client::{Client, Net, Options, Standing};
+use ring_proto::time::Now;
+use ring_proto::{Machine, Sent};
+use ringd::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
+use ringd::sys::{UdpLink, UdpOptions, clock};
+
+use super::server::Running;
+
+/// About as long as a REQUEST and a GRANT of the round trip.
+pub const REQUEST_LEN: usize = 28;
+/// How many tokens of a session are on their way at a time.
+const WINDOW: usize = 32;
+/// Longer than any datagram here.
+const LEN: usize = 256;
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The median.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// A session with one server.
+pub struct Session {
+    link: UdpLink,
+    server: SocketAddr,
+    header: Header,
+    msgnum: i64,
+    incoming: ReceiveBatch<SocketAddr>,
+    outgoing: TransmitBatch<SocketAddr>,
+}
+
+impl Session {
+    /// Logs in, by the client's machine.
+    pub fn log_in(running: &Running) -> Result<Self> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.set_read_timeout(Some(Duration::from_millis(5)))?;
+        let address = socket.local_addr()?;
+        let mut client = Client::new(Options {
+            servers: running.servers.clone(),
+            client_timeout: Duration::from_secs(600),
+        });
+        let port = address.port();
+        client.handle_link(clock::now(), Net::Up { port });
+        let (mut buf, began) = (vec![0; 65_507], Instant::now());
+        let id = loop {
+            if let Standing::Live { session } = client.standing() {
+                break session;
+            }
+            anyhow::ensure!(began.elapsed() < PATIENCE, "no session");
+            while let Some(transmit) = client.poll_transmit(&mut buf) {
+                // The server may not listen yet.
+                let _ = socket.send_to(&buf[..transmit.len], transmit.to);
+                client.handle_sent(clock::now(), transmit.ticket, Sent::Accepted);
+            }
+            while client.poll_event().is_some() {}
+            if let Ok((len, from)) = socket.recv_from(&mut buf) {
+                let now: Now = clock::now();
+                client.handle_message(now, from, &buf[..len], Duration::ZERO);
+            }
+            if client
+                .poll_timeout()
+                .is_some_and(|due| due <= clock::now().monotonic)
+            {
+                client.handle_timeout(clock::now());
+            }
+        };
+        drop(socket);
+        let server = running.servers.address(0).context("there is a server")?;
+        Ok(Self {
+            link: UdpLink::bind(address, &UdpOptions::default())?,
+            server,
+            header: Header {
+                from: id,
+                to: 0,
+                ssig: running.servers.signature(),
+            },
+            // Above all that the machine has used.
+            msgnum: i64::try_from(clock::now().wall / 1_000)? + 1_000_000,
+            incoming: datagrams::receive_batch(LEN),
+            outgoing: datagrams::transmit_batch(LEN),
+        })
+    }
+
+    fn queue(&mut self, message: Message<'_>) -> Result<()> {
+        if self.outgoing.len() == self.outgoing.capacity() {
+            self.send()?;
+        }
+        let datagram = Datagram::new(self.header, message);
+        let buf = self.outgoing.next_buffer().context("there is room")?;
+        let len = datagram.encode(buf)?;
+        self.outgoing.push(len, self.server);
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<()> {
+        while !self.outgoing.is_empty() {
+            let sent = self.link.send(&self.outgoing)?;
+            self.outgoing.drop_first(sent);
+        }
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    fn request(&mut self, name: &[u8]) -> Result<()> {
+        self.msgnum += 1;
+        let (msgnum, access) = (self.msgnum, Access::Exclusive);
+        let token = Token { name, data: b"" };
+        self.queue(Message::Request {
+            msgnum,
+            token,
+            access,
+        })
+    }
+
+    fn give_back(&mut self, name: &[u8], data: &[u8], flags: Flags) -> Result<()> {
+        self.msgnum += 1;
+        let (msgnum, token) = (self.msgnum, Token { name, data });
+        self.queue(Message::Return {
+            msgnum,
+            token,
+            flags,
+        })
+    }
+
+    /// Receives what has come, and calls with each.
+    fn receive(&mut self, mut call: impl FnMut(&Message<'_>)) -> Result<usize> {
+        self.link.receive(clock::now(), &mut self.incoming)?;
+        let mut count = 0;
+        for (bytes, ..) in self.incoming.iter() {
+            call(&Datagram::decode(bytes)?.message());
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The median time from REQUEST to GRANT.
+    pub fn round_trip(&mut self, time: Duration) -> Result<Duration> {
+        let (mut times, began) = (Vec::new(), Instant::now());
+        while began.elapsed() < time {
+            let at = Instant::now();
+            self.request(b"round trip")?;
+            self.send()?;
+            self.wait(|message| matches!(message, Message::Grant { .. }))?;
+            times.push(at.elapsed());
+            self.give_back(b"round trip", b"", Flags::Deassign)?;
+            self.send()?;
+            self.wait(|message| matches!(message, Message::Confirm { .. }))?;
+        }
+        Ok(median(times))
+    }
+
+    /// Waits for a message, as the floor does: in the kernel.
+    fn wait(&mut self, is_it: impl Fn(&Message<'_>) -> bool) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            let mut fds = [rustix::event::PollFd::new(
+                &self.link,
+                rustix::event::PollFlags::IN,
+            )];
+            rustix::event::poll(&mut fds, None)?;
+            let mut has_come = false;
+            self.receive(|message| has_come |= is_it(message))?;
+            if has_come {
+                return Ok(());
+            }
+            if began.elapsed() > PATIENCE {
+                bail!("no answer");
+            }
+        }
+    }
+
+    /// Makes so many tokens with data, and returns what their names and data take.
+    pub fn fill(&mut self, tokens: u64) -> Result<u64> {
+        let mut text = 0;
+        for first in (0..tokens).step_by(WINDOW) {
+            let names: Vec<String> = (first..tokens.min(first + WINDOW as u64))
+                .map(|number| format!("token {number:010}"))
+                .collect();
+            for name in &names {
+                self.request(name.as_bytes())?;
+            }
+            self.send()?;
+            self.wait_for(names.len(), |message| {
+                matches!(message, Message::Grant { .. })
+            })?;
+            for name in &names {
+                self.give_back(name.as_bytes(), b"16 bytes of data", Flags::Both)?;
+                text += name.len() as u64 + 16;
+            }
+            self.send()?;
+            self.wait_for(names.len(), |message| {
+                matches!(message, Message::Confirm { .. })
+            })?;
+        }
+        Ok(text)
+    }
+
+    fn wait_for(&mut self, count: usize, is_it: impl Fn(&Message<'_>) -> bool) -> Result<()> {
+        let (mut come, began) = (0, Instant::now());
+        while come < count {
+            self.receive(|message| come += usize::from(is_it(message)))?;
+            if began.elapsed() > PATIENCE {
+                bail!("a datagram was lost");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Has all sessions request and return tokens of their own as fast as the server answers. Returns the grants, and in
+/// what time.
+pub fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Duration)> {
+    let names: Vec<Vec<String>> = (0..sessions.len())
+        .map(|session| (0..WINDOW).map(|at| format!("{session}/{at:02}")).collect())
+        .collect();
+    for (session, names) in sessions.iter_mut().zip(&names) {
+        for name in names {
+            session.request(name.as_bytes())?;
+        }
+        session.send()?;
+    }
+    let (mut grants, began) = (0, Instant::now());
+    // Which of a session's tokens were granted, and how many returns were confirmed.
+    let mut granted: Vec<usize> = Vec::new();
+    let mut confirmed: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];
+    let mut returned: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];
+    while began.elapsed() < time {
+        for (at, session) in sessions.iter_mut().enumerate() {
+            granted.clear();
+            let (done, order) = (&mut confirmed[at], &mut returned[at]);
+            let mut confirms = 0;
+            session.receive(|message| match message {
+                Message::Grant { token, .. } => {
+                    let place = names[at]
+                        .iter()
+                        .position(|name| name.as_bytes() == token.name);
+                    granted.extend(place);
+                }
+                Message::Confirm { .. } => confirms += 1,
+                _ => {}
+            })?;
+            // One server answers in the order in which it is asked.
+            done.extend(order.drain(..confirms.min(order.len())));
+            for &place in &granted {
+                session.give_back(names[at][place].as_bytes(), b"", Flags::Deassign)?;
+                order.push(place);
+                grants += 1;
+            }
+            for place in done.drain(..) {
+                session.request(names[at][place].as_bytes())?;
+            }
+            session.send()?;
+        }
+    }
+    Ok((grants, began.elapsed()))
+}

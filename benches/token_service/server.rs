@@ -1,0 +1,120 @@
+//! Servers as processes.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use ring_proto::ftn::Servers;
+use ringd::token::read_servers;
+use tempfile::TempDir;
+
+/// ST.
+pub const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Servers, which end with this.
+pub struct Running {
+    pub servers: Servers,
+    processes: Vec<Child>,
+    _folder: TempDir,
+}
+
+/// Starts servers on free ports, the first on a processor that this process leaves to it.
+pub fn start(count: usize, client_timeout: &str) -> Result<Running> {
+    let folder = tempfile::tempdir()?;
+    let sockets: Vec<UdpSocket> = (0..count)
+        .map(|_| UdpSocket::bind("127.0.0.1:0"))
+        .collect::<Result<_, _>>()?;
+    let lines: Vec<String> = sockets
+        .iter()
+        .map(|socket| Ok(socket.local_addr()?.to_string()))
+        .collect::<Result<_>>()?;
+    drop(sockets);
+    let list = folder.path().join("servers");
+    fs::write(&list, lines.join("\n"))?;
+    let mut processes = Vec::new();
+    for index in 0..count {
+        let child = Command::new(env!("CARGO_BIN_EXE_ringd"))
+            .arg("ftn")
+            .arg("--servers")
+            .arg(&list)
+            .args(["--index", &index.to_string(), "--grace", "0s"])
+            .args(["--heartbeat", "300ms", "--server-timeout", "1s"])
+            .args(["--client-timeout", client_timeout, "--max-memory", "2GiB"])
+            .arg("--control")
+            .arg(folder.path().join(format!("{index}.sock")))
+            .arg("--state-dir")
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start ringd")?;
+        if count == 1 {
+            keep_to(0, Pid::from_raw(i32::try_from(child.id())?))?;
+            keep_to(1, Pid::from_raw(0))?;
+        }
+        processes.push(child);
+    }
+    Ok(Running {
+        servers: read_servers(&list)?,
+        processes,
+        _folder: folder,
+    })
+}
+
+/// Keeps a process to a processor, if there are two.
+fn keep_to(cpu: usize, process: Pid) -> Result<()> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 && cpu > 0 {
+        return Ok(());
+    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu)?;
+    Ok(sched_setaffinity(process, &cpus)?)
+}
+
+impl Running {
+    fn file(&self, index: usize, name: &str) -> Result<String> {
+        let id = self.processes[index].id();
+        Ok(fs::read_to_string(format!("/proc/{id}/{name}"))?)
+    }
+
+    /// What a server has taken of a processor.
+    pub fn processor_time(&self, index: usize) -> Result<Duration> {
+        let stat = self.file(index, "stat")?;
+        // Fields 14 and 15; the second is in brackets and may hold anything.
+        let fields = stat.rsplit_once(')').context("no process's state")?.1;
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
+        Ok(Duration::from_millis(10 * ticks))
+    }
+
+    /// The memory that a server has, in bytes.
+    pub fn resident(&self, index: usize) -> Result<u64> {
+        let status = self.file(index, "status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib: u64 = line
+            .and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .context("no resident memory")?;
+        Ok(kib * 1024)
+    }
+
+    /// Kills a server.
+    pub fn kill(&mut self, index: usize) -> Result<()> {
+        self.processes[index].kill()?;
+        self.processes[index].wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
