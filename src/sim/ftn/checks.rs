@@ -128,7 +128,7 @@ impl Checks {
         };
         let is_new = self.fences_seen.insert((token, fence));
         if fence <= bound || !is_new {
-            let excuse = self.exempt.fences(grant.requested);
+            let excuse = self.exempt.fence(fence, grant.requested);
             let what = format!("t{token} {:?} has {fence} after {bound}", grant.access);
             self.judge((at, node), excuse, Rule::Fencing, what);
         }

@@ -18,6 +18,8 @@ pub struct Exempt {
     timeout: u64,
     /// ST at the slowest clock: for so long the followers of a leader that has given way serve by its word.
     settling: u64,
+    /// With Q = 1 a leader died whom another, which went on under a lower number, never met: the number of the dead one.
+    unmet_below: u32,
     /// When a leader last began below a number that others have used.
     unmet: Option<u64>,
     /// Which servers run and lead.
@@ -26,18 +28,26 @@ pub struct Exempt {
     two_since: Option<u64>,
     /// When two led last, be it one after the other.
     two_until: Option<u64>,
+    /// The number that a leader does not know which leads in a cut, by server: it is one of two until it knows it.
+    unknown: Vec<Option<u32>>,
     /// When each server has last lost its memory.
     memory: Vec<Option<u64>>,
     /// When half of the servers had last done so within CT.
     majority_lost: Option<u64>,
     /// When a state file was last lost.
     file_lost: Option<u64>,
+    /// The largest number before that: as long as a server uses one up to it, what was said then is not late.
+    used: u32,
+    /// Which servers do.
+    uses_again: Vec<bool>,
     /// The configurations that were in force anywhere.
     configurations: BTreeSet<u32>,
     /// The states of servers in the last configuration of each.
     states: Vec<Vec<ServerState>>,
     /// The number of that.
     known_configuration: Vec<u32>,
+    /// The number of the configuration that marked each server DOWN, of which it has not heard.
+    marked: Vec<Option<u32>>,
     /// The tokens that each server knows.
     pub known: Vec<u64>,
     /// When a server that knew a token last lost its memory, or was marked DOWN.
@@ -54,7 +64,10 @@ impl Exempt {
             timeout: at_slowest(options.client_timeout),
             settling: at_slowest(options.server_timeout),
             leading: vec![false; servers],
+            unknown: vec![None; servers],
             memory: vec![None; servers],
+            uses_again: vec![false; servers],
+            marked: vec![None; servers],
             states: vec![Vec::new(); servers],
             known_configuration: vec![0; servers],
             known: vec![0; servers],
@@ -75,6 +88,10 @@ impl Exempt {
 
     /// A server knows no more what it knew.
     pub fn note_memory_lost(&mut self, now: u64, server: usize) {
+        self.note_leader_lost(server);
+        self.meet(now, server, u32::MAX);
+        self.note_used_again(now, server, false);
+        self.marked[server] = None;
         self.memory[server] = Some(now);
         let lately = |lost: &&Option<u64>| lost.is_some_and(|at| at + self.timeout >= now);
         let lost = self.memory.iter().filter(lately).count();
@@ -103,13 +120,39 @@ impl Exempt {
             self.unmet = Some(now);
         }
         if is_warm && last > self.known_configuration[server] {
+            self.unknown[server] = Some(last);
+        }
+    }
+
+    /// A leader is lost. Who leads beside it under a lower number, with Q = 1, will not exceed the one of the dead.
+    fn note_leader_lost(&mut self, server: usize) {
+        let number = self.known_configuration[server];
+        let mut others = (0..self.leading.len()).filter(|other| *other != server);
+        let is_unmet = others.any(|at| self.leading[at] && self.known_configuration[at] < number);
+        if self.quorum == 1 && self.leading[server] && is_unmet {
+            self.unmet_below = self.unmet_below.max(number);
+        }
+    }
+
+    /// A server knows this number: who leads in a cut and did not is no longer one of two leaders.
+    fn meet(&mut self, now: u64, server: usize, number: u32) {
+        if self.unknown[server].is_some_and(|unknown| unknown <= number) {
+            self.unknown[server] = None;
             self.two_until = Some(now);
         }
     }
 
     /// A server starts without its state file.
-    pub const fn note_file_lost(&mut self, now: u64) {
+    pub fn note_file_lost(&mut self, now: u64) {
         self.file_lost = Some(now);
+        self.used = self.configurations.last().copied().unwrap_or_default();
+    }
+
+    /// A server uses a number of before the loss of a state file, or no longer: then the loss is over, but for CT.
+    fn note_used_again(&mut self, now: u64, server: usize, uses: bool) {
+        if std::mem::replace(&mut self.uses_again[server], uses) && !uses {
+            self.file_lost = Some(now);
+        }
     }
 
     /// A server has dropped tokens for want of memory.
@@ -121,6 +164,11 @@ impl Exempt {
     pub fn note_configuration(&mut self, now: u64, at: usize, number: u32, states: &[ServerState]) {
         let before = std::mem::replace(&mut self.states[at], states.to_vec());
         self.known_configuration[at] = number;
+        self.meet(now, at, number);
+        self.note_used_again(now, at, self.file_lost.is_some() && number <= self.used);
+        if self.marked[at].is_some_and(|marked| marked <= number) {
+            self.marked[at] = None;
+        }
         if !self.configurations.insert(number) {
             return;
         }
@@ -128,29 +176,51 @@ impl Exempt {
             let was = before.get(server).copied().unwrap_or(ServerState::Down);
             if *state == ServerState::Down && was != ServerState::Down {
                 self.note_server_lost(now, server);
+                if self.known_configuration[server] < number {
+                    self.marked[server] = Some(number);
+                }
             }
         }
+    }
+
+    /// Whether a server that knows a token was marked DOWN, Q know of that, and it has not heard of it: what it does
+    /// until then is lost.
+    fn is_served_in_vain(&self, token: usize) -> bool {
+        let mut marked = self.marked.iter().zip(&self.known);
+        marked.any(|(number, known)| {
+            let heard = |number| self.known_configuration.iter().filter(move |it| **it >= number);
+            known >> token & 1 == 1
+                && number.is_some_and(|number| heard(number).count() >= self.quorum)
+        })
     }
 
     /// Why something about grants, the first of which was asked for then, is excused.
     pub fn grants(&self, since: u64) -> Option<Excuse> {
         let until = self.two_until.map(|at| at + self.settling);
-        let two = self.two_since.is_some() || until.is_some_and(|until| until >= since);
+        let is_unknown = self.unknown.iter().any(Option::is_some);
+        let two = self.two_since.is_some() || is_unknown || until.is_some_and(|until| until >= since);
         let after = |at: Option<u64>| at.is_some_and(|at| at + self.timeout >= since);
         if self.quorum == 1 && two {
             Some(Excuse::TwoLeaders)
         } else if self.quorum > 1 && after(self.majority_lost) {
             Some(Excuse::MemoryLost)
-        } else if after(self.file_lost) {
+        } else if after(self.file_lost) || self.uses_again.contains(&true) {
             Some(Excuse::StateFileLost)
         } else {
             None
         }
     }
 
-    /// Why a fencing number is not above earlier ones, of a grant that was asked for then. Numbers that a lost state
+    /// Why this fencing number is not above earlier ones, of a grant that was asked for then.
+    pub fn fence(&self, fence: u64, since: u64) -> Option<Excuse> {
+        let is_below = fence >> 31 < u64::from(self.unmet_below);
+        let excuse = self.fences(since);
+        excuse.or(is_below.then_some(Excuse::Unmet))
+    }
+
+    /// Why fencing numbers and updates of a grant that was asked for then are excused. Numbers that a lost state
     /// file had kept above all others may come again at any time, and clients take a survey for one answered before.
-    pub fn fences(&self, since: u64) -> Option<Excuse> {
+    fn fences(&self, since: u64) -> Option<Excuse> {
         let lost = self.file_lost.map(|_| Excuse::StateFileLost);
         let unmet = self.unmet.map(|_| Excuse::Unmet);
         self.grants(since).or(lost).or(unmet)
@@ -166,7 +236,7 @@ impl Exempt {
     /// leaders has granted the other does not know, and it confirms the update without heeding it.
     pub fn update(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
         let lost = self.server_lost.get(&token);
-        if lost.is_some_and(|at| *at >= begun) {
+        if lost.is_some_and(|at| *at >= begun) || self.is_served_in_vain(token) {
             Some(Excuse::ServerLost)
         } else if self.dropped.is_some_and(|at| at >= begun) {
             Some(Excuse::Dropped)

@@ -20,6 +20,8 @@ pub(super) struct Gained {
     /// Where its data is from; `None`: nobody has said.
     source: Option<Source>,
     conflicting_data: bool,
+    /// Who held it at the server that has handed it over; `None`: that has not named all.
+    held: Option<Vec<i32>>,
 }
 
 /// Who says that it holds a token, and how.
@@ -79,8 +81,13 @@ impl Gained {
         let exclusive = those(&[Holding::Exclusive]);
         let sharing = those(&[Holding::Shared, Holding::Updated]);
         let unknown = those(&[Holding::Unknown]);
-        let returning = those(&[Holding::ReturningExclusive]);
-        let returning_shared = those(&[Holding::ReturningShared]);
+        // Whom the former server does not name has had its RETURN applied there, and waits for the CONFIRM alone.
+        let named = |mut sessions: Vec<i32>| {
+            sessions.retain(|id| self.held.as_ref().is_none_or(|held| held.contains(id)));
+            sessions
+        };
+        let returning = named(those(&[Holding::ReturningExclusive]));
+        let returning_shared = named(those(&[Holding::ReturningShared]));
         let verdict = |access, holders, is_conflict| {
             Some(Verdict {
                 access,
@@ -105,9 +112,13 @@ impl Gained {
         match returning.len() {
             0 if returning_shared.is_empty() => None,
             0 => verdict(Access::Shared, returning_shared, false),
-            1 => verdict(Access::Exclusive, returning, false),
+            1 if returning_shared.is_empty() => verdict(Access::Exclusive, returning, false),
             // One has returned it without being told, and another was granted it since.
-            _ => verdict(Access::Shared, returning, false),
+            _ => verdict(
+                Access::Shared,
+                [returning, returning_shared].concat(),
+                false,
+            ),
         }
     }
 }
@@ -241,9 +252,17 @@ impl Server {
     }
 
     /// What another server had of a token.
-    pub(super) fn take_transferred(&mut self, now: Instant, name: &[u8], data: &[u8]) {
+    pub(super) fn take_transferred(
+        &mut self,
+        now: Instant,
+        Entry { name, data }: Entry<'_>,
+        held: Option<Vec<i32>>,
+    ) {
         if self.is_gained(name) {
             let id = self.gain(now, name);
+            if let Some(gained) = self.gained(id) {
+                gained.held = held;
+            }
             self.offer_data(now, id, Source::Transfer, data);
         }
     }
@@ -342,6 +361,29 @@ mod tests {
     }
 
     #[test]
+    fn who_is_returning_holds_what_the_former_server_says() {
+        use Holding::{Exclusive, ReturningExclusive, ReturningShared};
+        let verdict = |held: &[i32], claims: &[(i32, Holding)]| {
+            let claims = claims.iter();
+            let claims = claims.map(|&(session, holding)| Claim { session, holding });
+            let gained = Gained {
+                claims: claims.collect(),
+                held: Some(held.to_vec()),
+                ..Gained::default()
+            };
+            let verdict = gained.verdict()?;
+            Some((verdict.access, verdict.holders))
+        };
+        let claims = [(1, ReturningExclusive), (2, ReturningShared)];
+        assert_eq!(verdict(&[2], &claims), Some((Access::Shared, vec![2])));
+        assert_eq!(verdict(&[1], &claims), Some((Access::Exclusive, vec![1])));
+        assert_eq!(verdict(&[], &claims), None);
+        // Who uses it holds it, named or not.
+        let using = [(1, Exclusive), (2, ReturningExclusive)];
+        assert_eq!(verdict(&[2], &using), Some((Access::Exclusive, vec![1])));
+    }
+
+    #[test]
     fn the_result_follows_the_page_claim_by_claim() {
         use Access::{Exclusive as X, Shared as S};
         use Holding::{Exclusive, ReturningExclusive, ReturningShared, Shared, Unknown, Updated};
@@ -363,9 +405,13 @@ mod tests {
         assert_eq!(verdict(&claims), Some((S, vec![2, 1], false)));
         // One ?: exclusive.
         assert_eq!(verdict(&[(1, Unknown)]), Some((X, vec![1], false)));
-        // Else rx, else rs.
+        // Else rx or rs; several of which one is rx: nobody knows whose RETURN was applied.
+        assert_eq!(
+            verdict(&[(1, ReturningExclusive)]),
+            Some((X, vec![1], false))
+        );
         let claims = [(1, ReturningExclusive), (2, ReturningShared)];
-        assert_eq!(verdict(&claims), Some((X, vec![1], false)));
+        assert_eq!(verdict(&claims), Some((S, vec![1, 2], false)));
         let claims = [(1, ReturningShared), (2, ReturningShared)];
         assert_eq!(verdict(&claims), Some((S, vec![1, 2], false)));
         // Two exclusive claims are a conflict: all are kept as shared.

@@ -246,6 +246,7 @@ impl Server {
             peer.acked_sent = Some(*sent);
         }
         self.note_authority(now);
+        self.tell_proven(now);
         let ready = self.view.state(self.index) == ServerState::Ready;
         let next = match (self.view.state(server), says) {
             (ServerState::Booting | ServerState::Ready, ServerState::Down) => ServerState::Down,

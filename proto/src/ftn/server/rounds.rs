@@ -5,7 +5,7 @@ use ring_codec::ftn::ServerState;
 
 use super::leader::Leadership;
 use super::role::Role;
-use super::view::seq_of;
+use super::view::{is_proven, proven, seq_of};
 use super::{Event, Server};
 use crate::time::{Instant, Now};
 
@@ -14,6 +14,9 @@ impl Server {
     pub(super) fn round(&mut self, now: Instant, behind: Option<i64>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
+        if self.options.quorum > 1 && self.is_proven() {
+            self.view.seq = proven(self.view.seq);
+        }
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
@@ -102,6 +105,24 @@ impl Server {
     pub(super) fn has_authority(&self, now: Instant, leadership: &Leadership) -> bool {
         self.authority_until(leadership)
             .is_some_and(|until| now < until)
+    }
+
+    /// Whether a quorum knows the present configuration. Until then another leader may be elected that does not, and by
+    /// whose word others serve what this configuration takes from them.
+    pub(super) fn is_proven(&self) -> bool {
+        match &self.role {
+            Role::Leader(leadership) => {
+                self.acknowledged_by_quorum(leadership) > seq_of(self.view.number())
+            }
+            _ => self.options.quorum == 1 || is_proven(self.view.seq),
+        }
+    }
+
+    /// Tells the others at once that a quorum knows the configuration: their surveys wait for that.
+    pub(super) fn tell_proven(&mut self, now: Instant) {
+        if self.options.quorum > 1 && self.is_proven() && !is_proven(self.view.seq) {
+            self.round(now, None);
+        }
     }
 
     /// The newest seq that Q servers have acknowledged.

@@ -162,6 +162,7 @@ impl Server {
             && !self.is_in_grace()
             && self.knowledge.sweep.is_none()
             && self.own != ServerState::Down
+            && self.is_proven()
             && self.is_in_force(now);
         if is_over && let Some(survey) = self.knowledge.survey.take() {
             self.end_survey(now, survey);

@@ -215,8 +215,8 @@ impl Server {
         let took = awaited.map_or(Part::Duplicate, |awaited| awaited.take(number, of));
         match took {
             Part::New => {
-                for Assignment { token, .. } in assignments {
-                    self.take_transferred(now, token.name, token.data);
+                for Assignment { token, holders } in assignments {
+                    self.take_transferred(now, token, all_of(&holders));
                 }
             }
             Part::Duplicate => self.out.counters.duplicates += 1,
@@ -224,5 +224,17 @@ impl Server {
         }
         self.send_server(server, Message::Transferred { msgnum, part });
         self.try_end_survey(now);
+    }
+}
+
+/// Who held a token, if all are named.
+fn all_of(holders: &Holders<'_>) -> Option<Vec<i32>> {
+    match holders {
+        Holders::Nobody => Some(Vec::new()),
+        Holders::Exclusive(one) => Some(vec![*one]),
+        Holders::Shared(some) => {
+            let some: Vec<i32> = some.iter().collect();
+            (some.len() < HOLDERS).then_some(some)
+        }
     }
 }

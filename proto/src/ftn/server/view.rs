@@ -8,6 +8,19 @@ use crate::time::Instant;
 /// Bits of a seq that count the rounds of a configuration.
 const ROUND_BITS: u32 = 32;
 
+/// A quorum has acknowledged an earlier round of the configuration: no other leader can be elected that knows less.
+const PROVEN: i64 = 1 << 31;
+
+/// The seq from which rounds go on that say that a quorum has acknowledged the configuration.
+pub(super) const fn proven(seq: i64) -> i64 {
+    seq | PROVEN
+}
+
+/// Whether a round says so.
+pub(super) const fn is_proven(seq: i64) -> bool {
+    seq & PROVEN != 0
+}
+
 /// The seq that a configuration's rounds begin above.
 pub(super) fn seq_of(configuration: u32) -> i64 {
     i64::from(configuration) << ROUND_BITS
