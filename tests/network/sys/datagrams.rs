@@ -8,7 +8,7 @@ use ring_segment::{Node, Segment};
 use ringd::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 use ringd::sys::{Interest, Interface, Poller, UdpLink, UdpOptions, clock};
 
-use crate::sys::helpers::{PATIENCE, find};
+use crate::sys::helpers::{PATIENCE, find, wait_for_carrier};
 
 const PORT: u16 = 57_700;
 /// More than a datagram holds.
@@ -284,6 +284,11 @@ pub fn a_multicast_reaches_through_the_interface_named_only() -> Result<()> {
                 Ipv4Addr::UNSPECIFIED.into(),
                 &options,
             )?);
+        }
+    }
+    for node in &nodes {
+        for name in ["eth0", "eth7"] {
+            wait_for_carrier(node, name)?;
         }
     }
     let [mut left_0, mut left_7, mut right_0, mut right_7] =

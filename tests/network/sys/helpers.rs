@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -75,6 +76,16 @@ pub fn find(node: &Node, name: &str) -> Result<Interface> {
     node.ns()
         .run(|| Interface::find(name))??
         .with_context(|| format!("node {} has no {name}", node.index()))
+}
+
+/// Waits until an interface sends: what is sent before, in the moment after it was set up, is lost.
+pub fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
+    let give_up = Instant::now() + PATIENCE;
+    while !find(node, name)?.carrier {
+        ensure!(Instant::now() < give_up, "{name} has no carrier");
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// A packet socket on the interface `name` of a node, with something to wait for it.
