@@ -188,7 +188,11 @@ impl Exempt {
     fn is_served_in_vain(&self, token: usize) -> bool {
         let mut marked = self.marked.iter().zip(&self.known);
         marked.any(|(number, known)| {
-            let heard = |number| self.known_configuration.iter().filter(move |it| **it >= number);
+            let heard = |number| {
+                self.known_configuration
+                    .iter()
+                    .filter(move |it| **it >= number)
+            };
             known >> token & 1 == 1
                 && number.is_some_and(|number| heard(number).count() >= self.quorum)
         })
@@ -198,7 +202,8 @@ impl Exempt {
     pub fn grants(&self, since: u64) -> Option<Excuse> {
         let until = self.two_until.map(|at| at + self.settling);
         let is_unknown = self.unknown.iter().any(Option::is_some);
-        let two = self.two_since.is_some() || is_unknown || until.is_some_and(|until| until >= since);
+        let two =
+            self.two_since.is_some() || is_unknown || until.is_some_and(|until| until >= since);
         let after = |at: Option<u64>| at.is_some_and(|at| at + self.timeout >= since);
         if self.quorum == 1 && two {
             Some(Excuse::TwoLeaders)
