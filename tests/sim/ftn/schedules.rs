@@ -24,13 +24,21 @@ macro_rules! schedules {
 schedules! {
     a_grace_outlives_its_leader,
     a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows,
+    a_leader_that_never_met_one_that_died_has_lower_numbers,
     a_leader_that_nobody_follows_gives_up,
     a_leader_with_a_late_clock_outnumbers_what_a_server_knows,
     a_leader_with_a_majority_does_not_give_way_to_one_without,
+    a_round_of_before_a_lost_state_file_is_not_late,
+    a_state_of_before_a_lost_state_file_is_not_late,
     an_update_under_a_grant_of_the_other_of_two_leaders_may_be_lost,
     fencing_numbers_of_a_configuration_are_not_given_twice,
-    who_takes_over_in_a_cut_is_one_of_two_leaders,
+    what_a_cut_off_server_does_before_it_hears_that_it_was_marked_down_is_lost,
+    what_a_server_that_was_marked_down_does_before_it_hears_of_that_is_lost,
+    what_no_quorum_knows_of_is_not_served,
     what_went_to_a_server_that_was_back_for_a_moment_is_asked_for_anew,
+    who_leads_in_a_cut_is_one_of_two_leaders_until_it_meets_the_other,
+    who_returns_a_token_holds_it_if_its_former_server_says_so,
+    who_takes_over_in_a_cut_is_one_of_two_leaders,
 }
 
 fn holds(text: &str) {

@@ -20,7 +20,7 @@ pub(super) struct Gained {
     /// Where its data is from; `None`: nobody has said.
     source: Option<Source>,
     conflicting_data: bool,
-    /// Who held it at the server that has handed it over; `None`: that has not named all.
+    /// Who held it at the server that has handed it over; `None`: it does not say all.
     held: Option<Vec<i32>>,
 }
 
@@ -377,7 +377,6 @@ mod tests {
         let claims = [(1, ReturningExclusive), (2, ReturningShared)];
         assert_eq!(verdict(&[2], &claims), Some((Access::Shared, vec![2])));
         assert_eq!(verdict(&[1], &claims), Some((Access::Exclusive, vec![1])));
-        assert_eq!(verdict(&[], &claims), None);
         // Who uses it holds it, named or not.
         let using = [(1, Exclusive), (2, ReturningExclusive)];
         assert_eq!(verdict(&[2], &using), Some((Access::Exclusive, vec![1])));

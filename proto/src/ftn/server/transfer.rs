@@ -227,10 +227,10 @@ impl Server {
     }
 }
 
-/// Who held a token, if all are named.
+/// Who held a token, if that is said of all. A server that was still asking says nobody, as of a free one.
 fn all_of(holders: &Holders<'_>) -> Option<Vec<i32>> {
     match holders {
-        Holders::Nobody => Some(Vec::new()),
+        Holders::Nobody => None,
         Holders::Exclusive(one) => Some(vec![*one]),
         Holders::Shared(some) => {
             let some: Vec<i32> = some.iter().collect();

@@ -6,7 +6,7 @@ use super::rig::*;
 use crate::ftn::catalog::Holding::{
     Exclusive, ReturningExclusive, ReturningShared, Shared, Updated,
 };
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{Durable, Event, Options, Reason};
 
 /// Server 1 of 3 while server 2 has just become DOWN: configuration 12.
 fn heir(clients: u16) -> (Rig, String) {
@@ -423,7 +423,7 @@ fn tokens_of_a_ready_server_are_deleted() {
 
 /// Server 1 of 3, BOOTING under configuration 6; k1 has a session.
 fn booting() -> Rig {
-    let mut rig = Rig::start(3, 1, options(), crate::ftn::server::Durable::default());
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
     rig.state(3, 1, &[R, D, R], 1);
     rig.state(6, 1, &[R, B, R], 1);
     rig
@@ -451,7 +451,7 @@ fn a_booting_server_awaits_all_sessions_and_all_transfers() {
 /// … the leader READY.
 #[test]
 fn a_booting_server_is_not_ready_before_its_leader() {
-    let mut rig = Rig::start(3, 1, options(), crate::ftn::server::Durable::default());
+    let mut rig = Rig::start(3, 1, options(), Durable::default());
     rig.state(3, 1, &[B, D, D], 0);
     rig.state(6, 1, &[B, B, D], 0);
     rig.transfer(0, 6, (0, 1), &[]);
@@ -548,4 +548,68 @@ fn what_is_held_is_taken_over_whatever_memory_there_is() {
     rig.catalog(1, 6, (0, 1), 10, &[(&held, Exclusive, "h")]);
     let snapshot = rig.snapshot();
     assert_eq!((snapshot.state, snapshot.tokens, snapshot.held), (R, 1, 1));
+}
+
+/// A follower learns from the round that a quorum knows the configuration: its survey waits for that.
+#[test]
+fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
+    let options = Options {
+        quorum: 2,
+        ..options()
+    };
+    let mut rig = Rig::start(3, 1, options, Durable::default());
+    rig.state(3, 1, &[R, D, R], 0);
+    rig.state(6, 1, &[R, B, R], 0);
+    for other in [0, 2] {
+        rig.transfer(other, 6, (0, 1), &[]);
+    }
+    rig.state(6, 2, &[R, B, R], 0);
+    assert!(rig.snapshot().survey.is_some());
+    rig.state(6, (1 << 31) + 3, &[R, B, R], 0);
+    assert_eq!((rig.snapshot().survey, rig.snapshot().state), (None, R));
+}
+
+/// Of those that return a token, those hold it whom TRANSFER names.
+#[test]
+fn who_has_returned_a_token_to_the_former_server_does_not_hold_it() {
+    for named in [1, 2] {
+        let mut rig = Rig::start(3, 1, options(), Durable::default());
+        rig.state(3, 1, &[R, D, R], 2);
+        rig.state(6, 1, &[R, B, R], 2);
+        let name = name_of(1, &[R; 3], 0);
+        let holder = rig.id(named);
+        let sessions = [holder];
+        let assignments = [Assignment {
+            token: ring_codec::ftn::Token {
+                name: name.as_bytes(),
+                data: b"d",
+            },
+            holders: Holders::Shared(sessions[..].into()),
+        }];
+        rig.hear(
+            0,
+            Message::Transfer {
+                msgnum: 6,
+                part: 0,
+                parts: 1,
+                assignments: assignments[..].into(),
+            },
+        );
+        rig.transfer(2, 6, (0, 1), &[]);
+        rig.catalog(1, 6, (0, 1), 3, &[(&name, ReturningExclusive, "d")]);
+        rig.catalog(2, 6, (0, 1), 3, &[(&name, ReturningShared, "d")]);
+        assert_eq!(rig.snapshot().state, R);
+        // The other's update was done before, or is not its own any more.
+        rig.state(9, 1, &[R; 3], 2);
+        for k in [3 - named, named] {
+            let name = name.clone();
+            rig.update_and_deassign(k, 4, &name, "new");
+            let counters = rig.server.counters();
+            let (done, refused) = if k == named { (1, 1) } else { (0, 1) };
+            assert_eq!(
+                (counters.updates, counters.updates_refused),
+                (done, refused)
+            );
+        }
+    }
 }

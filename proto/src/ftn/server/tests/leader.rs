@@ -263,3 +263,25 @@ fn a_long_list_goes_in_parts_of_a_thousand() {
             .all(|(_, bytes)| bytes.len() <= crate::ftn::LONGEST)
     );
 }
+
+/// A survey ends only when a quorum knows its configuration. The rounds say that from then on, at once.
+#[test]
+fn a_survey_ends_when_a_quorum_knows_its_configuration() {
+    let mut rig = with_quorum();
+    rig.raise(1);
+    rig.raise(2);
+    rig.heartbeat(1, rig.snapshot().seq, R);
+    let said = rig.heartbeat(2, rig.snapshot().seq, D);
+    assert_eq!(rig.states(), "RRD");
+    let number = rig.snapshot().configuration;
+    assert_eq!(only(&said, "STATE").len(), 2);
+    assert!(rig.snapshot().authority && rig.snapshot().survey.is_some());
+    let said = rig.heartbeat(1, rig.snapshot().seq, R);
+    assert_eq!(rig.snapshot().survey, None);
+    let round = (1_i64 << 31) + 2;
+    let expected = [1, 2].map(|to| format!("STATE {number}.{round} RRD [] to s{to}"));
+    assert_eq!(only(&said, "STATE"), expected);
+    // Once.
+    let said = rig.heartbeat(1, rig.snapshot().seq, R);
+    assert!(only(&said, "STATE").is_empty());
+}
