@@ -5,7 +5,7 @@ use ring_codec::ftn::ServerState;
 
 use super::leader::Leadership;
 use super::role::Role;
-use super::view::{is_proven, proven, seq_of};
+use super::view::{is_proven, is_unproven, proven, seq_of, unproven};
 use super::{Event, Server};
 use crate::time::{Instant, Now};
 
@@ -14,8 +14,9 @@ impl Server {
     pub(super) fn round(&mut self, now: Instant, behind: Option<i64>) {
         let lease = self.options.server_lease();
         let others: Vec<usize> = self.others().collect();
-        if self.options.quorum > 1 && self.is_proven() {
-            self.view.seq = proven(self.view.seq);
+        if self.options.quorum > 1 {
+            let says = if self.is_proven() { proven } else { unproven };
+            self.view.seq = says(self.view.seq);
         }
         let Role::Leader(leadership) = &mut self.role else {
             return;
@@ -114,7 +115,8 @@ impl Server {
             Role::Leader(leadership) => {
                 self.acknowledged_by_quorum(leadership) > seq_of(self.view.number())
             }
-            _ => self.options.quorum == 1 || is_proven(self.view.seq),
+            // A leader that does not say is taken at its word, as one of Q = 1 is.
+            _ => self.options.quorum == 1 || !is_unproven(self.view.seq),
         }
     }
 

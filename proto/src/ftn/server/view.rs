@@ -8,17 +8,30 @@ use crate::time::Instant;
 /// Bits of a seq that count the rounds of a configuration.
 const ROUND_BITS: u32 = 32;
 
-/// A quorum has acknowledged an earlier round of the configuration: no other leader can be elected that knows less.
+/// Where rounds begin of a leader that says whether a quorum has acknowledged the configuration: it has not. A leader
+/// of another implementation counts from 1, and says nothing of that.
+const TELLS: i64 = 1 << 30;
+/// And from where on it has: no other leader can be elected that knows less.
 const PROVEN: i64 = 1 << 31;
 
-/// The seq from which rounds go on that say that a quorum has acknowledged the configuration.
+/// The seq from which rounds go on that say that no quorum is known to have acknowledged the configuration.
+pub(super) const fn unproven(seq: i64) -> i64 {
+    seq | TELLS
+}
+
+/// The seq from which rounds go on that say that one has.
 pub(super) const fn proven(seq: i64) -> i64 {
-    seq | PROVEN
+    (seq & !TELLS) | PROVEN
 }
 
 /// Whether a round says so.
 pub(super) const fn is_proven(seq: i64) -> bool {
     seq & PROVEN != 0
+}
+
+/// Whether a round says that it is not known.
+pub(super) const fn is_unproven(seq: i64) -> bool {
+    seq & (PROVEN | TELLS) == TELLS
 }
 
 /// The seq that a configuration's rounds begin above.

@@ -550,9 +550,31 @@ fn what_is_held_is_taken_over_whatever_memory_there_is() {
     assert_eq!((snapshot.state, snapshot.tokens, snapshot.held), (R, 1, 1));
 }
 
+/// Where rounds begin of which the leader says that no quorum is known to have acknowledged their configuration.
+const UNPROVEN: u32 = 1 << 30;
+
 /// A follower learns from the round that a quorum knows the configuration: its survey waits for that.
 #[test]
 fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
+    let options = Options {
+        quorum: 2,
+        ..options()
+    };
+    let mut rig = Rig::start(3, 1, options, Durable::default());
+    rig.state(3, UNPROVEN + 1, &[R, D, R], 0);
+    rig.state(6, UNPROVEN + 1, &[R, B, R], 0);
+    for other in [0, 2] {
+        rig.transfer(other, 6, (0, 1), &[]);
+    }
+    rig.state(6, UNPROVEN + 2, &[R, B, R], 0);
+    assert!(rig.snapshot().survey.is_some());
+    rig.state(6, (1 << 31) + 3, &[R, B, R], 0);
+    assert_eq!((rig.snapshot().survey, rig.snapshot().state), (None, R));
+}
+
+/// A leader that counts its rounds from 1 says nothing of that: it is taken at its word.
+#[test]
+fn a_leader_that_does_not_say_what_a_quorum_knows_is_not_waited_for() {
     let options = Options {
         quorum: 2,
         ..options()
@@ -563,9 +585,6 @@ fn with_a_quorum_a_survey_waits_for_a_round_that_says_so() {
     for other in [0, 2] {
         rig.transfer(other, 6, (0, 1), &[]);
     }
-    rig.state(6, 2, &[R, B, R], 0);
-    assert!(rig.snapshot().survey.is_some());
-    rig.state(6, (1 << 31) + 3, &[R, B, R], 0);
     assert_eq!((rig.snapshot().survey, rig.snapshot().state), (None, R));
 }
 

@@ -206,7 +206,7 @@ fn a_leader_whose_last_change_no_quorum_has_acknowledged_gives_up() {
     let says = format!(
         "ELECT {}.{} for -1",
         acknowledged >> 32,
-        acknowledged & 0xffff
+        acknowledged & 0xffff_ffff
     );
     assert!(only(&said, "ELECT")[0].starts_with(&says), "{said:?}");
 }
