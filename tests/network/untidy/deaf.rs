@@ -10,7 +10,7 @@ use ring_segment::{Daemon, FOR_GOOD, Layout, Ring, Test, WAIT, tests};
 use serde_json::Value;
 
 use super::watcher::{Watcher, shows, watch};
-use super::{BINARIES, PATIENCE, forbearing, form, form_behind_a_switch, ringctl, timing};
+use super::{BINARIES, PATIENCE, forbearing, form, form_behind_a_switch, ringctl};
 use crate::locks::Client;
 
 pub fn tests() -> Vec<Test> {
@@ -333,7 +333,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
 fn a_holder_that_no_broadcast_reaches_is_asked_alone_for_a_token_that_rests_without_end()
 -> Result<()> {
     let segment = Layout::new(3).bridge()?;
-    let ring = Ring::start(segment, 3, timing().idle_hold(FOR_GOOD), BINARIES)?;
+    let ring = Ring::start(segment, 3, forbearing().idle_hold(FOR_GOOD), BINARIES)?;
     ring.wait_until_formed()?;
     locks(&ring.daemons[2])?;
     lose_broadcasts_to(&ring, 2)?;

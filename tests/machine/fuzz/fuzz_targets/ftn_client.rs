@@ -3,6 +3,7 @@
 #![no_main]
 
 #[path = "../../ftn/mod.rs"]
+#[expect(dead_code, reason = "each of the two targets uses a half")]
 mod ftn;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ftn::run_client(data));
