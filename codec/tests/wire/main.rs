@@ -5,5 +5,6 @@ mod corpus;
 mod page;
 mod properties;
 mod refusals;
+mod spread;
 mod streams;
 mod truncation;

@@ -1,8 +1,10 @@
 #![forbid(unsafe_code)]
-//! The machine that ships, with rules that can be broken on purpose: a copy of `proto/src/lab2` in which each
-//! function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
-//! the rule which its head names. The build makes the copy, so the sources that ship have no
-//! switch for it; with one flaw the machine here is the one that ships but for a few lines.
+//! The machines that ship, with rules that can be broken on purpose: copies of `proto/src/lab2` and `proto/src/ftn` in
+//! which each function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
+//! the rule which its head names. The build makes the copies, so the sources that ship have no
+//! switch for it; with one flaw a machine here is the one that ships but for a few lines.
+//!
+//! Lab2's world runs any machine. That of the token service names its machines: its copy names the copies.
 //!
 //! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
 
@@ -15,7 +17,8 @@ use ring_proto::lab2::{
     Constants, Durable, Grade, JobName, OnceStanding, RunView, State, StoredStamp,
 };
 use ring_proto::time::Instant;
-use ringd::sim::lab2::{self as sim, Outcome, Settings, Subject};
+use ringd::sim::lab2::{Outcome, Settings, Subject};
+use ringd::sim::{ftn as world, lab2};
 
 pub use machine::Lab2;
 
@@ -34,12 +37,22 @@ pub struct Flaw(#[expect(dead_code, reason = "held for others to wait")] MutexGu
 
 impl Flaw {
     /// Breaks the rule that the patch of this name breaks; `None`: there is no such patch. Waits until no other is broken.
+    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let place = FLAWS.iter().position(|(_, flaw, _)| *flaw == name)?;
+        Some(Self::numbered(place + 1))
+    }
+
+    /// Breaks none, until this is dropped: what runs by it is what ships.
+    pub fn none() -> Self {
+        Self::numbered(0)
+    }
+
+    fn numbered(number: usize) -> Self {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let place = FLAWS.iter().position(|(flaw, _)| *flaw == name)?;
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        BROKEN.store(place + 1, Ordering::Relaxed);
-        Some(Self(turn))
+        BROKEN.store(number, Ordering::Relaxed);
+        Self(turn)
     }
 
     /// What the model checker finds out of the machine with this flaw.
@@ -51,7 +64,21 @@ impl Flaw {
     /// What the simulator finds out of it.
     #[must_use]
     pub fn simulate(&self, settings: &Settings) -> Outcome {
-        sim::run::<Lab2>(settings)
+        lab2::run::<Lab2>(settings)
+    }
+
+    /// What the simulator of the token service finds out of its machines with it.
+    #[must_use]
+    pub fn simulate_ftn(&self, settings: &world::Settings) -> world::Outcome {
+        sim::ftn::run(settings)
+    }
+
+    /// What it finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
+    #[must_use]
+    pub fn replay_ftn(&self, schedule: &str) -> Option<world::Outcome> {
+        let schedule: sim::ftn::Schedule = serde_json::from_str(schedule).ok()?;
+        schedule.check().ok()?;
+        Some(sim::ftn::replay(&schedule))
     }
 }
 

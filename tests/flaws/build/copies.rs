@@ -1,0 +1,123 @@
+//! Which sources are copied, and what a copy in another crate differs by.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Sources without their tests, by their paths below a folder.
+pub type Sources = BTreeMap<String, String>;
+
+/// A folder of sources that is copied.
+pub struct Copy {
+    /// Where it is, as patches name it.
+    pub from: &'static str,
+    /// Where the copy is, below the build's own folder.
+    pub to: &'static str,
+    /// The crate that the sources are of, and what replaces the names of things, in order.
+    renames: &'static [(&'static str, &'static str)],
+    /// Modules whose types other crates know: the copy has the same ones.
+    shared: &'static [(&'static str, &'static str)],
+}
+
+/// Lab2's machine, of which driver, world and checker know the types. Of the token service the machines and the
+/// world: its World names them as they are.
+pub const COPIES: [Copy; 4] = [
+    Copy {
+        from: "proto/src/lab2/",
+        to: "machine",
+        renames: &[("crate::", "ring_proto::")],
+        shared: &[
+            ("command.rs", "ring_proto::lab2::Command"),
+            (
+                "constants.rs",
+                "ring_proto::lab2::{ConstantError, Constants, FOREVER}",
+            ),
+            (
+                "event.rs",
+                "ring_proto::lab2::{DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble}",
+            ),
+            (
+                "job.rs",
+                "ring_proto::lab2::{JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp}",
+            ),
+        ],
+    },
+    Copy {
+        from: "proto/src/ftn/",
+        to: "ftn",
+        renames: &[
+            ("crate::", "ring_proto::"),
+            ("ring_proto::ftn", "crate::ftn"),
+            ("ring_proto::backoff::", "ring_proto::"),
+        ],
+        shared: &[],
+    },
+    Copy {
+        from: "src/sim/kernel/",
+        to: "sim/kernel",
+        renames: &[("crate::driver", "ringd::driver")],
+        shared: &[
+            ("faults.rs", "ringd::sim::kernel::faults::{Faults, Kind}"),
+            ("rng.rs", "ringd::sim::kernel::rng::{Rng, Stream}"),
+            ("violation.rs", "ringd::sim::kernel::violation::Violation"),
+        ],
+    },
+    Copy {
+        from: "src/sim/ftn/",
+        to: "sim/ftn",
+        renames: &[("ring_proto::ftn", "crate::ftn")],
+        shared: &[
+            (
+                "settings.rs",
+                "ringd::sim::ftn::{FaultKind, Faults, Settings}",
+            ),
+            (
+                "outcome.rs",
+                "ringd::sim::ftn::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
+            ),
+        ],
+    },
+];
+
+impl Copy {
+    /// The source as another crate has it: other crates have the rest of its own, and there are no tests.
+    pub fn rebase(&self, source: &str) -> String {
+        let mut lines = source.lines().peekable();
+        let mut text = String::new();
+        while let Some(line) = lines.next() {
+            if line.trim() == "#[cfg(test)]" {
+                let declares = lines.next().is_some_and(|next| next.ends_with(';'));
+                if declares {
+                    continue;
+                }
+                break; // a module of tests, which stands last
+            }
+            let renamed = self
+                .renames
+                .iter()
+                .fold(line.to_owned(), |line, (from, to)| line.replace(from, to));
+            let _ = writeln!(text, "{renamed}");
+        }
+        text
+    }
+
+    /// What a file has in place of its own types; `None`: it keeps them.
+    pub fn shared(&self, file: &str) -> Option<String> {
+        let (_, types) = self.shared.iter().find(|(name, _)| *name == file)?;
+        Some(format!("pub use {types};\n"))
+    }
+}
+
+/// The declarations of all copies.
+pub fn modules(out: &Path) -> String {
+    let declare = |place: &str, name: &str| {
+        let path = out.join(place).join("mod.rs").display().to_string();
+        format!(
+            "#[allow(warnings, clippy::all, clippy::pedantic, reason = \"lints are for the sources that ship\")]\n\
+             #[path = {path:?}]\npub(crate) mod {name};\n"
+        )
+    };
+    let (kernel, world) = (declare("sim/kernel", "kernel"), declare("sim/ftn", "ftn"));
+    let (lab2, ftn) = (declare("machine", "machine"), declare("ftn", "ftn"));
+    format!("{lab2}{ftn}mod sim {{\n{kernel}{world}}}\n")
+}
