@@ -86,13 +86,8 @@ macro_rules! flaws {
 flaws! {
     configuration_not_stored Runs::Seeds("change,hold,crash", 18), Exclusion;
     fence_counter_restarts Runs::Seeds("all", 11), Fencing;
-    frees_before_the_configuration
-        kept!("fencing_numbers_of_a_configuration_are_not_given_twice"), Fencing;
     grace_of_one_leader kept!("a_grace_outlives_its_leader"), Exclusion;
     grants_not_numbered_anew Runs::Seeds("all", 1), Granted;
-    handed_over_and_known
-        kept!("what_went_to_a_server_that_was_back_for_a_moment_is_asked_for_anew"), Exclusion;
-    leads_unfollowed kept!("a_leader_that_nobody_follows_gives_up"), Update;
     lease_from_confirmation
         Runs::Schedule(include_str!("../../schedules/lease_from_confirmation.json")), Exclusion;
     lower_leader_unanswered
@@ -102,7 +97,7 @@ flaws! {
     revoke_answered Runs::Seeds("all", 19), Granted;
     sessions_end_early Runs::Seeds("all", 13), Exclusion;
     survey_ends_early Runs::Seeds("all", 4), Exclusion;
-    transfer_of_any_configuration Runs::Seeds("reorder,duplicate,run", 50), Served;
+    transfer_of_any_configuration Runs::Seeds("reorder,duplicate,run", 100), Served;
     update_lost_in_return Runs::Seeds("all", 1), Update;
 }
 
