@@ -72,6 +72,23 @@ impl Pair {
         Ok(())
     }
 
+    /// Waits until the service waits for the token on a machine: while it is started again, the other may be first.
+    fn wait_for_client(&self, at: usize) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.machines[at].run(&["ringctl", "status", "--json"])?;
+            let status: serde_json::Value = serde_json::from_str(&status)?;
+            if status["clients"][0].is_object() {
+                return Ok(());
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "it does not wait on machine {at}"
+            );
+            thread::sleep(POLL);
+        }
+    }
+
     /// Where it runs.
     fn place(&self) -> Result<usize> {
         let deadline = Instant::now() + PATIENCE;
@@ -93,6 +110,7 @@ impl Pair {
         for (trouble, end) in troubles {
             let here = self.place()?;
             let there = 1 - here;
+            self.wait_for_client(there)?;
             let before = self.count(there)?;
             self.machines[here].sh(trouble)?;
             self.wait_for_run(there, before)?;
