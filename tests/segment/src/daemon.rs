@@ -240,15 +240,6 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes its state file away.
-    ///
-    /// # Errors
-    /// If it still runs or the file system refuses.
-    pub fn forget(&mut self) -> Result<()> {
-        ensure!(self.child.is_none(), "the daemon runs still");
-        fs::remove_dir_all(self.state_dir()).context("cannot remove the state directory")
-    }
-
     /// Sends it a signal. After SIGSTOP it has stopped.
     ///
     /// # Errors
