@@ -1,4 +1,4 @@
-//! Half a minute of `scripts/chaos`, always the same: two cycles, the second one's calm starved of
+//! Less than half a minute of `scripts/chaos`, always the same: two cycles, the second one's calm starved of
 //! CPU.
 
 use std::fs;
@@ -11,8 +11,10 @@ use ring_chaos::report;
 use ring_chaos::run::{Script, run};
 use ring_segment::{Test, Timing, binaries, tests};
 
-/// A cycle lasts some fifteen seconds, and a new one begins as long as there is time.
-const LASTS: Duration = Duration::from_secs(20);
+/// A cycle lasts some twelve seconds, and a new one begins as long as there is time.
+const LASTS: Duration = Duration::from_secs(15);
+/// Less than in `scripts/chaos`, and so more of them at one time.
+const FAULTS: Duration = Duration::from_secs(5);
 const SEED: u64 = 7;
 /// For how long one owner must have been demanded at least, in milliseconds of calm in which the machine was
 /// never late: what is less proves nothing.
@@ -51,6 +53,7 @@ fn keeps_its_promises() -> Result<u64> {
     let script = Script {
         binaries: binaries!(),
         lasts: LASTS,
+        faults: FAULTS,
         seed: SEED,
         timing: Timing::patient(Duration::from_millis(100)),
         talks: false,

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use ring_chaos::alarms::{self, Candidate};
 use ring_chaos::check::{Rule, check};
+use ring_chaos::plan::FAULTS;
 use ring_chaos::run::{Script, run};
 use ring_chaos::{burn, report};
 use ring_segment::{Binaries, Timing};
@@ -103,6 +104,7 @@ fn obey(command: Command) -> Result<bool> {
             let script = Script {
                 binaries,
                 lasts: Duration::from_secs_f64(minutes * 60.0),
+                faults: FAULTS,
                 seed,
                 timing,
                 talks: true,

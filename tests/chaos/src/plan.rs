@@ -7,7 +7,7 @@ use ring_segment::Rng;
 
 use crate::fault::Fault;
 
-/// How long the faults of a cycle last in all.
+/// How long the faults of a cycle last in all, if nothing else is asked for. No single one lasts half as long.
 pub const FAULTS: Duration = Duration::from_secs(8);
 /// Tries to find room for a fault beside the others.
 const TRIES: u32 = 14;
@@ -41,15 +41,15 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// The plan of a cycle: the same for the same seed, number and stations.
+    /// The plan of a cycle whose faults last for `phase` in all: the same for the same seed, number and stations.
     #[must_use]
-    pub fn of(seed: u64, number: u32, daemons: usize, ports: usize) -> Self {
+    pub fn of(seed: u64, number: u32, phase: Duration, daemons: usize, ports: usize) -> Self {
         let mut dice = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
         let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();
         let mut faults = Vec::new();
         for turn in 0..TRIES {
             let (fault, lasts) = Fault::random(&mut dice, daemons, ports);
-            let latest = FAULTS.saturating_sub(lasts);
+            let latest = phase.saturating_sub(lasts);
             let begins = latest.mul_f64(if turn < LAST { 1.0 } else { dice.f64() });
             let ends = begins + lasts;
             // What is done to one thing at a time leaves it some time in between.
@@ -86,14 +86,25 @@ mod tests {
 
     #[test]
     fn a_seed_makes_the_same_plan_again_and_another_one_another() {
-        assert_eq!(Cycle::of(7, 3, 8, 11), Cycle::of(7, 3, 8, 11));
-        assert_ne!(Cycle::of(7, 3, 8, 11), Cycle::of(8, 3, 8, 11));
-        assert_ne!(Cycle::of(7, 3, 8, 11).faults, Cycle::of(7, 4, 8, 11).faults);
+        assert_eq!(
+            Cycle::of(7, 3, FAULTS, 8, 11),
+            Cycle::of(7, 3, FAULTS, 8, 11)
+        );
+        assert_ne!(
+            Cycle::of(7, 3, FAULTS, 8, 11),
+            Cycle::of(8, 3, FAULTS, 8, 11)
+        );
+        assert_ne!(
+            Cycle::of(7, 3, FAULTS, 8, 11).faults,
+            Cycle::of(7, 4, FAULTS, 8, 11).faults
+        );
     }
 
     #[test]
     fn every_kind_of_fault_comes_and_is_over_in_time() {
-        let cycles: Vec<_> = (1..=40).map(|number| Cycle::of(1, number, 8, 11)).collect();
+        let cycles: Vec<_> = (1..=40)
+            .map(|number| Cycle::of(1, number, FAULTS, 8, 11))
+            .collect();
         let all = cycles.iter().flat_map(|cycle| &cycle.faults);
         let kinds: HashSet<_> = all.clone().map(|planned| planned.fault.kind()).collect();
         assert_eq!(kinds.len(), Fault::KINDS.len(), "{kinds:?}");
@@ -105,7 +116,7 @@ mod tests {
 
     #[test]
     fn nothing_is_broken_twice_at_once() {
-        for cycle in (1..=40).map(|number| Cycle::of(2, number, 8, 11)) {
+        for cycle in (1..=40).map(|number| Cycle::of(2, number, FAULTS, 8, 11)) {
             for (index, one) in cycle.faults.iter().enumerate() {
                 let others = cycle.faults[index + 1..].iter();
                 let mut same = others.filter(|it| it.fault.resource() == one.fault.resource());

@@ -36,6 +36,8 @@ pub struct Script {
     pub binaries: Binaries,
     /// How long.
     pub lasts: Duration,
+    /// How long the faults of each cycle last, four seconds at least. The fewer, the more go on at one time.
+    pub faults: Duration,
     /// Makes the plan.
     pub seed: u64,
     /// The protocol's constants.
@@ -115,7 +117,13 @@ impl Director<'_> {
         let mut number = 0;
         while now() < curtain {
             number += 1;
-            let cycle = Cycle::of(self.script.seed, number, DAEMONS, DAEMONS + MEMBERS + 1);
+            let cycle = Cycle::of(
+                self.script.seed,
+                number,
+                self.script.faults,
+                DAEMONS,
+                DAEMONS + MEMBERS + 1,
+            );
             if self.script.talks {
                 let left = curtain.saturating_sub(now()).as_secs();
                 let faults: Vec<_> = cycle.faults.iter().map(|it| it.fault.kind()).collect();
