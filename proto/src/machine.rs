@@ -93,6 +93,15 @@ pub trait Machine {
     /// The outcome of sending the message that `ticket` came with.
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent);
 
+    /// Whether it matters by when the messages that were sent last have left: [`handle_left`](Self::handle_left) says
+    /// so then. Nobody reads a clock for a machine that does not ask.
+    fn asks_when_left(&self) -> bool {
+        false
+    }
+    /// What was accepted for sending had left by `by`. A process that the kernel takes off its processor between
+    /// reading and answering learns of it here.
+    fn handle_left(&mut self, _by: Now) {}
+
     /// Something has happened to a connection. Returns how many of the bytes received are done with; the
     /// others are told of again with those that come after them, or when they are asked for.
     fn handle_stream(

@@ -22,6 +22,10 @@ impl<P, D: Link<P>, S: Streams<P>> Link<P> for Joined<D, S> {
         self.datagrams.receive(now, batch)
     }
 
+    fn left_by(&self, now: Now) -> Now {
+        self.datagrams.left_by(now)
+    }
+
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused> {
         self.datagrams.send(batch)
     }

@@ -55,6 +55,12 @@ pub trait Link<P = ()> {
     /// Why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
+    /// Returns the time after the last call of [`send`](Self::send): `now`, that of the turn, where time stands still
+    /// in a turn.
+    fn left_by(&self, now: Now) -> Now {
+        now
+    }
+
     /// Returns its connections, if it has any.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None

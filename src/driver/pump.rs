@@ -325,6 +325,13 @@ impl<M: Machine> Pump<M> {
     /// Sends the batch and reports each message's outcome. A refused message does not hold up those behind it: the
     /// reason may be its length or its destination.
     fn flush<L: Link<M::Peer>>(&mut self, now: Now, mut link: Option<&mut L>) {
+        self.send(now, link.as_deref_mut());
+        if let Some(link) = link.filter(|_| self.machine.asks_when_left()) {
+            self.machine.handle_left(link.left_by(now));
+        }
+    }
+
+    fn send<L: Link<M::Peer>>(&mut self, now: Now, mut link: Option<&mut L>) {
         let mut tickets = self.tickets.drain(..);
         loop {
             let link = link.as_deref_mut();

@@ -45,6 +45,7 @@ struct Puppet {
     durable: Option<u32>,
     stored: u32,
     unreported: bool,
+    asks: bool,
     frames: VecDeque<u8>,
     unsettled: Vec<(u64, u8)>,
     next_ticket: u64,
@@ -105,10 +106,21 @@ impl Machine for Puppet {
         let (_, frame) = self.unsettled.remove(at.expect("a ticket of this machine"));
         self.journal
             .write(format!("{} {sent:?}", char::from(frame)));
+        self.asks |= frame == b'Q';
         if frame == b'X' && sent == Sent::Accepted {
             self.durable = Some(self.stored + 1);
             self.frames.push_back(b'Y');
         }
+    }
+
+    fn asks_when_left(&self) -> bool {
+        self.asks
+    }
+
+    fn handle_left(&mut self, by: Now) {
+        self.asks = false;
+        let after = by.monotonic.since(NOW.monotonic);
+        self.journal.write(format!("left within {after:?}"));
     }
 
     fn handle_stored(&mut self, now: Now, stored: Stored) {
@@ -190,6 +202,13 @@ impl Link for Wire {
             batch.push(frame.len(), (), now, age);
         }
         Ok(())
+    }
+
+    fn left_by(&self, now: Now) -> Now {
+        Now {
+            monotonic: now.monotonic + Duration::from_millis(7),
+            ..now
+        }
     }
 
     fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {
@@ -286,6 +305,21 @@ fn what_follows_from_an_accepted_frame_is_stored_and_sent_in_its_turn() {
         "store 2",
         "send Y",
         "Y Accepted",
+        "e",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_machine_that_asks_is_told_by_when_a_frame_has_left() {
+    let mut stage = Stage::new().takes(2);
+    let said = stage.command(b"QAe");
+    let expected = [
+        "is commanded",
+        "send QA",
+        "Q Accepted",
+        "A Accepted",
+        "left within 7ms",
         "e",
     ];
     assert_eq!(said, expected);

@@ -260,6 +260,9 @@ impl Lab2 {
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
             Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
+            Content::TokenIsHere(token) if to != MacAddr::BROADCAST => {
+                self.answered(to, token, accepted);
+            }
             Content::Elected(token) if accepted => self.elected(token),
             Content::Standing(candidate, reason) if accepted => self.stands(candidate, reason),
             Content::WhereIsToken if accepted => self.asked(),
@@ -416,6 +419,16 @@ impl Machine for Lab2 {
         if let (Content::Stamps(telling), Sent::Accepted) = (content, sent) {
             self.told_stamps(telling);
         }
+        self.review_once();
+    }
+
+    fn asks_when_left(&self) -> bool {
+        self.awaits_departure()
+    }
+
+    fn handle_left(&mut self, by: Now) {
+        self.advance(by);
+        self.answer_left();
         self.review_once();
     }
 

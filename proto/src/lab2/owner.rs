@@ -26,7 +26,8 @@ impl Lab2 {
         self.learn(token, self.me(), None);
         self.known.set_data(data);
         self.table.set_wants(envelope.from, false);
-        let tenure = Tenure::of_taken(token, known_before, envelope.from);
+        let answered_by = envelope.at + self.offer_lasts(envelope.from);
+        let tenure = Tenure::of_taken(token, known_before, envelope.from, answered_by);
         self.begin_tenure(tenure, Reason::TokenTaken);
         self.fit_data();
         self.acknowledge_in_time();

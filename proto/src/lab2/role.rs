@@ -115,6 +115,10 @@ pub(super) struct Tenure {
     pub(super) offer: Option<Offer>,
     /// The previous holder, while it waits for an acknowledgement.
     pub(super) unacknowledged: Option<MacAddr>,
+    /// The first acknowledgement of an offer that was taken, until it has left.
+    pub(super) answer: Option<Answer>,
+    /// Until then the token may be outdated, and nobody relies on it.
+    pub(super) unsure_until: Option<Instant>,
     /// Hand-overs that have failed in a row.
     pub(super) failing: Option<Failing>,
     /// Hand-overs that have failed since one has not, or an author was there again.
@@ -141,6 +145,8 @@ impl Tenure {
             unsent: None,
             offer: None,
             unacknowledged: None,
+            answer: None,
+            unsure_until: None,
             failing: None,
             refusals: None,
         }
@@ -151,9 +157,14 @@ impl Tenure {
         token: Token,
         known_before: Option<Token>,
         giver: MacAddr,
+        answered_by: Instant,
     ) -> Self {
         Self {
             known_before,
+            answer: Some(Answer {
+                by: answered_by,
+                sent: false,
+            }),
             unacknowledged: Some(giver),
             giver: Some(giver),
             ..Self::of_own(token)
@@ -164,6 +175,7 @@ impl Tenure {
     pub(super) const fn renewed(&self, token: Token) -> Self {
         Self {
             unacknowledged: self.unacknowledged,
+            unsure_until: self.unsure_until,
             failing: self.failing,
             refusals: self.refusals,
             rests_until: self.rests_until,
@@ -171,6 +183,15 @@ impl Tenure {
             ..Self::of_own(token)
         }
     }
+}
+
+/// The first acknowledgement of an offer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answer {
+    /// Its giver may have given this node up from then on.
+    pub(super) by: Instant,
+    /// Whether it was accepted for sending.
+    pub(super) sent: bool,
 }
 
 /// An offer that the interface refuses.

@@ -167,6 +167,8 @@ impl Writer {
                 unsent,
                 offer,
                 unacknowledged,
+                answer,
+                unsure_until,
                 failing,
                 refusals,
                 rests_until,
@@ -175,6 +177,9 @@ impl Writer {
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.hash(self);
+                let answer = answer.map(|answer| (answer.by.since(self.now), answer.sent));
+                let unsure = unsure_until.map(|until| until.since(self.now));
+                (answer, unsure).hash(self);
                 (rests_until.since(self.now), giver, ahead).hash(self);
                 failing.map(|failing| failing.count).hash(self);
                 self.age_up_to(failing.map(|failing| failing.since), silence);

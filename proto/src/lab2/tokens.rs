@@ -158,6 +158,10 @@ impl Lab2 {
                     self.hand_over_complete(token, holder);
                 }
             }
+            Role::Owner(tenure) if self.gives_way(&tenure, token) => {
+                self.become_waiter(Reason::StrongerToken, token);
+                self.set_owner(Some(holder));
+            }
             Role::Owner(tenure) => self.outbid(tenure, token),
             Role::Looser(_) => {
                 self.sleep();

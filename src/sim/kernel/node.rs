@@ -144,6 +144,8 @@ pub struct Wire<'a, S: System> {
     pub streams: Option<&'a mut S::Streams>,
     /// What was sent.
     pub outgoing: &'a mut Vec<Outgoing<S>>,
+    /// When the turn ends, by the node's clock.
+    pub late: Now,
     /// Decides what is refused.
     pub rng: &'a mut Rng,
     /// How many send calls in 1,000 are refused.
@@ -182,6 +184,10 @@ impl<S: System> Link<Peer<S>> for Wire<'_, S> {
             system.heard(self.scene.moment, &bytes, age);
         }
         Ok(())
+    }
+
+    fn left_by(&self, _now: Now) -> Now {
+        self.late
     }
 
     fn send(&mut self, batch: &TransmitBatch<Peer<S>>) -> Result<usize, Refused> {

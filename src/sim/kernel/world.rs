@@ -330,6 +330,7 @@ impl<S: System> World<S> {
             inbox: &mut node.inbox,
             streams: node.streams.as_mut(),
             outgoing: &mut self.outgoing,
+            late: node.clock.now(self.now + node.slow),
             rng: &mut self.rng,
             refuse: node.refuse,
             refuse_unicast: node.unicast_refused,

@@ -189,7 +189,11 @@ impl<M: Subject> World<M> {
             bounds.equal_tables += self.system.constants.waiter_timeout() * AWAY;
         }
         let says_its_mtu = mtu.is_none_or(|mtu| mtu >= SAYS_ITS_MTU);
-        if self.system.stats.met(FaultKind::Dead) > 0 || !says_its_mtu {
+        let leaves_dead = |kind| self.system.stats.met(kind) > 0;
+        let dead = [FaultKind::Dead, FaultKind::Card]
+            .into_iter()
+            .any(leaves_dead);
+        if dead || !says_its_mtu {
             // They take the places of those that answer until they count as silent. A member of the smallest
             // MTU says so with its signs of life only.
             bounds.equal_tables += self.system.constants.heartbeat * SILENCE;
@@ -204,6 +208,9 @@ impl<M: Subject> World<M> {
         let limit = if self.system.checks.exempt.names_clash() {
             // The token is lost once more when it gets to who takes it for its past: within a round.
             bounds.round + 2 * bounds.one_owner
+        } else if self.system.is_asked {
+            // A hand-over in flight to a station that never takes the token mints, and is in flight again.
+            bounds.round + bounds.one_owner
         } else {
             bounds.one_owner
         };

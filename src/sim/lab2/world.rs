@@ -92,11 +92,15 @@ impl<M: Subject> World<M> {
             self.system.owners.retain(|&owner| owner != at);
             return;
         };
-        if !self.system.owners.contains(&at) {
+        // What an owner mints after a failed hand-over and offers on at once nobody has for a moment.
+        let is_tenure = if self.system.owners.contains(&at) {
+            self.nodes[at].own.may_use
+        } else {
             self.system.owners.push(at);
-        }
+            true
+        };
         self.nodes[at].own.last_held = held;
-        self.system.stats.tenures += 1;
+        self.system.stats.tenures += u64::from(is_tenure);
         let Ring { checks, owners, .. } = &mut self.system;
         checks.exempt.hold(mac, &token);
         let nodes = &self.nodes;

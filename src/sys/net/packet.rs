@@ -21,6 +21,7 @@ use super::arrival::Arrivals;
 use super::ring::ReceiveRing;
 use super::{Interface, filter, messages};
 use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
+use crate::sys::clock;
 
 /// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
 const CONTROL_PRIORITY: i32 = 7;
@@ -194,6 +195,10 @@ impl Link for PacketSocket {
             }
         }
         Ok(())
+    }
+
+    fn left_by(&self, _now: Now) -> Now {
+        clock::now()
     }
 
     fn send(&mut self, batch: &TransmitBatch) -> Result<usize, Refused> {

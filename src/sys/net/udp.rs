@@ -13,6 +13,7 @@ use super::arrival::Arrivals;
 use super::datagrams::{self, Receiver};
 use super::internet;
 use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch, datagrams as kind};
+use crate::sys::clock;
 
 /// Options of sockets that nix does not know.
 mod options {
@@ -206,6 +207,10 @@ impl Link<SocketAddr> for UdpLink {
             }
         }
         Ok(())
+    }
+
+    fn left_by(&self, _now: Now) -> Now {
+        clock::now()
     }
 
     fn send(&mut self, batch: &TransmitBatch<SocketAddr>) -> Result<usize, Refused> {

@@ -485,6 +485,9 @@ impl Station {
                 .says(&frame, self.mac, self.durable, sent, self.now);
             frames.push_back(frame);
             self.machine.handle_sent(self.now, ticket, sent);
+            if self.machine.asks_when_left() {
+                self.machine.handle_left(self.now);
+            }
             assert!(frames.len() < 16, "it never stops talking");
         }
         while let Some(event) = self.machine.poll_event() {

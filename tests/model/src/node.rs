@@ -275,6 +275,9 @@ impl Node {
             for (ticket, sent) in tickets.drain(..) {
                 self.machine.handle_sent(now, ticket, sent);
             }
+            if self.machine.asks_when_left() {
+                self.machine.handle_left(now);
+            }
         }
         while self.machine.poll_event().is_some() {}
         said

@@ -46,5 +46,6 @@ mod sweep;
 mod sync;
 mod transitions;
 mod trouble;
+mod unsure;
 mod waiter;
 mod wanting;

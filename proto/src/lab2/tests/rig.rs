@@ -24,6 +24,8 @@ pub struct Rig {
     pub refuse: fn(&str) -> bool,
     /// Nothing can be stored.
     pub disk_full: bool,
+    /// How long the process stands still each time that it has handed a frame to the link.
+    pub stalls: Duration,
 }
 
 impl Rig {
@@ -46,6 +48,7 @@ impl Rig {
             frames: Vec::new(),
             refuse: |_| false,
             disk_full: false,
+            stalls: Duration::ZERO,
         };
         let said = rig.link_up();
         (rig, said)
@@ -227,11 +230,21 @@ impl Rig {
                 Sent::Accepted
             };
             self.machine.handle_sent(self.now, ticket, sent);
+            self.sleep_through(self.stalls);
+            if self.machine.asks_when_left() {
+                self.machine.handle_left(self.now);
+            }
         }
         while let Some(event) = self.machine.poll_event() {
             self.events.push(event);
         }
         said
+    }
+
+    /// How long it is until an application may rely on the token.
+    pub fn settles_in(&self) -> Duration {
+        let at = self.machine.settled_at().expect("the link is up");
+        at.since(self.now.monotonic)
     }
 
     /// The members' numbers.
