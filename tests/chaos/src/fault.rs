@@ -14,6 +14,13 @@ pub enum Fault {
         /// Whether the state file is lost.
         forgets: bool,
     },
+    /// SIGKILL, and a new start with another heartbeat until the fault is over.
+    Constants {
+        /// The daemon.
+        station: usize,
+        /// Of the ring's heartbeat.
+        percent: u32,
+    },
     /// SIGSTOP, and SIGCONT when the fault is over.
     Stop {
         /// The daemon.
@@ -91,7 +98,7 @@ pub enum Fault {
 
 impl Fault {
     /// The words of [`Fault::kind`].
-    pub const KINDS: [&str; 15] = [
+    pub const KINDS: [&str; 16] = [
         "kill",
         "amnesia",
         "stop",
@@ -107,13 +114,14 @@ impl Fault {
         "weather",
         "garbage",
         "starve",
+        "constants",
     ];
 
     /// A fault and how long it lasts.
     pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
         let station = dice.usize(..daemons);
         let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
-        match dice.u32(..21) {
+        match dice.u32(..22) {
             0..=2 => {
                 let forgets = dice.u32(..3) == 0;
                 (Self::Kill { station, forgets }, ms(dice, 300, 2500))
@@ -153,6 +161,10 @@ impl Fault {
             }
             18 => (Self::Broadcast { station }, ms(dice, 600, 3500)),
             19 => (Self::Disk { station }, ms(dice, 600, 3000)),
+            20 => {
+                let percent = if dice.bool() { 50 } else { 200 };
+                (Self::Constants { station, percent }, ms(dice, 900, 3000))
+            }
             _ => {
                 let burners = dice.u32(2..=6);
                 (Self::Starve { burners }, ms(dice, 800, 3000))
@@ -179,6 +191,7 @@ impl Fault {
             Self::Weather { .. } => 12,
             Self::Garbage { .. } => 13,
             Self::Starve { .. } => 14,
+            Self::Constants { .. } => 15,
         };
         Self::KINDS[index]
     }
@@ -188,7 +201,10 @@ impl Fault {
     pub fn resource(&self) -> String {
         match self {
             // Who is killed while its disk is full has lost its state file as well.
-            Self::Kill { station, .. } | Self::Stop { station } | Self::Disk { station } => {
+            Self::Kill { station, .. }
+            | Self::Constants { station, .. }
+            | Self::Stop { station }
+            | Self::Disk { station } => {
                 format!("process {station}")
             }
             Self::Carrier { station }
@@ -206,6 +222,7 @@ impl Fault {
     pub fn stations(&self) -> Vec<usize> {
         match self {
             Self::Kill { station, .. }
+            | Self::Constants { station, .. }
             | Self::Stop { station }
             | Self::Carrier { station }
             | Self::Cut { station }
@@ -226,6 +243,9 @@ impl Fault {
             Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),
             Self::Kill { forgets: true, .. } => {
                 "SIGKILL, then started again without its state file".to_owned()
+            }
+            Self::Constants { percent, .. } => {
+                format!("SIGKILL, then started again with a heartbeat of {percent} %")
             }
             Self::Stop { .. } => "SIGSTOP, then SIGCONT".to_owned(),
             Self::Carrier { .. } => "cable pulled, then put back".to_owned(),

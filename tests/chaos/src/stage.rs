@@ -37,6 +37,8 @@ const MTU: u16 = 1500;
 /// Everything that takes part. The fields end in this order.
 pub struct Stage {
     burners: HashMap<u32, Burners>,
+    /// The ring's.
+    heartbeat: Duration,
     members: Vec<Handle>,
     stranger: Stranger,
     daemons: Vec<Daemon>,
@@ -122,6 +124,7 @@ impl Stage {
         segment.rules().set(|rules| rules.up[place] = false);
         Ok(Self {
             burners: HashMap::new(),
+            heartbeat: props.timing.heartbeat,
             members,
             stranger,
             daemons,
@@ -143,6 +146,9 @@ impl Stage {
                 if *forgets {
                     self.disks[*station].clear()?;
                 }
+            }
+            Fault::Constants { station, percent } => {
+                self.change_heartbeat(*station, self.heartbeat * *percent / 100)?;
             }
             Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGSTOP)?,
             Fault::Carrier { station } => self.segment.lose_carrier(*station)?,
@@ -189,6 +195,9 @@ impl Stage {
     pub fn undo(&mut self, id: u32, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Kill { station, .. } => self.restart(*station)?,
+            Fault::Constants { station, .. } => {
+                self.change_heartbeat(*station, self.heartbeat)?;
+            }
             Fault::Stop { station } => self.daemons[*station].signal(Signal::SIGCONT)?,
             Fault::Carrier { station } => self.segment.regain_carrier(*station)?,
             Fault::Cut { station } => self.segment.heal(*station)?,
@@ -242,6 +251,14 @@ impl Stage {
     pub fn restart(&mut self, place: usize) -> Result<()> {
         self.killed.remove(&place);
         self.daemons[place].start()
+    }
+
+    /// Starts a daemon anew with another heartbeat.
+    fn change_heartbeat(&mut self, place: usize, heartbeat: Duration) -> Result<()> {
+        self.kill(place)?;
+        let value = format!("{}us", heartbeat.as_micros());
+        self.daemons[place].set_option("--heartbeat", value);
+        self.restart(place)
     }
 
     /// Notes the daemons that have ended by themselves.

@@ -138,6 +138,7 @@ impl Action {
                 let what = match trouble {
                     Trouble::Deaf => "hears nothing",
                     Trouble::Alone => "reaches nobody alone, and nobody reaches it alone",
+                    Trouble::Broadcasts => "is reached by nothing that goes to all",
                     Trouble::Full => "cannot store anything",
                     Trouble::Narrow => "cannot send long frames",
                 };

@@ -212,7 +212,7 @@ impl Exploration {
             }
             Action::Crash { node } => {
                 ring.left.crashes -= 1;
-                ring.nodes[node] = Arc::new(ring.nodes[node].crashed(&self.scenario));
+                ring.nodes[node] = Arc::new(ring.nodes[node].crashed(&self.scenario, node));
             }
             Action::Begin { node } | Action::Heal { node } => {
                 self.outside(ring, node, &Input::Link(true));

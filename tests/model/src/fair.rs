@@ -91,7 +91,7 @@ impl<'a> Fair<'a> {
         }
         self.ring.sides.fill(0);
         let limit = self.scenario.recovery_limit();
-        self.run(limit + 4 * self.scenario.constants.waiter_timeout())?;
+        self.run(limit + 4 * self.scenario.patience())?;
         if self.unsettled > limit {
             let after = self.unsettled;
             return Err(Breach::NotRecovered { after });
@@ -178,7 +178,7 @@ impl<'a> Fair<'a> {
     /// A token that is passed for ever is of no use.
     fn token_usable(&self) -> Result<(), Breach> {
         let out_of_use = self.elapsed.saturating_sub(self.usable);
-        let in_use = out_of_use <= self.scenario.constants.waiter_timeout();
+        let in_use = out_of_use <= self.scenario.patience();
         in_use.then_some(()).ok_or(Breach::OutOfUse)
     }
 

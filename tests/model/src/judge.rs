@@ -157,7 +157,7 @@ impl Step<'_> {
                 .said
                 .iter()
                 .any(|(bytes, _)| is(Kind::TakeToken, bytes));
-        (silent > scenario.constants.waiter_timeout() && kept)
+        (silent > scenario.constants_of(node).waiter_timeout() && kept)
             .then_some(Breach::WithoutLease { node })
     }
 

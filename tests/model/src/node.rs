@@ -55,6 +55,8 @@ pub enum Trouble {
     Deaf,
     /// What it sends to one station, or gets alone, is lost; what goes to all arrives.
     Alone,
+    /// What goes to all does not reach it; what goes to it alone does.
+    Broadcasts,
     /// Nothing can be stored.
     Full,
     /// Its link carries no more than a heartbeat without data, and the node has not been told.
@@ -63,7 +65,13 @@ pub enum Trouble {
 
 impl Trouble {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Deaf, Self::Alone, Self::Full, Self::Narrow];
+    pub const ALL: [Self; 5] = [
+        Self::Deaf,
+        Self::Alone,
+        Self::Broadcasts,
+        Self::Full,
+        Self::Narrow,
+    ];
 }
 
 /// The MTU of a link at first.
@@ -107,14 +115,16 @@ pub struct Turn {
 impl Node {
     /// A node that does not run and has stored nothing.
     #[must_use]
-    pub fn new(scenario: &Scenario, start: Start) -> Self {
+    pub fn new(scenario: &Scenario, at: usize, start: Start) -> Self {
+        let constants = scenario.constants_of(at);
+        let patience = constants.waiter_timeout();
         let durable = Durable {
             my_token_number: 0,
             known: None,
             stamp: None,
         };
         Self {
-            machine: start(scenario.constants.clone(), durable),
+            machine: start(constants, durable),
             durable,
             clock: EPOCH,
             running: false,
@@ -125,18 +135,18 @@ impl Node {
             last_tenure: None,
             quorum: None,
             said: EPOCH,
-            patience: scenario.constants.waiter_timeout(),
+            patience,
             digest: Digest::default(),
         }
     }
 
     /// The node after its process has died.
     #[must_use]
-    pub fn crashed(&self, scenario: &Scenario) -> Self {
+    pub fn crashed(&self, scenario: &Scenario, at: usize) -> Self {
         Self {
             machine: self
                 .machine
-                .start_anew(scenario.constants.clone(), self.durable),
+                .start_anew(scenario.constants_of(at), self.durable),
             running: false,
             connected: false,
             wants: false,

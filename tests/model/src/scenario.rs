@@ -18,6 +18,8 @@ pub struct Scenario {
     pub nodes: usize,
     /// The ring's constants.
     pub constants: Constants,
+    /// The last node's heartbeat is so many times as long as the others', and with it all that follows from it.
+    pub slower: u32,
     /// Where it begins.
     pub start: Start,
     /// Which orders of events are possible.
@@ -90,6 +92,8 @@ pub struct Faults {
     pub deaf: u8,
     /// Frames to a node alone, and from it to one alone, are lost; they may arrive again.
     pub alone: u8,
+    /// What goes to all does not reach a node; it may again.
+    pub broadcasts: u8,
     /// A node can store nothing; it may be able to again.
     pub full: u8,
     /// A node's link no longer carries long frames; the node may be told.
@@ -102,6 +106,7 @@ impl Faults {
         match trouble {
             Trouble::Deaf => &mut self.deaf,
             Trouble::Alone => &mut self.alone,
+            Trouble::Broadcasts => &mut self.broadcasts,
             Trouble::Full => &mut self.full,
             Trouble::Narrow => &mut self.narrow,
         }
@@ -130,6 +135,7 @@ impl Scenario {
                 expect: Some(nodes),
                 ..small_constants()
             },
+            slower: 1,
             start: Start::Cold,
             timing: Timing::Free,
             faults: Faults::default(),
@@ -196,11 +202,30 @@ impl Scenario {
         self.constants.waiter_timeout() + self.constants.take_timeout
     }
 
+    /// Those of a node.
+    #[must_use]
+    pub fn constants_of(&self, at: usize) -> Constants {
+        let last = at + 1 == self.nodes;
+        let slower = if last { self.slower } else { 1 };
+        Constants {
+            heartbeat: self.constants.heartbeat * slower,
+            take_timeout: self.constants.take_timeout * slower,
+            ..self.constants.clone()
+        }
+    }
+
+    /// The slowest node's WAITER_TIMEOUT.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.constants_of(self.nodes - 1).waiter_timeout()
+    }
+
     /// How soon one owner must be left once the faults have ended: invariant 2 of
     /// `docs/protocol.md`, section 5, with a hand-over in flight to each of the others.
     #[must_use]
     pub fn recovery_limit(&self) -> Duration {
-        let constants = &self.constants;
+        // Those of the slowest.
+        let constants = self.constants_of(self.nodes - 1);
         let others = u32::try_from(self.nodes).unwrap_or(u32::MAX) - 1;
         constants.waiter_timeout()
             + 2 * constants.looser_timeout()
@@ -252,6 +277,7 @@ impl fmt::Display for Scenario {
             wants,
             deaf,
             alone,
+            broadcasts,
             full,
             narrow,
         } = self.faults;
@@ -267,12 +293,16 @@ impl fmt::Display for Scenario {
             (wants, "wants"),
             (deaf, "deaf"),
             (alone, "alone"),
+            (broadcasts, "without broadcasts"),
             (full, "full"),
             (narrow, "narrow"),
         ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }
+        }
+        if self.slower > 1 {
+            write!(f, ", the last {} times as slow", self.slower)?;
         }
         if self.data > 0 {
             write!(f, ", {} bytes of data", self.data)?;

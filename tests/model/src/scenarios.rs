@@ -23,6 +23,7 @@ const USUAL: Faults = Faults {
     wants: 0,
     deaf: 0,
     alone: 0,
+    broadcasts: 0,
     full: 0,
     narrow: 0,
 };
@@ -116,6 +117,25 @@ pub fn small() -> Vec<Scenario> {
             ..NONE
         })
         .bounds(8, 3, 20)
+        .recovers(16),
+        rested(Scenario::formed("one that no broadcast reaches", 3))
+            .faults(Faults {
+                broadcasts: 1,
+                wants: 1,
+                ..NONE
+            })
+            .bounds(8, 6, 12)
+            .recovers(16),
+        Scenario {
+            slower: 2,
+            ..one_clock(Scenario::formed("one twice as slow as the others", 3))
+        }
+        .faults(Faults {
+            lost: 1,
+            crashes: 1,
+            ..NONE
+        })
+        .bounds(8, 6, 12)
         .recovers(16),
         Scenario::formed("one that cannot store", 2)
             .faults(Faults {
@@ -271,6 +291,7 @@ pub fn large() -> Vec<Scenario> {
                 wants: 1,
                 deaf: 1,
                 alone: 1,
+                broadcasts: 1,
                 full: 1,
                 narrow: 1,
                 ..NONE

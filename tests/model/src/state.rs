@@ -52,9 +52,9 @@ impl Ring {
     /// A ring of which no node runs.
     #[must_use]
     pub fn new(scenario: &Scenario, start: Start) -> Self {
-        let node = Arc::new(Node::new(scenario, start));
+        let node = |at| Arc::new(Node::new(scenario, at, start));
         Self {
-            nodes: vec![node; scenario.nodes],
+            nodes: (0..scenario.nodes).map(node).collect(),
             frames: Vec::new(),
             sides: vec![0; scenario.nodes],
             left: scenario.faults,
@@ -140,6 +140,8 @@ impl Ring {
             let alone = |node: &Node| node.trouble == Some(Trouble::Alone);
             let lost =
                 destination != MacAddr::BROADCAST && (alone(node) || alone(&self.nodes[from]));
+            let lost = lost
+                || destination == MacAddr::BROADCAST && node.trouble == Some(Trouble::Broadcasts);
             let reached = self.sides[to] == self.sides[from] && !lost;
             if to != from && meant && reached && node.hears() {
                 let bytes = Arc::clone(bytes);

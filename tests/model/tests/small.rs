@@ -46,6 +46,8 @@ scenarios! {
     ips("members that have an ip", 1_000);
     deaf("one that is deaf for a while", 1_000);
     alone("one that is reached by broadcasts only", 1_000);
+    unannounced("one that no broadcast reaches", 1_000);
+    slower("one twice as slow as the others", 1_000);
     full("one that cannot store", 1_000);
     narrow("a link too narrow for the data", 1_000);
 }

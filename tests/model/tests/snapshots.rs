@@ -60,6 +60,7 @@ const FAULTS: Faults = Faults {
     wants: 1,
     deaf: 1,
     alone: 1,
+    broadcasts: 1,
     full: 1,
     narrow: 1,
 };

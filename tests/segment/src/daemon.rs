@@ -192,6 +192,15 @@ impl Daemon {
         self.show_log();
     }
 
+    /// Gives an option that it was started with another value, from its next start on.
+    pub fn set_option(&mut self, name: &str, value: impl AsRef<Path>) {
+        let arguments = &mut self.options.arguments;
+        let at = arguments.iter().position(|argument| argument == name);
+        if let Some(old) = at.and_then(|at| arguments.get_mut(at + 1)) {
+            *old = value.as_ref().into();
+        }
+    }
+
     /// The node that it runs on.
     #[must_use]
     pub fn node(&self) -> &Node {
