@@ -97,7 +97,7 @@ fn a_node_that_can_send_nothing_tells_of_itself() {
     let mut world = ring(4);
     let refuse = |of_1000| Fault::Refuse { node: 2, of_1000 };
     let such = |it: &Trouble| matches!(it, Trouble::CannotSend);
-    world.act(&refuse(900));
+    world.act(&refuse(500));
     world.run(2_000 * MS);
     assert!(!tells(&world, 2, such), "some frames leave");
     world.act(&refuse(1_000));

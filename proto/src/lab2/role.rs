@@ -10,6 +10,10 @@ use super::timer::Timer;
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a machine has one, in its place: a tenure in a box would be an allocation a hop"
+)]
 pub(super) enum Role {
     Owner(Tenure),
     Waiter(Wait),
@@ -115,10 +119,8 @@ pub(super) struct Tenure {
     pub(super) offer: Option<Offer>,
     /// The previous holder, while it waits for an acknowledgement.
     pub(super) unacknowledged: Option<MacAddr>,
-    /// The first acknowledgement of an offer that was taken, until it has left.
-    pub(super) answer: Option<Answer>,
-    /// Until then the token may be outdated, and nobody relies on it.
-    pub(super) unsure_until: Option<Instant>,
+    /// Whether its taking was acknowledged in time.
+    pub(super) answer: Answer,
     /// Hand-overs that have failed in a row.
     pub(super) failing: Option<Failing>,
     /// Hand-overs that have failed since one has not, or an author was there again.
@@ -145,8 +147,7 @@ impl Tenure {
             unsent: None,
             offer: None,
             unacknowledged: None,
-            answer: None,
-            unsure_until: None,
+            answer: Answer::Settled,
             failing: None,
             refusals: None,
         }
@@ -161,10 +162,7 @@ impl Tenure {
     ) -> Self {
         Self {
             known_before,
-            answer: Some(Answer {
-                by: answered_by,
-                sent: false,
-            }),
+            answer: Answer::Due(answered_by),
             unacknowledged: Some(giver),
             giver: Some(giver),
             ..Self::of_own(token)
@@ -175,7 +173,7 @@ impl Tenure {
     pub(super) const fn renewed(&self, token: Token) -> Self {
         Self {
             unacknowledged: self.unacknowledged,
-            unsure_until: self.unsure_until,
+            answer: self.answer.outlived(),
             failing: self.failing,
             refusals: self.refusals,
             rests_until: self.rests_until,
@@ -185,13 +183,35 @@ impl Tenure {
     }
 }
 
-/// The first acknowledgement of an offer.
+/// The first acknowledgement of an offer that was taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Answer {
-    /// Its giver may have given this node up from then on.
-    pub(super) by: Instant,
-    /// Whether it was accepted for sending.
-    pub(super) sent: bool,
+pub(super) enum Answer {
+    /// It has left in time, or none is asked for.
+    Settled,
+    /// It is to leave by then: its giver may have given this node up after that.
+    Due(Instant),
+    /// It was accepted for sending; when it has left is not known yet.
+    Sent(Instant),
+    /// It left too late, or not at all. Until then the token may be outdated, and nobody relies on it.
+    Unsure(Instant),
+}
+
+impl Answer {
+    /// What is left of it when the token is replaced by one that was made here.
+    const fn outlived(self) -> Self {
+        match self {
+            Self::Unsure(_) => self,
+            Self::Settled | Self::Due(_) | Self::Sent(_) => Self::Settled,
+        }
+    }
+
+    /// Until when nobody relies on the token.
+    pub(super) const fn unsure_until(self) -> Option<Instant> {
+        match self {
+            Self::Unsure(until) => Some(until),
+            Self::Settled | Self::Due(_) | Self::Sent(_) => None,
+        }
+    }
 }
 
 /// An offer that the interface refuses.

@@ -19,7 +19,7 @@ use super::hearing::Hearing;
 use super::once::{Jobs, Once};
 use super::peer::{Notes, Peer};
 use super::removed::{self, Removed};
-use super::role::{Offer, Role, Search, Tenure, Wait};
+use super::role::{Answer, Offer, Role, Search, Tenure, Wait};
 use super::stamps::{Age, Entry, Stamps};
 use super::storage::Storage;
 use super::sweep::Sweep;
@@ -168,7 +168,6 @@ impl Writer {
                 offer,
                 unacknowledged,
                 answer,
-                unsure_until,
                 failing,
                 refusals,
                 rests_until,
@@ -177,9 +176,13 @@ impl Writer {
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.hash(self);
-                let answer = answer.map(|answer| (answer.by.since(self.now), answer.sent));
-                let unsure = unsure_until.map(|until| until.since(self.now));
-                (answer, unsure).hash(self);
+                let (step, at) = match *answer {
+                    Answer::Settled => (0, self.now),
+                    Answer::Due(by) => (1, by),
+                    Answer::Sent(by) => (2, by),
+                    Answer::Unsure(until) => (3, until),
+                };
+                (step, at.since(self.now)).hash(self);
                 (rests_until.since(self.now), giver, ahead).hash(self);
                 failing.map(|failing| failing.count).hash(self);
                 self.age_up_to(failing.map(|failing| failing.since), silence);

@@ -16,21 +16,25 @@ impl Lab2 {
             return;
         };
         let answers = tenure.giver == Some(to) && tenure.token == token;
-        let Some(answer) = tenure.answer.as_mut().filter(|_| answers) else {
+        let Answer::Due(by) = tenure.answer else {
             return;
         };
-        answer.sent = accepted;
-        if !accepted {
+        if answers && accepted {
+            tenure.answer = Answer::Sent(by);
+        } else if answers {
             self.become_unsure();
         }
     }
 
     /// Whether the first acknowledgement is on its way and it is not known by when it left.
     pub(super) fn awaits_departure(&self) -> bool {
-        let Role::Owner(tenure) = &self.role else {
-            return false;
-        };
-        tenure.answer.is_some_and(|answer| answer.sent)
+        matches!(
+            self.role,
+            Role::Owner(Tenure {
+                answer: Answer::Sent(_),
+                ..
+            })
+        )
     }
 
     /// The acknowledgement has left by now.
@@ -38,8 +42,11 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        let left = tenure.answer.take_if(|answer| answer.sent);
-        if left.is_some_and(|Answer { by, .. }| by < self.now.monotonic) {
+        let Answer::Sent(by) = tenure.answer else {
+            return;
+        };
+        tenure.answer = Answer::Settled;
+        if by < self.now.monotonic {
             self.become_unsure();
         }
     }
@@ -55,7 +62,7 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.unsure_until = Some(until);
+        tenure.answer = Answer::Unsure(until);
         if want {
             tenure.rests_until = tenure.rests_until.max(until + idle_hold);
         }
@@ -66,7 +73,7 @@ impl Lab2 {
 
     /// Whether whoever knows a stronger token is right: this one was given up before it was acknowledged.
     pub(super) fn gives_way(&self, tenure: &Tenure, other: Token) -> bool {
-        let is_unsure = tenure.unsure_until > Some(self.now.monotonic);
+        let is_unsure = tenure.answer.unsure_until() > Some(self.now.monotonic);
         is_unsure && other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token)
     }
 

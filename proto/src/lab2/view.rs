@@ -100,7 +100,7 @@ impl Lab2 {
     pub fn settled_at(&self) -> Option<Instant> {
         let settled = self.link.up_since()? + self.longest_patience();
         let unsure_until = match self.role {
-            Role::Owner(tenure) => tenure.unsure_until,
+            Role::Owner(tenure) => tenure.answer.unsure_until(),
             Role::Waiter(_) | Role::Looser(_) | Role::Generating(_) => None,
         };
         Some(unsure_until.map_or(settled, |until| until.max(settled)))

@@ -84,6 +84,18 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
     panic!("{name} is not found in {SEEDS} seeds");
 }
 
+/// The simulator finds the flaw in a schedule that was kept, which the machine that ships passes: `tests/sim` sees to
+/// that.
+fn caught_by_schedule(findings: &mut Findings, schedule: &str, rule: sim::Rule) {
+    let name = findings.test;
+    let file = format!("../sim/schedules/{schedule}.json");
+    let text = std::fs::read_to_string(file).expect("a schedule that was kept");
+    let spoilt = spoil(name).replay(&text).expect("a sound schedule");
+    let found = spoilt.violations.iter().find(|found| found.rule == rule);
+    let found = found.unwrap_or_else(|| panic!("{name} is not found in {schedule}"));
+    findings.note(format_args!("{name}: simulator, {schedule}: {found}"));
+}
+
 /// Either of them finds two quorums at one time.
 fn caught_by_both(
     findings: &mut Findings,
@@ -159,6 +171,8 @@ macro_rules! caught {
 }
 
 caught! {
+    answered_too_late caught_by_schedule(
+        "a_token_that_was_taken_in_too_long_a_turn_is_nobodys_to_rely_on", sim::Rule::Lease);
     any_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, ..Faults::default() }), "go back");
     begun_untold caught_by_simulator(
