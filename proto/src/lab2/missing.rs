@@ -58,6 +58,7 @@ impl Lab2 {
             return;
         }
         self.look_for_silent();
+        self.forget_reach();
         self.compare_mtu();
         if let Some(token) = self.token() {
             self.compare_with_clock(token);

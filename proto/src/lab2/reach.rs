@@ -110,6 +110,16 @@ impl Lab2 {
         }
     }
 
+    /// Where nobody has spoken for so long that all count as silent nothing shows whether this node would be
+    /// reached.
+    pub(super) fn forget_reach(&mut self) {
+        let (now, silence) = (self.now.monotonic, self.silence());
+        let ended = (self.troubles.reach.alone).take_if(|alone| now.since(alone.last) >= silence);
+        if ended.is_some_and(|alone| alone.told) {
+            self.tell_trouble(Trouble::BroadcastsUnheard, true);
+        }
+    }
+
     /// A frame to this node alone: others are there, and each of them says something to all in that time, an
     /// OWNER all the time.
     fn note_alone(&mut self) {

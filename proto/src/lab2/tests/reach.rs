@@ -55,6 +55,16 @@ fn who_hears_only_what_is_sent_to_it_alone_says_so_until_it_hears_what_goes_to_a
     assert!(!rig.machine.profile().is_unreached());
 }
 
+#[test]
+fn where_nobody_is_left_it_says_so_no_longer() {
+    let mut rig = Rig::waiter();
+    only_alone(&mut rig, LONG + 6 * HEARTBEAT);
+    assert_eq!(told(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    rig.pass_time(2 * 2 * 128 * HEARTBEAT);
+    assert_eq!(told(&rig)[1..], [(Trouble::BroadcastsUnheard, true)]);
+    assert!(!rig.machine.profile().is_unreached());
+}
+
 /// It says the heartbeats itself, and is answered alone; but each member says something to all now and then.
 #[test]
 fn an_owner_says_so_once_each_member_would_have_said_something_to_all() {
