@@ -9,6 +9,7 @@ use anyhow::Error;
 use ringd::ctl::{self, Options};
 
 fn main() -> ExitCode {
+    ctl::complete_if_asked();
     let mut output = io::BufWriter::new(io::stdout().lock());
     let options = Options::of_process();
     match ctl::carry_out(&options, &mut output) {

@@ -25,6 +25,19 @@ pub fn only_socket(directory: &Path) -> Result<PathBuf, Error> {
     }
 }
 
+/// The names of all nodes with a control socket in `directory`, in order.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn names(directory: &Path) -> Result<Vec<String>, Error> {
+    let mut names: Vec<String> = sockets(directory)?
+        .iter()
+        .filter_map(|path| name(path))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
 fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

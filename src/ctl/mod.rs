@@ -4,6 +4,7 @@
 //! name, here and in `render/`. `systems.rs` knows which there are.
 
 mod client;
+mod completion;
 mod connection;
 mod discover;
 mod error;
@@ -31,6 +32,7 @@ use std::io::Write;
 use std::path::{self, Path, PathBuf};
 use std::time::Duration;
 
+pub use completion::complete_if_asked;
 pub use error::Error;
 pub use options::{Command, GuardOptions, Options};
 pub use systems::SystemCommand;

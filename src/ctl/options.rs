@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
+use clap_complete::ArgValueCandidates;
 
+use super::completion::nodes;
 use super::systems::{SystemCommand, parse_name};
 use super::values::event;
 use crate::control::NodeName;
@@ -31,6 +33,10 @@ Examples:
   ringctl run -nq -- backup /srv     nor say so if it is held, for cron
   ringctl once nightly --every 20h -- backup /srv
                                      on one node of the ring, once a night
+
+bash completes commands, options, nodes and names of tokens after
+  source <(RINGCTL_COMPLETE=bash ringctl)
+and zsh and fish with their names in its place.
 
 Exit codes:
   0  done
@@ -95,7 +101,7 @@ pub struct Options {
 
     /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype. Of any
     /// other ringd the name of its socket there, without .sock.
-    #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name)]
+    #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name, add = ArgValueCandidates::new(nodes))]
     pub interface: Option<NodeName>,
 }
 

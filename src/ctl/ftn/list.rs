@@ -29,7 +29,7 @@ enum Asked {
 }
 
 /// What the servers have told.
-struct All {
+pub(super) struct All {
     asked: Vec<Asked>,
     /// The server, the token as it has told of it, and what of that is known here.
     tokens: Vec<(usize, Map<String, Value>, Option<Listed>)>,
@@ -40,7 +40,8 @@ struct All {
 /// # Errors
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyhow::Result<u8> {
-    let all = match client.with_session(ask)? {
+    let patience = Patience::endless().session();
+    let all = match client.with_session(|session| ask(session, patience))? {
         Outcome::Done(all) => all,
         Outcome::Stopped(code) => return Ok(code),
     };
@@ -70,9 +71,8 @@ pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyh
     Ok(if is_complete { 0 } else { INCOMPLETE })
 }
 
-/// Asks all servers at the same time, page by page.
-fn ask(session: &mut Session) -> anyhow::Result<All> {
-    let patience = Patience::endless().session();
+/// Asks all servers at the same time, page by page. `patience`: how long the session may take.
+pub(super) fn ask(session: &mut Session, patience: Duration) -> anyhow::Result<All> {
     session.log_in(patience).map_err(|error| match error {
         token::Error::Interrupted => anyhow::Error::from(Interrupted),
         error => failed(error).into(),
@@ -122,6 +122,15 @@ fn next_page(session: &mut Session, server: usize, after: &[u8]) -> Result<(), E
 }
 
 impl All {
+    /// The names of the tokens, in order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        let listed = self
+            .tokens
+            .iter()
+            .filter_map(|(_, _, listed)| listed.as_ref());
+        listed.map(|listed| listed.name.bytes())
+    }
+
     fn is_now(&mut self, server: usize, asked: Asked) {
         if let Some(known) = self.asked.get_mut(server) {
             *known = asked;

@@ -3,6 +3,7 @@
 //! `get`, `set`, `hold` and `list` are one [`Session`] each, which ends with a logout. `run` is a keeper's work as that of
 //! `ringctl run` is; in the daemon's place the keeper has a process of its own, `granter`, with the session.
 
+mod completion;
 mod data;
 mod granter;
 mod hold;

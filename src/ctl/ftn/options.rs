@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
+use clap_complete::ArgValueCandidates;
 
 use super::super::values::{exit_code, seconds};
+use super::completion;
 use super::name::Name;
 use crate::host::parse_duration;
 use crate::token::{Access, Patience};
+
+/// What servers and clients count unless they are told otherwise.
+pub(super) const CLIENT_TIMEOUT: &str = "15s";
 
 const TOKEN: &str = "\
 A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into
@@ -67,11 +72,11 @@ those of ringctl token; and
 #[command(after_long_help = TOKEN)]
 pub struct TokenOptions {
     /// The list of the servers: a line HOST:PORT each.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub servers: PathBuf,
 
     /// The silence after which the servers end a session; not above their own --client-timeout.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = client_timeout, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = CLIENT_TIMEOUT, value_parser = client_timeout, allow_hyphen_values = true)]
     pub client_timeout: Duration,
 
     /// What to do.
@@ -92,7 +97,7 @@ pub enum TokenCommand {
         #[command(flatten)]
         acquire: Acquire,
         /// The token's name.
-        #[arg(value_parser = name())]
+        #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
         name: Name,
     },
     /// Set a token's data.
@@ -103,7 +108,7 @@ pub enum TokenCommand {
         #[command(flatten)]
         acquire: Acquire,
         /// The token's name.
-        #[arg(value_parser = name())]
+        #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
         name: Name,
         /// The data, at most 32,768 bytes; -: those of standard input [default: -].
         #[arg(allow_hyphen_values = true)]
@@ -121,7 +126,7 @@ pub enum TokenCommand {
         #[arg(long)]
         until_revoked: bool,
         /// The token's name.
-        #[arg(value_parser = name())]
+        #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
         name: Name,
     },
     /// Show all tokens: who holds them, and who waits for them.
@@ -145,7 +150,7 @@ pub struct RunOptions {
     pub shared: bool,
 
     /// The token's name.
-    #[arg(value_parser = name())]
+    #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
     pub name: Name,
 
     /// The command and its arguments.
@@ -194,7 +199,7 @@ fn name() -> impl TypedValueParser<Value = Name> {
 }
 
 /// Parses a client timeout: what the servers count cannot be nothing.
-fn client_timeout(text: &str) -> Result<Duration, String> {
+pub(super) fn client_timeout(text: &str) -> Result<Duration, String> {
     let timeout = parse_duration(text)?;
     if timeout < Duration::from_millis(1) {
         return Err("it cannot be 0: give that of the servers, as in 15s".to_owned());

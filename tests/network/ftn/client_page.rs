@@ -14,7 +14,10 @@ use crate::locks::program::Running;
 use crate::recipes::pages::{FTN, block};
 
 pub fn tests() -> Vec<Test> {
-    tests![an_entry_of_the_cache_is_made_once_and_read_by_all]
+    tests![
+        an_entry_of_the_cache_is_made_once_and_read_by_all,
+        a_shell_completes_the_names_of_tokens,
+    ]
 }
 
 fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
@@ -64,5 +67,43 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     );
     let later = cached(&["a", "false"]).output()?;
     ensure!(later.stdout == b"entry\n", "{later:?}");
+    Ok(())
+}
+
+/// As a person's shell asks, by what the page has them put into its start file.
+fn a_shell_completes_the_names_of_tokens() -> Result<()> {
+    let stand = serve(2)?;
+    for name in ["build/cache", "build/docs", "nightly"] {
+        stand.ends_with(0, &["set", name, "x"])?;
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_ringctl")).parent();
+    let programs = programs.context("it is in a directory")?.display();
+    let source = block(FTN, "source <(RINGCTL_COMPLETE=bash ringctl)")?;
+    let list = stand.list();
+    let completes = |words: &str| -> Result<String> {
+        let script = format!(
+            "{source}\nCOMP_WORDS=({words}) COMP_TYPE=9\nCOMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n\
+             _clap_complete_ringctl ringctl \"${{COMP_WORDS[COMP_CWORD]}}\"\necho \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script])
+            .env("PATH", format!("{programs}:{}", std::env::var("PATH")?));
+        let output = bash.output()?;
+        ensure!(output.stderr.is_empty(), "{output:?}");
+        Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
+    };
+    let list = list.display();
+    let said = completes(&format!("ringctl token --servers {list} get bu"))?;
+    ensure!(said == "build/cache build/docs", "{said}");
+    let said = completes(&format!("ringctl token --servers {list} run --shared n"))?;
+    ensure!(said == "nightly", "{said}");
+    // Nobody answers: nothing is said, and nobody waits for long.
+    let nobody = stand.file("nobody");
+    fs::write(&nobody, "127.0.0.1:9\n")?;
+    let said = completes(&format!(
+        "ringctl token --servers {} get bu",
+        nobody.display()
+    ))?;
+    ensure!(said.is_empty(), "{said}");
     Ok(())
 }

@@ -1,0 +1,78 @@
+//! What a shell completes on the command line of `ringctl`, as it asks for it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap_complete::{CompleteEnv, CompletionCandidate};
+
+use super::{Options, discover};
+use crate::control::CONTROL_DIR;
+
+/// What a shell sets to ask. Its own name: what is set for another program is not to keep this one from its work.
+const ASKS: &str = "RINGCTL_COMPLETE";
+
+/// Answers a shell that asks what can be completed, and ends the process; nothing if none asks.
+pub fn complete_if_asked() {
+    CompleteEnv::with_factory(Options::command)
+        .var(ASKS)
+        .complete();
+}
+
+/// The nodes that run on this machine.
+pub(super) fn nodes() -> Vec<CompletionCandidate> {
+    // A shell has no place for an error.
+    let names = discover::names(Path::new(CONTROL_DIR)).unwrap_or_default();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The value of an option that is on the command line already, in either spelling.
+pub(super) fn given(option: &str) -> Option<OsString> {
+    value_of(option, std::env::args_os())
+}
+
+fn value_of(option: &str, words: impl Iterator<Item = OsString>) -> Option<OsString> {
+    let mut words = words.skip_while(|word| word != "--").skip(1);
+    let mut found = None;
+    while let Some(word) = words.next() {
+        if word == option {
+            found = words.next();
+        } else if let Some(value) = word.to_str().and_then(|word| word.strip_prefix(option))
+            && let Some(value) = value.strip_prefix('=')
+        {
+            found = Some(value.into());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::value_of;
+
+    fn value(words: &str) -> Option<OsString> {
+        value_of("--servers", words.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn the_last_value_of_an_option_counts_in_either_spelling() {
+        assert_eq!(
+            value("ringctl -- ringctl token --servers a"),
+            Some("a".into())
+        );
+        assert_eq!(
+            value("ringctl -- ringctl token --servers=a"),
+            Some("a".into())
+        );
+        let twice = value("ringctl -- ringctl token --servers=a --servers b get");
+        assert_eq!(twice, Some("b".into()));
+        assert_eq!(value("ringctl -- ringctl token --servers"), None);
+        assert_eq!(
+            value("ringctl --servers a -- ringctl token"),
+            None,
+            "the shell's own words"
+        );
+    }
+}
