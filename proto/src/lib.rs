@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod backoff;
+mod draw;
 pub mod ftn;
 pub mod lab2;
 mod machine;
