@@ -30,6 +30,7 @@
 mod backoff;
 mod draw;
 pub mod ftn;
+pub mod jitterbug;
 pub mod lab2;
 mod machine;
 pub mod penalty;
