@@ -84,6 +84,19 @@ impl Jitterbug {
         }
     }
 
+    /// The own address; `None`: there is none.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.net.map(|net| net.address)
+    }
+
+    /// Whether the list has nobody to hand the token to.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        let mut nodes = self.list.nodes().iter();
+        nodes.all(|node| self.is_own(node.ip))
+    }
+
     /// What `ringctl status` shows.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
