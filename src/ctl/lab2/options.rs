@@ -191,7 +191,7 @@ pub enum RingCommand {
     /// Wait until this node is in a state.
     #[command(after_long_help = WAIT)]
     Wait {
-        /// A state, or held: a program on this machine holds the token.
+        /// A state, or held: a program on this machine holds the token. WAITER, leader and orphan of Jitterbug.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
         /// Give up after SECONDS; fractions are allowed.
@@ -257,7 +257,7 @@ impl Acquire {
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
-            under: fence::token_of_caller().map(|token| token.to_string()),
+            under: fence::token_of_caller(),
         }
     }
 }
@@ -297,20 +297,39 @@ pub enum Target {
     /// A program on this machine holds it.
     #[value(name = "held")]
     Held,
+    /// Of another system than Lab2: it has the token.
+    #[value(name = "leader")]
+    Leader,
+    /// It has no ring.
+    #[value(name = "orphan")]
+    Orphan,
 }
 
 impl Target {
+    /// As it is spelled.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Orphan => "orphan",
+            Self::Owner => "OWNER",
+            Self::Waiter => "WAITER",
+            Self::Looser => "LOOSER",
+            Self::Generating => "GENERATING",
+            Self::Held => HELD,
+        }
+    }
+
     /// Whether it is reached in this state, with a client that holds the token or not.
     pub(super) fn is(self, state: &str, held: bool) -> bool {
         match self {
-            Self::Owner => state == "OWNER",
-            Self::Waiter => state == "WAITER",
-            Self::Looser => state == "LOOSER",
-            Self::Generating => state == "GENERATING",
             Self::Held => held,
+            state_wanted => state.eq_ignore_ascii_case(state_wanted.name()),
         }
     }
 }
+
+/// The target that is no state.
+const HELD: &str = "held";
 
 /// What is to be run, and how.
 #[derive(Debug, Clone, Args)]
