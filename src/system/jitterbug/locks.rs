@@ -348,3 +348,7 @@ impl Holder {
         Some((self.since + max_hold.saturating_sub(warning), end))
     }
 }
+
+#[cfg(test)]
+#[path = "locks_tests.rs"]
+mod tests;
