@@ -14,6 +14,7 @@ mod data;
 mod datagrams;
 mod lists;
 mod network;
+mod options;
 mod pass;
 mod restore;
 mod rings;
