@@ -200,9 +200,9 @@ impl Jitterbug {
                 self.out.counters.restores_won += 1;
                 self.out.event(Event::RestoreWon);
                 self.become_leader();
-                self.announce();
             }
-            // Before each pass: a leader that passes at once would never say that it leads.
+            // At once after a restore, since nobody has announced a new id. Before each pass, since a leader that passes
+            // at once would otherwise never say that it leads.
             if self.announce_at().is_some_and(|due| due <= self.now) {
                 self.announce();
             }
@@ -273,6 +273,13 @@ impl Machine for Jitterbug {
     type Event = Event;
     type Durable = std::convert::Infallible;
     type Job = Job;
+
+    const HEEDS_LATENESS: bool = true;
+
+    fn handle_lateness(&mut self, now: Now) {
+        self.advance_clock(now);
+        self.settle();
+    }
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
         self.advance_clock(now);
