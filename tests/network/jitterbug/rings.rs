@@ -48,7 +48,7 @@ fn two_nodes_count_in_turns() -> Result<()> {
     ensure!(there.abs_diff(back) <= 1 && there > 1, "{there} there, {back} back");
     // Who asks goes to all at once, and who answers to one.
     for (sent, datagram) in &seen.datagrams {
-        let to_all = "10.77.0.255".parse()?;
+        let to_all: std::net::IpAddr = "10.77.0.255".parse()?;
         let is_asked_of_all = sent.to == to_all;
         ensure!(is_asked_of_all || [one, other].contains(&sent.to), "{sent:?}");
         ensure!(!is_asked_of_all || matches!(datagram, Datagram::Tr1 { .. }), "{sent:?}");
