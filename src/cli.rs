@@ -71,7 +71,10 @@ mod tests {
         let ftn = parse(&["ftn", "--servers", "list", "--index", "0"]);
         assert!(matches!(ftn, Ok(Invocation::Ftn(_))), "{ftn:?}");
         let jitterbug = parse(&["jitterbug", "eth0"]);
-        assert!(matches!(jitterbug, Ok(Invocation::Jitterbug(_))), "{jitterbug:?}");
+        assert!(
+            matches!(jitterbug, Ok(Invocation::Jitterbug(_))),
+            "{jitterbug:?}"
+        );
         // Behind an option of the daemon's it can be nothing else.
         for (daemon, interface) in [
             (&["--heartbeat", "1s", "--", "sim"][..], "sim"),

@@ -113,7 +113,11 @@ mod tests {
 
     #[test]
     fn a_system_may_be_named_by_its_protocol() {
-        let status = NodeStatus::of_keys(&[("protocol", "note")].into_iter().collect::<BTreeMap<_, _>>());
+        let status = NodeStatus::of_keys(
+            &[("protocol", "note")]
+                .into_iter()
+                .collect::<BTreeMap<_, _>>(),
+        );
         assert_eq!(status.system().as_deref(), Some("note"));
         assert!(status.is_healthy(), "it does not say that it is not");
     }

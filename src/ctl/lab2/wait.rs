@@ -72,11 +72,18 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
 /// Refuses what a node of this system never is.
 fn check(target: Target, status: &NodeStatus) -> Result<(), Error> {
     let known = systems::waited_for(status);
-    if known.iter().any(|name| name.eq_ignore_ascii_case(target.name())) {
+    if known
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(target.name()))
+    {
         return Ok(());
     }
     let (wanted, system) = (target.name(), status.system().unwrap_or_default());
-    let system = if system.is_empty() { "a ring".to_owned() } else { harmless(&system) };
+    let system = if system.is_empty() {
+        "a ring".to_owned()
+    } else {
+        harmless(&system)
+    };
     Err(Error::Refused(match known {
         [] => format!("a node of {system} has no states to wait for"),
         known => format!(

@@ -49,7 +49,6 @@ impl Log {
     /// Whether a line is to be printed for an event, after the state `before`, and how many before it were not. Who prints
     /// none formats none.
     pub fn admit(&mut self, now: Instant, event: &Event, before: State) -> Option<u64> {
-
         let limit = match event {
             Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
             Event::StateChanged { state, .. } if is_turn(before, *state) => {
@@ -74,7 +73,12 @@ impl Log {
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
 pub fn print(told: &Told, hidden: u64) {
-    let (event, text, token_id, node) = (told.event, &told.text, told.token_id, told.node.map(display));
+    let (event, text, token_id, node) = (
+        told.event,
+        &told.text,
+        told.token_id,
+        told.node.map(display),
+    );
     let more = match hidden {
         0 => String::new(),
         hidden => format!(" (and {hidden} more like this were not shown)"),

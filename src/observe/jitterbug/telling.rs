@@ -1,6 +1,7 @@
 //! What an event is called, how much it matters, and the sentence for it.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Acceptance, Event, Failure, State};
@@ -67,32 +68,31 @@ pub fn tell(event: &Event, before: State) -> Told {
             Level::INFO,
             "asking whether there is a leader",
         ),
-        Event::RestoreDenied { by } => Told::new(
-            "restore_denied",
-            Level::INFO,
-            format!("{by} leads, or has a better claim: waiting for the token"),
-        )
-        .of_node(*by),
+        Event::RestoreDenied { by } => denied(*by),
         Event::RestoreWon => Told::new(
             "restore_won",
             Level::INFO,
             "nobody objects: this node leads, with a new token",
         ),
-        Event::RivalHeard { token_id, from } => Told::new(
-            "rival_heard",
-            Level::INFO,
-            format!("{from} leads with the stronger token {token_id}: the two become one"),
-        )
-        .of_token(*token_id)
-        .of_node(*from),
-        Event::Accepted { how, token_id, from } => accepted(*how, *token_id, *from),
+        Event::RivalHeard { token_id, from } => rival(*token_id, *from),
+        Event::Accepted {
+            how,
+            token_id,
+            from,
+        } => accepted(*how, *token_id, *from),
         Event::Passed { to } => Told::new(
             "passed",
             Level::DEBUG,
             format!("{} has the token", shown(to)),
         )
         .of_node(to.ip),
-        Event::PassFailed { to, why } => pass("pass_failed", Level::INFO, to, *why, "cannot take the token"),
+        Event::PassFailed { to, why } => pass(
+            "pass_failed",
+            Level::INFO,
+            to,
+            *why,
+            "cannot take the token",
+        ),
         Event::PassUnknown { to, why } => pass(
             "pass_unknown",
             Level::WARN,
@@ -106,31 +106,14 @@ pub fn tell(event: &Event, before: State) -> Told {
             format!("no longer handing the token to {}", shown(to)),
         )
         .of_node(to.ip),
-        Event::Stalled { after } => Told::new(
-            "stalled",
-            Level::WARN,
-            format!(
-                "this process stood still for {}: another node may lead by now, so this one asks",
-                spoken(*after)
-            ),
-        ),
+        Event::Stalled { after } => stalled(*after),
         Event::DataChanged { len } => Told::new(
             "data_changed",
             Level::DEBUG,
             format!("the data has {} now", spoken_bytes(*len)),
         ),
-        Event::ComputeFailed => Told::new(
-            "compute_failed",
-            Level::WARN,
-            "the next data was not computed: the data is passed on as it is (--compute must exit with 0, in \
-             --compute-timeout, with at most --max-data bytes; without it the data must be a number)",
-        ),
-        Event::DecideFailed => Told::new(
-            "decide_failed",
-            Level::WARN,
-            "which data continues was not decided: that which came does (--decide must exit with 0 or 1, in \
-             --compute-timeout)",
-        ),
+        Event::ComputeFailed => compute_failed(),
+        Event::DecideFailed => decide_failed(),
         Event::DataDropped => Told::new(
             "data_dropped",
             Level::WARN,
@@ -145,7 +128,10 @@ pub fn tell(event: &Event, before: State) -> Told {
         Event::NodeRefused { node } => Told::new(
             "node_refused",
             Level::WARN,
-            format!("no room in the list for {}: give all nodes a larger --max-nodes", shown(node)),
+            format!(
+                "no room in the list for {}: give all nodes a larger --max-nodes",
+                shown(node)
+            ),
         )
         .of_node(node.ip),
         Event::AddressChanged { address } => address_changed(*address),
@@ -224,6 +210,54 @@ fn address_changed(address: Option<IpAddr>) -> Told {
             "this node has no address: it waits for one, and says nothing",
         ),
     }
+}
+
+fn denied(by: IpAddr) -> Told {
+    Told::new(
+        "restore_denied",
+        Level::INFO,
+        format!("{by} leads, or has a better claim: waiting for the token"),
+    )
+    .of_node(by)
+}
+
+fn rival(token_id: u32, from: IpAddr) -> Told {
+    Told::new(
+        "rival_heard",
+        Level::INFO,
+        format!("{from} leads with the token {token_id}, which is stronger"),
+    )
+    .of_token(token_id)
+    .of_node(from)
+}
+
+fn stalled(after: Duration) -> Told {
+    Told::new(
+        "stalled",
+        Level::WARN,
+        format!(
+            "this process stood still for {}: another node may lead by now, so this one asks",
+            spoken(after)
+        ),
+    )
+}
+
+fn compute_failed() -> Told {
+    Told::new(
+        "compute_failed",
+        Level::WARN,
+        "the next data was not computed: the data is passed on as it is (--compute must exit with 0, in \
+         --compute-timeout, with at most --max-data bytes; without it the data must be a number)",
+    )
+}
+
+fn decide_failed() -> Told {
+    Told::new(
+        "decide_failed",
+        Level::WARN,
+        "which data continues was not decided: that which came does (--decide must exit with 0 or 1, in \
+         --compute-timeout)",
+    )
 }
 
 /// `10.0.0.1:4711`, or `[fe80::1]:4711`.

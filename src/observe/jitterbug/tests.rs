@@ -43,8 +43,15 @@ fn a_sentence_names_the_node_and_the_token() {
         },
         State::Leader,
     );
-    assert_eq!((told.event, told.level, told.node), ("pass_unknown", Level::WARN, Some(NODE)));
-    assert!(told.text.starts_with("10.0.0.2:4711 may have the token"), "{}", told.text);
+    assert_eq!(
+        (told.event, told.level, told.node),
+        ("pass_unknown", Level::WARN, Some(NODE))
+    );
+    assert!(
+        told.text.starts_with("10.0.0.2:4711 may have the token"),
+        "{}",
+        told.text
+    );
     let merged = Event::Accepted {
         how: Acceptance::Merged,
         token_id: 9,
@@ -66,13 +73,20 @@ fn turns_and_drops_are_logged_for_who_wants_them() {
     ];
     for event in &events {
         let admitted = |verbose| Log::new(verbose).admit(Instant::default(), event, State::Leader);
-        assert_eq!((admitted(false), admitted(true)), (None, Some(0)), "{event:?}");
+        assert_eq!(
+            (admitted(false), admitted(true)),
+            (None, Some(0)),
+            "{event:?}"
+        );
     }
     let mut log = Log::new(false);
     let failed = Event::PassFailed {
         to: node(),
         why: Failure::Refused,
     };
-    let admitted = (0..7).filter(|_| log.admit(Instant::default(), &failed, State::Leader).is_some());
+    let admitted = (0..7).filter(|_| {
+        log.admit(Instant::default(), &failed, State::Leader)
+            .is_some()
+    });
     assert_eq!(admitted.count(), 5, "a dead node is tried again and again");
 }

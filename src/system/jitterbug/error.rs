@@ -54,7 +54,9 @@ fn hint(source: &io::Error, what: &str) -> String {
     };
     match source.kind() {
         ErrorKind::PermissionDenied => {
-            format!("ports below 1024 need a right: give another one, {option}, or CAP_NET_BIND_SERVICE")
+            format!(
+                "ports below 1024 need a right: give another one, {option}, or CAP_NET_BIND_SERVICE"
+            )
         }
         ErrorKind::AddrInUse => format!(
             "another process has it, maybe a ringd jitterbug already: {list} names it; or give another, {option}"
@@ -79,13 +81,32 @@ mod tests {
             source: io::Error::from(kind),
         };
         let cases = [
-            (bind("UDP port", ErrorKind::AddrInUse), 6, "the same on all nodes", false),
+            (
+                bind("UDP port", ErrorKind::AddrInUse),
+                6,
+                "the same on all nodes",
+                false,
+            ),
             (bind("TCP port", ErrorKind::AddrInUse), 6, "ss -tlpn", false),
-            (bind("UDP port", ErrorKind::PermissionDenied), 5, "CAP_NET_BIND_SERVICE", false),
-            (bind("TCP port", ErrorKind::AddrNotAvailable), 1, "TCP port 57700 on eth0", true),
+            (
+                bind("UDP port", ErrorKind::PermissionDenied),
+                5,
+                "CAP_NET_BIND_SERVICE",
+                false,
+            ),
+            (
+                bind("TCP port", ErrorKind::AddrNotAvailable),
+                1,
+                "TCP port 57700 on eth0",
+                true,
+            ),
         ];
         for (error, code, advice, passes) in cases {
-            assert_eq!((error.exit_code(), error.may_pass()), (code, passes), "{error}");
+            assert_eq!(
+                (error.exit_code(), error.may_pass()),
+                (code, passes),
+                "{error}"
+            );
             assert!(error.to_string().contains(advice), "{error}");
         }
     }

@@ -277,7 +277,10 @@ mod tests {
         enter(&mut history, State::Leader);
         assert!(history.change(first + 1).is_none());
         let one = history.change_since(first).unwrap();
-        assert_eq!((one.from, one.state), (Some(State::Orphan), Some(State::Leader)));
+        assert_eq!(
+            (one.from, one.state),
+            (Some(State::Orphan), Some(State::Leader))
+        );
         assert_eq!(one.merged, 1);
     }
 }

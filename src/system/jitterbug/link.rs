@@ -195,7 +195,11 @@ impl SegmentLink {
                         });
                     }
                 }
-                Err(error) => self.complain(now, "look_up_failed", &format!("cannot look up {}: {error}", self.name)),
+                Err(error) => self.complain(
+                    now,
+                    "look_up_failed",
+                    &format!("cannot look up {}: {error}", self.name),
+                ),
             }
         }
         std::mem::take(&mut self.is_new).then(|| News {
@@ -211,7 +215,8 @@ impl SegmentLink {
             if was_up || self.complaints.is_new("no address") {
                 warn!(
                     event = "no_address",
-                    "{} is down, or has neither an IPv4 nor a link-local IPv6 address: waiting for one", self.name
+                    "{} is down, or has neither an IPv4 nor a link-local IPv6 address: waiting for one",
+                    self.name
                 );
             }
             self.close();

@@ -146,7 +146,9 @@ impl Locks {
 
     /// Whether a client holds the token.
     pub fn holds(&self, client: ClientId) -> bool {
-        self.holder.as_ref().is_some_and(|it| it.client.id == client)
+        self.holder
+            .as_ref()
+            .is_some_and(|it| it.client.id == client)
     }
 
     /// Whether a client holds the token or waits for it.

@@ -133,7 +133,10 @@ fn a_lease_is_renewed_in_steps() {
 
 #[test]
 fn who_has_lost_the_token_is_told_why_even_if_it_has_come_back_meanwhile() {
-    for (loss, is_at_once) in [(LossReason::Lease, false), (LossReason::StrongerToken, true)] {
+    for (loss, is_at_once) in [
+        (LossReason::Lease, false),
+        (LossReason::StrongerToken, true),
+    ] {
         let mut rig = Rig::new();
         rig.ask(1, plain()).unwrap();
         rig.update();
@@ -162,7 +165,10 @@ fn who_is_gone_keeps_others_out_until_its_lease_is_over() {
     rig.update();
     let left = rig.locks.leave_behind(rig.now, 1);
     assert!(left.is_some() && rig.locks.is_held() && rig.locks.held().is_none());
-    assert!(rig.locks.leave_behind(rig.now, 1).is_none(), "it is told once");
+    assert!(
+        rig.locks.leave_behind(rig.now, 1).is_none(),
+        "it is told once"
+    );
     rig.pass(LEASE);
     assert!(!rig.locks.is_held());
     rig.ask(2, plain()).unwrap();
@@ -180,7 +186,10 @@ fn who_does_not_want_to_wait_is_refused_at_once_or_when_the_token_could_have_com
     rig.pass(Duration::from_millis(100));
     let timeout = Notice::Refused(RefusalReason::Timeout);
     assert_eq!(rig.take_told(), [(3, timeout)]);
-    assert_eq!(rig.locks.deadline(), Some(rig.now.before(Duration::from_millis(100)) + WAY));
+    assert_eq!(
+        rig.locks.deadline(),
+        Some(rig.now.before(Duration::from_millis(100)) + WAY)
+    );
     rig.pass(WAY);
     assert_eq!(rig.take_told(), [(1, timeout)]);
     for id in 0..MAX_WAITING as u64 {
@@ -199,10 +208,16 @@ fn a_holder_is_told_to_end_before_its_time_is_over() {
     rig.ask(1, request).unwrap();
     rig.update();
     let end = rig.now + Duration::from_millis(400);
-    assert_eq!(rig.locks.deadline(), Some(end.before(Duration::from_millis(100))));
+    assert_eq!(
+        rig.locks.deadline(),
+        Some(end.before(Duration::from_millis(100)))
+    );
     rig.take_told();
     rig.pass(Duration::from_millis(300));
-    assert_eq!(rig.take_told(), [(1, Notice::Lost(LossReason::MaxHold, end))]);
+    assert_eq!(
+        rig.take_told(),
+        [(1, Notice::Lost(LossReason::MaxHold, end))]
+    );
 }
 
 #[test]
@@ -216,13 +231,24 @@ fn a_token_that_is_to_go_on_does_so_once_its_holder_has_let_go() {
     assert_eq!(rig.update(), []);
     // No longer than the lease.
     let until = rig.now + NOTICE.min(LEASE);
-    assert_eq!(rig.take_told(), [(1, Notice::Lost(LossReason::Yield, until))]);
+    assert_eq!(
+        rig.take_told(),
+        [(1, Notice::Lost(LossReason::Yield, until))]
+    );
     rig.locks.release(1);
     assert_eq!(rig.update(), [Command::Work(false), Command::Yield]);
-    assert_eq!(rig.take_told(), [], "the other one is not granted it in this turn");
+    assert_eq!(
+        rig.take_told(),
+        [],
+        "the other one is not granted it in this turn"
+    );
     rig.go_on();
     rig.locks.yield_token();
-    assert_eq!(rig.update(), [Command::Work(true)], "it has gone on already");
+    assert_eq!(
+        rig.update(),
+        [Command::Work(true)],
+        "it has gone on already"
+    );
 }
 
 #[test]

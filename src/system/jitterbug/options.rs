@@ -281,8 +281,19 @@ mod tests {
             .render_long_help()
             .to_string();
         let words = [
-            "57700", "100ms", "2s", "500ms", "65536", "1MiB", "greater", "10s", "pure", "equal on all nodes",
-            "When not to take it", "/run/ringd/jitterbug-IFACE.sock", "  8  ",
+            "57700",
+            "100ms",
+            "2s",
+            "500ms",
+            "65536",
+            "1MiB",
+            "greater",
+            "10s",
+            "pure",
+            "equal on all nodes",
+            "When not to take it",
+            "/run/ringd/jitterbug-IFACE.sock",
+            "  8  ",
         ];
         for word in words {
             assert!(help.contains(word), "{word}");

@@ -48,10 +48,13 @@ impl Programs {
         let Some(program::Outcome { end, output }) = ran else {
             return Ok(Outcome::Failed);
         };
-        let is_done = matches!(end, End::Exit(status) | End::LeftBehind(status) if status.success());
+        let is_done =
+            matches!(end, End::Exit(status) | End::LeftBehind(status) if status.success());
         if is_done && output.is_cut {
             let most = self.max_data;
-            self.complain(&format!("--compute printed more than --max-data, {most} bytes"));
+            self.complain(&format!(
+                "--compute printed more than --max-data, {most} bytes"
+            ));
         }
         Ok(if is_done && !output.is_cut {
             Outcome::Computed(output.bytes.into())
@@ -202,7 +205,12 @@ mod tests {
 
     #[test]
     fn one_that_fails_says_too_much_or_hangs_has_computed_nothing() {
-        for line in ["cat; exit 1", "cat; printf 12345678901", "kill -9 $$", "/nowhere/else"] {
+        for line in [
+            "cat; exit 1",
+            "cat; printf 12345678901",
+            "kill -9 $$",
+            "/nowhere/else",
+        ] {
             assert_eq!(computed(line, b"1", PATIENCE), Outcome::Failed, "{line}");
         }
         let hangs = computed("exec sleep 1000", b"1", Duration::from_millis(50));
@@ -217,8 +225,14 @@ mod tests {
             outcome(programs, Work::Decide { received, own })
         };
         let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
-        assert_eq!(decided(larger, b"9", b"8"), Outcome::Decided { received: true });
-        assert_eq!(decided(larger, b"8", b"9"), Outcome::Decided { received: false });
+        assert_eq!(
+            decided(larger, b"9", b"8"),
+            Outcome::Decided { received: true }
+        );
+        assert_eq!(
+            decided(larger, b"8", b"9"),
+            Outcome::Decided { received: false }
+        );
         assert_eq!(decided("exit 2", b"8", b"9"), Outcome::Failed);
     }
 }

@@ -42,9 +42,13 @@ fn details(status: &Status) -> [String; 2] {
     let dropped = status.counters.dropped.iter();
     let dropped = dropped.map(|(name, count)| (format!("dropped.{name}"), *count));
     let plain = status.counters.plain.iter();
-    let counters = plain.map(|(name, count)| (name.clone(), *count)).chain(dropped);
+    let counters = plain
+        .map(|(name, count)| (name.clone(), *count))
+        .chain(dropped);
     let counters = counters.filter(|(_, count)| *count > 0);
-    let counters: Vec<_> = counters.map(|(name, count)| format!("{name} {count}")).collect();
+    let counters: Vec<_> = counters
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
     [
         format!("nodes: {}", nodes.join(", ")),
         format!("counters: {}", counters.join(", ")),
@@ -63,7 +67,13 @@ mod tests {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
         let mut status = status("eth0", &machine, 2, None);
         status.token_id = 7;
-        assert_eq!(standing(&status), "orphan, token_id 7, no address, 0 nodes, 0 bytes of data");
-        assert_eq!(details(&status), ["nodes: ", "counters: dropped.trailing 2"]);
+        assert_eq!(
+            standing(&status),
+            "orphan, token_id 7, no address, 0 nodes, 0 bytes of data"
+        );
+        assert_eq!(
+            details(&status),
+            ["nodes: ", "counters: dropped.trailing 2"]
+        );
     }
 }

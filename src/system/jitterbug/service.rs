@@ -280,8 +280,12 @@ impl Service {
                 (None, State::Orphan) => "this node has no ring: it looks for a leader".to_owned(),
                 (None, _) => "the token did not come here in time".to_owned(),
             },
-            RefusalReason::Busy => "a program of this machine has the token, or waits for it".to_owned(),
-            RefusalReason::Crowded => "too many programs of this machine wait for the token".to_owned(),
+            RefusalReason::Busy => {
+                "a program of this machine has the token, or waits for it".to_owned()
+            }
+            RefusalReason::Crowded => {
+                "too many programs of this machine wait for the token".to_owned()
+            }
             RefusalReason::Nested => {
                 format!("{label:?} runs under the lock that it asks for, and would wait for itself")
             }

@@ -1,7 +1,5 @@
 //! Starts a node.
 
-use std::path::PathBuf;
-
 use ring_proto::jitterbug::{Compute, Decide, Jitterbug, OptionsError};
 use tracing::info;
 
@@ -9,7 +7,7 @@ use super::Options;
 use super::audience::Audience;
 use super::history::History;
 use super::link::SegmentLink;
-use super::node::{Node, NoStore};
+use super::node::{NoStore, Node};
 use super::programs::Programs;
 use super::service::Service;
 use crate::driver::{Driver, datagrams};
@@ -81,7 +79,8 @@ fn start_hooks(
     let settings = hooks::Settings {
         environment: vec![("RINGD_INTERFACE", options.interface.clone())],
         command: options.on_change.clone(),
-        directory: options.hooks_dir.clone().unwrap_or_else(PathBuf::new),
+        // Where none is given: there is no directory of no name.
+        directory: options.hooks_dir.clone().unwrap_or_default(),
         timeout: options.hook_timeout,
         restless: None,
     };
@@ -91,8 +90,11 @@ fn start_hooks(
 }
 
 fn say_start(options: &Options) {
-    let (version, interface, udp_port) =
-        (env!("CARGO_PKG_VERSION"), &options.interface, options.udp_port);
+    let (version, interface, udp_port) = (
+        env!("CARGO_PKG_VERSION"),
+        &options.interface,
+        options.udp_port,
+    );
     info!(
         event = "started",
         version,

@@ -6,9 +6,7 @@ use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
 
 use crate::control::hex;
-use crate::control::jitterbug::{
-    CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status,
-};
+use crate::control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
 
 /// The most bytes of data that are shown.
 const SHOWN: usize = 256;
@@ -66,7 +64,9 @@ fn shown(data: &[u8]) -> (Option<String>, String) {
 
 fn counters(machine: &Jitterbug, cut: u64) -> CountersStatus {
     let counters = machine.counters();
-    let plain = counters.plain().map(|(name, count)| (name.to_owned(), count));
+    let plain = counters
+        .plain()
+        .map(|(name, count)| (name.to_owned(), count));
     let dropped = Reason::ALL.map(|reason| {
         // What was longer than the link's buffers goes on after its message.
         let more = if reason == Reason::Trailing { cut } else { 0 };
@@ -105,17 +105,47 @@ mod tests {
         let json: Value = status.json().read().unwrap();
         let names = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         let mut expected = [
-            "protocol", "interface", "address", "udp_port", "tcp_port", "state", "token_id", "nodes", "to_add",
-            "node_list_hash", "data", "data_hex", "data_len", "counters",
+            "protocol",
+            "interface",
+            "address",
+            "udp_port",
+            "tcp_port",
+            "state",
+            "token_id",
+            "nodes",
+            "to_add",
+            "node_list_hash",
+            "data",
+            "data_hex",
+            "data_len",
+            "counters",
         ];
         expected.sort_unstable();
         let mut found = names(&json);
         found.sort_unstable();
         assert_eq!(found, expected);
         let mut expected = [
-            "tr1_sent", "tr1_received", "tr2_sent", "tr2_received", "restores", "restores_won", "taken", "merged",
-            "absorbed", "passes_done", "passes_failed", "passes_unknown", "passes_aborted", "announcements", "stalls",
-            "computes", "compute_failures", "decisions", "decide_failures", "nodes_refused", "dropped",
+            "tr1_sent",
+            "tr1_received",
+            "tr2_sent",
+            "tr2_received",
+            "restores",
+            "restores_won",
+            "taken",
+            "merged",
+            "absorbed",
+            "passes_done",
+            "passes_failed",
+            "passes_unknown",
+            "passes_aborted",
+            "announcements",
+            "stalls",
+            "computes",
+            "compute_failures",
+            "decisions",
+            "decide_failures",
+            "nodes_refused",
+            "dropped",
         ];
         expected.sort_unstable();
         let mut found = names(&json["counters"]);

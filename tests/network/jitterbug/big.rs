@@ -24,7 +24,9 @@ pub fn tests() -> Vec<Test> {
 
 /// Where a node takes the token.
 fn listener(stand: &mut Stand, index: usize) -> Result<SocketAddr> {
-    let status = stand.node(index).wait_for_status(PATIENCE, |status| status["tcp_port"].is_u64())?;
+    let status = stand
+        .node(index)
+        .wait_for_status(PATIENCE, |status| status["tcp_port"].is_u64())?;
     let port = status["tcp_port"].as_u64().context("no port")?;
     Ok(SocketAddr::new(stand.address(index), u16::try_from(port)?))
 }
@@ -33,7 +35,9 @@ fn listener(stand: &mut Stand, index: usize) -> Result<SocketAddr> {
 fn strangers(count: u32) -> Vec<Entry> {
     let first = Ipv4Addr::new(10, 99, 0, 1).to_bits();
     let addresses = (first..).take(count as usize).map(Ipv4Addr::from_bits);
-    addresses.map(|address| (IpAddr::from(address), 4711)).collect()
+    addresses
+        .map(|address| (IpAddr::from(address), 4711))
+        .collect()
 }
 
 /// The nodes that are not there must not be tried: they would cost a turn each. Costs two seconds.
@@ -41,7 +45,11 @@ fn a_list_of_five_thousand_entries_is_taken_and_passed_on() -> Result<()> {
     const STRANGERS: u32 = 5_000;
     let mut stand = Stand::without_nodes(Kind::Bridge, 3)?;
     let peer = Peer::on(stand.segment().node(2))?;
-    let options = [("--renew-timeout", "1h"), ("--token-pass-timeout", "10s"), ("--tr-interval", "200ms")];
+    let options = [
+        ("--renew-timeout", "1h"),
+        ("--token-pass-timeout", "10s"),
+        ("--tr-interval", "200ms"),
+    ];
     for index in [0, 1] {
         stand.add(index, &options)?;
     }
@@ -49,7 +57,11 @@ fn a_list_of_five_thousand_entries_is_taken_and_passed_on() -> Result<()> {
     stand.wait_for_ring(&[0, 1])?;
     // The two live nodes come first in it, so each has the other behind it, or the strangers.
     let second = listener(&mut stand, 1)?;
-    let mut list = vec![(first.ip(), first.port()), (second.ip(), second.port()), (peer.address(), 4711)];
+    let mut list = vec![
+        (first.ip(), first.port()),
+        (second.ip(), second.port()),
+        (peer.address(), 4711),
+    ];
     list.extend(strangers(STRANGERS));
     let outcome = peer.give(first, i32::MAX, &list, b"1000000")?;
     ensure!(outcome == Outcome::Taken, "{outcome:?}");
@@ -60,7 +72,10 @@ fn a_list_of_five_thousand_entries_is_taken_and_passed_on() -> Result<()> {
     }
     let page = stand.node(0).ringctl(&["status"])?;
     let page = String::from_utf8(page.stdout)?;
-    ensure!(page.contains("more: ringctl status --json lists them all"), "{page}");
+    ensure!(
+        page.contains("more: ringctl status --json lists them all"),
+        "{page}"
+    );
     Ok(())
 }
 
@@ -68,7 +83,7 @@ fn a_list_of_five_thousand_entries_is_taken_and_passed_on() -> Result<()> {
 fn a_mebibyte_of_data_goes_round() -> Result<()> {
     const LENGTH: usize = 1 << 20;
     let command = format!(
-        r#"read n || n=0; n=$((n + 1)); {{ printf '%08d\n' $n; yes 0123456 | head -c {}; }}"#,
+        r"read n || n=0; n=$((n + 1)); {{ printf '%08d\n' $n; yes 0123456 | head -c {}; }}",
         LENGTH - 9
     );
     // What came continues of two of one length.
@@ -83,11 +98,19 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
         ensure!(status["data_hex"].as_str().map(str::len) == Some(512));
     }
     let raw = stand.node(0).ringctl(&["data", "get", "--raw"])?;
-    ensure!(raw.status.success() && raw.stdout.len() == LENGTH, "{} bytes", raw.stdout.len());
+    ensure!(
+        raw.status.success() && raw.stdout.len() == LENGTH,
+        "{} bytes",
+        raw.stdout.len()
+    );
     let seen = judge(stand.record())?;
     let whole = seen.passes.iter().filter(|pass| pass.data.len() == LENGTH);
     ensure!(whole.count() > 3, "the data has not gone round");
-    ensure!(seen.passes.iter().all(|pass| [0, LENGTH].contains(&pass.data.len())));
+    ensure!(
+        seen.passes
+            .iter()
+            .all(|pass| [0, LENGTH].contains(&pass.data.len()))
+    );
     Ok(())
 }
 
@@ -95,19 +118,24 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
 fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
     let peer = Peer::on(stand.segment().node(1))?;
-    let command = r#"cat; printf 12345"#;
+    let command = "cat; printf 12345";
     stand.add(0, &[("--max-data", "12"), ("--compute", command)])?;
     let node = listener(&mut stand, 0)?;
-    let full = |status: &Value| status["data"] == "1234512345" && counter(status, "compute_failures") > 2;
+    let full =
+        |status: &Value| status["data"] == "1234512345" && counter(status, "compute_failures") > 2;
     stand.node(0).wait_for_status(PATIENCE, full)?;
     let list = [(peer.address(), 4711)];
     let outcome = peer.give(node, i32::MAX, &list, b"1234567890123");
     ensure!(!matches!(outcome, Ok(Outcome::Taken)), "{outcome:?}");
-    let status = stand.node(0).wait_for_status(PATIENCE, |status| status["counters"]["dropped"]["data"] == 1)?;
+    let status = stand.node(0).wait_for_status(PATIENCE, |status| {
+        status["counters"]["dropped"]["data"] == 1
+    })?;
     ensure!(status["data"] == "1234512345", "{status:#}");
     let outcome = peer.give(node, i32::MAX, &list, b"123456789012")?;
     ensure!(outcome == Outcome::Taken, "{outcome:?}");
-    stand.node(0).wait_for_status(PATIENCE, |status| status["data"] == "123456789012")?;
+    stand
+        .node(0)
+        .wait_for_status(PATIENCE, |status| status["data"] == "123456789012")?;
     Ok(())
 }
 
@@ -157,10 +185,15 @@ fn what_is_no_message_is_counted_by_its_reason_and_changes_nothing() -> Result<(
     ];
     let is_counted = |status: &Value| {
         let dropped = &status["counters"]["dropped"];
-        expected.iter().all(|(reason, count)| dropped[*reason] == *count)
+        expected
+            .iter()
+            .all(|(reason, count)| dropped[*reason] == *count)
     };
     let status = stand.node(0).wait_for_status(PATIENCE, is_counted)?;
-    ensure!(addresses(&status).len() == 1 && status["to_add"] == Value::Array(Vec::new()), "{status:#}");
+    ensure!(
+        addresses(&status).len() == 1 && status["to_add"] == Value::Array(Vec::new()),
+        "{status:#}"
+    );
     Ok(())
 }
 
@@ -170,13 +203,19 @@ fn a_leader_answers_who_asks() -> Result<()> {
     let peer = Peer::on(stand.segment().node(1))?;
     stand.add(0, &[])?;
     let node = listener(&mut stand, 0)?;
-    let status = stand.node(0).wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
+    let status = stand
+        .node(0)
+        .wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
     let id = i32::try_from(status["token_id"].as_i64().context("no id")?)?;
     peer.send(node.ip(), &[0x01, 0xff, 0xff, 0xff, 0xff, 0x12, 0x67])?;
     peer.expect(|from, datagram| from == node.ip() && datagram == Datagram::Tr2 { id })?;
     // Who asks is known from then on, and tried.
-    let status = stand.node(0).wait_for_status(PATIENCE, |status| addresses(status).len() == 2)?;
+    let status = stand
+        .node(0)
+        .wait_for_status(PATIENCE, |status| addresses(status).len() == 2)?;
     ensure!(status["nodes"][1]["port"] == 0x1267, "{status:#}");
-    stand.node(0).wait_for_status(PATIENCE, |status| counter(status, "passes_failed") > 0)?;
+    stand
+        .node(0)
+        .wait_for_status(PATIENCE, |status| counter(status, "passes_failed") > 0)?;
     Ok(())
 }

@@ -51,21 +51,42 @@ fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
     let json = ringctl(&mut stand, 0, &["status", "--json"])?;
     ensure!(json.code == Some(0), "{}", json.text);
     let status: Value = serde_json::from_str(&json.text)?;
-    ensure!(status["protocol"] == "jitterbug" && status["interface"] == "eth0", "{status:#}");
-    ensure!(status["address"] == "10.77.0.1" && status["udp_port"] == 57_700, "{status:#}");
-    ensure!(status["nodes"][0]["penalty"]["threshold"].is_u64(), "{status:#}");
+    ensure!(
+        status["protocol"] == "jitterbug" && status["interface"] == "eth0",
+        "{status:#}"
+    );
+    ensure!(
+        status["address"] == "10.77.0.1" && status["udp_port"] == 57_700,
+        "{status:#}"
+    );
+    ensure!(
+        status["nodes"][0]["penalty"]["threshold"].is_u64(),
+        "{status:#}"
+    );
     let digits = status["data_hex"].as_str().context("no digits")?;
     let data = status["data"].as_str().context("no data")?;
-    let spelled: String = data.bytes().map(|byte| format!("{byte:02x}")).collect();
-    ensure!(digits == spelled && status["data_len"] == data.len(), "{status:#}");
+    let spelled = data.bytes().map(|byte| format!("{byte:02x}"));
+    let spelled = spelled.collect::<Vec<_>>().concat();
+    ensure!(
+        digits == spelled && status["data_len"] == data.len(),
+        "{status:#}"
+    );
     let page = ringctl(&mut stand, 0, &["status"])?;
-    for part in ["Interface    eth0", "UDP port 57700", "Nodes (2", "this node", "passes_done"] {
+    for part in [
+        "Interface    eth0",
+        "UDP port 57700",
+        "Nodes (2",
+        "this node",
+        "passes_done",
+    ] {
         ensure!(page.text.contains(part), "{part}: {}", page.text);
     }
     let raw = ringctl(&mut stand, 0, &["data", "get", "--raw"])?;
     ensure!(raw.text.parse::<u64>()? >= count(&status)?, "{}", raw.text);
     stand.node(0).signal(Signal::SIGUSR1)?;
-    stand.node(0).wait_for_line(PATIENCE, |line| line.contains("status: nodes: 10.77.0."))?;
+    stand
+        .node(0)
+        .wait_for_line(PATIENCE, |line| line.contains("status: nodes: 10.77.0."))?;
     Ok(())
 }
 
@@ -84,15 +105,16 @@ fn watchers_see_what_happens() -> Result<()> {
     ensure!(snapshot.starts_with("{\"snapshot\":"), "{snapshot}");
     let mut news = watch(&mut stand, "{\"request\":\"watch\",\"turns\":false}\n")?;
     news.next().context("no snapshot")??;
-    let find = |lines: &mut dyn Iterator<Item = std::io::Result<String>>, event: &str| -> Result<Value> {
-        let wanted = format!("\"event\":\"{event}\"");
-        loop {
-            let line = lines.next().context("the watch has ended")??;
-            if line.contains(&wanted) {
-                return Ok(serde_json::from_str(&line)?);
+    let find =
+        |lines: &mut dyn Iterator<Item = std::io::Result<String>>, event: &str| -> Result<Value> {
+            let wanted = format!("\"event\":\"{event}\"");
+            loop {
+                let line = lines.next().context("the watch has ended")??;
+                if line.contains(&wanted) {
+                    return Ok(serde_json::from_str(&line)?);
+                }
             }
-        }
-    };
+        };
     let taken = find(&mut turns, "taken")?;
     ensure!(taken["event"]["node"] == "10.77.0.2", "{taken}");
     find(&mut turns, "data_changed")?;
@@ -111,7 +133,11 @@ fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
     }
     for state in ["OWNER", "held", "LOOSER"] {
         let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
-        ensure!(said.code == Some(1) && said.text.contains("leader, waiter, orphan"), "{}", said.text);
+        ensure!(
+            said.code == Some(1) && said.text.contains("leader, waiter, orphan"),
+            "{}",
+            said.text
+        );
     }
     let said = ringctl(&mut stand, 0, &["wait", "-w", "0.1", "orphan"])?;
     ensure!(said.code == Some(1), "{}", said.text);
@@ -131,11 +157,17 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
         let line = &line;
         let runs: Vec<_> = (0..3)
             .flat_map(|index| (0..RUNS).map(move |_| index))
-            .map(|index| scope.spawn(move || stand.ringctl(index, &["run", "-w", WAIT, "-c", line])))
+            .map(|index| {
+                scope.spawn(move || stand.ringctl(index, &["run", "-w", WAIT, "-c", line]))
+            })
             .collect();
         for run in runs {
             let output = run.join().expect("it does not panic")?;
-            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            ensure!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         Ok(())
     })?;
@@ -155,17 +187,33 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
     ensure!(lock.code == Some(0), "{}", lock.text);
     ensure!(lock.text.contains("-10.77.0.1-"), "{}", lock.text);
     let check = ringctl(&mut stand, 0, &["lock", "--check", "--pid", &pid])?;
-    ensure!(check.code == Some(0) && check.text == lock.text, "{}", check.text);
+    ensure!(
+        check.code == Some(0) && check.text == lock.text,
+        "{}",
+        check.text
+    );
     let busy = ringctl(&mut stand, 0, &["run", "-n", "--", "true"])?;
-    ensure!(busy.code == Some(1) && busy.text.contains("has the token"), "{}", busy.text);
+    ensure!(
+        busy.code == Some(1) && busy.text.contains("has the token"),
+        "{}",
+        busy.text
+    );
     let held = stand.node(0).status()?;
     ensure!(held["state"] == "leader", "{held:#}");
     let unlock = ringctl(&mut stand, 0, &["unlock", "--pid", &pid])?;
     ensure!(unlock.code == Some(0), "{}", unlock.text);
     let reached = stand.count(1)?;
     stand.wait_for_count(1, reached + 2)?;
-    let run = ringctl(&mut stand, 1, &["run", "-w", WAIT, "-c", "echo $RINGD_TOKEN $RINGD_DATA"])?;
-    ensure!(run.code == Some(0) && run.text.contains("-10.77.0.2-"), "{}", run.text);
+    let run = ringctl(
+        &mut stand,
+        1,
+        &["run", "-w", WAIT, "-c", "echo $RINGD_TOKEN $RINGD_DATA"],
+    )?;
+    ensure!(
+        run.code == Some(0) && run.text.contains("-10.77.0.2-"),
+        "{}",
+        run.text
+    );
     Ok(())
 }
 
@@ -175,7 +223,8 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
     stand.wait_for_ring(&[0, 1])?;
     std::thread::scope(|scope| -> Result<()> {
         let stand = &stand;
-        let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "--", "sleep", "1000"]));
+        let run =
+            scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "--", "sleep", "1000"]));
         let at_work = |line: &str| line.contains("\"event\":\"lock_granted\"");
         let mut watch = UnixStream::connect(stand.control(0))?;
         watch.set_read_timeout(Some(PATIENCE))?;
@@ -186,10 +235,17 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
             }
         }
         let yields = stand.ringctl(0, &["yield"])?;
-        ensure!(yields.status.success(), "{}", String::from_utf8_lossy(&yields.stderr));
+        ensure!(
+            yields.status.success(),
+            "{}",
+            String::from_utf8_lossy(&yields.stderr)
+        );
         let ended = run.join().expect("it does not panic")?;
         let said = String::from_utf8_lossy(&ended.stderr);
-        ensure!(ended.status.code() == Some(75) && said.contains("ringctl yield"), "{said}");
+        ensure!(
+            ended.status.code() == Some(75) && said.contains("ringctl yield"),
+            "{said}"
+        );
         Ok(())
     })?;
     let reached = stand.count(1)?;
@@ -226,14 +282,23 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     let cases: [(&[&str], &str); 8] = [
-        (&["once", "nightly", "--every", "1h", "--", "true"], "remembers no runs"),
+        (
+            &["once", "nightly", "--every", "1h", "--", "true"],
+            "remembers no runs",
+        ),
         (&["pause"], "cannot be paused"),
         (&["resume"], "cannot be paused"),
         (&["forget", "10.77.0.2"], "no entry leaves a list"),
         (&["yield", "10.77.0.2"], "to no other: ringctl yield"),
         (&["data", "set", "7"], "cannot be set"),
-        (&["run", "-r", "quorum", "--", "true"], "has no grade, 'quorum'"),
-        (&["run", "-c", "$RINGCTL run -n -- true"], "would wait for itself"),
+        (
+            &["run", "-r", "quorum", "--", "true"],
+            "has no grade, 'quorum'",
+        ),
+        (
+            &["run", "-c", "$RINGCTL run -n -- true"],
+            "would wait for itself",
+        ),
     ];
     for (arguments, words) in cases {
         let nested = format!(
@@ -247,7 +312,11 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let said = ringctl(&mut stand, 0, &arguments)?;
-        ensure!(said.code == Some(1) && said.text.contains(words), "{arguments:?}: {}", said.text);
+        ensure!(
+            said.code == Some(1) && said.text.contains(words),
+            "{arguments:?}: {}",
+            said.text
+        );
     }
     let own = ringctl(&mut stand, 0, &["run", "--help"])?;
     ensure!(own.text.contains("Jitterbug"), "{}", own.text);
@@ -268,7 +337,11 @@ fn what_cannot_start_says_why() -> Result<()> {
         ensure!(end.code() == Some(code), "{end}: {:?}", node.output());
         Ok(())
     };
-    refused(&[("--tr-count", "0")], 2, "--tr-count 0 is not between 1 and 100")?;
+    refused(
+        &[("--tr-count", "0")],
+        2,
+        "--tr-count 0 is not between 1 and 100",
+    )?;
     refused(&[("--hold", "1")], 2, "no unit")?;
     refused(&[("--udp-port", "0")], 2, "all nodes need the same one")?;
     let mut first = stand.options(0)?.spawn()?;
@@ -276,14 +349,27 @@ fn what_cannot_start_says_why() -> Result<()> {
     refused(&[], 6, "ss -ulpn names it")?;
     let control = first.control();
     let taken = control.to_str().context("a plain path")?;
-    refused(&[("--udp-port", "57701"), ("--control", taken)], 8, "--control PATH")?;
+    refused(
+        &[("--udp-port", "57701"), ("--control", taken)],
+        8,
+        "--control PATH",
+    )?;
     ensure!(first.is_running()?);
     refused(&[("--", "eth1")], 2, "unexpected argument")?;
     let node = stand.segment().node(0);
-    let nowhere = node.ringd(super::stand::BINARIES).subcommand("jitterbug").without_state();
+    let nowhere = node
+        .ringd(super::stand::BINARIES)
+        .subcommand("jitterbug")
+        .without_state();
     let mut nowhere = nowhere.flag("eth7").spawn()?;
-    ensure!(nowhere.wait_exit(PATIENCE)?.code() == Some(3), "{:?}", nowhere.output());
-    nowhere.wait_for_line(PATIENCE, |line| line.contains("there are: ") && line.contains("eth0"))?;
+    ensure!(
+        nowhere.wait_exit(PATIENCE)?.code() == Some(3),
+        "{:?}",
+        nowhere.output()
+    );
+    nowhere.wait_for_line(PATIENCE, |line| {
+        line.contains("there are: ") && line.contains("eth0")
+    })?;
     Ok(())
 }
 
@@ -291,7 +377,10 @@ fn what_cannot_start_says_why() -> Result<()> {
 fn hooks_hear_of_changes_of_state() -> Result<()> {
     let folder = tempfile::tempdir_in("/run")?;
     let told = folder.path().join("told");
-    let hook = format!("echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE >>{}", told.display());
+    let hook = format!(
+        "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE >>{}",
+        told.display()
+    );
     let mut stand = Stand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
     stand.wait_for_count(0, 2)?;
     stand.node(0).signal(Signal::SIGTERM)?;

@@ -19,7 +19,8 @@ pub fn tests() -> Vec<Test> {
 }
 
 /// The first digits, from a book.
-const PI: &str = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899";
+const PI: &str =
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899";
 
 /// Costs six seconds.
 fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
@@ -38,7 +39,8 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     let options = [("--compute", compute.as_str()), ("--decide", "longer")];
     let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
-    let has = |least: usize| move |status: &Value| status["data_len"].as_u64() >= Some(least as u64);
+    let has =
+        |least: usize| move |status: &Value| status["data_len"].as_u64() >= Some(least as u64);
     let mut known = 0;
     for _ in 0..3 {
         stand.node(0).wait_for_status(PATIENCE, has(known + 60))?;
@@ -49,7 +51,9 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
         let reached = status["data_len"].as_u64().context("no length")?;
         known = usize::try_from(reached)? - 10;
         for index in (0..3).filter(|&index| index != leader) {
-            stand.node(index).wait_for_status(PATIENCE, has(known + 10))?;
+            stand
+                .node(index)
+                .wait_for_status(PATIENCE, has(known + 10))?;
         }
         stand.node(leader).start()?;
         stand.wait_for_ring(&[0, 1, 2])?;
@@ -57,11 +61,19 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     let digits = stand.node(0).ringctl(&["data", "get", "--raw"])?;
     let digits = String::from_utf8(digits.stdout)?;
     ensure!(digits.len() > known && digits.starts_with(PI), "{digits}");
-    ensure!(digits == pi(&scripts, digits.len())?, "not the digits that one machine computes");
+    ensure!(
+        digits == pi(&scripts, digits.len())?,
+        "not the digits that one machine computes"
+    );
     check_shown(&pi(&scripts, 102)?)?;
     let seen = judge(stand.record())?;
     seen.check_data(|data| Ok(data.len() as u64))?;
-    ensure!(seen.passes.iter().all(|pass| digits.as_bytes().starts_with(&pass.data) || pass.data.starts_with(digits.as_bytes())));
+    ensure!(
+        seen.passes
+            .iter()
+            .all(|pass| digits.as_bytes().starts_with(&pass.data)
+                || pass.data.starts_with(digits.as_bytes()))
+    );
     Ok(())
 }
 

@@ -62,7 +62,12 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
             let count = answers.entry((sent.from, sent.to)).or_default();
             *count += 1;
             let most = asked.get(&sent.to).copied().unwrap_or(0);
-            ensure!(*count <= most, "{} answers {} {count} times, which asked {most} times", sent.from, sent.to);
+            ensure!(
+                *count <= most,
+                "{} answers {} {count} times, which asked {most} times",
+                sent.from,
+                sent.to
+            );
         }
     }
     Ok(())
@@ -82,12 +87,18 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
     };
     // The end of the candidate's side says "taken", whatever the giver does then; one that was reset is none.
     let is_whole = stream.giver.ended.is_some();
-    let taken = stream.candidate.ended.filter(|_| !stream.candidate.was_reset);
+    let taken = stream
+        .candidate
+        .ended
+        .filter(|_| !stream.candidate.was_reset);
     let Some(at) = taken.filter(|_| is_whole) else {
         return Ok(None);
     };
     if let Some(list) = given.list {
-        ensure!(list.iter().any(|(address, _)| *address == stream.from.ip()), "a giver is not in its own list");
+        ensure!(
+            list.iter().any(|(address, _)| *address == stream.from.ip()),
+            "a giver is not in its own list"
+        );
     }
     let (from, to) = (stream.from.ip(), stream.to.ip());
     Ok(Some(Pass {
@@ -107,7 +118,9 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
             ensure!(
                 holder == pass.from,
                 "token {} was at {holder}, and is given away by {} to {}",
-                pass.id, pass.from, pass.to
+                pass.id,
+                pass.from,
+                pass.to
             );
         }
         holders.insert(pass.id, pass.to);
@@ -122,7 +135,11 @@ impl Seen {
         for pass in &self.passes {
             let now = rank(&pass.data).with_context(|| format!("{pass:?}"))?;
             let before = ranks.insert(pass.id, now).unwrap_or(0);
-            ensure!(before <= now, "the data of token {} goes back from {before} to {now}", pass.id);
+            ensure!(
+                before <= now,
+                "the data of token {} goes back from {before} to {now}",
+                pass.id
+            );
         }
         Ok(())
     }
@@ -130,7 +147,8 @@ impl Seen {
     /// How many of the passes went from one node to another one.
     pub fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
         let all = self.passes.iter();
-        all.filter(|pass| (pass.from, pass.to) == (from, to)).count()
+        all.filter(|pass| (pass.from, pass.to) == (from, to))
+            .count()
     }
 }
 

@@ -127,11 +127,17 @@ impl Record {
             let Some(head) = body.get(..20) else { continue };
             let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
             let (from, to) = (SocketAddr::new(from, port(0)), SocketAddr::new(to, port(2)));
-            let (flags, number) = (head[13], u32::from_be_bytes([head[4], head[5], head[6], head[7]]));
-            if flags & SYN != 0 && flags & 0x10 == 0 && known.get(&(from, to)).is_none_or(|&(at, _)| {
-                let stream: &Stream = &streams[at];
-                stream.giver.first != Some(number.wrapping_add(1))
-            }) {
+            let (flags, number) = (
+                head[13],
+                u32::from_be_bytes([head[4], head[5], head[6], head[7]]),
+            );
+            if flags & SYN != 0
+                && flags & 0x10 == 0
+                && known.get(&(from, to)).is_none_or(|&(at, _)| {
+                    let stream: &Stream = &streams[at];
+                    stream.giver.first != Some(number.wrapping_add(1))
+                })
+            {
                 known.insert((from, to), (streams.len(), true));
                 known.insert((to, from), (streams.len(), false));
                 streams.push(Stream {
@@ -150,7 +156,12 @@ impl Record {
                 &mut streams[at].candidate
             };
             let header = usize::from(head[12] >> 4) * 4;
-            side.take(packet.at, number, flags, body.get(header..).unwrap_or_default());
+            side.take(
+                packet.at,
+                number,
+                flags,
+                body.get(header..).unwrap_or_default(),
+            );
         }
         for stream in &mut streams {
             stream.giver.join();
@@ -283,7 +294,11 @@ fn transport(frame: &[u8], protocol: u8) -> Option<(IpAddr, IpAddr, &[u8])> {
             let length = usize::from(u16::from_be_bytes([*ip.get(4)?, *ip.get(5)?]));
             (*ip.get(6)? == protocol).then_some(())?;
             let body = ip.get(40..)?;
-            let body = if length == 0 { body } else { body.get(..length)? };
+            let body = if length == 0 {
+                body
+            } else {
+                body.get(..length)?
+            };
             Some((address(8)?, address(24)?, body))
         }
         _ => None,

@@ -30,8 +30,14 @@ fn ring_of(kind: Kind, nodes: usize) -> Result<()> {
     let seen = stand.judge()?;
     for &index in &those {
         let own = stand.address(index);
-        ensure!(seen.passes.iter().any(|pass| pass.from == own), "{own} has not given the token");
-        ensure!(seen.passes.iter().any(|pass| pass.to == own), "{own} has not had the token");
+        ensure!(
+            seen.passes.iter().any(|pass| pass.from == own),
+            "{own} has not given the token"
+        );
+        ensure!(
+            seen.passes.iter().any(|pass| pass.to == own),
+            "{own} has not had the token"
+        );
     }
     Ok(())
 }
@@ -45,13 +51,22 @@ fn two_nodes_count_in_turns() -> Result<()> {
     let seen = stand.judge()?;
     let (one, other) = (stand.address(0), stand.address(1));
     let (there, back) = (seen.passed(one, other), seen.passed(other, one));
-    ensure!(there.abs_diff(back) <= 1 && there > 1, "{there} there, {back} back");
+    ensure!(
+        there.abs_diff(back) <= 1 && there > 1,
+        "{there} there, {back} back"
+    );
     // Who asks goes to all at once, and who answers to one.
     for (sent, datagram) in &seen.datagrams {
         let to_all: std::net::IpAddr = "10.77.0.255".parse()?;
         let is_asked_of_all = sent.to == to_all;
-        ensure!(is_asked_of_all || [one, other].contains(&sent.to), "{sent:?}");
-        ensure!(!is_asked_of_all || matches!(datagram, Datagram::Tr1 { .. }), "{sent:?}");
+        ensure!(
+            is_asked_of_all || [one, other].contains(&sent.to),
+            "{sent:?}"
+        );
+        ensure!(
+            !is_asked_of_all || matches!(datagram, Datagram::Tr1 { .. }),
+            "{sent:?}"
+        );
     }
     Ok(())
 }
@@ -72,11 +87,17 @@ fn a_node_alone_leads_and_one_that_comes_later_is_taken_in() -> Result<()> {
     stand.add(0, &[])?;
     stand.wait_for_count(0, 3)?;
     let lonely = stand.node(0).status()?;
-    ensure!(lonely["state"] == "leader" && addresses(&lonely).len() == 1, "{lonely:#}");
+    ensure!(
+        lonely["state"] == "leader" && addresses(&lonely).len() == 1,
+        "{lonely:#}"
+    );
     stand.add(1, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     let status = stand.wait_for_count(1, count(&lonely)?)?;
-    ensure!(counter(&status, "restores_won") == 0, "it has a token of its own: {status:#}");
+    ensure!(
+        counter(&status, "restores_won") == 0,
+        "it has a token of its own: {status:#}"
+    );
     stand.judge().map(drop)
 }
 
@@ -87,22 +108,35 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
     ns.ip("addr flush dev eth0\n")?;
     stand.add(0, &[])?;
     stand.add(1, &[])?;
-    let silent = stand.node(1).wait_for_status(PATIENCE, |status| status["state"] == "orphan")?;
-    ensure!(silent["address"].is_null() && silent["tcp_port"].is_null(), "{silent:#}");
+    let silent = stand
+        .node(1)
+        .wait_for_status(PATIENCE, |status| status["state"] == "orphan")?;
+    ensure!(
+        silent["address"].is_null() && silent["tcp_port"].is_null(),
+        "{silent:#}"
+    );
     stand.wait_for_count(0, 3)?;
     let sent = stand.record().datagrams(super::stand::UDP_PORT);
-    ensure!(sent.iter().all(|sent| sent.node == 0), "it speaks without an address");
+    ensure!(
+        sent.iter().all(|sent| sent.node == 0),
+        "it speaks without an address"
+    );
     ns.ip("addr add 10.77.0.2/24 dev eth0\n")?;
     stand.wait_for_ring(&[0, 1])?;
     let port = stand.node(1).status()?["tcp_port"].clone();
     ns.ip("addr flush dev eth0\n")?;
-    stand.node(1).wait_for_status(PATIENCE, |status| status["address"].is_null())?;
+    stand
+        .node(1)
+        .wait_for_status(PATIENCE, |status| status["address"].is_null())?;
     ns.ip("addr add 10.77.0.99/24 dev eth0\n")?;
     let moved = stand.node(1).wait_for_status(PATIENCE, |status| {
         status["state"] != "orphan" && addresses(status).len() == 3
     })?;
     ensure!(moved["tcp_port"] == port, "the port has changed: {moved:#}");
-    ensure!(addresses(&moved).contains(&"10.77.0.2".to_owned()), "{moved:#}");
+    ensure!(
+        addresses(&moved).contains(&"10.77.0.2".to_owned()),
+        "{moved:#}"
+    );
     stand.judge().map(drop)
 }
 

@@ -23,7 +23,10 @@ fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> 
     container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "in the ring")?;
     let ask = "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i jitterbug-eth0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
-    ensure!(status["state"] == "leader" && status["udp_port"] == UDP_PORT, "{status:#}");
+    ensure!(
+        status["state"] == "leader" && status["udp_port"] == UDP_PORT,
+        "{status:#}"
+    );
 
     let pid = container.show(UNIT, "MainPID")?;
     let status = container.run(&["cat", &format!("/proc/{pid}/status")])?;

@@ -1,9 +1,9 @@
 //! Nodes of a Jitterbug ring on a segment, and a record of what they send.
 
 use std::fs;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::process::Output;
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -134,13 +134,18 @@ impl Stand {
     pub fn address(&self, index: usize) -> IpAddr {
         match self.kind {
             Kind::Six => link_local(index),
-            Kind::Bridge | Kind::Switch(_) => self.segment.node(index).ip().expect("it has one").into(),
+            Kind::Bridge | Kind::Switch(_) => {
+                self.segment.node(index).ip().expect("it has one").into()
+            }
         }
     }
 
     /// Waits until the lists of these nodes have all of them in one order, and none is an orphan.
     pub fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
-        let wanted: Vec<String> = those.iter().map(|&it| self.address(it).to_string()).collect();
+        let wanted: Vec<String> = those
+            .iter()
+            .map(|&it| self.address(it).to_string())
+            .collect();
         let in_ring = |status: &Value| {
             let has = |address: &String| addresses(status).contains(address);
             status["state"] != "orphan" && wanted.iter().all(has)
@@ -229,7 +234,8 @@ fn link_local(index: usize) -> IpAddr {
 /// Gives a node a link-local address that it may use at once, and no other.
 fn give_ipv6(node: &Node) -> Result<()> {
     node.ns().enable_ipv6()?;
-    node.ns().run(|| fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "0"))??;
+    node.ns()
+        .run(|| fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "0"))??;
     let address = link_local(node.index());
     node.ns().ip(&format!(
         "link set eth0 down\nlink set eth0 addrgenmode none\nlink set eth0 up\naddr add {address}/64 dev eth0 nodad\n"

@@ -102,7 +102,10 @@ fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
         };
         let port = u16::from_be_bytes(port.try_into()?);
         ensure!(port != 0, "an entry with port 0");
-        ensure!(!list.iter().any(|(other, _)| *other == address), "{address} is twice in a list");
+        ensure!(
+            !list.iter().any(|(other, _)| *other == address),
+            "{address} is twice in a list"
+        );
         list.push((address, port));
         rest = after;
     }

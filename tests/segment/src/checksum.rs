@@ -57,7 +57,9 @@ mod tests {
         let mut frame = vec![0; 12];
         frame.extend([0x08, 0x00]);
         // 10.0.0.1 to 10.0.0.2, 3 bytes behind the UDP header.
-        frame.extend([0x45, 0, 0, 31, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([
+            0x45, 0, 0, 31, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
         frame.extend([0, 1, 0, 2, 0, 11, 0x12, 0x34, b'a', b'b', b'c']);
         complete(&mut frame);
         // 0x0a00 + 1 + 0x0a00 + 2 + 17 + 11 + 1 + 2 + 11 + 0x6162 + 0x6300, folded and turned.

@@ -45,7 +45,11 @@ impl View for NodeView {
     fn show(&self, output: &mut dyn Write) -> io::Result<()> {
         let status = &self.status;
         head(status, output)?;
-        writeln!(output, "\nNodes ({}, in the order of the token)", status.nodes.len())?;
+        writeln!(
+            output,
+            "\nNodes ({}, in the order of the token)",
+            status.nodes.len()
+        )?;
         writeln!(output, "{}", nodes(status).trim_fmt())?;
         more(status.nodes.len(), output)?;
         if !status.to_add.is_empty() {
@@ -97,11 +101,17 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     };
     let lines = [
         ("Interface", harmless(&status.interface)),
-        ("Address", format!("{address}, UDP port {}", status.udp_port)),
+        (
+            "Address",
+            format!("{address}, UDP port {}", status.udp_port),
+        ),
         ("State", state.to_owned()),
         ("Token", format!("id {}", status.token_id)),
         ("List", format!("hash {}", status.node_list_hash)),
-        ("Data", format!("{}, {}", spoken_bytes(status.data_len), data(status))),
+        (
+            "Data",
+            format!("{}, {}", spoken_bytes(status.data_len), data(status)),
+        ),
     ];
     for (name, value) in lines {
         writeln!(out, "{name:<13}{value}")?;
@@ -148,6 +158,9 @@ fn nodes(status: &Status) -> Table {
 fn more(all: usize, out: &mut dyn Write) -> io::Result<()> {
     match all.saturating_sub(LISTED) {
         0 => Ok(()),
-        more => writeln!(out, "  and {more} more: ringctl status --json lists them all"),
+        more => writeln!(
+            out,
+            "  and {more} more: ringctl status --json lists them all"
+        ),
     }
 }

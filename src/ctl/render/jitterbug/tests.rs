@@ -5,9 +5,7 @@ use super::NodeView;
 use crate::control::NodeStatus;
 
 fn view(change: impl FnOnce(&mut serde_json::Value)) -> NodeView {
-    let entry = |address: &str, threshold: u32| {
-        json!({"address": address, "port": 4711, "penalty": {"threshold": threshold, "count": threshold}})
-    };
+    let entry = |address: &str, threshold: u32| json!({"address": address, "port": 4711, "penalty": {"threshold": threshold, "count": threshold}});
     let mut status = json!({
         "protocol": "jitterbug", "interface": "eth0", "address": "10.0.0.1", "udp_port": 57700, "tcp_port": 4711,
         "state": "leader", "token_id": 7, "nodes": [entry("10.0.0.1", 0), entry("10.0.0.2", 2)],
@@ -67,6 +65,10 @@ fn an_orphan_is_not_healthy_and_what_keeps_the_token_away_is_said() {
         status["state"] = json!("orphan");
         status["address"] = json!(null);
     });
-    assert!(lonely.obstacle().is_some_and(|why| why.contains("eth0 has no address")));
+    assert!(
+        lonely
+            .obstacle()
+            .is_some_and(|why| why.contains("eth0 has no address"))
+    );
     assert!(page(&lonely).contains("it waits for an address"));
 }
