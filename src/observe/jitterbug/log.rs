@@ -14,6 +14,8 @@ use crate::observe::RateLimit;
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
 /// What goes on failing turn after turn.
 const FAILURES: RateLimit = RateLimit::new(5, Duration::from_secs(10));
+/// Nodes of a list, which may come by the thousand.
+const NODES: RateLimit = RateLimit::new(20, Duration::from_millis(500));
 /// Turns of the token.
 const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// What was dropped.
@@ -26,6 +28,7 @@ pub struct Log {
     changes: RateLimit,
     passes: RateLimit,
     programs: RateLimit,
+    nodes: RateLimit,
     refusals: RateLimit,
     turns: RateLimit,
     drops: RateLimit,
@@ -40,6 +43,7 @@ impl Log {
             changes: CHANGES,
             passes: FAILURES,
             programs: FAILURES,
+            nodes: NODES,
             refusals: FAILURES,
             turns: TURNS,
             drops: DROPS,
@@ -64,6 +68,7 @@ impl Log {
             } => self.verbose.then_some(&mut self.turns)?,
             Event::PassFailed { .. } => &mut self.passes,
             Event::ComputeFailed | Event::DecideFailed | Event::DataDropped => &mut self.programs,
+            Event::NodeAdded { .. } => &mut self.nodes,
             Event::NodeRefused { .. } => &mut self.refusals,
             _ => &mut self.changes,
         };

@@ -37,11 +37,12 @@ impl Observe<Event> for Audience {
                 how: Acceptance::Taken,
                 ..
             } => Priority::Routine,
-            // What goes on failing does so turn after turn.
+            // What goes on failing does so turn after turn, and nodes come by the thousand.
             Event::PassFailed { .. }
             | Event::ComputeFailed
             | Event::DecideFailed
             | Event::DataDropped
+            | Event::NodeAdded { .. }
             | Event::NodeRefused { .. } => Priority::Passing,
             _ => Priority::News,
         };
