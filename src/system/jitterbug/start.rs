@@ -57,7 +57,6 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             let compute = options.compute.as_deref().unwrap_or_default();
             Programs::new(compute, &options.decide, own.compute_timeout, own.max_data)
         }),
-        late_wake_ups: 0,
     };
     let received = datagrams::receive_batch(ROOM);
     let transmit = datagrams::transmit_batch(ROOM);

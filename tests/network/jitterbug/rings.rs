@@ -9,8 +9,12 @@ use super::wire::Datagram;
 pub fn tests() -> Vec<Test> {
     tests![
         two_nodes_count_in_turns,
+        two_nodes_on_ipv6_are_a_ring,
+        five_nodes_are_a_ring,
         five_nodes_on_ipv6_are_a_ring,
         twelve_nodes_become_one_ring,
+        twelve_nodes_on_ipv6_become_one_ring,
+        a_command_decides_which_data_continues,
         a_node_alone_leads_and_one_that_comes_later_is_taken_in,
         a_node_without_an_address_waits_for_one_and_another_address_is_another_entry,
         a_token_that_is_held_for_no_time_goes_round_all_the_same,
@@ -69,6 +73,34 @@ fn two_nodes_count_in_turns() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Costs a second.
+fn two_nodes_on_ipv6_are_a_ring() -> Result<()> {
+    ring_of(Kind::Six, 2)
+}
+
+/// Costs a second.
+fn five_nodes_are_a_ring() -> Result<()> {
+    ring_of(Kind::Bridge, 5)
+}
+
+/// Costs three seconds.
+fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
+    ring_of(Kind::Six, 12)
+}
+
+/// Costs a second.
+fn a_command_decides_which_data_continues() -> Result<()> {
+    let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
+    let stand = Stand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
+    stand.wait_for_ring(&[0, 1])?;
+    for index in 0..2 {
+        let status = stand.wait_for_count(index, 10)?;
+        ensure!(counter(&status, "decisions") > 2, "{status:#}");
+        ensure!(counter(&status, "decide_failures") == 0, "{status:#}");
+    }
+    stand.judge().map(drop)
 }
 
 /// Costs a second.
