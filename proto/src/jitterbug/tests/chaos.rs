@@ -49,10 +49,12 @@ fn harm(world: &mut World, draw: &mut Draw, before: &mut [u64], stopped: &mut BT
         }
         1 | 2 => world.part.fill(0),
         3 => {
+            // A candidate says one byte and its end.
+            let of_giver = draw.below(2) > 0;
             world.cut = Some(Cut {
-                after: draw.below(70) as usize,
+                after: draw.below(if of_giver { 70 } else { 2 }) as usize,
                 how: [How::Reset, How::Silence][draw.below(2) as usize],
-                of_giver: draw.below(3) > 0,
+                of_giver,
                 times: 1 + draw.below(3) as usize,
             });
         }
