@@ -8,6 +8,7 @@ mod announcements;
 mod bad_input;
 mod candidate_side;
 mod candidates;
+mod chaos;
 mod counter_examples;
 mod cuts;
 mod data;
