@@ -32,7 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod backoff;
-mod draw;
+pub mod draw;
 pub mod ftn;
 pub mod jitterbug;
 pub mod lab2;
