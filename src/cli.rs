@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
 
 use crate::sim;
-use crate::system::{ftn, lab2};
+use crate::system::{ftn, jitterbug, lab2};
 
 /// What `ringd` is asked to do.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub enum Invocation {
     Daemon(lab2::Options),
     /// To run a server of the token service.
     Ftn(ftn::Options),
+    /// To run a node of a Jitterbug ring.
+    Jitterbug(jitterbug::Options),
     /// To simulate rings.
     Sim(sim::command::Options),
 }
@@ -22,6 +24,7 @@ pub enum Invocation {
 pub fn command() -> Command {
     lab2::Options::command()
         .subcommand(ftn::Options::command())
+        .subcommand(jitterbug::Options::command())
         .subcommand(sim::command::Options::command())
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
@@ -39,6 +42,9 @@ impl Invocation {
     fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
         match matches.subcommand() {
             Some(("ftn", given)) => ftn::Options::from_arg_matches(given).map(Self::Ftn),
+            Some(("jitterbug", given)) => {
+                jitterbug::Options::from_arg_matches(given).map(Self::Jitterbug)
+            }
             Some((_, given)) => sim::command::Options::from_arg_matches(given).map(Self::Sim),
             None => lab2::Options::from_arg_matches(matches).map(Self::Daemon),
         }
@@ -64,6 +70,11 @@ mod tests {
         assert!(matches!(parse(&["sim"]), Ok(Invocation::Sim(_))));
         let ftn = parse(&["ftn", "--servers", "list", "--index", "0"]);
         assert!(matches!(ftn, Ok(Invocation::Ftn(_))), "{ftn:?}");
+        let jitterbug = parse(&["jitterbug", "eth0"]);
+        assert!(
+            matches!(jitterbug, Ok(Invocation::Jitterbug(_))),
+            "{jitterbug:?}"
+        );
         // Behind an option of the daemon's it can be nothing else.
         for (daemon, interface) in [
             (&["--heartbeat", "1s", "--", "sim"][..], "sim"),

@@ -14,10 +14,19 @@ pub struct Penalty {
 impl Penalty {
     /// A hand-over failed: after the k-th in a row, 2^k − 1 turns are passed over.
     pub fn fail(&mut self) {
-        self.failures = self.failures.saturating_add(1);
-        self.turns = 1_u16
-            .checked_shl(u32::from(self.failures))
-            .map_or(CAP, |doubled| CAP.min(doubled - 1));
+        self.fail_up_to(u16::MAX);
+    }
+
+    /// The same, but no more than `most` failures are remembered.
+    pub fn fail_up_to(&mut self, most: u16) {
+        self.failures = self.failures.saturating_add(1).min(most);
+        self.turns = cost(self.failures);
+    }
+
+    /// A hand-over succeeded: one failure is forgotten, and the others cost what they cost.
+    pub fn recover(&mut self) {
+        self.failures = self.failures.saturating_sub(1);
+        self.turns = cost(self.failures);
     }
 
     /// A hand-over succeeded: all is forgotten.
@@ -53,6 +62,13 @@ impl Penalty {
     pub const fn failures(&self) -> u32 {
         self.failures as u32
     }
+}
+
+/// How many turns are passed over after so many failures.
+fn cost(failures: u16) -> u16 {
+    1_u16
+        .checked_shl(failures.into())
+        .map_or(CAP, |doubled| CAP.min(doubled - 1))
 }
 
 #[cfg(test)]
@@ -92,5 +108,21 @@ mod tests {
         penalty.succeed();
         penalty.fail();
         assert_eq!(penalty.turns(), 1);
+    }
+
+    #[test]
+    fn no_more_failures_are_remembered_than_allowed_and_each_success_takes_one_off() {
+        let mut penalty = Penalty::default();
+        for _ in 0..5 {
+            penalty.fail_up_to(3);
+        }
+        assert_eq!((penalty.failures(), penalty.turns()), (3, 7));
+        let after: Vec<_> = (0..4)
+            .map(|_| {
+                penalty.recover();
+                (penalty.failures(), penalty.turns())
+            })
+            .collect();
+        assert_eq!(after, [(2, 3), (1, 1), (0, 0), (0, 0)]);
     }
 }

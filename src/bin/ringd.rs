@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ringd::cli::Invocation;
 use ringd::observe::goes_to_journal;
 use ringd::sim;
-use ringd::system::{ftn, lab2};
+use ringd::system::{ftn, jitterbug, lab2};
 
 /// Something that must hold was broken in a simulation.
 const BROKEN: u8 = 1;
@@ -20,6 +20,10 @@ fn main() -> ExitCode {
             Err(error) => (error.exit_code(), error.to_string()),
         },
         Invocation::Ftn(options) => match ftn::run(&options) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => (error.exit_code(), error.to_string()),
+        },
+        Invocation::Jitterbug(options) => match jitterbug::run(&options) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => (error.exit_code(), error.to_string()),
         },

@@ -11,6 +11,7 @@ mod event;
 mod framing;
 pub mod ftn;
 pub(crate) mod hex;
+pub mod jitterbug;
 pub mod lab2;
 mod lock;
 mod message;

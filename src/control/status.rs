@@ -7,7 +7,8 @@ use super::OwnJson;
 /// A node's status: an object with the system's own keys, as it came.
 ///
 /// Two keys are read by whoever knows nothing of the system: `system`, its name, tells one system's status from
-/// another's, and `healthy` whether the node does what it is for.
+/// another's, and `healthy` whether the node does what it is for. A system whose page says which keys its status has may
+/// have its name in `protocol`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeStatus(OwnJson);
@@ -17,6 +18,8 @@ pub struct NodeStatus(OwnJson);
 struct CommonKeys {
     #[serde(default)]
     system: Option<String>,
+    #[serde(default)]
+    protocol: Option<String>,
     #[serde(default)]
     healthy: Option<bool>,
 }
@@ -39,8 +42,8 @@ impl NodeStatus {
         }))
     }
 
-    /// Makes the status of a system that was there before the key `system`.
-    pub(super) fn without_system(own: &impl Serialize) -> Self {
+    /// Makes a status that has the system's own keys and no others.
+    pub(super) fn of_keys(own: &impl Serialize) -> Self {
         Self(OwnJson::of(own))
     }
 
@@ -50,10 +53,11 @@ impl NodeStatus {
         &self.0
     }
 
-    /// The system's name; `None`: it has no key `system`, or has something else there.
+    /// The system's name; `None`: it has neither a key `system` nor a key `protocol`, or has something else there.
     #[must_use]
     pub fn system(&self) -> Option<String> {
-        self.0.read::<CommonKeys>().ok()?.system
+        let keys = self.0.read::<CommonKeys>().ok()?;
+        keys.system.or(keys.protocol)
     }
 
     /// Whether the node says of itself that it does what it is for. One that does not say so answers, at least.
@@ -81,6 +85,8 @@ pub struct Percentiles {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde::Serialize;
 
     use super::NodeStatus;
@@ -106,8 +112,19 @@ mod tests {
     }
 
     #[test]
+    fn a_system_may_be_named_by_its_protocol() {
+        let status = NodeStatus::of_keys(
+            &[("protocol", "note")]
+                .into_iter()
+                .collect::<BTreeMap<_, _>>(),
+        );
+        assert_eq!(status.system().as_deref(), Some("note"));
+        assert!(status.is_healthy(), "it does not say that it is not");
+    }
+
+    #[test]
     fn it_comes_through_the_envelope_to_the_byte() {
-        let line = r#"{"status":{"protocol":"x", "n":[1, 2],"a":{}}}"#;
+        let line = r#"{"status":{"interface":"x", "n":[1, 2],"a":{}}}"#;
         let Ok(Reply::Status(status)) = serde_json::from_str(line) else {
             panic!("{line}");
         };

@@ -16,6 +16,8 @@ pub(super) const TOKEN: &str = "RINGD_TOKEN";
 pub(super) const LOCK: &str = "RINGD_LOCK";
 /// The variable with the name of an event, which only hooks have.
 const EVENT: &str = "RINGD_EVENT";
+/// The longest token that anybody spells.
+const LONGEST: usize = 128;
 
 /// Becomes the command, which inherits the record's lock: the lock lasts as long as the command and all that it
 /// has started, and no process stands between the command and its caller. Returns an exit code only if there
@@ -61,11 +63,11 @@ pub(super) fn lock_of_caller() -> Result<Option<FencingToken>, Error> {
     token_in(LOCK)
 }
 
-/// Returns the fencing token in this program's environment. A hook has the token of the ring's owner there, and
-/// no lock.
-pub(super) fn token_of_caller() -> Option<FencingToken> {
+/// Returns the fencing token in this program's environment, as whoever granted it spells it. A hook has the token of the
+/// ring's owner there, and no lock.
+pub(super) fn token_of_caller() -> Option<String> {
     // No ringctl that holds a lock sets anything but a token.
-    let token = |variable| token_in(variable).ok().flatten();
+    let token = |variable| env::var(variable).ok().filter(|text| text.len() <= LONGEST);
     token(LOCK).or_else(|| token(TOKEN).filter(|_| env::var_os(EVENT).is_none()))
 }
 

@@ -44,7 +44,7 @@ Exit codes:
   2  wrong usage
   3  no ringd runs here, none is reached at the socket, or it does not answer
   4  several run here: choose one with -i
-  5  status: the node is in no ring, since it looks for the token (LOOSER),
+  5  status: the node is in no ring, since it looks for the token (LOOSER, orphan),
      elects an owner (GENERATING), its link is down, or it hears nobody though
      it knows members that have not left; or, of another system, it says that it
      is not healthy

@@ -10,7 +10,9 @@ use super::ftn::{self, TokenOptions};
 use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
 use super::render::ftn::ServerView;
+use super::render::jitterbug::NodeView;
 use crate::control::ftn::SYSTEM as FTN;
+use crate::control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
 use crate::control::lab2::parse_ring_name;
 use crate::control::{EventHead, EventMessage, NodeName, NodeStatus, harmless};
 
@@ -78,8 +80,18 @@ pub(super) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
     Ok(match status.system().as_deref() {
         None => Box::new(RingView::of(&status)?),
         Some(FTN) => Box::new(ServerView::of(status)?),
+        Some(JITTERBUG) => Box::new(NodeView::of(status)?),
         Some(_) => Box::new(AnyView::of(status)),
     })
+}
+
+/// What can be waited for at a node of a system: its states, as its status and its events have them in `state`, and `held`.
+pub(super) fn waited_for(status: &NodeStatus) -> &'static [&'static str] {
+    match status.system().as_deref() {
+        None => &["OWNER", "WAITER", "LOOSER", "GENERATING", "held"],
+        Some(JITTERBUG) => &[LEADER, WAITER, ORPHAN],
+        Some(_) => &[],
+    }
 }
 
 /// Returns what a person is shown of an event, besides its number, time and name.

@@ -2,6 +2,7 @@
 //! nothing; while the token goes its plain way they allocate nothing.
 
 pub mod ftn;
+pub mod jitterbug;
 pub mod lab2;
 mod latency;
 mod quantity;

@@ -11,6 +11,7 @@ mod complaints;
 mod error;
 pub mod ftn;
 mod housekeeping;
+pub mod jitterbug;
 pub mod lab2;
 mod record_file;
 mod values;

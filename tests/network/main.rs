@@ -9,6 +9,7 @@ mod fencing;
 mod ftn;
 mod grades;
 mod hooks;
+mod jitterbug;
 mod locks;
 mod note;
 mod peer;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         ring::tests(),
         fencing::tests(),
         ftn::tests(),
+        jitterbug::tests(),
         peer::tests(),
         station::tests(),
         service::tests(),

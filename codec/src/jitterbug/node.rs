@@ -8,6 +8,7 @@ use zerocopy::byteorder::network_endian::U16;
 use crate::layout::layout;
 use crate::list::{Item, List};
 use crate::reader::Reader;
+use crate::stream::{self, StreamState, Streamed};
 use crate::writer::Writer;
 use crate::{DecodeError, Problem};
 
@@ -44,6 +45,15 @@ layout! {
 }
 
 impl Node {
+    /// Reads the entry at the front of what a stream has brought of a node_list: for a list that is too long to be
+    /// kept until it is whole, and judged as it comes.
+    ///
+    /// # Errors
+    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    pub fn decode_stream(bytes: &[u8], state: StreamState) -> Result<Streamed<Self>, DecodeError> {
+        stream::decode(bytes, state, <Self as Item>::read)
+    }
+
     /// Hands `f` the node's bytes.
     fn on_wire<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         let port = self.port.into();

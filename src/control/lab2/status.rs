@@ -84,7 +84,7 @@ const fn yes() -> bool {
 impl From<&Status> for NodeStatus {
     /// A ring's status was there before there was any other system's: it has no key `system`.
     fn from(status: &Status) -> Self {
-        Self::without_system(status)
+        Self::of_keys(status)
     }
 }
 

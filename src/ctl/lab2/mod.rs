@@ -101,7 +101,9 @@ fn status(socket: &Path) -> Result<Status, Error> {
 fn read(status: &NodeStatus) -> Result<Status, Error> {
     if let Some(system) = status.system() {
         let system = harmless(&system);
-        return Err(Error::Refused(format!("a node of {system} is in no ring")));
+        return Err(Error::Refused(format!(
+            "a node of {system} has no members with names: give none"
+        )));
     }
     let read = status.json().read();
     read.map_err(|error: JsonError| Error::Unexpected(error.to_string()))

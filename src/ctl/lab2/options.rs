@@ -43,6 +43,13 @@ can be made: use sudo ringctl run -- CMD, not ringctl run -- sudo CMD. Otherwise
 ringctl says what works on, and holds the token until that has ended, or the
 token is lost.
 
+With a node of Jitterbug (-i jitterbug-eth0) run promises less. One command at a
+time runs in the ring as long as no messages are lost and nothing is cut: who
+is cut off goes on working on its side. There is no grade, and RINGD_TOKEN tells
+one lock from another, but not which is newer. RINGD_DATA is empty if there are
+more than 1,024 bytes. The command is ended if the daemon does not renew the
+lease, of half a second with its defaults; before that nobody else leads.
+
 Exit codes: those of the command; 128 and the signal's number, if one ended it;
 and
   1    the token was not granted in time (-E sets another code); ringd answered
@@ -98,7 +105,7 @@ A process in the background (ringd-keeper) holds the lock for as long as the
 process that the lock is bound to is alive. Prefer ringctl run where it fits:
 here only --kill ends the script when the lock is lost, and nothing ends what
 the script has started. --kill fails if ringd and ringd-keeper are killed at the
-same time.
+same time. With a node of Jitterbug a lock promises what ringctl run --help says.
 
 Exit codes:
   0   the lock is held
@@ -158,7 +165,7 @@ pub enum RingCommand {
     /// Hand the token over now.
     ///
     /// What runs under the token here is told to end first, as on a loss. An error if the token is not
-    /// here: where nobody works with it, it moves on ten times a second.
+    /// here: where nobody works with it, it moves on ten times a second. A node of Jitterbug takes no MEMBER.
     Yield {
         /// To the member of this MAC, ip or name, as status shows them; without it to the next.
         #[arg(value_name = "MEMBER")]
@@ -191,7 +198,7 @@ pub enum RingCommand {
     /// Wait until this node is in a state.
     #[command(after_long_help = WAIT)]
     Wait {
-        /// A state, or held: a program on this machine holds the token.
+        /// A state, or held: a program on this machine holds the token. Of Jitterbug: leader, waiter or orphan.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
         /// Give up after SECONDS; fractions are allowed.
@@ -257,7 +264,7 @@ impl Acquire {
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
-            under: fence::token_of_caller().map(|token| token.to_string()),
+            under: fence::token_of_caller(),
         }
     }
 }
@@ -297,20 +304,39 @@ pub enum Target {
     /// A program on this machine holds it.
     #[value(name = "held")]
     Held,
+    /// Of another system than Lab2: it has the token.
+    #[value(name = "leader")]
+    Leader,
+    /// It has no ring.
+    #[value(name = "orphan")]
+    Orphan,
 }
 
 impl Target {
+    /// As it is spelled.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Orphan => "orphan",
+            Self::Owner => "OWNER",
+            Self::Waiter => "WAITER",
+            Self::Looser => "LOOSER",
+            Self::Generating => "GENERATING",
+            Self::Held => HELD,
+        }
+    }
+
     /// Whether it is reached in this state, with a client that holds the token or not.
     pub(super) fn is(self, state: &str, held: bool) -> bool {
         match self {
-            Self::Owner => state == "OWNER",
-            Self::Waiter => state == "WAITER",
-            Self::Looser => state == "LOOSER",
-            Self::Generating => state == "GENERATING",
             Self::Held => held,
+            state_wanted => state.eq_ignore_ascii_case(state_wanted.name()),
         }
     }
 }
+
+/// The target that is no state.
+const HELD: &str = "held";
 
 /// What is to be run, and how.
 #[derive(Debug, Clone, Args)]

@@ -28,7 +28,6 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
     // Who only asks for a pause, from under the lock that is to end first, may.
     let is_to_wait = options.wait.is_some() && !wait.is_zero();
     let under = is_to_wait.then(fence::token_of_caller).flatten();
-    let under = under.map(|token| token.to_string());
     let end = clock::now().monotonic + wait;
     let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {

@@ -1,15 +1,30 @@
-//! `ringctl wait`: until a node is in a state.
+//! `ringctl wait`: until a node is in a state. Any system will do whose status and events have it in `state`.
 
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use super::super::watch::{News, Next};
-use super::super::{Error, client};
+use super::super::{Error, client, systems};
 use super::options::Target;
-use crate::control::Reply;
-use crate::control::lab2::{RingEvent, Status};
+use crate::control::{NodeStatus, Reply, harmless};
 use crate::host::spoken;
 use crate::sys::clock;
+
+/// What of a status, or of an event, is waited for.
+#[derive(Debug, Deserialize)]
+struct Standing {
+    state: String,
+    #[serde(default)]
+    clients: Vec<Holding>,
+}
+
+/// A program of the machine.
+#[derive(Debug, Deserialize)]
+struct Holding {
+    holds: bool,
+}
 
 /// Waits until the node is in a state.
 ///
@@ -30,14 +45,18 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
         };
         let (state, is_held) = match reply {
             Reply::Snapshot(snapshot) => {
-                let Status { state, clients, .. } = super::read(&snapshot.status)?;
+                check(target, &snapshot.status)?;
+                let read = snapshot.status.json().read();
+                let Standing { state, clients } =
+                    read.map_err(|error: serde_json::Error| Error::Unexpected(error.to_string()))?;
                 (state, clients.iter().any(|client| client.holds))
             }
             Reply::Event(event) => {
-                let (Ok(head), Ok(ring)) = (event.head(), event.json().read::<RingEvent>()) else {
+                let (Ok(head), Ok(standing)) = (event.head(), event.json().read::<Standing>())
+                else {
                     continue;
                 };
-                (ring.state, head.event == "lock_granted")
+                (standing.state, head.event == "lock_granted")
             }
             Reply::Error(why) => return Err(Error::Refused(why)),
             _ => continue,
@@ -48,4 +67,28 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
         last = format!("this node is {state}");
     }
     Err(Error::Gone(client::HUNG_UP.to_owned()))
+}
+
+/// Refuses what a node of this system never is.
+fn check(target: Target, status: &NodeStatus) -> Result<(), Error> {
+    let known = systems::waited_for(status);
+    if known
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(target.name()))
+    {
+        return Ok(());
+    }
+    let (wanted, system) = (target.name(), status.system().unwrap_or_default());
+    let system = if system.is_empty() {
+        "a ring".to_owned()
+    } else {
+        harmless(&system)
+    };
+    Err(Error::Refused(match known {
+        [] => format!("a node of {system} has no states to wait for"),
+        known => format!(
+            "a node of {system} is never seen as {wanted}: wait for one of {}",
+            known.join(", ")
+        ),
+    }))
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod common;
 pub(super) mod ftn;
+pub(super) mod jitterbug;
 pub(super) mod lab2;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use crate::control::lab2::{parse_ethertype, ring_name};
 use crate::control::{CONTROL_DIR, NodeName};
 use crate::host::{LogFormat, parse_duration};
 use crate::system::STATE_DIR;
-use crate::system::values::parse_count;
+use crate::system::values::{parse_count, parse_hook_timeout};
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \
@@ -220,21 +220,10 @@ fn parse_forget_after(text: &str) -> Result<ForgetAfter, String> {
     )
 }
 
-/// The longest time limit: past it there is none.
-const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
-
 fn parse_idle_hold(text: &str) -> Result<Duration, String> {
     match text {
         "forever" => Ok(FOREVER),
         text => parse_duration(text).map_err(|why| format!("{why}; or forever")),
-    }
-}
-
-fn parse_hook_timeout(text: &str) -> Result<Duration, String> {
-    match parse_duration(text)? {
-        Duration::ZERO => Err("too short: give a second or so".to_owned()),
-        timeout if timeout > MAX_HOOK_TIMEOUT => Err("too long: give at most 24h".to_owned()),
-        timeout => Ok(timeout),
     }
 }
 

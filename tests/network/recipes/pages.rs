@@ -30,6 +30,7 @@ pub const HOOKS: Page = page!("docs/hooks.md");
 pub const ONCE: Page = page!("docs/once.md");
 pub const FENCING: Page = page!("docs/fencing.md");
 pub const FTN: Page = page!("docs/ftn.md");
+pub const JITTERBUG: Page = page!("docs/jitterbug.md");
 pub const CONTROL: Page = page!("docs/control.md");
 
 /// All pages that readers copy from, README and those of docs, by name.
@@ -63,7 +64,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 31] = [
+pub const TRIED: [(&str, &str, By); 34] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -114,6 +115,21 @@ pub const TRIED: [(&str, &str, By); 31] = [
         "docs/control.md",
         "import json, os, signal",
         By::Test("locks::ends"),
+    ),
+    (
+        "docs/jitterbug.md",
+        "sudo install -m 644 systemd/ringd.sysusers",
+        By::Test("jitterbug::service"),
+    ),
+    (
+        "docs/jitterbug.md",
+        "ringd jitterbug eth0 --compute",
+        By::Test("jitterbug::example"),
+    ),
+    (
+        "docs/jitterbug.md",
+        "$ ringctl -i jitterbug-eth0 data get",
+        By::Test("jitterbug::example"),
     ),
     (
         "docs/fencing.md",

@@ -60,6 +60,7 @@ pub struct Ringd {
     arguments: Vec<OsString>,
     wrapper: Vec<OsString>,
     own_folder: bool,
+    has_state: bool,
     log: Option<PathBuf>,
 }
 
@@ -72,6 +73,7 @@ impl Ringd {
             arguments: Vec::new(),
             wrapper: Vec::new(),
             own_folder: true,
+            has_state: true,
             log: None,
         }
     }
@@ -112,6 +114,12 @@ impl Ringd {
         self
     }
 
+    /// It stores nothing, and has no option that says where.
+    pub fn without_state(mut self) -> Self {
+        self.has_state = false;
+        self
+    }
+
     /// Lets it write what it says to the end of a file, and not to the test.
     pub fn log_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(path.into());
@@ -140,10 +148,8 @@ impl Ringd {
         line.push(self.binaries.ringd.into());
         line.push(self.interface.clone().into());
         if self.own_folder {
-            let places = [
-                ("--state-dir", state_dir(folder)),
-                ("--control", control(folder)),
-            ];
+            let state = self.has_state.then(|| ("--state-dir", state_dir(folder)));
+            let places = state.into_iter().chain([("--control", control(folder))]);
             for (name, place) in places {
                 if !self.arguments.iter().any(|argument| argument == name) {
                     line.extend([name.into(), place.into()]);

@@ -47,6 +47,7 @@
 //! ```
 
 mod capture;
+mod checksum;
 mod clock;
 mod container;
 mod daemon;

@@ -14,6 +14,7 @@ use nix::net::if_::if_nametoindex;
 use pnet::packet::ethernet::EthernetPacket;
 use pnet::util::MacAddr;
 
+use crate::checksum;
 use crate::raw::RawSocket;
 
 /// How soon the thread notices that it is no longer wanted.
@@ -163,6 +164,8 @@ impl Engine {
         let station = self.stations.get(&packet.get_destination()).copied();
         // What was learned from a port is forgotten when it goes down.
         let known = station.filter(|port| rules.up[*port]);
+        let mut frame = frame.to_vec();
+        checksum::complete(&mut frame);
         for to in 0..self.outlets.len() {
             let reaches = rules.up[to]
                 && rules.side[to] == rules.side[from]
@@ -170,7 +173,7 @@ impl Engine {
                 && (is_to_one || !rules.unicasts_only.contains(&to))
                 && !rules.blocked.contains(&(from, to));
             if reaches && known.is_none_or(|port| port == to) {
-                self.deliver(rules, to, frame);
+                self.deliver(rules, to, &frame);
             }
         }
     }

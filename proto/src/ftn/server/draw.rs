@@ -1,28 +1,23 @@
 //! Session ids, drawn from a seed.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
+use crate::draw;
 use crate::ftn::MIN_SESSION;
 
 /// How many ids there are: from 2^20 to 2^31 - 1.
 const IDS: u64 = (1 << 31) - MIN_SESSION as u64;
 
-/// A sequence of numbers that nobody guesses who does not know the seed.
+/// Ids that nobody guesses who does not know the seed.
 #[derive(Debug, Clone)]
-pub(super) struct Draw {
-    seed: u64,
-    drawn: u64,
-}
+pub(super) struct Draw(draw::Draw);
 
 impl Draw {
     pub(super) const fn new(seed: u64) -> Self {
-        Self { seed, drawn: 0 }
+        Self(draw::Draw::new(seed))
     }
 
     /// The next session id.
     pub(super) fn session(&mut self) -> i32 {
-        self.drawn += 1;
-        let number = xxh3_64_with_seed(&self.drawn.to_le_bytes(), self.seed) % IDS;
+        let number = self.0.number() % IDS;
         // Below 2^31 - 2^20.
         MIN_SESSION + i32::try_from(number).unwrap_or_default()
     }

@@ -1,0 +1,52 @@
+//! Random numbers, drawn from a seed.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// A sequence of numbers that nobody guesses who does not know the seed.
+#[derive(Debug, Clone)]
+pub struct Draw {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Draw {
+    /// The sequence of a seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self { seed, drawn: 0 }
+    }
+
+    /// The next number, uniform among all of 64 bits.
+    pub fn number(&mut self) -> u64 {
+        self.drawn += 1;
+        xxh3_64_with_seed(&self.drawn.to_le_bytes(), self.seed)
+    }
+
+    /// The next number, uniform from 0 to `end - 1`; 0 if `end` is 0.
+    pub fn below(&mut self, end: u32) -> u32 {
+        let rest = self.number().checked_rem(end.into()).unwrap_or_default();
+        // Below `end`.
+        u32::try_from(rest).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spread_over_their_range_and_other_with_another_seed() {
+        let mut draw = Draw::new(7);
+        let drawn: Vec<u32> = (0..1000).map(|_| draw.below(10)).collect();
+        for number in 0..10 {
+            let count = drawn.iter().filter(|&&it| it == number).count();
+            assert!((60..=140).contains(&count), "{number}: {count}");
+        }
+        let mut other = Draw::new(8);
+        assert_ne!(
+            drawn,
+            (0..1000).map(|_| other.below(10)).collect::<Vec<_>>()
+        );
+        assert_eq!(draw.below(0), 0);
+    }
+}

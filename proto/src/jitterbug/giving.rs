@@ -1,0 +1,136 @@
+//! The giver's side of a pass, in the machine (`docs/jitterbug.md`, section 6).
+
+use ring_codec::jitterbug::Node;
+
+use super::pass::{End, Pass};
+use super::turn::Round;
+use super::{Event, Failure, Jitterbug};
+use crate::{Closed, StreamId, StreamOp};
+
+impl Jitterbug {
+    /// Begins a pass to a candidate.
+    pub(super) fn begin_pass(&mut self, to: Node, is_rival: bool) {
+        let deadline = self.now + self.options.token_pass_timeout;
+        let pass = Pass::new(to, is_rival, deadline, self.token_id, self.data.bytes());
+        if let Some(round) = self.round() {
+            round.pass = Some(Box::new(pass));
+        }
+    }
+
+    pub(super) fn round(&mut self) -> Option<&mut Round> {
+        self.role.turn_mut()?.round_mut()
+    }
+
+    fn pass(&self) -> Option<&Pass> {
+        self.role.turn()?.pass()
+    }
+
+    pub(super) fn on_connected(&mut self, id: StreamId) {
+        self.on_pass_due();
+        let Self { role, list, .. } = self;
+        let round = role.turn_mut().and_then(|turn| turn.round_mut());
+        if let Some(pass) = round.and_then(|round| round.pass.as_mut()) {
+            pass.connected(list);
+            self.out.operate(StreamOp::Write(id));
+        }
+    }
+
+    /// The candidate has sent something, or its end.
+    pub(super) fn on_answer(&mut self, id: StreamId, bytes: &[u8], end: bool) {
+        let is_late = self.pass().is_some_and(|pass| pass.deadline <= self.now);
+        let Self { role, list, .. } = self;
+        let round = role.turn_mut().and_then(|turn| turn.round_mut());
+        let Some(pass) = round.and_then(|round| round.pass.as_mut()) else {
+            return;
+        };
+        match pass.received(bytes, end, list) {
+            // An acknowledgement says that the candidate has the token, however late that is heard of.
+            Some(End::Done) => self.end_pass(End::Done),
+            _ if is_late => self.on_pass_due(),
+            Some(ended) => self.end_pass(ended),
+            None => self.out.operate(StreamOp::Write(id)),
+        }
+    }
+
+    pub(super) fn on_pass_closed(&mut self, why: Closed) {
+        if let Some(end) = self.pass().map(|pass| pass.closed(why)) {
+            self.end_pass(end);
+        }
+    }
+
+    /// Ends the pass if its time is over.
+    pub(super) fn on_pass_due(&mut self) {
+        let late = self.pass().filter(|pass| pass.deadline <= self.now);
+        if let Some(end) = late.map(|pass| pass.broken(Failure::TimedOut)) {
+            self.end_pass(end);
+        }
+    }
+
+    /// Ends the pass since its connection cannot last.
+    pub(super) fn break_pass(&mut self) {
+        let end = self.pass().map(|pass| pass.broken(Failure::NetworkChanged));
+        match end {
+            Some(End::Failed(_)) => self.end_pass(End::Aborted),
+            Some(end) => self.end_pass(end),
+            None => {}
+        }
+    }
+
+    /// The pass that goes on ends so.
+    pub(super) fn end_pass(&mut self, end: End) {
+        let Some(pass) = self.round().and_then(|round| round.pass.take()) else {
+            return;
+        };
+        let to = pass.to;
+        if let Some(stream) = pass.stream() {
+            self.out.operate(match end {
+                End::Done => StreamOp::Close(stream),
+                _ => StreamOp::Abort(stream),
+            });
+        }
+        if pass.is_rival {
+            self.rival.forget();
+        }
+        for held in self.inbound.release() {
+            self.out.operate(StreamOp::Read(held));
+        }
+        let is_known = self.list.knows(to.ip);
+        let counters = &mut self.out.counters;
+        match end {
+            End::Done => {
+                counters.passes_done += 1;
+                self.penalties.done(to.ip);
+                self.gave.note(pass.id(), self.now);
+                self.out.event(Event::Passed { to });
+                self.become_waiter(false);
+            }
+            End::Failed(why) => {
+                counters.passes_failed += 1;
+                if is_known {
+                    self.penalties.failed(to.ip);
+                }
+                self.out.event(Event::PassFailed { to, why });
+            }
+            End::Unknown(why) => {
+                counters.passes_unknown += 1;
+                if is_known {
+                    self.penalties.failed(to.ip);
+                }
+                self.out.event(Event::PassUnknown { to, why });
+                self.become_orphan();
+            }
+            End::Aborted => {
+                counters.passes_aborted += 1;
+                self.out.event(Event::PassAborted { to });
+                if let Some(round) = self.round() {
+                    *round = Round::default();
+                }
+            }
+        }
+    }
+
+    /// Breaks the pass off, if there is one.
+    pub(super) fn abort_pass(&mut self) {
+        self.end_pass(End::Aborted);
+    }
+}

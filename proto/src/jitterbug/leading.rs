@@ -1,0 +1,181 @@
+//! The steps of a leader's turn (`docs/jitterbug.md`, section 5).
+
+use ring_codec::jitterbug::Node;
+
+use super::data::Ended;
+use super::role::Role;
+use super::turn::{Phase, Round, Turn};
+use super::{Event, Jitterbug, Reason};
+use crate::time::Instant;
+
+impl Jitterbug {
+    /// Until when a leader holds the token, without local work.
+    pub(super) fn held_until(&self, turn: &Turn) -> Instant {
+        let options = &self.options;
+        let hold = if self.leave_by.is_some() {
+            std::time::Duration::ZERO
+        } else {
+            options.hold
+        };
+        turn.held_until(hold, options.renew_timeout, self.list.len())
+    }
+
+    /// Whether nothing is waited for any more: a stronger token was heard of, or the node is to leave.
+    fn is_in_haste(&self) -> bool {
+        self.leave_by.is_some() || self.stronger().is_some()
+    }
+
+    fn enter_phase(&mut self, phase: Phase) -> bool {
+        if let Some(turn) = self.role.turn_mut() {
+            turn.phase = phase;
+        }
+        true
+    }
+
+    /// Takes the next step of a turn, if it can be taken. Returns whether it was.
+    pub(super) fn go_on(&mut self) -> bool {
+        let is_in_haste = self.is_in_haste();
+        let Role::Leader(turn) = &mut self.role else {
+            return false;
+        };
+        let is_changed = turn.is_changed && !is_in_haste;
+        match &turn.phase {
+            Phase::Deciding if self.data.is_deciding() && !is_in_haste => false,
+            Phase::Deciding if is_in_haste => self.enter_phase(Phase::Holding),
+            Phase::Deciding => {
+                turn.is_changed = false;
+                turn.phase = Phase::Computing;
+                self.out.counters.computes += 1;
+                let ended = self.data.compute(self.now, &self.options);
+                self.on_ended(ended);
+                true
+            }
+            Phase::Computing if is_in_haste => {
+                self.data.cancel_computation();
+                self.enter_phase(Phase::Holding)
+            }
+            Phase::Computing => false,
+            Phase::Holding if is_changed => self.enter_phase(Phase::Deciding),
+            Phase::Holding => {
+                let turn = &self.role.turn();
+                let is_held = turn.is_some_and(|turn| self.held_until(turn) > self.now);
+                let is_kept = is_held || self.has_work && self.leave_by.is_none();
+                if is_kept && self.stronger().is_none() {
+                    return false;
+                }
+                self.enter_phase(Phase::Passing(Round::default()))
+            }
+            Phase::Passing(round) if round.pass.is_some() => false,
+            Phase::Passing(_) if is_changed => self.enter_phase(Phase::Deciding),
+            Phase::Passing(_) => self.try_next(),
+        }
+    }
+
+    /// Between two candidates, or before the first.
+    fn try_next(&mut self) -> bool {
+        let (now, timeout) = (self.now, self.options.token_pass_timeout);
+        let is_in_the_way = self.inbound.is_in_the_way();
+        let Some(round) = self.round() else {
+            return false;
+        };
+        if is_in_the_way {
+            if *round.put_off.get_or_insert(now + timeout) > now {
+                return false;
+            }
+            for id in self.inbound.in_the_way() {
+                self.reset(id, Reason::Late);
+            }
+        }
+        let Some(round) = self.round() else {
+            return false;
+        };
+        round.put_off = None;
+        if !std::mem::replace(&mut round.is_begun, true) {
+            let added = self.list.apply();
+            self.tell_added(&added);
+        }
+        if let Some(rival) = self.stronger() {
+            self.begin_pass(rival, true);
+        } else if let Some(candidate) = self.next_candidate() {
+            self.begin_pass(candidate, false);
+        } else if self.leave_by.is_some() && self.list.len() <= 1 {
+            // There is nobody to hand the token to.
+            self.finish();
+            return false;
+        } else {
+            self.role = Role::Leader(Turn::new(now, true));
+        }
+        true
+    }
+
+    /// The next in the list that is not skipped.
+    fn next_candidate(&mut self) -> Option<Node> {
+        let own = self.own()?.ip;
+        let place = self.list.place(own);
+        loop {
+            let len = self.list.len();
+            let next = self.round()?.next(place, len)?;
+            let node = self.list.get(next)?;
+            let is_skipped = self.leave_by.is_none() && self.penalties.skips(node.ip);
+            if node.ip != own && !is_skipped {
+                return Some(node);
+            }
+        }
+    }
+
+    pub(super) fn tell_added(&mut self, nodes: &[Node]) {
+        for &node in nodes {
+            self.out.event(Event::NodeAdded { node });
+        }
+    }
+
+    /// Goes on with what waits to be decided.
+    pub(super) fn decide(&mut self) {
+        loop {
+            let decisions = &mut self.out.counters.decisions;
+            let ended = self.data.decide(self.now, &self.options, decisions);
+            if ended.is_none() {
+                break;
+            }
+            self.on_ended(ended);
+        }
+    }
+
+    /// A computation or a decision has ended.
+    pub(super) fn on_ended(&mut self, ended: Option<Ended>) {
+        let turn = self.role.turn_mut();
+        let counters = &mut self.out.counters;
+        let is_changed = match ended {
+            None => return,
+            Some(Ended::Computed { failed }) => {
+                if let Some(turn) = turn
+                    && matches!(turn.phase, Phase::Computing)
+                {
+                    turn.phase = Phase::Holding;
+                }
+                if failed {
+                    counters.compute_failures += 1;
+                    self.out.event(Event::ComputeFailed);
+                }
+                !failed
+            }
+            Some(Ended::Decided { failed, changed }) => {
+                // In step 1 the computation is still to come.
+                if let Some(turn) = turn
+                    && !matches!(turn.phase, Phase::Deciding)
+                {
+                    turn.is_changed |= changed;
+                }
+                if failed {
+                    counters.decide_failures += 1;
+                    self.out.event(Event::DecideFailed);
+                }
+                changed
+            }
+        };
+        if is_changed {
+            let len = self.data.bytes().len();
+            self.out.event(Event::DataChanged { len });
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The list of nodes, and those to be added to it (`docs/jitterbug.md`, section 10).
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::{Message, Node, node_list_hash};
+
+use super::nodes::{Nodes, Put};
+
+/// What has changed in a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Nodes that are new in the list, or have another port there.
+    pub(super) added: Vec<Node>,
+    /// Nodes for which there was no room.
+    pub(super) refused: Vec<Node>,
+}
+
+/// The list, `to_add`, and the list's hash.
+///
+/// Nothing is ever deleted, and no order changes but by taking a list. Both together have at most `max_nodes`
+/// addresses.
+#[derive(Debug)]
+pub(super) struct NodeList {
+    list: Nodes,
+    to_add: Nodes,
+    /// How many of `to_add` have addresses that are not in the list.
+    unlisted: usize,
+    hash: i32,
+    most: usize,
+}
+
+impl NodeList {
+    pub(super) fn new(max_nodes: u32) -> Self {
+        let mut new = Self {
+            list: Nodes::default(),
+            to_add: Nodes::default(),
+            unlisted: 0,
+            hash: 0,
+            most: usize::try_from(max_nodes).unwrap_or(usize::MAX),
+        };
+        new.rehash();
+        new
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.list.as_slice()
+    }
+
+    pub(super) fn to_add(&self) -> &[Node] {
+        self.to_add.as_slice()
+    }
+
+    pub(super) const fn hash(&self) -> i32 {
+        self.hash
+    }
+
+    pub(super) fn place(&self, address: IpAddr) -> Option<usize> {
+        self.list.place(address)
+    }
+
+    pub(super) fn get(&self, place: usize) -> Option<Node> {
+        self.list.get(place)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether the address is in the list or waits to be.
+    pub(super) fn knows(&self, address: IpAddr) -> bool {
+        self.list.contains(address) || self.to_add.contains(address)
+    }
+
+    /// TP4, as it lies on the wire.
+    pub(super) fn encoded(&self) -> Vec<u8> {
+        let node_list = self.nodes().into();
+        let message = Message::Tp4 { node_list };
+        let mut bytes = vec![0; message.encoded_len()];
+        // The buffer is as long as the message, and `most` is at most what the wire allows.
+        let _ = message.encode(&mut bytes);
+        bytes
+    }
+
+    /// A node was heard of: it is to be added, unless it is in the list as it is. Returns whether there was room.
+    pub(super) fn learn(&mut self, node: Node) -> bool {
+        let listed = self.list.port(node.ip);
+        if listed == Some(node.port) {
+            // What was heard of it before is out of date.
+            if self.to_add.contains(node.ip) {
+                self.to_add.retain(|it| it.ip != node.ip);
+            }
+            return true;
+        }
+        let is_new = listed.is_none() && !self.to_add.contains(node.ip);
+        if is_new && self.list.len() + self.unlisted >= self.most {
+            return false;
+        }
+        self.unlisted += usize::from(is_new);
+        self.to_add.put(node);
+        true
+    }
+
+    /// Step 4 of a leader's turn.
+    pub(super) fn apply(&mut self) -> Vec<Node> {
+        let waiting = self.to_add.take();
+        self.unlisted = 0;
+        let changed = |node: &Node| self.list.put(*node) != Put::Known;
+        let added: Vec<Node> = waiting.into_iter().filter(changed).collect();
+        if !added.is_empty() {
+            self.rehash();
+        }
+        added
+    }
+
+    /// The own entry is in the list, with the right port: at the start, and in a token's list.
+    pub(super) fn put_own(&mut self, own: Node) -> Changes {
+        let mut changes = Changes::default();
+        self.put(own, &mut changes);
+        self.settle(&mut changes);
+        changes
+    }
+
+    /// The list of a token that was taken: the received one, then what else was known, then the own entry.
+    pub(super) fn take(&mut self, received: &[Node], own: Node) -> Changes {
+        let known = self.list.take();
+        let before: BTreeSet<Node> = known.iter().copied().collect();
+        let mut changes = Changes::default();
+        for node in received {
+            self.put(*node, &mut changes);
+        }
+        for node in known {
+            if !self.list.contains(node.ip) {
+                self.put(node, &mut changes);
+            }
+        }
+        self.put(own, &mut changes);
+        changes.added.retain(|node| !before.contains(node));
+        self.settle(&mut changes);
+        changes
+    }
+
+    /// The list of a token that came to a leader: what is missing is appended.
+    pub(super) fn merge(&mut self, received: &[Node]) -> Changes {
+        let mut changes = Changes::default();
+        for node in received {
+            if !self.list.contains(node.ip) {
+                self.put(*node, &mut changes);
+            }
+        }
+        self.settle(&mut changes);
+        changes
+    }
+
+    /// The list of a token that was absorbed: what is missing is to be added. Returns what there was no room for.
+    pub(super) fn absorb(&mut self, received: &[Node]) -> Vec<Node> {
+        let is_missing = |node: &&Node| !self.knows(node.ip);
+        let missing: Vec<Node> = received.iter().filter(is_missing).copied().collect();
+        let refused = missing.into_iter().filter(|node| !self.learn(*node));
+        refused.collect()
+    }
+
+    fn put(&mut self, node: Node, changes: &mut Changes) {
+        if !self.list.contains(node.ip) && self.list.len() >= self.most {
+            // The own entry may have been refused as one of the old list.
+            if changes.refused.last() != Some(&node) {
+                changes.refused.push(node);
+            }
+        } else if self.list.put(node) != Put::Known {
+            changes.added.push(node);
+        }
+    }
+
+    /// After the list has grown: `to_add` keeps what there is still room for.
+    fn settle(&mut self, changes: &mut Changes) {
+        let (list, most) = (&self.list, self.most);
+        let mut unlisted = 0;
+        if self.to_add.len() > 0 {
+            self.to_add.retain(|node| {
+                let is_listed = list.contains(node.ip);
+                let has_room = is_listed || list.len() + unlisted < most;
+                if !has_room {
+                    changes.refused.push(*node);
+                }
+                unlisted += usize::from(!is_listed && has_room);
+                has_room
+            });
+        }
+        self.unlisted = unlisted;
+        self.rehash();
+    }
+
+    fn rehash(&mut self) {
+        self.hash = node_list_hash(&self.list.as_slice().into());
+    }
+}

@@ -1,0 +1,142 @@
+//! What a node is started with (`docs/jitterbug.md`, section 1).
+
+use std::time::Duration;
+
+use ring_codec::jitterbug::MAX_NODES;
+use thiserror::Error;
+
+/// The most TR1 of a try.
+const MAX_COUNT: u32 = 100;
+/// The shortest time between two TR1: a loop looks at the clock more often than that.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// What a node is told at its start. Nothing unsafe happens if nodes of a segment have different ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The UDP port of all nodes.
+    pub udp_port: u16,
+    /// The time between two TR1 of a try.
+    pub tr_interval: Duration,
+    /// How many TR1 a try has, 1 to 100.
+    pub tr_count: u32,
+    /// How long a waiter waits for the token before it becomes an orphan.
+    pub renew_timeout: Duration,
+    /// The time for one whole exchange with one candidate, on both sides.
+    pub token_pass_timeout: Duration,
+    /// How long a leader without local work keeps the token.
+    pub hold: Duration,
+    /// The most entries of a node list, up to [`MAX_NODES`].
+    pub max_nodes: u32,
+    /// The most bytes of data.
+    pub max_data: usize,
+    /// Where the next data comes from.
+    pub compute: Compute,
+    /// Who says which of two data continues.
+    pub decide: Decide,
+    /// The time for one run of a program of either kind.
+    pub compute_timeout: Duration,
+}
+
+/// Where the next data comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compute {
+    /// [`policy::counter`](super::policy::counter).
+    #[default]
+    Counter,
+    /// A program: a [`Job`](super::Job).
+    Program,
+}
+
+/// Who says which of two data continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Decide {
+    /// [`policy::greater`](super::policy::greater).
+    #[default]
+    Greater,
+    /// [`policy::longer`](super::policy::longer).
+    Longer,
+    /// A program: a [`Job`](super::Job).
+    Program,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            udp_port: 57_700,
+            tr_interval: Duration::from_millis(100),
+            tr_count: 3,
+            renew_timeout: Duration::from_secs(2),
+            token_pass_timeout: Duration::from_millis(500),
+            hold: Duration::from_millis(100),
+            max_nodes: MAX_NODES,
+            max_data: 1 << 20,
+            compute: Compute::default(),
+            decide: Decide::default(),
+            compute_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why options cannot work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum OptionsError {
+    /// A period is zero.
+    #[error("{0} must be longer than nothing")]
+    Zero(&'static str),
+    /// No loop runs often enough to notice that it stood still for so short a time.
+    #[error("--tr-interval {0:?} is less than 1ms")]
+    Interval(Duration),
+    /// The port is 0.
+    #[error("--udp-port must not be 0: all nodes need the same one")]
+    Port,
+    /// A try needs TR1, but not any number.
+    #[error("--tr-count {0} is not between 1 and 100")]
+    Count(u32),
+    /// The wire has no room for so many, or the node itself has none.
+    #[error("--max-nodes {0} is not between 1 and 65536")]
+    Nodes(u32),
+}
+
+impl Options {
+    /// Checks that they can work.
+    ///
+    /// # Errors
+    /// Names the first option that cannot.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        let periods = [
+            ("--tr-interval", self.tr_interval),
+            ("--renew-timeout", self.renew_timeout),
+            ("--token-pass-timeout", self.token_pass_timeout),
+            ("--compute-timeout", self.compute_timeout),
+        ];
+        if let Some((name, _)) = periods.into_iter().find(|(_, period)| period.is_zero()) {
+            return Err(OptionsError::Zero(name));
+        }
+        if self.tr_interval < LEAST_INTERVAL {
+            return Err(OptionsError::Interval(self.tr_interval));
+        }
+        if self.udp_port == 0 {
+            return Err(OptionsError::Port);
+        }
+        if !(1..=MAX_COUNT).contains(&self.tr_count) {
+            return Err(OptionsError::Count(self.tr_count));
+        }
+        if !(1..=MAX_NODES).contains(&self.max_nodes) {
+            return Err(OptionsError::Nodes(self.max_nodes));
+        }
+        Ok(())
+    }
+
+    /// D: how long a whole restore takes.
+    #[must_use]
+    pub fn restore(&self) -> Duration {
+        self.tr_interval.saturating_mul(2 * self.tr_count)
+    }
+
+    /// How long a loop may stand still before what it was is worth nothing (section 5, "Stall"): a leader that stood
+    /// for less has answered at least one TR1 of every restore.
+    #[must_use]
+    pub fn stall(&self) -> Duration {
+        self.tr_interval.saturating_mul(2 * self.tr_count - 1)
+    }
+}

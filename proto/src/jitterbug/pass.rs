@@ -1,0 +1,191 @@
+//! One pass to one candidate, the giver's side (`docs/jitterbug.md`, section 6).
+
+use ring_codec::jitterbug::{Kind, Message, Node, TokenId};
+use ring_codec::{StreamState, Streamed};
+
+use super::Failure;
+use super::list::NodeList;
+use crate::time::Instant;
+use crate::{Closed, StreamId};
+
+/// How far a pass has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The connection is asked for, or on its way.
+    Connecting,
+    /// TP1 was given; TP2 or TP3 is due.
+    Offered,
+    /// TP5, after TP4 if it was asked for, is being given.
+    Giving,
+    /// The own side is closed: the candidate may have the token.
+    Closed,
+}
+
+/// What a pass has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The candidate has the token.
+    Done,
+    /// It cannot have it.
+    Failed(Failure),
+    /// It may have it.
+    Unknown(Failure),
+    /// The pass was broken off before the candidate could have it.
+    Aborted,
+}
+
+/// A pass that goes on. Its id and data are those of when it began; the list does not change before it ends.
+#[derive(Debug)]
+pub(super) struct Pass {
+    pub(super) to: Node,
+    /// The candidate leads with a stronger token.
+    pub(super) is_rival: bool,
+    pub(super) deadline: Instant,
+    id: TokenId,
+    data: Vec<u8>,
+    stream: Option<StreamId>,
+    stage: Stage,
+    out: Vec<u8>,
+    given: usize,
+    /// Where TP5 begins in `out`.
+    token_at: Option<usize>,
+}
+
+impl Pass {
+    pub(super) fn new(
+        to: Node,
+        is_rival: bool,
+        deadline: Instant,
+        id: TokenId,
+        data: &[u8],
+    ) -> Self {
+        Self {
+            to,
+            is_rival,
+            deadline,
+            id: id.said_by(true),
+            data: data.to_vec(),
+            stream: None,
+            stage: Stage::Connecting,
+            out: Vec::new(),
+            given: 0,
+            token_at: None,
+        }
+    }
+
+    pub(super) const fn id(&self) -> TokenId {
+        self.id
+    }
+
+    pub(super) const fn stream(&self) -> Option<StreamId> {
+        self.stream
+    }
+
+    pub(super) const fn opened(&mut self, stream: StreamId) {
+        self.stream = Some(stream);
+    }
+
+    /// Whether a byte of the token has left.
+    pub(super) fn has_sent_token(&self) -> bool {
+        self.token_at.is_some_and(|at| self.given > at)
+    }
+
+    /// The connection stands: TP1 is to be written.
+    pub(super) fn connected(&mut self, list: &NodeList) {
+        if self.stage != Stage::Connecting {
+            return;
+        }
+        self.stage = Stage::Offered;
+        self.put(&Message::Tp1 {
+            token_id: self.id,
+            node_list_hash: list.hash(),
+        });
+    }
+
+    /// The candidate has sent all this so far, and perhaps its end. `None`: the pass goes on, with more to write.
+    pub(super) fn received(&mut self, bytes: &[u8], end: bool, list: &NodeList) -> Option<End> {
+        if self.stage == Stage::Closed {
+            return Some(match (bytes, end) {
+                ([], true) => End::Done,
+                _ => End::Unknown(Failure::Unexpected),
+            });
+        }
+        let answer = Message::decode_stream(bytes, StreamState::Open, 0);
+        let answer = match answer {
+            Ok(Streamed::Message {
+                message,
+                consumed: 1,
+            }) if bytes.len() == 1 => message.kind(),
+            _ if bytes.is_empty() => return Some(End::Failed(Failure::Ended)),
+            _ => return Some(End::Failed(Failure::Unexpected)),
+        };
+        // A candidate that has died may leave an end behind its answer. Later it would look like the end of one that
+        // has taken the token.
+        if end {
+            return Some(End::Failed(Failure::Ended));
+        }
+        if self.stage != Stage::Offered || self.given < self.out.len() {
+            return Some(End::Failed(Failure::Unexpected));
+        }
+        self.out.clear();
+        self.given = 0;
+        if answer == Kind::Tp2 {
+            self.out = list.encoded();
+        }
+        self.stage = Stage::Giving;
+        self.token_at = Some(self.out.len());
+        let data = std::mem::take(&mut self.data);
+        self.put(&Message::Tp5 {
+            token_id: self.id,
+            data: &data,
+        });
+        None
+    }
+
+    /// The connection is gone.
+    pub(super) fn closed(&self, why: Closed) -> End {
+        self.broken(match why {
+            Closed::Refused => Failure::Refused,
+            Closed::Reset => Failure::Reset,
+            Closed::TimedOut => Failure::TimedOut,
+            Closed::Failed => Failure::Unreachable,
+        })
+    }
+
+    /// Nothing comes of it any more.
+    pub(super) fn broken(&self, why: Failure) -> End {
+        if self.stage == Stage::Closed {
+            End::Unknown(why)
+        } else {
+            End::Failed(why)
+        }
+    }
+
+    /// Writes what is next into `room`. The driver asks until there is nothing, so that the answer 0 means that all
+    /// was written.
+    pub(super) fn write(&mut self, room: &mut [u8]) -> usize {
+        let rest = self.out.get(self.given..).unwrap_or_default();
+        let count = rest.len().min(room.len());
+        if let (Some(to), Some(from)) = (room.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.given += count;
+        count
+    }
+
+    /// Closes the own side, if all is written. Returns whether that is to be done.
+    pub(super) fn close(&mut self) -> bool {
+        let closes = self.stage == Stage::Giving && self.given == self.out.len();
+        if closes {
+            self.stage = Stage::Closed;
+        }
+        closes
+    }
+
+    fn put(&mut self, message: &Message<'_>) {
+        let begin = self.out.len();
+        self.out.resize(begin + message.encoded_len(), 0);
+        // The room is as long as the message.
+        let _ = message.encode(&mut self.out[begin..]);
+    }
+}

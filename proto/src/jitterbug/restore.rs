@@ -1,0 +1,100 @@
+//! The restore of an orphan (`docs/jitterbug.md`, section 3).
+//!
+//! Its tryout is the node's token_id all the time: the second try has the new one.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use ring_codec::jitterbug::TokenId;
+
+use crate::time::Instant;
+
+/// What is due in a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing yet.
+    Nothing,
+    /// The next TR1.
+    Ask,
+    /// The second try, with a new id.
+    Second,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    First,
+    Second,
+    /// Nobody has objected.
+    Granted,
+}
+
+/// A restore that goes on.
+#[derive(Debug)]
+pub(super) struct Restore {
+    stage: Stage,
+    /// TR1 of this try that the link took.
+    asked: u32,
+    /// When the next TR1 is due, or the end of the try.
+    due: Instant,
+    /// Which restore of the node it is, from 1.
+    number: u64,
+}
+
+impl Restore {
+    pub(super) const fn new(now: Instant, number: u64) -> Self {
+        Self {
+            stage: Stage::First,
+            asked: 0,
+            due: now,
+            number,
+        }
+    }
+
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.is_granted()).then_some(self.due)
+    }
+
+    pub(super) fn is_granted(&self) -> bool {
+        self.stage == Stage::Granted
+    }
+
+    /// Goes on by one step, if it is time for it. A step that comes late delays those after it: each TR1 has a whole
+    /// interval for its answers.
+    pub(super) fn go_on(&mut self, now: Instant, count: u32, interval: Duration) -> Due {
+        if self.is_granted() || now < self.due {
+            return Due::Nothing;
+        }
+        if self.asked < count {
+            self.asked += 1;
+            self.due = now + interval;
+            return Due::Ask;
+        }
+        if self.stage == Stage::First {
+            self.stage = Stage::Second;
+            self.asked = 0;
+            return Due::Second;
+        }
+        self.stage = Stage::Granted;
+        Due::Nothing
+    }
+
+    /// The link has refused a TR1: who was not asked cannot object, so it is made up for.
+    pub(super) const fn unsent(&mut self) {
+        self.asked = self.asked.saturating_sub(1);
+    }
+
+    /// Whether a token_id of another node, compared with the own one, denies it.
+    pub(super) fn is_denied_by(&self, heard: TokenId, own: TokenId) -> bool {
+        heard.is_leader()
+            || match heard.compare(own) {
+                Ordering::Greater => true,
+                Ordering::Equal => self.stage != Stage::First,
+                Ordering::Less => false,
+            }
+    }
+}

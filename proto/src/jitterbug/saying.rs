@@ -1,0 +1,91 @@
+//! What a node says without being asked, and what it answers (`docs/jitterbug.md`, sections 3, 4 and 8).
+
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::Message;
+
+use super::restore::Due;
+use super::role::Role;
+use super::{Jitterbug, Options, State, token};
+use crate::time::Instant;
+
+/// The ticket of datagrams whose outcome does not matter.
+const ANY: u64 = 0;
+
+impl Jitterbug {
+    pub(super) fn on_restore_due(&mut self) {
+        let Options {
+            tr_count,
+            tr_interval,
+            ..
+        } = self.options;
+        while let Some(restore) = self.role.restore_mut() {
+            let number = restore.number();
+            match restore.go_on(self.now, tr_count, tr_interval) {
+                Due::Nothing => break,
+                Due::Ask => self.say_to_all(number),
+                Due::Second => {
+                    let id = token::next(self.token_id, &mut self.draw);
+                    self.set_token_id(id);
+                }
+            }
+        }
+    }
+
+    /// Broadcasts TR1.
+    fn say_to_all(&mut self, ticket: u64) {
+        if let Some(net) = self.net {
+            self.say(net.everybody(), ticket);
+        }
+    }
+
+    /// Sends TR1.
+    pub(super) fn say(&mut self, to: IpAddr, ticket: u64) {
+        let is_leader = self.role.state() == State::Leader;
+        if let Some(net) = self.net {
+            let message = Message::Tr1 {
+                token_id: self.token_id.said_by(is_leader),
+                node_tcp_port: net.tcp_port,
+            };
+            let to = net.reach(to, self.options.udp_port);
+            self.out.send(to, &message, ticket);
+        }
+    }
+
+    /// Sends TR2.
+    pub(super) fn answer(&mut self, to: IpAddr) {
+        let is_leader = self.role.state() == State::Leader;
+        if let Some(net) = self.net {
+            let token_id = self.token_id.said_by(is_leader);
+            let to = net.reach(to, self.options.udp_port);
+            self.out.send(to, &Message::Tr2 { token_id }, ANY);
+        }
+    }
+
+    /// Pays the TR1 that a waiter owes, to the sender of an announcement.
+    pub(super) fn pay_debt(&mut self, to: IpAddr) {
+        if let Role::Waiter(waiter) = &mut self.role
+            && std::mem::take(&mut waiter.owes)
+        {
+            self.say(to, ANY);
+        }
+    }
+
+    /// Says that there is a leader, to whoever does not know.
+    pub(super) fn announce(&mut self) {
+        self.out.counters.announcements += 1;
+        self.announcements.sent(self.now);
+        self.say_to_all(ANY);
+    }
+
+    /// When the next announcement is due.
+    pub(super) fn announce_at(&self) -> Option<Instant> {
+        let is_due = self.role.turn().is_some_and(|turn| turn.pass().is_none());
+        let period = self.options.renew_timeout / 2;
+        is_due.then(|| {
+            self.announcements
+                .last()
+                .map_or(self.now, |last| last + period)
+        })
+    }
+}

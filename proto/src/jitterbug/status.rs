@@ -1,0 +1,134 @@
+//! What a node shows of itself (`docs/jitterbug.md`, section 11).
+
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::Node;
+
+use super::{Counters, Jitterbug};
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// It has no ring.
+    Orphan,
+    /// It waits for the token.
+    Waiter,
+    /// It holds the token.
+    Leader,
+}
+
+impl State {
+    /// The name in `state`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Orphan => "orphan",
+            Self::Waiter => "waiter",
+            Self::Leader => "leader",
+        }
+    }
+}
+
+/// What a node is, in a few words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Orphan, waiter or leader.
+    pub state: State,
+    /// The absolute token_id.
+    pub token_id: u32,
+    /// Whether local work may use the token now.
+    pub may_use: bool,
+}
+
+/// What `ringctl status` shows, but for the data ([`Jitterbug::data`]), the counters ([`Jitterbug::counters`]) and the
+/// interface's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The own address; `None`: there is none.
+    pub address: Option<IpAddr>,
+    /// The UDP port.
+    pub udp_port: u16,
+    /// The port of the TCP listener; `None` as long as that is not known.
+    pub tcp_port: Option<u16>,
+    /// Orphan, waiter or leader.
+    pub state: State,
+    /// The absolute token_id.
+    pub token_id: u32,
+    /// The list, in its order, with the own entry.
+    pub nodes: Vec<NodeStatus>,
+    /// Nodes that wait to be in it, in the order in which they came.
+    pub to_add: Vec<Node>,
+    /// The hash of the list.
+    pub node_list_hash: i32,
+}
+
+/// An entry of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// The entry.
+    pub node: Node,
+    /// Its penalty's threshold: how many passes to it have failed more than were done.
+    pub threshold: u32,
+    /// Its penalty's count: it is tried at 2^threshold - 1.
+    pub count: u32,
+}
+
+impl Jitterbug {
+    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        Standing {
+            state: self.role.state(),
+            token_id: self.token_id.random(),
+            may_use: self.may_use_token(),
+        }
+    }
+
+    /// The own address; `None`: there is none.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.net.map(|net| net.address)
+    }
+
+    /// Whether the list has nobody to hand the token to.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        let mut nodes = self.list.nodes().iter();
+        nodes.all(|node| self.is_own(node.ip))
+    }
+
+    /// What `ringctl status` shows.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let entry = |node: &Node| {
+            let (threshold, count) = self.penalties.of(node.ip);
+            NodeStatus {
+                node: *node,
+                threshold,
+                count,
+            }
+        };
+        Snapshot {
+            address: self.net.map(|net| net.address),
+            udp_port: self.options.udp_port,
+            tcp_port: self.net.map(|net| net.tcp_port),
+            state: self.role.state(),
+            token_id: self.token_id.random(),
+            nodes: self.list.nodes().iter().map(entry).collect(),
+            to_add: self.list.to_add().to_vec(),
+            node_list_hash: self.list.hash(),
+        }
+    }
+
+    /// The data.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        self.data.bytes()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+}

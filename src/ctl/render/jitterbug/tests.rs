@@ -1,0 +1,74 @@
+use serde_json::json;
+
+use super::super::super::systems::View;
+use super::NodeView;
+use crate::control::NodeStatus;
+
+fn view(change: impl FnOnce(&mut serde_json::Value)) -> NodeView {
+    let entry = |address: &str, threshold: u32| json!({"address": address, "port": 4711, "penalty": {"threshold": threshold, "count": threshold}});
+    let mut status = json!({
+        "protocol": "jitterbug", "interface": "eth0", "address": "10.0.0.1", "udp_port": 57700, "tcp_port": 4711,
+        "state": "leader", "token_id": 7, "nodes": [entry("10.0.0.1", 0), entry("10.0.0.2", 2)],
+        "to_add": [{"address": "10.0.0.3", "port": 5}], "node_list_hash": -3, "data": "42", "data_hex": "3432",
+        "data_len": 2, "counters": {"taken": 3, "merged": 0, "dropped": {"hash": 1, "late": 0}},
+    });
+    change(&mut status);
+    let status: NodeStatus = serde_json::from_value(status).expect("it is JSON");
+    NodeView::of(status).expect("it is a status")
+}
+
+fn page(view: &NodeView) -> String {
+    let mut page = Vec::new();
+    view.show(&mut page).expect("a vector takes all");
+    String::from_utf8(page).expect("it is text")
+}
+
+#[test]
+fn the_page_shows_what_the_node_is_its_list_and_its_counters() {
+    let view = view(|_| ());
+    let page = page(&view);
+    for part in [
+        "10.0.0.1, TCP port 4711, UDP port 57700",
+        "leader: it has the token",
+        "2 bytes, 42",
+        "this node",
+        "2 (2 skipped)",
+        "To be added (1)",
+        "taken",
+        "dropped",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("merged") && !page.contains("late"), "{page}");
+    assert_eq!(view.line(), "leader token_id 7 nodes 2 data 42");
+    assert!(view.is_healthy());
+}
+
+#[test]
+fn data_that_is_no_text_is_shown_in_digits_and_cut() {
+    let view = view(|status| {
+        status["data"] = json!(null);
+        status["data_hex"] = json!("ff".repeat(256));
+        status["data_len"] = json!(300);
+    });
+    let page = page(&view);
+    assert!(page.contains("300 bytes, hexadecimal ffff"), "{page}");
+    assert!(page.contains('…'), "{page}");
+}
+
+#[test]
+fn an_orphan_is_not_healthy_and_what_keeps_the_token_away_is_said() {
+    let orphan = view(|status| status["state"] = json!("orphan"));
+    assert!(!orphan.is_healthy());
+    assert!(orphan.obstacle().is_some_and(|why| why.contains("no ring")));
+    let lonely = view(|status| {
+        status["state"] = json!("orphan");
+        status["address"] = json!(null);
+    });
+    assert!(
+        lonely
+            .obstacle()
+            .is_some_and(|why| why.contains("eth0 has no address"))
+    );
+    assert!(page(&lonely).contains("it waits for an address"));
+}

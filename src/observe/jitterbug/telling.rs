@@ -1,0 +1,266 @@
+//! What an event is called, how much it matters, and the sentence for it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ring_codec::jitterbug::Node;
+use ring_proto::jitterbug::{Acceptance, Event, Failure, State};
+use tracing::Level;
+
+use crate::observe::{spoken, spoken_bytes};
+
+/// An event, told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// What: a name, in `snake_case`.
+    pub event: &'static str,
+    /// How much it matters.
+    pub level: Level,
+    /// The same for people.
+    pub text: String,
+    /// The absolute `token_id` that it is about.
+    pub token_id: Option<u32>,
+    /// The node that it is about.
+    pub node: Option<IpAddr>,
+}
+
+impl Told {
+    fn new(event: &'static str, level: Level, text: impl Into<String>) -> Self {
+        Self {
+            event,
+            level,
+            text: text.into(),
+            token_id: None,
+            node: None,
+        }
+    }
+
+    fn of_token(self, token_id: u32) -> Self {
+        Self {
+            token_id: Some(token_id),
+            ..self
+        }
+    }
+
+    fn of_node(self, node: IpAddr) -> Self {
+        Self {
+            node: Some(node),
+            ..self
+        }
+    }
+}
+
+/// Tells an event. The state `before` it tells a turn of the token from news.
+#[must_use]
+pub fn tell(event: &Event, before: State) -> Told {
+    match event {
+        Event::StateChanged { state, token_id } => state_changed(before, *state, *token_id),
+        Event::UseChanged { may_use } => {
+            let text = if *may_use {
+                "programs of this machine may use the token"
+            } else {
+                "programs of this machine may no longer use the token"
+            };
+            Told::new("use_changed", Level::DEBUG, text)
+        }
+        Event::RestoreBegan => Told::new(
+            "restore_began",
+            Level::INFO,
+            "asking whether there is a leader",
+        ),
+        Event::RestoreDenied { by } => denied(*by),
+        Event::RestoreWon => Told::new(
+            "restore_won",
+            Level::INFO,
+            "nobody objects: this node leads, with a new token",
+        ),
+        Event::RivalHeard { token_id, from } => rival(*token_id, *from),
+        Event::Accepted {
+            how,
+            token_id,
+            from,
+        } => accepted(*how, *token_id, *from),
+        Event::Passed { to } => Told::new(
+            "passed",
+            Level::DEBUG,
+            format!("{} has the token", shown(to)),
+        )
+        .of_node(to.ip),
+        Event::PassFailed { to, why } => pass(
+            "pass_failed",
+            Level::INFO,
+            to,
+            *why,
+            "cannot take the token",
+        ),
+        Event::PassUnknown { to, why } => pass(
+            "pass_unknown",
+            Level::WARN,
+            to,
+            *why,
+            "may have the token or not, so this node asks who leads",
+        ),
+        Event::PassAborted { to } => Told::new(
+            "pass_aborted",
+            Level::DEBUG,
+            format!("no longer handing the token to {}", shown(to)),
+        )
+        .of_node(to.ip),
+        Event::Stalled { after } => stalled(*after),
+        Event::DataChanged { len } => Told::new(
+            "data_changed",
+            Level::DEBUG,
+            format!("the data has {} now", spoken_bytes(*len)),
+        ),
+        Event::ComputeFailed => compute_failed(),
+        Event::DecideFailed => decide_failed(),
+        Event::DataDropped => Told::new(
+            "data_dropped",
+            Level::WARN,
+            "the data of a token counts for nothing: too many wait for --decide",
+        ),
+        Event::NodeAdded { node } => Told::new(
+            "node_added",
+            Level::INFO,
+            format!("{} is in the list now", shown(node)),
+        )
+        .of_node(node.ip),
+        Event::NodeRefused { node } => Told::new(
+            "node_refused",
+            Level::WARN,
+            format!(
+                "no room in the list for {}: give all nodes a larger --max-nodes",
+                shown(node)
+            ),
+        )
+        .of_node(node.ip),
+        Event::AddressChanged { address } => address_changed(*address),
+        Event::Dropped { from, reason } => Told::new(
+            "dropped",
+            Level::DEBUG,
+            format!("dropped what {from} sent: {}", reason.text()),
+        )
+        .of_node(*from),
+        Event::ShutDown => Told::new("left", Level::INFO, "left the ring"),
+    }
+}
+
+/// Whether a change of state is a turn of the token and no news.
+#[must_use]
+pub const fn is_turn(before: State, state: State) -> bool {
+    matches!(
+        (before, state),
+        (State::Waiter, State::Leader) | (State::Leader, State::Waiter)
+    )
+}
+
+fn state_changed(before: State, state: State, token_id: u32) -> Told {
+    let level = if is_turn(before, state) {
+        Level::DEBUG
+    } else {
+        Level::INFO
+    };
+    let text = match state {
+        State::Orphan => "orphan: this node has no ring".to_owned(),
+        State::Waiter => "waiter: the token is elsewhere".to_owned(),
+        State::Leader => format!("leader: this node has the token {token_id}"),
+    };
+    Told::new("state_changed", level, text).of_token(token_id)
+}
+
+fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Told {
+    let (event, level, text) = match how {
+        Acceptance::Taken => (
+            "taken",
+            Level::DEBUG,
+            format!("took the token {token_id} from {from}"),
+        ),
+        Acceptance::Merged => (
+            "merged",
+            Level::INFO,
+            format!("the token {token_id} of {from} has become one with the one here"),
+        ),
+        Acceptance::Absorbed => (
+            "absorbed",
+            Level::INFO,
+            format!("the token {token_id} of {from} is no more: a stronger one was here"),
+        ),
+    };
+    Told::new(event, level, text)
+        .of_token(token_id)
+        .of_node(from)
+}
+
+fn pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Told {
+    let text = format!("{} {what}: {}", shown(to), why.text());
+    Told::new(event, level, text).of_node(to.ip)
+}
+
+fn address_changed(address: Option<IpAddr>) -> Told {
+    match address {
+        Some(address) => Told::new(
+            "address_changed",
+            Level::INFO,
+            format!("this node is {address}"),
+        )
+        .of_node(address),
+        None => Told::new(
+            "address_changed",
+            Level::WARN,
+            "this node has no address: it waits for one, and says nothing",
+        ),
+    }
+}
+
+fn denied(by: IpAddr) -> Told {
+    Told::new(
+        "restore_denied",
+        Level::INFO,
+        format!("{by} leads, or has a better claim: waiting for the token"),
+    )
+    .of_node(by)
+}
+
+fn rival(token_id: u32, from: IpAddr) -> Told {
+    Told::new(
+        "rival_heard",
+        Level::INFO,
+        format!("{from} leads with the token {token_id}, which is stronger"),
+    )
+    .of_token(token_id)
+    .of_node(from)
+}
+
+fn stalled(after: Duration) -> Told {
+    Told::new(
+        "stalled",
+        Level::WARN,
+        format!(
+            "this process stood still for {}: another node may lead by now, so this one asks",
+            spoken(after)
+        ),
+    )
+}
+
+fn compute_failed() -> Told {
+    Told::new(
+        "compute_failed",
+        Level::WARN,
+        "the next data was not computed: the data is passed on as it is (--compute must exit with 0, in \
+         --compute-timeout, with at most --max-data bytes; without it the data must be a number)",
+    )
+}
+
+fn decide_failed() -> Told {
+    Told::new(
+        "decide_failed",
+        Level::WARN,
+        "which data continues was not decided: that which came does (--decide must exit with 0 or 1, in \
+         --compute-timeout)",
+    )
+}
+
+/// `10.0.0.1:4711`, or `[fe80::1]:4711`.
+fn shown(node: &Node) -> String {
+    std::net::SocketAddr::new(node.ip, node.port).to_string()
+}

@@ -1,0 +1,60 @@
+//! Who sees a node's events: the log, those who watch, hooks, and the lock.
+
+use ring_proto::jitterbug::{Acceptance, Event};
+use ring_proto::time::Now;
+
+use super::history::History;
+use crate::driver::Observe;
+use crate::host::Priority;
+use crate::observe::jitterbug::{Log, is_turn, print, tell};
+
+/// All observers of events.
+#[derive(Debug)]
+pub struct Audience {
+    pub log: Log,
+    pub history: History,
+    /// How often local work has lost the token: more often than a look now and then shows.
+    pub ends_of_use: u64,
+}
+
+impl Observe<Event> for Audience {
+    fn observe(&mut self, now: Now, event: &Event) {
+        if let Event::UseChanged { may_use: false } | Event::Stalled { .. } = event {
+            self.ends_of_use += 1;
+        }
+        let before = self.history.state();
+        let line = self.log.admit(now.monotonic, event, before);
+        let priority = match event {
+            // As many as strangers please: watchers get as many as the log.
+            Event::Dropped { .. } if line.is_none() => return,
+            Event::StateChanged { state, .. } if is_turn(before, *state) => Priority::Routine,
+            Event::Dropped { .. }
+            | Event::UseChanged { .. }
+            | Event::Passed { .. }
+            | Event::PassAborted { .. }
+            | Event::DataChanged { .. }
+            | Event::Accepted {
+                how: Acceptance::Taken,
+                ..
+            } => Priority::Routine,
+            // What goes on failing does so turn after turn, and nodes come by the thousand.
+            Event::PassFailed { .. }
+            | Event::ComputeFailed
+            | Event::DecideFailed
+            | Event::DataDropped
+            | Event::NodeAdded { .. }
+            | Event::NodeRefused { .. } => Priority::Passing,
+            _ => Priority::News,
+        };
+        let told = tell(event, before);
+        if let Some(hidden) = line {
+            print(&told, hidden);
+        }
+        match event {
+            Event::StateChanged { state, token_id } => {
+                self.history.enter(now, (*state, *token_id), told, priority);
+            }
+            _ => self.history.remember(now, told, priority),
+        }
+    }
+}

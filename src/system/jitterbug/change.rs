@@ -1,0 +1,100 @@
+//! The changes that hooks get.
+
+use ring_proto::jitterbug::State;
+
+use crate::host::hooks;
+
+/// The names of [`Change::event`].
+pub mod event {
+    /// The daemon has started.
+    pub const STARTED: &str = "started";
+    /// The state has changed.
+    pub const STATE: &str = "state_changed";
+    /// The daemon is ending.
+    pub const STOPPED: &str = "stopped";
+}
+
+/// A change, and how things were after it. Small: each turn of the token is two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The event's number.
+    pub number: u64,
+    /// The time of the event, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// One of the names in [`event`].
+    pub event: &'static str,
+    /// The state before; `None`: the daemon did not run.
+    pub from: Option<State>,
+    /// The state since; `None`: the daemon does not run.
+    pub state: Option<State>,
+    /// The absolute `token_id` since.
+    pub token_id: u32,
+    /// How many earlier changes are merged into this one.
+    pub merged: u64,
+}
+
+impl hooks::Change for Change {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn after(self, earlier: Self) -> Self {
+        Self {
+            from: earlier.from,
+            merged: earlier.merged + self.merged + 1,
+            ..self
+        }
+    }
+
+    fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+        let state = |state: Option<State>| state.map_or("none", State::name).to_owned();
+        let token_id = match self.token_id {
+            0 => String::new(),
+            id => id.to_string(),
+        };
+        [
+            ("RINGD_EVENT", self.event.to_owned()),
+            ("RINGD_EVENT_NUMBER", self.number.to_string()),
+            ("RINGD_TIME_MS", self.time_ms.to_string()),
+            ("RINGD_OLD_STATE", state(self.from)),
+            ("RINGD_STATE", state(self.state)),
+            ("RINGD_TOKEN_ID", token_id),
+            ("RINGD_MERGED", self.merged.to_string()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ring_proto::jitterbug::State;
+
+    use super::{Change, event};
+    use crate::host::hooks::Change as _;
+
+    #[test]
+    fn two_changes_become_one_from_the_first_state_to_the_last() {
+        let change = |number, from, state| Change {
+            number,
+            time_ms: number,
+            event: event::STATE,
+            from: Some(from),
+            state: Some(state),
+            token_id: 7,
+            merged: 0,
+        };
+        let first = change(1, State::Orphan, State::Waiter);
+        let second = change(2, State::Waiter, State::Leader);
+        let told: BTreeMap<_, _> = second.after(first).environment().into_iter().collect();
+        for (name, value) in [
+            ("RINGD_OLD_STATE", "orphan"),
+            ("RINGD_STATE", "leader"),
+            ("RINGD_MERGED", "1"),
+            ("RINGD_EVENT_NUMBER", "2"),
+            ("RINGD_TOKEN_ID", "7"),
+        ] {
+            assert_eq!(told.get(name).map(String::as_str), Some(value), "{name}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A node's condition in a few words, for the service manager.
+
+use std::fmt;
+
+use ring_proto::jitterbug::{Standing, State};
+
+/// A node's condition. It does not change with the turns of the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// It has no address.
+    NoLink,
+    /// It has no ring.
+    Orphan,
+    /// It is in one.
+    InRing,
+}
+
+impl Condition {
+    /// That of a node with an address or none.
+    pub fn of(is_up: bool, standing: Standing) -> Self {
+        match standing.state {
+            _ if !is_up => Self::NoLink,
+            State::Orphan => Self::Orphan,
+            State::Waiter | State::Leader => Self::InRing,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoLink => "waiting for an address",
+            Self::Orphan => "looking for a leader",
+            Self::InRing => "in the ring",
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Why a node does not start, in words, each with an exit code: what other systems do not know of.
+
+use std::io::{self, ErrorKind};
+
+use thiserror::Error;
+
+use crate::host::SystemError;
+
+/// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A socket cannot be bound.
+    #[error("cannot use {what} {port} on {interface}: {}", hint(.source, what))]
+    Bind {
+        /// The interface.
+        interface: String,
+        /// `UDP port` or `TCP port`.
+        what: &'static str,
+        /// The port.
+        port: u16,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether another try may do: the address is not there yet, or no longer.
+    pub fn may_pass(&self) -> bool {
+        let Self::Bind { source, .. } = self;
+        !matches!(
+            source.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::AddrInUse
+        )
+    }
+}
+
+impl SystemError for Error {
+    fn exit_code(&self) -> u8 {
+        let Self::Bind { source, .. } = self;
+        match source.kind() {
+            ErrorKind::PermissionDenied => 5,
+            ErrorKind::AddrInUse => 6,
+            _ => 1,
+        }
+    }
+}
+
+/// What is wrong with a port, and what to do.
+fn hint(source: &io::Error, what: &str) -> String {
+    let (option, list) = if what == "UDP port" {
+        ("--udp-port, the same on all nodes", "ss -ulpn")
+    } else {
+        ("--tcp-port", "ss -tlpn")
+    };
+    match source.kind() {
+        ErrorKind::PermissionDenied => {
+            format!(
+                "ports below 1024 need a right: give another one, {option}, or CAP_NET_BIND_SERVICE"
+            )
+        }
+        ErrorKind::AddrInUse => format!(
+            "another process has it, maybe a ringd jitterbug already: {list} names it; or give another, {option}"
+        ),
+        _ => source.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, ErrorKind};
+
+    use super::Error;
+    use crate::host::SystemError;
+
+    #[test]
+    fn each_says_what_to_do_and_has_its_code() {
+        let bind = |what, kind| Error::Bind {
+            interface: "eth0".to_owned(),
+            what,
+            port: 57_700,
+            source: io::Error::from(kind),
+        };
+        let cases = [
+            (
+                bind("UDP port", ErrorKind::AddrInUse),
+                6,
+                "the same on all nodes",
+                false,
+            ),
+            (bind("TCP port", ErrorKind::AddrInUse), 6, "ss -tlpn", false),
+            (
+                bind("UDP port", ErrorKind::PermissionDenied),
+                5,
+                "CAP_NET_BIND_SERVICE",
+                false,
+            ),
+            (
+                bind("TCP port", ErrorKind::AddrNotAvailable),
+                1,
+                "TCP port 57700 on eth0",
+                true,
+            ),
+        ];
+        for (error, code, advice, passes) in cases {
+            assert_eq!(
+                (error.exit_code(), error.may_pass()),
+                (code, passes),
+                "{error}"
+            );
+            assert!(error.to_string().contains(advice), "{error}");
+        }
+    }
+}

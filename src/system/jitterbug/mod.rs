@@ -1,0 +1,19 @@
+//! A node of a Jitterbug ring: one token, with data that grows from holder to holder, on an IP segment.
+
+mod audience;
+mod change;
+mod condition;
+mod error;
+mod history;
+mod link;
+mod locks;
+mod node;
+mod options;
+mod programs;
+mod report;
+mod service;
+mod start;
+mod status;
+
+pub use options::Options;
+pub use start::run;

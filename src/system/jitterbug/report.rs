@@ -1,0 +1,79 @@
+//! The status as log lines, in answer to SIGUSR1.
+
+use tracing::info;
+
+use crate::control::jitterbug::Status;
+
+/// The most nodes that are named.
+const NAMED: usize = 20;
+
+/// Logs the status. A JSON log has all of it in the first line.
+pub fn log(status: &Status) {
+    // Strings, numbers and maps with string keys: nothing that JSON lacks.
+    let json = serde_json::to_string(status).unwrap_or_default();
+    info!(
+        event = "status",
+        status = json,
+        "status: {}",
+        standing(status)
+    );
+    for line in details(status) {
+        info!(event = "status_detail", "status: {line}");
+    }
+}
+
+fn standing(status: &Status) -> String {
+    let address = status.address.as_deref().unwrap_or("no address");
+    format!(
+        "{}, token_id {}, {address}, {} nodes, {} bytes of data",
+        status.state,
+        status.token_id,
+        status.nodes.len(),
+        status.data_len
+    )
+}
+
+fn details(status: &Status) -> [String; 2] {
+    let named = status.nodes.iter().take(NAMED);
+    let mut nodes: Vec<_> = named.map(|node| node.address.clone()).collect();
+    if status.nodes.len() > NAMED {
+        nodes.push("…".to_owned());
+    }
+    let dropped = status.counters.dropped.iter();
+    let dropped = dropped.map(|(name, count)| (format!("dropped.{name}"), *count));
+    let plain = status.counters.plain.iter();
+    let counters = plain
+        .map(|(name, count)| (name.clone(), *count))
+        .chain(dropped);
+    let counters = counters.filter(|(_, count)| *count > 0);
+    let counters: Vec<_> = counters
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    [
+        format!("nodes: {}", nodes.join(", ")),
+        format!("counters: {}", counters.join(", ")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::jitterbug::{Jitterbug, Options};
+
+    use super::{details, standing};
+    use crate::system::jitterbug::status::status;
+
+    #[test]
+    fn the_first_line_is_what_the_node_is_and_the_others_what_it_knows() {
+        let machine = Jitterbug::new(Options::default(), 1).unwrap();
+        let mut status = status("eth0", &machine, 2, None);
+        status.token_id = 7;
+        assert_eq!(
+            standing(&status),
+            "orphan, token_id 7, no address, 0 nodes, 0 bytes of data"
+        );
+        assert_eq!(
+            details(&status),
+            ["nodes: ", "counters: dropped.trailing 2"]
+        );
+    }
+}

@@ -1,0 +1,371 @@
+//! Serves clients of the control socket beyond the status: locks, the token's data, and watching.
+
+use std::os::fd::OwnedFd;
+
+use ring_proto::jitterbug::{Command, Jitterbug, State};
+use ring_proto::time::{Instant, Now};
+use tracing::{info, warn};
+
+use super::history::{Entry, History};
+use super::locks::{Locks, MachineState, Notice};
+use crate::control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
+use crate::control::{
+    Grant, Loss, MAX_LABEL, OwnJson, PROTOCOL, Refusal, Renewal, Reply, Request, TokenData,
+    Version, hex,
+};
+use crate::host::{Backstops, Client, ClientId, Server, Watchers};
+
+/// The most data that a holder is told with its grant: an environment has no room for more.
+const DATA_OF_GRANT: usize = 1024;
+/// A lease is renewed when it has grown by this share of its length.
+const STEPS: u32 = 8;
+
+/// How to answer a request.
+#[derive(Debug)]
+pub enum Reaction {
+    /// Send this reply.
+    Reply(Reply),
+    /// The reply follows later.
+    Later,
+    /// Reply with the status.
+    Status,
+    /// Reply with a snapshot, which contains the status.
+    Snapshot,
+}
+
+/// All clients that want more than the status.
+#[derive(Debug)]
+pub struct Service {
+    interface: String,
+    locks: Locks,
+    backstops: Backstops,
+    watchers: Watchers,
+    /// Clients whose state has changed, and whether they may be silent now.
+    changed: Vec<(ClientId, bool)>,
+}
+
+impl Service {
+    /// No clients yet.
+    pub fn new(interface: &str) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            locks: Locks::default(),
+            backstops: Backstops::new(),
+            watchers: Watchers::default(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// When to call [`serve_clients`](Self::serve_clients) at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.locks.deadline()
+    }
+
+    /// The daemon shuts down: nobody is granted the token from now on.
+    pub const fn leave(&mut self) {
+        self.locks.leave();
+    }
+
+    /// Whether a client of this machine holds the token.
+    pub const fn is_held(&self) -> bool {
+        self.locks.is_held()
+    }
+
+    /// Returns how to answer a request. Takes those of its descriptors that it keeps.
+    pub fn answer(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: Request<JitterbugRequest>,
+        descriptors: &mut Vec<OwnedFd>,
+        machine: &Jitterbug,
+        history: &History,
+    ) -> Reaction {
+        let client = peer.id;
+        match request {
+            Request::Version => Reaction::Reply(Reply::Version(Version {
+                protocol: PROTOCOL,
+                ringd: env!("CARGO_PKG_VERSION").to_owned(),
+                interface: Some(self.interface.clone()),
+            })),
+            Request::Status => Reaction::Status,
+            Request::Lock(request) => self.lock(now, peer, request, machine),
+            Request::Bind if !self.locks.holds(client) => error("this connection has no lock"),
+            Request::Bind => match self.backstops.set(peer, descriptors) {
+                Ok(()) => Reaction::Reply(Reply::Done {}),
+                Err(why) => error(why),
+            },
+            Request::Unlock => {
+                self.backstops.cancel(client);
+                if self.locks.release(client) {
+                    self.changed.push((client, self.watchers.include(client)));
+                }
+                Reaction::Reply(Reply::Unlocked {})
+            }
+            Request::DataGet => Reaction::Reply(Reply::Data(TokenData {
+                hex: hex::encode(machine.data()),
+                token: Some(OwnJson::of(&machine.standing().token_id)),
+            })),
+            Request::DataSet { .. } => error(
+                "the data of Jitterbug is computed by its leader (ringd jitterbug --compute), and cannot be set",
+            ),
+            Request::Watch { .. } if self.watchers.include(client) => {
+                error("this connection watches already; open another one")
+            }
+            Request::Watch { from, turns } => {
+                self.changed.push((client, true));
+                if self.watchers.add(client, from, turns, history.recent()) {
+                    Reaction::Later
+                } else {
+                    Reaction::Snapshot
+                }
+            }
+            Request::Own(request) => self.answer_own(&request, machine),
+        }
+    }
+
+    /// Returns how to answer a request that not every system knows.
+    fn answer_own(&mut self, request: &JitterbugRequest, machine: &Jitterbug) -> Reaction {
+        match request {
+            JitterbugRequest::Yield { to: None } => self.yield_token(machine),
+            JitterbugRequest::Yield { to: Some(_) } => error(
+                "the token of Jitterbug goes to the next node of the list that can take it, and to no other: ringctl yield \
+                 alone",
+            ),
+            JitterbugRequest::Once {} => error(
+                "Jitterbug remembers no runs, so there is no job that it could run once: ringctl run, or Lab2",
+            ),
+            JitterbugRequest::Pause {} | JitterbugRequest::Resume => error(
+                "a node of Jitterbug cannot be paused: whoever is in the list is given the token; stop its ringd",
+            ),
+            JitterbugRequest::Forget {} => error(
+                "no entry leaves a list of Jitterbug: a node that is gone is tried ever less often",
+            ),
+        }
+    }
+
+    fn lock(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: LockRequest,
+        machine: &Jitterbug,
+    ) -> Reaction {
+        if self.locks.concerns(peer.id) {
+            return error("this connection holds a lock, or waits for one, already");
+        }
+        if request.label.len() > MAX_LABEL {
+            return error(&format!("a label has at most {MAX_LABEL} bytes"));
+        }
+        if let Some(grade) = &request.require {
+            return error(&format!(
+                "a lock of Jitterbug has no grade, '{}' or other: nobody confirms a leader; use Lab2 for that",
+                grade.escape_debug()
+            ));
+        }
+        let under = request.under.as_deref();
+        let is_nested = under.is_some() && self.fencing(machine).as_deref() == under;
+        let options = machine.options();
+        let way = options.renew_timeout + options.restore();
+        let label = request.label.clone();
+        let asked = if is_nested {
+            Err(RefusalReason::Nested)
+        } else {
+            self.locks.request(now.monotonic, peer, request, way)
+        };
+        match asked {
+            Ok(()) => {
+                self.changed.push((peer.id, true));
+                Reaction::Later
+            }
+            Err(why) => Reaction::Reply(self.refused(why, &label, machine)),
+        }
+    }
+
+    /// The fencing text of the lock that is held now.
+    fn fencing(&self, machine: &Jitterbug) -> Option<String> {
+        Some(fencing(self.locks.held()?, machine))
+    }
+
+    fn yield_token(&mut self, machine: &Jitterbug) -> Reaction {
+        if !machine.may_use_token() {
+            return error("this node does not have the token");
+        }
+        if machine.is_alone() {
+            return error("there is nobody to hand the token over to");
+        }
+        self.locks.yield_token();
+        Reaction::Reply(Reply::Done {})
+    }
+
+    /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
+    pub fn serve_clients(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        (machine, ends): (&Jitterbug, u64),
+        history: &mut History,
+    ) -> Option<Command> {
+        while let Some(client) = server.take_gone() {
+            self.backstops.end(client);
+            if let Some((peer, label)) = self.locks.leave_behind(now.monotonic, client) {
+                say_loss(Some(peer), &label, LossReason::Gone);
+                history.lock(now, "lock_lost", &label, Some(LossReason::Gone.name()));
+            }
+            self.watchers.forget(client);
+        }
+        for (client, lasting) in self.changed.drain(..) {
+            server.set_lasting(now.monotonic, client, lasting);
+        }
+        let mut told = Vec::new();
+        let command = if self.locks.is_idle() {
+            None
+        } else {
+            let mut tell = |client, request: &LockRequest, notice| {
+                told.push((client, request.label.clone(), notice));
+            };
+            let state = machine_state(now.monotonic, machine, ends);
+            self.locks.update(now.monotonic, &state, &mut tell)
+        };
+        self.backstops.end_unless(|client| self.locks.holds(client));
+        for (client, label, notice) in told {
+            match notice {
+                Notice::Granted(..) => history.lock(now, "lock_granted", &label, None),
+                Notice::Refused(why) => history.lock(now, "lock_refused", &label, Some(why.name())),
+                Notice::Lost(why, _) => {
+                    say_loss(server.client(client), &label, why);
+                    history.lock(now, "lock_lost", &label, Some(why.name()));
+                }
+                Notice::Renewed(_) => {}
+            }
+            let reply = self.reply(notice, &label, machine);
+            server.tell(now.monotonic, client, &reply);
+        }
+        if command.is_none() {
+            let message = |entry: &Entry, number| Reply::Event(entry.message(number));
+            let recent = history.recent();
+            self.watchers.tell(now.monotonic, server, recent, message);
+        }
+        command
+    }
+
+    fn reply(&self, notice: Notice, label: &str, machine: &Jitterbug) -> Reply {
+        match notice {
+            Notice::Granted(number, until) => {
+                let data = Some(machine.data()).filter(|data| data.len() <= DATA_OF_GRANT);
+                Reply::Granted(Grant {
+                    token: None,
+                    fencing: fencing(number, machine),
+                    grade: None,
+                    data: hex::encode(data.unwrap_or_default()),
+                    until_ns: until.as_nanos(),
+                })
+            }
+            Notice::Renewed(until) => Reply::Renewed(Renewal {
+                until_ns: until.as_nanos(),
+            }),
+            Notice::Refused(why) => self.refused(why, label, machine),
+            Notice::Lost(why, until) => Reply::Lost(Loss {
+                why: why.name().to_owned(),
+                text: loss(why).to_owned(),
+                until_ns: until.as_nanos(),
+            }),
+        }
+    }
+
+    fn refused(&self, why: RefusalReason, label: &str, machine: &Jitterbug) -> Reply {
+        let text = match why {
+            RefusalReason::Timeout => match (self.locks.label(), machine.standing().state) {
+                (Some(holder), _) => format!("{holder:?} has the token on this machine"),
+                (None, State::Orphan) => "this node has no ring: it looks for a leader".to_owned(),
+                (None, _) => "the token did not come here in time".to_owned(),
+            },
+            RefusalReason::Busy => {
+                "a program of this machine has the token, or waits for it".to_owned()
+            }
+            RefusalReason::Crowded => {
+                "too many programs of this machine wait for the token".to_owned()
+            }
+            RefusalReason::Nested => {
+                format!("{label:?} runs under the lock that it asks for, and would wait for itself")
+            }
+            RefusalReason::Leaving => "ringd is shutting down".to_owned(),
+        };
+        Reply::Refused(Refusal {
+            why: why.name().to_owned(),
+            text,
+            lost: false,
+        })
+    }
+}
+
+/// What a lock is called: the token's id, the node and the number of its grants. It tells one lock from another, and says
+/// nothing of which is the newer.
+fn fencing(number: u64, machine: &Jitterbug) -> String {
+    let id = machine.standing().token_id;
+    match machine.address() {
+        Some(address) => format!("{id}-{address}-{number}"),
+        None => format!("{id}--{number}"),
+    }
+}
+
+fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
+    let may_use = machine.may_use_token();
+    let lease = machine.options().stall();
+    MachineState {
+        may_use,
+        // Each turn computes once.
+        turn: machine.counters().computes,
+        ends,
+        loss: match machine.standing().state {
+            _ if machine.address().is_none() => LossReason::Link,
+            State::Orphan => LossReason::Lease,
+            State::Waiter | State::Leader => LossReason::StrongerToken,
+        },
+        // A loop that does not stand still for longer answers whoever asks for a leader.
+        lease_until: if may_use { now + lease } else { now },
+        step: lease / STEPS,
+    }
+}
+
+const fn loss(why: LossReason) -> &'static str {
+    match why {
+        LossReason::Yield => "ringctl yield has handed it over",
+        LossReason::MaxHold => "it was held for as long as --max-hold allows",
+        LossReason::Shutdown => "ringd is shutting down",
+        LossReason::StrongerToken => "another leader has a stronger token",
+        LossReason::Lease => "ringd stood still for so long that another node may lead",
+        LossReason::Link => "the interface has no address",
+        LossReason::Gone => "its client is gone, and has not given it back",
+    }
+}
+
+/// Logs whose work was ended, and why.
+fn say_loss(peer: Option<Client>, label: &str, why: LossReason) {
+    let (reason, text) = (why.name(), loss(why));
+    let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
+    let who = peer.map_or_else(
+        || "a client that is gone".to_owned(),
+        |peer| peer.to_string(),
+    );
+    macro_rules! line {
+        ($level:ident) => {
+            $level!(
+                event = "lock_lost",
+                label,
+                pid,
+                uid,
+                reason,
+                "{label:?} ({who}) has lost the token: {text}"
+            )
+        };
+    }
+    match why {
+        LossReason::StrongerToken | LossReason::Lease | LossReason::Link => line!(warn),
+        _ => line!(info),
+    }
+}
+
+fn error(text: &str) -> Reaction {
+    Reaction::Reply(Reply::Error(text.to_owned()))
+}

@@ -1,0 +1,104 @@
+//! Starts a node.
+
+use ring_proto::jitterbug::{Compute, Decide, Jitterbug, OptionsError};
+use tracing::info;
+
+use super::Options;
+use super::audience::Audience;
+use super::history::History;
+use super::link::SegmentLink;
+use super::node::{NoStore, Node};
+use super::programs::Programs;
+use super::service::Service;
+use crate::driver::{Driver, datagrams};
+use crate::host::hooks::{self, Hooks};
+use crate::host::{self, Host};
+use crate::observe::jitterbug::Log;
+use crate::sys::{clock, random};
+use crate::system::PROGRAM;
+use crate::system::housekeeping::Housekeeping;
+
+/// Room for a datagram: far more than the longest message, so that what goes on after its message is told from what
+/// was cut.
+const ROOM: usize = 2048;
+
+/// Runs a node until it has shut down on request.
+///
+/// # Errors
+/// It could not start, or a system call failed that does not fail on a healthy system.
+pub fn run(options: &Options) -> Result<(), host::Error> {
+    let own = options.of_machine();
+    own.check().map_err(|error| unusable(&error))?;
+    let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
+    let seed = random().map_err(host::Error::system("draw a random number"))?;
+    let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
+    let host = Host::start(
+        PROGRAM,
+        &options.control_path(),
+        options.log_format,
+        options.verbose,
+    )?;
+    say_start(options);
+    let audience = Audience {
+        log: Log::new(options.verbose),
+        history: History::new(host.started()),
+        ends_of_use: 0,
+    };
+    let has_programs = own.compute == Compute::Program || own.decide == Decide::Program;
+    let node = Node {
+        interface: options.interface.clone(),
+        link,
+        store: NoStore,
+        hooks: start_hooks(options, &audience.history)?,
+        audience,
+        housekeeping: Housekeeping::new("datagrams", "nothing: it stores nothing"),
+        service: Service::new(&options.interface),
+        programs: has_programs.then(|| {
+            let compute = options.compute.as_deref().unwrap_or_default();
+            Programs::new(compute, &options.decide, own.compute_timeout, own.max_data)
+        }),
+    };
+    let received = datagrams::receive_batch(ROOM);
+    let transmit = datagrams::transmit_batch(ROOM);
+    host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+fn unusable(error: &OptionsError) -> host::Error {
+    host::Error::Usage(format!("{error}; ringd jitterbug --help says more"))
+}
+
+/// Starts hooks, if there may be any.
+fn start_hooks(
+    options: &Options,
+    history: &History,
+) -> Result<Option<Hooks<super::change::Change>>, host::Error> {
+    if options.on_change.is_none() && options.hooks_dir.is_none() {
+        return Ok(None);
+    }
+    let settings = hooks::Settings {
+        environment: vec![("RINGD_INTERFACE", options.interface.clone())],
+        command: options.on_change.clone(),
+        // Where none is given: there is no directory of no name.
+        directory: options.hooks_dir.clone().unwrap_or_default(),
+        timeout: options.hook_timeout,
+        restless: None,
+    };
+    Hooks::start(settings, clock::now(), history)
+        .map(Some)
+        .map_err(host::Error::system("start the thread that runs hooks"))
+}
+
+fn say_start(options: &Options) {
+    let (version, interface, udp_port) = (
+        env!("CARGO_PKG_VERSION"),
+        &options.interface,
+        options.udp_port,
+    );
+    info!(
+        event = "started",
+        version,
+        interface,
+        udp_port,
+        "ringd {version}, a node of Jitterbug on {interface}, UDP port {udp_port}"
+    );
+}

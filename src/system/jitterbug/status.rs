@@ -1,0 +1,158 @@
+//! Makes the status from the machine.
+
+use std::collections::BTreeMap;
+
+use ring_codec::jitterbug::Node;
+use ring_proto::jitterbug::{Jitterbug, NodeStatus, Reason};
+
+use crate::control::hex;
+use crate::control::jitterbug::{CountersStatus, EntryStatus, NodeEntry, Penalty, SYSTEM, Status};
+
+/// The most bytes of data that are shown.
+const SHOWN: usize = 256;
+
+/// The node as it sees itself and its ring. The link has cut so many datagrams, and listens at this port.
+pub fn status(interface: &str, machine: &Jitterbug, cut: u64, tcp_port: Option<u16>) -> Status {
+    let snapshot = machine.snapshot();
+    let data = machine.data();
+    let (text, digits) = shown(data);
+    Status {
+        protocol: SYSTEM.to_owned(),
+        interface: interface.to_owned(),
+        address: snapshot.address.map(|address| address.to_string()),
+        udp_port: snapshot.udp_port,
+        tcp_port: snapshot.tcp_port.or(tcp_port),
+        state: snapshot.state.name().to_owned(),
+        token_id: snapshot.token_id,
+        nodes: snapshot.nodes.iter().map(entry).collect(),
+        to_add: snapshot.to_add.iter().map(node).collect(),
+        node_list_hash: snapshot.node_list_hash,
+        data: text,
+        data_hex: digits,
+        data_len: data.len(),
+        counters: counters(machine, cut),
+    }
+}
+
+fn entry(status: &NodeStatus) -> EntryStatus {
+    let NodeEntry { address, port } = node(&status.node);
+    EntryStatus {
+        address,
+        port,
+        penalty: Penalty {
+            threshold: status.threshold,
+            count: status.count,
+        },
+    }
+}
+
+fn node(node: &Node) -> NodeEntry {
+    NodeEntry {
+        address: node.ip.to_string(),
+        port: node.port,
+    }
+}
+
+/// Data as text, if it can be shown so, and its beginning in digits.
+fn shown(data: &[u8]) -> (Option<String>, String) {
+    let first = data.get(..SHOWN).unwrap_or(data);
+    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
+    let is_text = data.len() <= SHOWN && data.iter().all(is_printable);
+    let text = is_text.then(|| String::from_utf8_lossy(data).into_owned());
+    (text, hex::encode(first))
+}
+
+fn counters(machine: &Jitterbug, cut: u64) -> CountersStatus {
+    let counters = machine.counters();
+    let plain = counters
+        .plain()
+        .map(|(name, count)| (name.to_owned(), count));
+    let dropped = Reason::ALL.map(|reason| {
+        // What was longer than the link's buffers goes on after its message.
+        let more = if reason == Reason::Trailing { cut } else { 0 };
+        (reason.key().to_owned(), counters.dropped(reason) + more)
+    });
+    CountersStatus {
+        plain: plain.collect(),
+        dropped: BTreeMap::from(dropped),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::jitterbug::{Jitterbug, Options};
+    use serde_json::Value;
+
+    use super::{shown, status};
+    use crate::control::NodeStatus;
+
+    #[test]
+    fn data_is_text_if_it_is_printable_and_short() {
+        assert_eq!(shown(b""), (Some(String::new()), String::new()));
+        assert_eq!(shown(b"12 "), (Some("12 ".to_owned()), "313220".to_owned()));
+        for other in [&b"1\n"[..], b"\xc3\xa9", b"\x7f"] {
+            assert_eq!(shown(other).0, None, "{other:?}");
+        }
+        let (text, digits) = shown(&[b'1'; 257]);
+        assert_eq!((text, digits), (None, "31".repeat(256)));
+        assert!(shown(&[b'1'; 256]).0.is_some());
+    }
+
+    #[test]
+    fn a_status_has_the_keys_of_its_page_and_no_others() {
+        let machine = Jitterbug::new(Options::default(), 1).unwrap();
+        let status = NodeStatus::from(&status("eth0", &machine, 3, None));
+        let json: Value = status.json().read().unwrap();
+        let names = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let mut expected = [
+            "protocol",
+            "interface",
+            "address",
+            "udp_port",
+            "tcp_port",
+            "state",
+            "token_id",
+            "nodes",
+            "to_add",
+            "node_list_hash",
+            "data",
+            "data_hex",
+            "data_len",
+            "counters",
+        ];
+        expected.sort_unstable();
+        let mut found = names(&json);
+        found.sort_unstable();
+        assert_eq!(found, expected);
+        let mut expected = [
+            "tr1_sent",
+            "tr1_received",
+            "tr2_sent",
+            "tr2_received",
+            "restores",
+            "restores_won",
+            "taken",
+            "merged",
+            "absorbed",
+            "passes_done",
+            "passes_failed",
+            "passes_unknown",
+            "passes_aborted",
+            "announcements",
+            "stalls",
+            "computes",
+            "compute_failures",
+            "decisions",
+            "decide_failures",
+            "nodes_refused",
+            "dropped",
+        ];
+        expected.sort_unstable();
+        let mut found = names(&json["counters"]);
+        found.sort_unstable();
+        assert_eq!(found, expected);
+        assert_eq!(json["protocol"], "jitterbug");
+        assert_eq!(json["counters"]["dropped"]["trailing"], 3);
+        assert_eq!(names(&json["counters"]["dropped"]).len(), 19);
+    }
+}

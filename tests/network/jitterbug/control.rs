@@ -1,0 +1,397 @@
+//! `ringctl` with a node of Jitterbug: what it does as with Lab2, and what it refuses in words.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{PATIENCE, Test, WAIT, tests};
+use serde_json::Value;
+
+use super::stand::{Kind, Stand, count, counter};
+
+pub fn tests() -> Vec<Test> {
+    let all = tests![
+        the_status_is_a_page_and_json_with_the_keys_of_its_page,
+        watchers_see_what_happens,
+        states_can_be_waited_for_and_others_are_refused,
+        one_command_at_a_time_runs_in_the_ring,
+        a_lock_is_held_for_a_script_and_given_back,
+        a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended,
+        a_command_ends_with_its_node_and_before_the_end_of_its_lease,
+        what_does_not_apply_is_refused_in_words,
+        what_cannot_start_says_why,
+        hooks_hear_of_changes_of_state,
+    ];
+    all.into_iter().map(Test::without_stalls).collect()
+}
+
+/// A lease of two seconds: a keeper on a busy machine may be late by more than those of other stands.
+const UNHURRIED: [(&str, &str); 1] = [("--tr-interval", "400ms")];
+
+/// What a `ringctl` has said.
+struct Said {
+    code: Option<i32>,
+    text: String,
+}
+
+/// Runs `ringctl` beside a node.
+fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<Said> {
+    let output = stand.node(index).ringctl(arguments)?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok(Said {
+        code: output.status.code(),
+        text: String::from_utf8_lossy(&text).into_owned(),
+    })
+}
+
+/// Costs a second.
+fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    stand.wait_for_ring(&[0, 1])?;
+    stand.wait_for_count(0, 3)?;
+    let json = ringctl(&mut stand, 0, &["status", "--json"])?;
+    ensure!(json.code == Some(0), "{}", json.text);
+    let status: Value = serde_json::from_str(&json.text)?;
+    ensure!(
+        status["protocol"] == "jitterbug" && status["interface"] == "eth0",
+        "{status:#}"
+    );
+    ensure!(
+        status["address"] == "10.77.0.1" && status["udp_port"] == 57_700,
+        "{status:#}"
+    );
+    ensure!(
+        status["nodes"][0]["penalty"]["threshold"].is_u64(),
+        "{status:#}"
+    );
+    let digits = status["data_hex"].as_str().context("no digits")?;
+    let data = status["data"].as_str().context("no data")?;
+    let spelled = data.bytes().map(|byte| format!("{byte:02x}"));
+    let spelled = spelled.collect::<Vec<_>>().concat();
+    ensure!(
+        digits == spelled && status["data_len"] == data.len(),
+        "{status:#}"
+    );
+    let page = ringctl(&mut stand, 0, &["status"])?;
+    for part in [
+        "Interface    eth0",
+        "UDP port 57700",
+        "Nodes (2",
+        "this node",
+        "passes_done",
+    ] {
+        ensure!(page.text.contains(part), "{part}: {}", page.text);
+    }
+    let raw = ringctl(&mut stand, 0, &["data", "get", "--raw"])?;
+    ensure!(raw.text.parse::<u64>()? >= count(&status)?, "{}", raw.text);
+    stand.node(0).signal(Signal::SIGUSR1)?;
+    stand
+        .node(0)
+        .wait_for_line(PATIENCE, |line| line.contains("status: nodes: 10.77.0."))?;
+    Ok(())
+}
+
+/// Costs a second.
+fn watchers_see_what_happens() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    stand.wait_for_ring(&[0, 1])?;
+    let watch = |stand: &mut Stand, request: &str| -> Result<_> {
+        let mut stream = UnixStream::connect(stand.node(0).control())?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(request.as_bytes())?;
+        Ok(BufReader::new(stream).lines())
+    };
+    let mut turns = watch(&mut stand, "{\"request\":\"watch\"}\n")?;
+    let snapshot = turns.next().context("no snapshot")??;
+    ensure!(snapshot.starts_with("{\"snapshot\":"), "{snapshot}");
+    let mut news = watch(&mut stand, "{\"request\":\"watch\",\"turns\":false}\n")?;
+    news.next().context("no snapshot")??;
+    let find =
+        |lines: &mut dyn Iterator<Item = std::io::Result<String>>, event: &str| -> Result<Value> {
+            let wanted = format!("\"event\":\"{event}\"");
+            loop {
+                let line = lines.next().context("the watch has ended")??;
+                if line.contains(&wanted) {
+                    return Ok(serde_json::from_str(&line)?);
+                }
+            }
+        };
+    let taken = find(&mut turns, "taken")?;
+    ensure!(taken["event"]["node"] == "10.77.0.2", "{taken}");
+    find(&mut turns, "data_changed")?;
+    stand.node(1).kill()?;
+    let failed = find(&mut news, "pass_failed")?;
+    ensure!(failed["event"]["state"].is_string(), "{failed}");
+    Ok(())
+}
+
+/// Costs a second.
+fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    for state in ["leader", "waiter", "Leader"] {
+        let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
+        ensure!(said.code == Some(0), "{state}: {}", said.text);
+    }
+    for state in ["OWNER", "held", "LOOSER"] {
+        let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
+        ensure!(
+            said.code == Some(1) && said.text.contains("leader, waiter, orphan"),
+            "{}",
+            said.text
+        );
+    }
+    let said = ringctl(&mut stand, 0, &["wait", "-w", "0.1", "orphan"])?;
+    ensure!(said.code == Some(1), "{}", said.text);
+    Ok(())
+}
+
+/// Each command marks its beginning and its end in one file. Costs four seconds.
+fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
+    const RUNS: usize = 3;
+    let stand = Stand::new(Kind::Bridge, 3, &UNHURRIED)?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    let folder = tempfile::tempdir_in("/run")?;
+    let marks = folder.path().join("marks");
+    let line = format!("echo + >>{0}; sleep 0.05; echo - >>{0}", marks.display());
+    std::thread::scope(|scope| -> Result<()> {
+        let stand = &stand;
+        let line = &line;
+        let runs: Vec<_> = (0..3)
+            .flat_map(|index| (0..RUNS).map(move |_| index))
+            .map(|index| {
+                scope.spawn(move || stand.ringctl(index, &["run", "-w", WAIT, "-c", line]))
+            })
+            .collect();
+        for run in runs {
+            let output = run.join().expect("it does not panic")?;
+            ensure!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(())
+    })?;
+    let marks = fs::read_to_string(&marks)?;
+    ensure!(marks == "+\n-\n".repeat(3 * RUNS), "{marks}");
+    // The nodes have had their turns meanwhile.
+    stand.wait_for_rounds(&[0, 1, 2])?;
+    stand.judge().map(drop)
+}
+
+/// Costs four seconds.
+fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    stand.wait_for_ring(&[0, 1])?;
+    let pid = std::process::id().to_string();
+    let lock = ringctl(&mut stand, 0, &["lock", "-w", WAIT, "--pid", &pid])?;
+    ensure!(lock.code == Some(0), "{}", lock.text);
+    ensure!(lock.text.contains("-10.77.0.1-"), "{}", lock.text);
+    let check = ringctl(&mut stand, 0, &["lock", "--check", "--pid", &pid])?;
+    ensure!(
+        check.code == Some(0) && check.text == lock.text,
+        "{}",
+        check.text
+    );
+    let busy = ringctl(&mut stand, 0, &["run", "-n", "--", "true"])?;
+    ensure!(
+        busy.code == Some(1) && busy.text.contains("has the token"),
+        "{}",
+        busy.text
+    );
+    let held = stand.node(0).status()?;
+    ensure!(held["state"] == "leader", "{held:#}");
+    let unlock = ringctl(&mut stand, 0, &["unlock", "--pid", &pid])?;
+    ensure!(unlock.code == Some(0), "{}", unlock.text);
+    let reached = stand.count(1)?;
+    stand.wait_for_count(1, reached + 2)?;
+    let run = ringctl(
+        &mut stand,
+        1,
+        &["run", "-w", WAIT, "-c", "echo $RINGD_TOKEN $RINGD_DATA"],
+    )?;
+    ensure!(
+        run.code == Some(0) && run.text.contains("-10.77.0.2-"),
+        "{}",
+        run.text
+    );
+    Ok(())
+}
+
+/// Costs four seconds.
+fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<()> {
+    let stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    stand.wait_for_ring(&[0, 1])?;
+    std::thread::scope(|scope| -> Result<()> {
+        let stand = &stand;
+        let run =
+            scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "--", "sleep", "1000"]));
+        let at_work = |line: &str| line.contains("\"event\":\"lock_granted\"");
+        let mut watch = UnixStream::connect(stand.control(0))?;
+        watch.set_read_timeout(Some(PATIENCE))?;
+        watch.write_all(b"{\"request\":\"watch\"}\n")?;
+        for line in BufReader::new(watch).lines() {
+            if at_work(&line?) {
+                break;
+            }
+        }
+        let yields = stand.ringctl(0, &["yield"])?;
+        ensure!(
+            yields.status.success(),
+            "{}",
+            String::from_utf8_lossy(&yields.stderr)
+        );
+        let ended = run.join().expect("it does not panic")?;
+        let said = String::from_utf8_lossy(&ended.stderr);
+        ensure!(
+            ended.status.code() == Some(75) && said.contains("ringctl yield"),
+            "{said}"
+        );
+        Ok(())
+    })?;
+    let reached = stand.count(1)?;
+    stand.wait_for_count(1, reached + 2)?;
+    Ok(())
+}
+
+/// The daemon is stopped: nobody renews the lease. Costs six seconds.
+fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    stand.wait_for_ring(&[0, 1])?;
+    let folder = tempfile::tempdir_in("/run")?;
+    let begun = folder.path().join("begun");
+    let line = format!("touch {}; exec sleep 1000", begun.display());
+    std::thread::scope(|scope| -> Result<()> {
+        let (stand, line) = (&stand, &line);
+        let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "-c", line]));
+        ring_segment::limit::until("the command runs", || begun.exists());
+        stand.signal(0, Signal::SIGSTOP)?;
+        let ended = run.join().expect("it does not panic")?;
+        stand.signal(0, Signal::SIGCONT)?;
+        ensure!(ended.status.code() == Some(75), "{ended:?}");
+        Ok(())
+    })?;
+    stand.wait_for_ring(&[0, 1])?;
+    stand.wait_for_rounds(&[0, 1])?;
+    let status = stand.node(0).status()?;
+    ensure!(counter(&status, "stalls") > 0, "{status:#}");
+    stand.judge().map(drop)
+}
+
+/// Costs four seconds.
+fn what_does_not_apply_is_refused_in_words() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    stand.wait_for_ring(&[0, 1])?;
+    let cases: [(&[&str], &str); 8] = [
+        (
+            &["once", "nightly", "--every", "1h", "--", "true"],
+            "remembers no runs",
+        ),
+        (&["pause"], "cannot be paused"),
+        (&["resume"], "cannot be paused"),
+        (&["forget", "10.77.0.2"], "no entry leaves a list"),
+        (&["yield", "10.77.0.2"], "to no other: ringctl yield"),
+        (&["data", "set", "7"], "cannot be set"),
+        (
+            &["run", "-r", "quorum", "--", "true"],
+            "has no grade, 'quorum'",
+        ),
+        (
+            &["run", "-c", "$RINGCTL run -n -- true"],
+            "would wait for itself",
+        ),
+    ];
+    for (arguments, words) in cases {
+        let nested = format!(
+            "{} --socket {} run -n -- true",
+            env!("CARGO_BIN_EXE_ringctl"),
+            stand.node(0).control().display()
+        );
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|argument| argument.replace("$RINGCTL run -n -- true", &nested))
+            .collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let said = ringctl(&mut stand, 0, &arguments)?;
+        ensure!(
+            said.code == Some(1) && said.text.contains(words),
+            "{arguments:?}: {}",
+            said.text
+        );
+    }
+    let own = ringctl(&mut stand, 0, &["run", "--help"])?;
+    ensure!(own.text.contains("Jitterbug"), "{}", own.text);
+    Ok(())
+}
+
+/// Costs half a second.
+fn what_cannot_start_says_why() -> Result<()> {
+    let stand = Stand::without_nodes(Kind::Bridge, 1)?;
+    let refused = |options: &[(&str, &str)], code: i32, words: &str| -> Result<()> {
+        let mut node = stand.options(0)?;
+        for (name, value) in options {
+            node = node.option(name, value);
+        }
+        let mut node = node.spawn()?;
+        let end = node.wait_exit(PATIENCE)?;
+        node.wait_for_line(PATIENCE, |line| line.contains(words))?;
+        ensure!(end.code() == Some(code), "{end}: {:?}", node.output());
+        Ok(())
+    };
+    refused(
+        &[("--tr-count", "0")],
+        2,
+        "--tr-count 0 is not between 1 and 100",
+    )?;
+    refused(&[("--hold", "1")], 2, "no unit")?;
+    refused(&[("--udp-port", "0")], 2, "all nodes need the same one")?;
+    let mut first = stand.options(0)?.spawn()?;
+    first.wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
+    refused(&[], 6, "ss -ulpn names it")?;
+    let control = first.control();
+    let taken = control.to_str().context("a plain path")?;
+    refused(
+        &[("--udp-port", "57701"), ("--control", taken)],
+        8,
+        "--control PATH",
+    )?;
+    ensure!(first.is_running()?);
+    refused(&[("--", "eth1")], 2, "unexpected argument")?;
+    let node = stand.segment().node(0);
+    let nowhere = node
+        .ringd(super::stand::BINARIES)
+        .subcommand("jitterbug")
+        .without_state();
+    let mut nowhere = nowhere.flag("eth7").spawn()?;
+    ensure!(
+        nowhere.wait_exit(PATIENCE)?.code() == Some(3),
+        "{:?}",
+        nowhere.output()
+    );
+    nowhere.wait_for_line(PATIENCE, |line| {
+        line.contains("there are: ") && line.contains("eth0")
+    })?;
+    Ok(())
+}
+
+/// Costs a second.
+fn hooks_hear_of_changes_of_state() -> Result<()> {
+    let folder = tempfile::tempdir_in("/run")?;
+    let told = folder.path().join("told");
+    let hook = format!(
+        "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE >>{}",
+        told.display()
+    );
+    let mut stand = Stand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
+    stand.wait_for_count(0, 2)?;
+    stand.node(0).signal(Signal::SIGTERM)?;
+    ensure!(stand.node(0).wait_exit(PATIENCE)?.code() == Some(0));
+    let told = fs::read_to_string(&told)?;
+    let lines: Vec<&str> = told.lines().collect();
+    ensure!(lines.first() == Some(&"started none orphan"), "{told}");
+    ensure!(lines.contains(&"state_changed orphan leader"), "{told}");
+    ensure!(lines.last() == Some(&"stopped leader none"), "{told}");
+    Ok(())
+}

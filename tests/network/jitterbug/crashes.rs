@@ -1,0 +1,226 @@
+//! Leaders that die or stand still, in whatever phase of their turn.
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{PATIENCE, Test, tests};
+
+use super::stand::{Kind, RENEW_TIMEOUT, Stand, count, counter};
+
+pub fn tests() -> Vec<Test> {
+    let all = tests![
+        a_leader_that_is_killed_is_replaced_and_the_count_goes_on,
+        a_leader_that_is_killed_while_it_computes_is_replaced,
+        leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step,
+        all_nodes_but_one_may_be_killed_and_come_back,
+        a_third_of_all_datagrams_may_be_lost_in_a_restore,
+        a_leader_that_stood_still_asks_before_it_leads_again,
+        who_is_told_to_end_hands_the_token_on,
+    ];
+    // These kill and stop daemons themselves.
+    all.into_iter().map(Test::without_stalls).collect()
+}
+
+/// The numbers of all but one of so many nodes.
+fn others(count: usize, but: usize) -> Vec<usize> {
+    (0..count).filter(|&index| index != but).collect()
+}
+
+/// How many restores these nodes have won together.
+fn restores_won(stand: &mut Stand, those: &[usize]) -> Result<u64> {
+    let won = those.iter().map(|&index| {
+        let status = stand.node(index).wait_for_status(PATIENCE, |_| true)?;
+        Ok(counter(&status, "restores_won"))
+    });
+    won.sum()
+}
+
+/// Kills who leads. Returns which, and how far it had counted.
+fn kill_the_leader(stand: &mut Stand, those: &[usize]) -> Result<(usize, u64)> {
+    let leader = stand.leader_of(those)?;
+    let reached = stand.count(leader)?;
+    stand.node(leader).kill()?;
+    Ok((leader, reached))
+}
+
+/// Costs two seconds. A long hold makes sure that it is killed as leader.
+fn a_leader_that_is_killed_is_replaced_and_the_count_goes_on() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "100ms")])?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    stand.wait_for_count(0, 4)?;
+    let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2])?;
+    let left = others(3, leader);
+    for &index in &left {
+        // Its last step may have died with it.
+        stand.wait_for_count(index, reached + 3)?;
+    }
+    stand.node(leader).start()?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    let status = stand.wait_for_count(leader, reached + 3)?;
+    ensure!(counter(&status, "taken") > 0, "{status:#}");
+    stand.judge().map(drop)
+}
+
+/// Its command never ends, and must not outlive it for long. Costs two seconds.
+fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
+    // The first step of each node hangs once the ring has counted to 5.
+    let command =
+        r#"read n || :; [ "${n:-0}" -ne 5 ] || exec sleep 1000; printf %s $((${n:-0} + 1))"#;
+    let options = [("--compute", command), ("--compute-timeout", "300ms")];
+    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    // Whoever computes holds the token for the whole time that a command has.
+    let mut hangs = None;
+    while hangs.is_none() {
+        for index in 0..3 {
+            let status = stand.node(index).wait_for_status(PATIENCE, |_| true)?;
+            if status["state"] == "leader" && count(&status)? == 5 {
+                hangs = Some(index);
+            }
+        }
+    }
+    let leader = hangs.unwrap_or_default();
+    stand.node(leader).kill()?;
+    for index in others(3, leader) {
+        let status = stand
+            .node(index)
+            .wait_for_status(PATIENCE, |status| counter(status, "compute_failures") > 0)?;
+        ensure!(count(&status)? == 5, "{status:#}");
+    }
+    stand.judge().map(drop)
+}
+
+/// With data that takes a while to write, most of a turn is the pass. Costs five seconds.
+fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<()> {
+    const LINES: u64 = 40_000;
+    // A counter of fixed length with a long tail: the tail must come whole, or not at all.
+    let command = format!(
+        r#"read n || n=0; n=$((n + 1)); yes 0123456789 | head -n {LINES} | sed "1s/.*/$n/""#
+    );
+    let options = [
+        ("--compute", command.as_str()),
+        ("--decide", "greater"),
+        ("--hold", "0ms"),
+    ];
+    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    for _ in 0..4 {
+        let leader = stand.leader_of(&[0, 1, 2])?;
+        stand.node(leader).kill()?;
+        let left = others(3, leader);
+        stand.leader_of(&left)?;
+        stand.node(leader).start()?;
+        stand.wait_for_ring(&[0, 1, 2])?;
+    }
+    let seen = super::judge::judge(stand.record())?;
+    ensure!(!seen.passes.is_empty(), "nothing was passed");
+    for pass in &seen.passes {
+        let lines = pass.data.split(|&byte| byte == b'\n').count() - 1;
+        let is_whole = pass.data.is_empty() || lines as u64 == LINES;
+        ensure!(is_whole, "{} bytes of data, {lines} lines", pass.data.len());
+    }
+    Ok(())
+}
+
+/// Costs four seconds.
+fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 5, &[])?;
+    let all: Vec<usize> = (0..5).collect();
+    stand.wait_for_ring(&all)?;
+    stand.wait_for_count(0, 10)?;
+    for index in 1..5 {
+        stand.node(index).kill()?;
+    }
+    let reached = stand.count(0)?;
+    let status = stand.wait_for_count(0, reached + 5)?;
+    ensure!(
+        super::stand::addresses(&status).len() == 5,
+        "an entry has left: {status:#}"
+    );
+    for index in 1..5 {
+        stand.node(index).start()?;
+    }
+    stand.wait_for_ring(&all)?;
+    stand.wait_for_rounds(&all)?;
+    for &index in &all {
+        ensure!(stand.count(index)? > reached, "the count has gone back");
+    }
+    stand.judge().map(drop)
+}
+
+/// Costs two seconds.
+fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
+    let mut stand = Stand::new(Kind::Switch(7), 4, &[("--hold", "100ms")])?;
+    stand.wait_for_ring(&[0, 1, 2, 3])?;
+    stand.wait_for_count(0, 4)?;
+    let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2, 3])?;
+    let left = others(4, leader);
+    // There is no leader: datagrams alone are sent.
+    stand.segment().rules().set(|rules| rules.loss = 0.3);
+    stand.leader_of(&left)?;
+    stand.segment().rules().set(|rules| rules.loss = 0.0);
+    stand.wait_for_ring(&left)?;
+    for &index in &left {
+        stand.wait_for_count(index, reached + 3)?;
+    }
+    Ok(())
+}
+
+/// It has been replaced meanwhile. Costs three seconds.
+fn a_leader_that_stood_still_asks_before_it_leads_again() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    // Stopped as leader, and not just before or after.
+    let leader = loop {
+        let leader = stand.leader_of(&[0, 1, 2])?;
+        stand.node(leader).signal(Signal::SIGSTOP)?;
+        let left = others(3, leader);
+        let before = restores_won(&mut stand, &left)?;
+        // Whoever has the token passes it on within this time; if it was stopped with it, somebody wins a restore.
+        let until = std::time::Instant::now() + 2 * RENEW_TIMEOUT;
+        let mut is_replaced = false;
+        while !is_replaced && std::time::Instant::now() < until {
+            is_replaced = restores_won(&mut stand, &left)? > before;
+        }
+        if is_replaced {
+            break leader;
+        }
+        stand.node(leader).signal(Signal::SIGCONT)?;
+    };
+    let left = others(3, leader);
+    let reached = stand.count(left[0])?;
+    stand.node(leader).signal(Signal::SIGCONT)?;
+    let status = stand
+        .node(leader)
+        .wait_for_status(PATIENCE, |status| counter(status, "stalls") > 0)?;
+    ensure!(counter(&status, "restores") > 1, "{status:#}");
+    stand.wait_for_ring(&[0, 1, 2])?;
+    stand.wait_for_count(leader, reached + 1)?;
+    let won = restores_won(&mut stand, &[leader])?;
+    ensure!(won <= 1, "it has made a token though another one was there");
+    stand.judge().map(drop)
+}
+
+/// No restore is needed. Costs a second.
+fn who_is_told_to_end_hands_the_token_on() -> Result<()> {
+    let mut stand = Stand::new(
+        Kind::Bridge,
+        3,
+        &[("--renew-timeout", "1h"), ("--hold", "100ms")],
+    )?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    let leader = stand.leader_of(&[0, 1, 2])?;
+    stand.node(leader).signal(Signal::SIGTERM)?;
+    let end = stand.node(leader).wait_exit(PATIENCE)?;
+    ensure!(end.code() == Some(0), "{end}");
+    let left = others(3, leader);
+    let reached = stand.count(left[0])?;
+    for &index in &left {
+        stand.wait_for_count(index, reached + 3)?;
+    }
+    // The last one has nobody to hand it to, and ends all the same.
+    for &index in &left {
+        stand.node(index).signal(Signal::SIGTERM)?;
+        ensure!(stand.node(index).wait_exit(PATIENCE)?.code() == Some(0));
+    }
+    stand.judge().map(drop)
+}

@@ -1,0 +1,99 @@
+//! The worked example of the page: a ring that computes digits of pi, and loses none of them with its leaders.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{PATIENCE, Test, tests};
+use serde_json::Value;
+
+use super::judge::judge;
+use super::stand::{Kind, Stand};
+use crate::recipes::pages::{JITTERBUG, block};
+
+pub fn tests() -> Vec<Test> {
+    tests![digits_of_pi_go_on_though_leaders_are_killed]
+        .into_iter()
+        .map(Test::without_stalls)
+        .collect()
+}
+
+/// The first digits, from a book.
+const PI: &str =
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899";
+
+/// Costs six seconds.
+fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
+    let recipe = block(JITTERBUG, "ringd jitterbug eth0 --compute")?;
+    let line = recipe.lines().next().context("no line")?;
+    let after = |option: &str| -> Result<String> {
+        let (_, rest) = line.split_once(option).context("no such option")?;
+        Ok(rest.trim().to_owned())
+    };
+    let compute = after("--compute")?;
+    let compute = compute.trim_start_matches('\'');
+    let (compute, rest) = compute.split_once('\'').context("no command")?;
+    ensure!(rest.trim() == "--decide longer", "{line}");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    let compute = compute.replace("/usr/local/bin", &scripts.display().to_string());
+    let options = [("--compute", compute.as_str()), ("--decide", "longer")];
+    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    let has =
+        |least: usize| move |status: &Value| status["data_len"].as_u64() >= Some(least as u64);
+    let mut known = 0;
+    for _ in 0..3 {
+        stand.node(0).wait_for_status(PATIENCE, has(known + 60))?;
+        let leader = stand.leader_of(&[0, 1, 2])?;
+        let status = stand.node(leader).wait_for_status(PATIENCE, |_| true)?;
+        stand.node(leader).kill()?;
+        // Its last step may have died with it, and nothing else.
+        let reached = status["data_len"].as_u64().context("no length")?;
+        known = usize::try_from(reached)? - 10;
+        for index in (0..3).filter(|&index| index != leader) {
+            stand
+                .node(index)
+                .wait_for_status(PATIENCE, has(known + 10))?;
+        }
+        stand.node(leader).start()?;
+        stand.wait_for_ring(&[0, 1, 2])?;
+    }
+    let digits = stand.node(0).ringctl(&["data", "get", "--raw"])?;
+    let digits = String::from_utf8(digits.stdout)?;
+    ensure!(digits.len() > known && digits.starts_with(PI), "{digits}");
+    ensure!(
+        digits == pi(&scripts, digits.len())?,
+        "not the digits that one machine computes"
+    );
+    check_shown(&pi(&scripts, 102)?)?;
+    let seen = judge(stand.record())?;
+    seen.check_data(|data| Ok(data.len() as u64))?;
+    ensure!(
+        seen.passes
+            .iter()
+            .all(|pass| digits.as_bytes().starts_with(&pass.data)
+                || pass.data.starts_with(digits.as_bytes()))
+    );
+    Ok(())
+}
+
+/// The page shows what is shown of so many digits, and of fewer a moment before.
+fn check_shown(digits: &str) -> Result<()> {
+    let shown = block(JITTERBUG, "$ ringctl -i jitterbug-eth0 data get")?;
+    let lines: Vec<&str> = shown.lines().collect();
+    let [_, raw, _, page] = lines[..] else {
+        anyhow::bail!("{shown}");
+    };
+    ensure!(digits.starts_with(raw), "{raw}");
+    let expected = format!("Data         {} bytes, {}…", digits.len(), &digits[..64]);
+    ensure!(page == expected, "{page}, not {expected}");
+    Ok(())
+}
+
+/// As many digits, computed at once.
+fn pi(scripts: &Path, length: usize) -> Result<String> {
+    let more = (length - 2).to_string();
+    let output = Command::new(scripts.join("pi-digits")).arg(more).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    Ok(String::from_utf8(output.stdout)?)
+}

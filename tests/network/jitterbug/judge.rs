@@ -1,0 +1,161 @@
+//! What must be so of whatever a ring has sent (`docs/jitterbug.md`, "Always"), judged by the frames alone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::record::{Record, Sent, Stream};
+use super::stand::UDP_PORT;
+use super::wire::{Datagram, Given};
+
+/// A token that was given away, and taken.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    pub at: Duration,
+    pub from: IpAddr,
+    pub to: IpAddr,
+    pub id: i32,
+    pub data: Vec<u8>,
+}
+
+/// All that was seen, read.
+#[derive(Debug)]
+pub struct Seen {
+    pub datagrams: Vec<(Sent, Datagram)>,
+    /// Passes that ended done, in the order of their ends.
+    pub passes: Vec<Pass>,
+}
+
+/// Reads all that was recorded, and judges it.
+pub fn judge(record: &Record) -> Result<Seen> {
+    let mut datagrams = Vec::new();
+    for sent in record.datagrams(UDP_PORT) {
+        let read = Datagram::read(&sent.bytes).with_context(|| format!("{sent:?}"))?;
+        datagrams.push((sent, read));
+    }
+    check_answers(&datagrams)?;
+    let mut passes = Vec::new();
+    for stream in record.streams() {
+        passes.extend(done(&stream).with_context(|| format!("{} to {}", stream.from, stream.to))?);
+    }
+    passes.sort_by_key(|pass| pass.at);
+    check_chains(&passes)?;
+    Ok(Seen { datagrams, passes })
+}
+
+/// Nobody answers more than it is asked: a TR1 causes one datagram of each node at most.
+fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
+    let mut asked: HashMap<IpAddr, usize> = HashMap::new();
+    for (sent, read) in datagrams {
+        match read {
+            Datagram::Tr1 { .. } => *asked.entry(sent.from).or_default() += 1,
+            Datagram::Tr2 { .. } => {
+                ensure!(sent.from != sent.to, "{} answers itself", sent.from);
+            }
+        }
+    }
+    let mut answers: HashMap<(IpAddr, IpAddr), usize> = HashMap::new();
+    for (sent, read) in datagrams {
+        if let Datagram::Tr2 { .. } = read {
+            let count = answers.entry((sent.from, sent.to)).or_default();
+            *count += 1;
+            let most = asked.get(&sent.to).copied().unwrap_or(0);
+            ensure!(
+                *count <= most,
+                "{} answers {} {count} times, which asked {most} times",
+                sent.from,
+                sent.to
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The pass that a connection was, if it ended done.
+fn done(stream: &Stream) -> Result<Option<Pass>> {
+    let with_list = match stream.candidate.bytes[..] {
+        [] => return Ok(None),
+        [0x31] => true,
+        [0x41] => false,
+        ref other => anyhow::bail!("{other:02x?} instead of TP2 or TP3"),
+    };
+    let given = Given::read(&stream.giver.bytes, with_list)?;
+    let (Some(id), Some(data)) = (given.id, given.data) else {
+        return Ok(None);
+    };
+    // The end of the candidate's side says "taken", whatever the giver does then; one that was reset is none.
+    let is_whole = stream.giver.ended.is_some();
+    let taken = stream
+        .candidate
+        .ended
+        .filter(|_| !stream.candidate.was_reset);
+    let Some(at) = taken.filter(|_| is_whole) else {
+        return Ok(None);
+    };
+    if let Some(list) = given.list {
+        ensure!(
+            list.iter().any(|(address, _)| *address == stream.from.ip()),
+            "a giver is not in its own list"
+        );
+    }
+    let (from, to) = (stream.from.ip(), stream.to.ip());
+    Ok(Some(Pass {
+        at,
+        from,
+        to,
+        id,
+        data,
+    }))
+}
+
+/// The passes of one id form one chain: a token has at most one holder.
+fn check_chains(passes: &[Pass]) -> Result<()> {
+    let mut holders: BTreeMap<i32, IpAddr> = BTreeMap::new();
+    for pass in passes {
+        if let Some(&holder) = holders.get(&pass.id) {
+            ensure!(
+                holder == pass.from,
+                "token {} was at {holder}, and is given away by {} to {}",
+                pass.id,
+                pass.from,
+                pass.to
+            );
+        }
+        holders.insert(pass.id, pass.to);
+    }
+    Ok(())
+}
+
+impl Seen {
+    /// The data of each id never goes back. `rank` says how far it is.
+    pub fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
+        let mut ranks: BTreeMap<i32, u64> = BTreeMap::new();
+        for pass in &self.passes {
+            let now = rank(&pass.data).with_context(|| format!("{pass:?}"))?;
+            let before = ranks.insert(pass.id, now).unwrap_or(0);
+            ensure!(
+                before <= now,
+                "the data of token {} goes back from {before} to {now}",
+                pass.id
+            );
+        }
+        Ok(())
+    }
+
+    /// How many of the passes went from one node to another one.
+    pub fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
+        let all = self.passes.iter();
+        all.filter(|pass| (pass.from, pass.to) == (from, to))
+            .count()
+    }
+}
+
+/// Data of a ring that counts.
+pub fn number(data: &[u8]) -> Result<u64> {
+    match data {
+        [] => Ok(0),
+        digits => Ok(std::str::from_utf8(digits)?.parse()?),
+    }
+}

@@ -1,0 +1,82 @@
+//! Two rings that become one.
+
+use anyhow::{Result, ensure};
+use ring_segment::{PATIENCE, Test, tests};
+use serde_json::Value;
+
+use super::stand::{Kind, Stand, count, counter};
+
+pub fn tests() -> Vec<Test> {
+    let all = tests![
+        two_rings_become_one_when_a_cut_heals,
+        a_node_that_was_cut_off_knows_what_the_others_know_afterwards,
+    ];
+    all.into_iter().map(Test::without_stalls).collect()
+}
+
+/// Costs four seconds.
+fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
+    let mut stand = Stand::new(Kind::Switch(3), 4, &[])?;
+    stand.wait_for_ring(&[0, 1, 2, 3])?;
+    let side = |stand: &Stand, sides: [usize; 4]| {
+        stand
+            .segment()
+            .rules()
+            .set(|rules| rules.side = sides.to_vec());
+    };
+    side(&stand, [0, 0, 1, 1]);
+    // Each side has a token of its own, and counts.
+    let reached = stand.count(0)?.max(stand.count(2)?);
+    for index in 0..4 {
+        stand.wait_for_count(index, reached + 20)?;
+    }
+    let apart = stand.count(0)?.max(stand.count(2)?);
+    side(&stand, [0; 4]);
+    // One token is left: all count on from the larger of the two.
+    let mut ids = Vec::new();
+    for index in 0..4 {
+        stand.wait_for_count(index, apart + 10)?;
+    }
+    stand.wait_for_ring(&[0, 1, 2, 3])?;
+    let met: u64 = (0..4)
+        .map(|index| {
+            let status = stand.node(index).wait_for_status(PATIENCE, |_| true);
+            status.map(|status| {
+                ids.push(status["token_id"].as_u64());
+                counter(&status, "merged") + counter(&status, "absorbed")
+            })
+        })
+        .sum::<Result<u64>>()?;
+    ensure!(met > 0, "no two tokens have met");
+    // An id moves only with the token: once round, all have the same.
+    stand.wait_for_rounds(&[0, 1, 2, 3])?;
+    let id = stand.node(0).status()?["token_id"].clone();
+    for index in 1..4 {
+        stand
+            .node(index)
+            .wait_for_status(PATIENCE, |status| status["token_id"] == id)?;
+    }
+    stand.judge().map(drop)
+}
+
+/// Costs four seconds.
+fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()> {
+    let mut stand = Stand::new(Kind::Bridge, 3, &[])?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    let reached = stand.count(2)?;
+    stand.segment().cut(2)?;
+    stand.wait_for_count(0, reached + 30)?;
+    // It may have had the token when it was cut off, and then goes on with that.
+    let is_alone =
+        |status: &Value| status["state"] == "leader" && counter(status, "passes_failed") > 1;
+    let alone = stand.node(2).wait_for_status(PATIENCE, is_alone)?;
+    stand.segment().heal(2)?;
+    let most = stand.count(0)?.max(count(&alone)?);
+    stand.wait_for_count(2, most + 5)?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    let pages = stand
+        .node(2)
+        .wait_for_status(PATIENCE, |status| status["state"] == "waiter")?;
+    ensure!(super::stand::addresses(&pages).len() == 3, "{pages:#}");
+    stand.judge().map(drop)
+}

@@ -1,0 +1,29 @@
+//! Jitterbug on real segments: nodes, each in a network of its own, judged by what they send.
+
+mod big;
+mod control;
+mod crashes;
+mod example;
+mod judge;
+mod merging;
+mod peer;
+mod record;
+mod rings;
+mod service;
+mod stand;
+mod wire;
+
+use ring_segment::Test;
+
+pub fn tests() -> Vec<Test> {
+    let parts = [
+        crashes::tests(),
+        merging::tests(),
+        example::tests(),
+        rings::tests(),
+        big::tests(),
+        control::tests(),
+        service::tests(),
+    ];
+    parts.into_iter().flatten().collect()
+}

@@ -1,0 +1,92 @@
+//! A node of the test's own: it speaks the bytes of the protocol as it is told, and takes part in nothing else.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Node, PATIENCE};
+
+use super::stand::UDP_PORT;
+use super::wire::{Datagram, Entry, hash, list_on_wire};
+
+/// A place from which the test speaks.
+pub struct Peer {
+    node: Node,
+    socket: UdpSocket,
+}
+
+/// What has become of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The candidate has the token.
+    Taken,
+    /// It has reset the connection.
+    Reset,
+}
+
+impl Peer {
+    /// On a node where no other runs.
+    pub fn on(node: &Node) -> Result<Self> {
+        let socket = node.ns().run(|| UdpSocket::bind(("0.0.0.0", UDP_PORT)))??;
+        socket.set_broadcast(true)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self {
+            node: node.clone(),
+            socket,
+        })
+    }
+
+    /// Sends bytes to a node.
+    pub fn send(&self, to: IpAddr, bytes: &[u8]) -> Result<()> {
+        self.socket.send_to(bytes, (to, UDP_PORT))?;
+        Ok(())
+    }
+
+    /// Waits for a datagram as wanted.
+    pub fn expect(&self, wanted: impl Fn(IpAddr, Datagram) -> bool) -> Result<(IpAddr, Datagram)> {
+        let mut room = [0; 64];
+        loop {
+            let (length, from) = self.socket.recv_from(&mut room)?;
+            let datagram = Datagram::read(&room[..length])?;
+            if wanted(from.ip(), datagram) {
+                return Ok((from.ip(), datagram));
+            }
+        }
+    }
+
+    /// Offers a token with this list and data to the node at an address.
+    pub fn give(&self, to: SocketAddr, id: i32, list: &[Entry], data: &[u8]) -> Result<Outcome> {
+        let mut stream = self.connect(to)?;
+        let list = list_on_wire(list);
+        stream.write_all(&[&[0x21][..], &id.to_be_bytes(), &hash(&list).to_be_bytes()].concat())?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        ensure!(matches!(answer, [0x31 | 0x41]), "{answer:02x?}");
+        if answer == [0x31] {
+            stream.write_all(&[&[0x51][..], &list].concat())?;
+        }
+        stream.write_all(&[&[0x61][..], &id.to_be_bytes(), data].concat())?;
+        stream.shutdown(Shutdown::Write)?;
+        match stream.read(&mut answer) {
+            Ok(0) => Ok(Outcome::Taken),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Outcome::Reset),
+            other => anyhow::bail!("neither an end nor a reset: {other:?}"),
+        }
+    }
+
+    /// A connection to a node, for bytes as the test likes.
+    pub fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
+        let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(10));
+        let stream = self.node.ns().run(connect)?.context("nobody listens")?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    }
+
+    /// Its address.
+    pub fn address(&self) -> IpAddr {
+        self.node.ip().expect("it has one").into()
+    }
+}

@@ -1,0 +1,306 @@
+//! Every frame of IP that a node sends, and what that says: datagrams, and connections put together again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, setsockopt, socket,
+    sockopt,
+};
+use ring_segment::{Segment, limit};
+
+/// How soon the thread notices that it is no longer wanted.
+const TURN: Duration = Duration::from_millis(20);
+/// Room for a few seconds without a look.
+const BUFFER: usize = 64 << 20;
+/// A segment may be given to an interface in one piece of this size.
+const LONGEST: usize = 1 << 17;
+const ETHERNET: usize = 14;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+
+/// A frame's packet, and who sent it.
+#[derive(Debug, Clone)]
+struct Packet {
+    at: Duration,
+    node: usize,
+    bytes: Vec<u8>,
+}
+
+/// A recording, made on the far side of every node's interface.
+pub struct Record {
+    packets: Arc<Mutex<Vec<Packet>>>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+/// A datagram of the protocol's port.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    pub node: usize,
+    pub from: IpAddr,
+    pub to: IpAddr,
+    pub bytes: Vec<u8>,
+}
+
+/// A connection, with who opened it first.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    pub giver: Side,
+    pub candidate: Side,
+}
+
+/// What one end of a connection has sent.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    pub bytes: Vec<u8>,
+    /// When its end was sent.
+    pub ended: Option<Duration>,
+    pub was_reset: bool,
+    first: Option<u32>,
+    parts: BTreeMap<u32, Vec<u8>>,
+    end: Option<(u32, Duration)>,
+}
+
+impl Record {
+    /// Records from now on.
+    pub fn start(segment: &Segment) -> Result<Self> {
+        let count = segment.nodes().len();
+        let (socket, ports) = segment.hub().run(|| open(count))??;
+        let (packets, over) = (Arc::default(), Arc::default());
+        let (to, end) = (Arc::clone(&packets), Arc::clone(&over));
+        let thread = thread::Builder::new()
+            .name("record".to_owned())
+            .spawn(move || run(&socket, &ports, &to, &end))?;
+        Ok(Self {
+            packets,
+            over,
+            thread: Some(thread),
+        })
+    }
+
+    fn packets(&self) -> Vec<Packet> {
+        self.packets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// All datagrams so far to a port, in order.
+    pub fn datagrams(&self, port: u16) -> Vec<Sent> {
+        let packets = self.packets();
+        let all = packets.iter().filter_map(|packet| {
+            let (from, to, body) = transport(&packet.bytes, UDP)?;
+            let to_port = u16::from_be_bytes(body.get(2..4)?.try_into().ok()?);
+            let length = usize::from(u16::from_be_bytes(body.get(4..6)?.try_into().ok()?));
+            (to_port == port).then(|| Sent {
+                node: packet.node,
+                from,
+                to,
+                bytes: body.get(8..length).unwrap_or_default().to_vec(),
+            })
+        });
+        all.collect()
+    }
+
+    /// All connections so far, in the order of their beginnings.
+    pub fn streams(&self) -> Vec<Stream> {
+        let mut streams: Vec<Stream> = Vec::new();
+        let mut known: HashMap<(SocketAddr, SocketAddr), (usize, bool)> = HashMap::new();
+        for packet in self.packets() {
+            let Some((from, to, body)) = transport(&packet.bytes, TCP) else {
+                continue;
+            };
+            let Some(head) = body.get(..20) else { continue };
+            let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+            let (from, to) = (SocketAddr::new(from, port(0)), SocketAddr::new(to, port(2)));
+            let (flags, number) = (
+                head[13],
+                u32::from_be_bytes([head[4], head[5], head[6], head[7]]),
+            );
+            if flags & SYN != 0
+                && flags & 0x10 == 0
+                && known.get(&(from, to)).is_none_or(|&(at, _)| {
+                    let stream: &Stream = &streams[at];
+                    stream.giver.first != Some(number.wrapping_add(1))
+                })
+            {
+                known.insert((from, to), (streams.len(), true));
+                known.insert((to, from), (streams.len(), false));
+                streams.push(Stream {
+                    from,
+                    to,
+                    giver: Side::default(),
+                    candidate: Side::default(),
+                });
+            }
+            let Some(&(at, is_giver)) = known.get(&(from, to)) else {
+                continue;
+            };
+            let side = if is_giver {
+                &mut streams[at].giver
+            } else {
+                &mut streams[at].candidate
+            };
+            let header = usize::from(head[12] >> 4) * 4;
+            side.take(
+                packet.at,
+                number,
+                flags,
+                body.get(header..).unwrap_or_default(),
+            );
+        }
+        for stream in &mut streams {
+            stream.giver.join();
+            stream.candidate.join();
+        }
+        streams
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("the record ended early: {error:#}");
+        }
+    }
+}
+
+impl Side {
+    fn take(&mut self, at: Duration, number: u32, flags: u8, bytes: &[u8]) {
+        if flags & SYN != 0 {
+            self.first = Some(number.wrapping_add(1));
+        }
+        let Some(first) = self.first else { return };
+        let offset = number.wrapping_sub(first);
+        if flags & SYN == 0 && !bytes.is_empty() {
+            let part = self.parts.entry(offset).or_default();
+            if part.len() < bytes.len() {
+                bytes.clone_into(part);
+            }
+        }
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        if flags & FIN != 0 && self.end.is_none() {
+            self.end = Some((offset.wrapping_add(length), at));
+        }
+        self.was_reset |= flags & RST != 0;
+    }
+
+    /// The bytes in order, up to the first gap; the end counts if there is none before it.
+    fn join(&mut self) {
+        for (&offset, part) in &self.parts {
+            let known = self.bytes.len();
+            match known.checked_sub(offset as usize) {
+                Some(again) => self.bytes.extend(part.get(again..).unwrap_or_default()),
+                None => return,
+            }
+        }
+        let whole = |&(end, _): &(u32, Duration)| end as usize == self.bytes.len();
+        self.ended = self.end.filter(whole).map(|(_, at)| at);
+    }
+}
+
+/// A socket for all that comes into the hub, and which interface is which node's.
+fn open(count: usize) -> Result<(OwnedFd, HashMap<usize, usize>)> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        flags,
+        SockProtocol::EthAll,
+    )?;
+    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
+        setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
+    }
+    let mut ports = HashMap::new();
+    for node in 0..count {
+        let index = if_nametoindex(format!("p{node}").as_str()).context("a port is missing")?;
+        ports.insert(usize::try_from(index)?, node);
+    }
+    Ok((socket, ports))
+}
+
+fn run(
+    socket: &OwnedFd,
+    ports: &HashMap<usize, usize>,
+    packets: &Mutex<Vec<Packet>>,
+    over: &AtomicBool,
+) -> Result<()> {
+    const OUTGOING: u8 = 4;
+    let mut room = vec![0; LONGEST];
+    while !over.load(Ordering::Relaxed) {
+        limit::is_readable(socket.as_fd(), Instant::now() + TURN);
+        loop {
+            let (length, from) = match recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut room) {
+                Ok(received) => received,
+                Err(Errno::EAGAIN) => break,
+                Err(Errno::EINTR | Errno::ENETDOWN) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            ensure!(length < LONGEST, "a frame was cut");
+            let Some(from) = from.filter(|from| from.pkttype() != OUTGOING) else {
+                continue;
+            };
+            if let Some(&node) = ports.get(&from.ifindex()) {
+                let packet = Packet {
+                    at: ring_segment::now(),
+                    node,
+                    bytes: room[..length].to_vec(),
+                };
+                packets
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(packet);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The addresses of a frame's packet, and its body, if that is of this protocol.
+fn transport(frame: &[u8], protocol: u8) -> Option<(IpAddr, IpAddr, &[u8])> {
+    let ip = frame.get(ETHERNET..)?;
+    match frame.get(12..ETHERNET)? {
+        [0x08, 0x00] => {
+            let length = usize::from(u16::from_be_bytes([*ip.get(2)?, *ip.get(3)?]));
+            // 0: a piece that is longer than the field can say.
+            let ip = if length == 0 { ip } else { ip.get(..length)? };
+            let header = usize::from(ip[0] & 0x0f) * 4;
+            let address = |at: usize| -> Option<IpAddr> {
+                Some(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?.into())
+            };
+            (*ip.get(9)? == protocol).then_some(())?;
+            Some((address(12)?, address(16)?, ip.get(header..)?))
+        }
+        [0x86, 0xdd] => {
+            let address = |at: usize| -> Option<IpAddr> {
+                let octets = <[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?;
+                Some(Ipv6Addr::from(octets).into())
+            };
+            let length = usize::from(u16::from_be_bytes([*ip.get(4)?, *ip.get(5)?]));
+            (*ip.get(6)? == protocol).then_some(())?;
+            let body = ip.get(40..)?;
+            let body = if length == 0 {
+                body
+            } else {
+                body.get(..length)?
+            };
+            Some((address(8)?, address(24)?, body))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,181 @@
+//! Rings that form and count.
+
+use anyhow::{Result, ensure};
+use ring_segment::{PATIENCE, Test, tests};
+
+use super::stand::{Kind, Stand, addresses, count, counter};
+use super::wire::Datagram;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        two_nodes_count_in_turns,
+        two_nodes_on_ipv6_are_a_ring,
+        five_nodes_are_a_ring,
+        five_nodes_on_ipv6_are_a_ring,
+        twelve_nodes_become_one_ring,
+        twelve_nodes_on_ipv6_become_one_ring,
+        a_command_decides_which_data_continues,
+        a_node_alone_leads_and_one_that_comes_later_is_taken_in,
+        a_node_without_an_address_waits_for_one_and_another_address_is_another_entry,
+        a_token_that_is_held_for_no_time_goes_round_all_the_same,
+    ]
+}
+
+fn all(count: usize) -> Vec<usize> {
+    (0..count).collect()
+}
+
+/// Forms a ring, and judges what it has sent after some rounds.
+fn ring_of(kind: Kind, nodes: usize) -> Result<()> {
+    let stand = Stand::new(kind, nodes, &[])?;
+    let those = all(nodes);
+    stand.wait_for_ring(&those)?;
+    stand.wait_for_rounds(&those)?;
+    let seen = stand.judge()?;
+    for &index in &those {
+        let own = stand.address(index);
+        ensure!(
+            seen.passes.iter().any(|pass| pass.from == own),
+            "{own} has not given the token"
+        );
+        ensure!(
+            seen.passes.iter().any(|pass| pass.to == own),
+            "{own} has not had the token"
+        );
+    }
+    Ok(())
+}
+
+/// Costs half a second.
+fn two_nodes_count_in_turns() -> Result<()> {
+    let stand = Stand::new(Kind::Bridge, 2, &[])?;
+    stand.wait_for_ring(&[0, 1])?;
+    let status = stand.wait_for_count(0, 10)?;
+    ensure!(addresses(&status).len() == 2, "{status:#}");
+    let seen = stand.judge()?;
+    let (one, other) = (stand.address(0), stand.address(1));
+    let (there, back) = (seen.passed(one, other), seen.passed(other, one));
+    ensure!(
+        there.abs_diff(back) <= 1 && there > 1,
+        "{there} there, {back} back"
+    );
+    // Who asks goes to all at once, and who answers to one.
+    for (sent, datagram) in &seen.datagrams {
+        let to_all: std::net::IpAddr = "10.77.0.255".parse()?;
+        let is_asked_of_all = sent.to == to_all;
+        ensure!(
+            is_asked_of_all || [one, other].contains(&sent.to),
+            "{sent:?}"
+        );
+        ensure!(
+            !is_asked_of_all || matches!(datagram, Datagram::Tr1 { .. }),
+            "{sent:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Costs a second.
+fn two_nodes_on_ipv6_are_a_ring() -> Result<()> {
+    ring_of(Kind::Six, 2)
+}
+
+/// Costs a second.
+fn five_nodes_are_a_ring() -> Result<()> {
+    ring_of(Kind::Bridge, 5)
+}
+
+/// Costs three seconds.
+fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
+    ring_of(Kind::Six, 12)
+}
+
+/// Costs a second.
+fn a_command_decides_which_data_continues() -> Result<()> {
+    let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
+    let stand = Stand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
+    stand.wait_for_ring(&[0, 1])?;
+    for index in 0..2 {
+        let status = stand.wait_for_count(index, 10)?;
+        ensure!(counter(&status, "decisions") > 2, "{status:#}");
+        ensure!(counter(&status, "decide_failures") == 0, "{status:#}");
+    }
+    stand.judge().map(drop)
+}
+
+/// Costs a second.
+fn five_nodes_on_ipv6_are_a_ring() -> Result<()> {
+    ring_of(Kind::Six, 5)
+}
+
+/// Costs two seconds.
+fn twelve_nodes_become_one_ring() -> Result<()> {
+    ring_of(Kind::Bridge, 12)
+}
+
+/// Costs a second.
+fn a_node_alone_leads_and_one_that_comes_later_is_taken_in() -> Result<()> {
+    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    stand.add(0, &[])?;
+    stand.wait_for_count(0, 3)?;
+    let lonely = stand.node(0).status()?;
+    ensure!(
+        lonely["state"] == "leader" && addresses(&lonely).len() == 1,
+        "{lonely:#}"
+    );
+    stand.add(1, &[])?;
+    stand.wait_for_ring(&[0, 1])?;
+    let status = stand.wait_for_count(1, count(&lonely)?)?;
+    ensure!(
+        counter(&status, "restores_won") == 0,
+        "it has a token of its own: {status:#}"
+    );
+    stand.judge().map(drop)
+}
+
+/// Costs a second.
+fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry() -> Result<()> {
+    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+    let ns = stand.segment().node(1).ns().clone();
+    ns.ip("addr flush dev eth0\n")?;
+    stand.add(0, &[])?;
+    stand.add(1, &[])?;
+    let silent = stand
+        .node(1)
+        .wait_for_status(PATIENCE, |status| status["state"] == "orphan")?;
+    ensure!(
+        silent["address"].is_null() && silent["tcp_port"].is_null(),
+        "{silent:#}"
+    );
+    stand.wait_for_count(0, 3)?;
+    let sent = stand.record().datagrams(super::stand::UDP_PORT);
+    ensure!(
+        sent.iter().all(|sent| sent.node == 0),
+        "it speaks without an address"
+    );
+    ns.ip("addr add 10.77.0.2/24 dev eth0\n")?;
+    stand.wait_for_ring(&[0, 1])?;
+    let port = stand.node(1).status()?["tcp_port"].clone();
+    ns.ip("addr flush dev eth0\n")?;
+    stand
+        .node(1)
+        .wait_for_status(PATIENCE, |status| status["address"].is_null())?;
+    ns.ip("addr add 10.77.0.99/24 dev eth0\n")?;
+    let moved = stand.node(1).wait_for_status(PATIENCE, |status| {
+        status["state"] != "orphan" && addresses(status).len() == 3
+    })?;
+    ensure!(moved["tcp_port"] == port, "the port has changed: {moved:#}");
+    ensure!(
+        addresses(&moved).contains(&"10.77.0.2".to_owned()),
+        "{moved:#}"
+    );
+    stand.judge().map(drop)
+}
+
+/// Costs a second.
+fn a_token_that_is_held_for_no_time_goes_round_all_the_same() -> Result<()> {
+    let stand = Stand::new(Kind::Bridge, 3, &[("--hold", "0ms")])?;
+    stand.wait_for_ring(&[0, 1, 2])?;
+    stand.wait_for_count(2, 200)?;
+    stand.judge().map(drop)
+}

@@ -1,0 +1,47 @@
+//! The unit, as the page has it installed, under a live systemd.
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Container, Layout, PATIENCE, Test, tests};
+use serde_json::Value;
+
+use super::stand::{BINARIES, UDP_PORT};
+use crate::recipes::pages::{JITTERBUG, block};
+
+const UNIT: &str = "ringd-jitterbug@eth0";
+
+pub fn tests() -> Vec<Test> {
+    tests![the_unit_leads_without_any_right_and_ends_when_it_is_stopped]
+}
+
+/// Costs three seconds: a boot.
+fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
+    let segment = Layout::new(1).addresses().bridge()?;
+    let container = Container::boot(segment.node(0), BINARIES)?;
+    container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
+    let recipe = block(JITTERBUG, "sudo install -m 644 systemd/ringd.sysusers")?;
+    container.sh(recipe.trim_end())?;
+    container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "in the ring")?;
+    let ask = "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i jitterbug-eth0 status --json";
+    let status: Value = serde_json::from_str(&container.sh(ask)?)?;
+    ensure!(
+        status["state"] == "leader" && status["udp_port"] == UDP_PORT,
+        "{status:#}"
+    );
+
+    let pid = container.show(UNIT, "MainPID")?;
+    let status = container.run(&["cat", &format!("/proc/{pid}/status")])?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(str::trim).context("no field")
+    };
+    for set in ["CapEff:", "CapPrm:", "CapBnd:"] {
+        ensure!(u64::from_str_radix(field(set)?, 16)? == 0, "{status}");
+    }
+    ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
+
+    container.run(&["systemctl", "stop", UNIT])?;
+    ensure!(container.show(UNIT, "Result")? == "success");
+    container.wait_for_line(PATIENCE, |line| line.contains("left the ring"))?;
+    ensure!(!container.path("/run/ringd/jitterbug-eth0.sock").exists());
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Nodes of a Jitterbug ring on a segment, and a record of what they send.
+
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::PathBuf;
+use std::process::Output;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Binaries, Daemon, Layout, Node, PATIENCE, Ringd, Segment, binaries};
+use serde_json::Value;
+
+use super::judge::{Seen, judge, number};
+use super::record::Record;
+
+pub const BINARIES: Binaries = binaries!();
+/// Where nodes speak.
+pub const UDP_PORT: u16 = 57_700;
+/// Times of a stand that was told nothing else: a restore takes 180 ms, and a stall 150 ms.
+const TIMES: [(&str, &str); 3] = [
+    ("--tr-interval", "30ms"),
+    ("--renew-timeout", "1s"),
+    ("--hold", "20ms"),
+];
+/// The renew timeout of [`TIMES`].
+pub const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a stand's segment is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The kernel's bridge, with IPv4.
+    Bridge,
+    /// The same, with link-local IPv6 alone.
+    Six,
+    /// The tests' own switch with IPv4, by this seed.
+    Switch(u64),
+}
+
+/// Nodes, one on each node of a segment, unless they are to be started later.
+pub struct Stand {
+    segment: Segment,
+    kind: Kind,
+    record: Record,
+    nodes: Vec<Daemon>,
+}
+
+impl Stand {
+    /// Starts nodes with these options beside the times of this stand. What is given twice counts as given last.
+    pub fn new(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
+        let mut stand = Self::without_nodes(kind, nodes)?;
+        for index in 0..nodes {
+            stand.add(index, options)?;
+        }
+        Ok(stand)
+    }
+
+    /// A segment where nodes could be.
+    pub fn without_nodes(kind: Kind, nodes: usize) -> Result<Self> {
+        let layout = Layout::new(nodes);
+        let segment = match kind {
+            Kind::Bridge => layout.addresses().bridge()?,
+            Kind::Switch(seed) => layout.addresses().switch(seed)?,
+            Kind::Six => {
+                let segment = layout.bridge()?;
+                segment.nodes().iter().try_for_each(give_ipv6)?;
+                segment
+            }
+        };
+        Ok(Self {
+            record: Record::start(&segment)?,
+            segment,
+            kind,
+            nodes: Vec::new(),
+        })
+    }
+
+    /// A node that is to be started, with the times of this stand.
+    pub fn options(&self, index: usize) -> Result<Ringd> {
+        let node = self.segment.node(index);
+        node.wait_for_link()?;
+        let mut ringd = node
+            .ringd(BINARIES)
+            .subcommand("jitterbug")
+            .without_state()
+            .flag("eth0");
+        for (name, value) in TIMES {
+            ringd = ringd.option(name, value);
+        }
+        Ok(ringd)
+    }
+
+    /// Starts the next node, on the segment's node of this place.
+    pub fn add(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
+        let mut node = self.options(index)?;
+        for (name, value) in options {
+            node = node.option(name, value);
+        }
+        self.nodes.push(node.spawn()?);
+        Ok(())
+    }
+
+    /// The segment.
+    pub const fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// What was sent.
+    pub const fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// One of the nodes.
+    pub fn node(&mut self, index: usize) -> &mut Daemon {
+        &mut self.nodes[index]
+    }
+
+    /// Runs `ringctl` beside a node.
+    pub fn ringctl(&self, index: usize, arguments: &[&str]) -> Result<Output> {
+        self.nodes[index].ringctl(arguments)
+    }
+
+    /// A node's control socket.
+    pub fn control(&self, index: usize) -> PathBuf {
+        self.nodes[index].control()
+    }
+
+    /// Sends a node a signal.
+    pub fn signal(&self, index: usize, signal: Signal) -> Result<()> {
+        self.nodes[index].signal(signal)
+    }
+
+    /// The address of a place.
+    pub fn address(&self, index: usize) -> IpAddr {
+        match self.kind {
+            Kind::Six => link_local(index),
+            Kind::Bridge | Kind::Switch(_) => {
+                self.segment.node(index).ip().expect("it has one").into()
+            }
+        }
+    }
+
+    /// Waits until the lists of these nodes have all of them in one order, and none is an orphan.
+    pub fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
+        let wanted: Vec<String> = those
+            .iter()
+            .map(|&it| self.address(it).to_string())
+            .collect();
+        let in_ring = |status: &Value| {
+            let has = |address: &String| addresses(status).contains(address);
+            status["state"] != "orphan" && wanted.iter().all(has)
+        };
+        let (&first, others) = those.split_first().context("there are none")?;
+        loop {
+            let status = self.nodes[first].wait_for_status(PATIENCE, in_ring)?;
+            let mut agree = true;
+            for &other in others {
+                let seen = self.nodes[other].wait_for_status(PATIENCE, in_ring)?;
+                agree &= seen["node_list_hash"] == status["node_list_hash"];
+            }
+            if agree {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until each of these nodes has led once more, and counted.
+    pub fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
+        for &index in those {
+            let before = self.count(index)?;
+            self.wait_for_count(index, before + 2)?;
+        }
+        Ok(())
+    }
+
+    /// The data of a node of a ring that counts.
+    pub fn count(&self, index: usize) -> Result<u64> {
+        let status = self.nodes[index].wait_for_status(PATIENCE, |_| true)?;
+        count(&status)
+    }
+
+    /// Waits until a node has counted so far.
+    pub fn wait_for_count(&self, index: usize, least: u64) -> Result<Value> {
+        let is_there = |status: &Value| count(status).is_ok_and(|count| count >= least);
+        self.nodes[index].wait_for_status(PATIENCE, is_there)
+    }
+
+    /// Waits until one of these nodes leads. Returns which.
+    pub fn leader_of(&self, those: &[usize]) -> Result<usize> {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            for &index in those {
+                let status = self.nodes[index].wait_for_status(PATIENCE, |_| true)?;
+                if status["state"] == "leader" {
+                    return Ok(index);
+                }
+            }
+            ensure!(std::time::Instant::now() < deadline, "nobody leads");
+        }
+    }
+
+    /// What was sent, judged, of a ring that counts.
+    pub fn judge(&self) -> Result<Seen> {
+        let seen = judge(&self.record)?;
+        seen.check_data(number)?;
+        Ok(seen)
+    }
+}
+
+/// The addresses of a status's list.
+pub fn addresses(status: &Value) -> Vec<String> {
+    let nodes = status["nodes"].as_array().into_iter().flatten();
+    let addresses = nodes.filter_map(|node| node["address"].as_str());
+    addresses.map(str::to_owned).collect()
+}
+
+/// The data of a status, as a number.
+pub fn count(status: &Value) -> Result<u64> {
+    let data = status["data"].as_str().context("no data")?;
+    number(data.as_bytes())
+}
+
+/// A counter of a status.
+pub fn counter(status: &Value, name: &str) -> u64 {
+    status["counters"][name].as_u64().unwrap_or(0)
+}
+
+/// The link-local address of a place.
+fn link_local(index: usize) -> IpAddr {
+    let last = u16::try_from(index + 1).expect("there are few");
+    Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last).into()
+}
+
+/// Gives a node a link-local address that it may use at once, and no other.
+fn give_ipv6(node: &Node) -> Result<()> {
+    node.ns().enable_ipv6()?;
+    node.ns()
+        .run(|| fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "0"))??;
+    let address = link_local(node.index());
+    node.ns().ip(&format!(
+        "link set eth0 down\nlink set eth0 addrgenmode none\nlink set eth0 up\naddr add {address}/64 dev eth0 nodad\n"
+    ))?;
+    node.wait_for_link()
+}

@@ -1,0 +1,141 @@
+//! A reader of Jitterbug's bytes that shares nothing with the codec under test: `docs/wire-formats.md`, read anew.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use anyhow::{Context, Result, ensure};
+
+/// An entry of a list.
+pub type Entry = (IpAddr, u16);
+
+/// A datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Datagram {
+    Tr1 { id: i32, port: u16 },
+    Tr2 { id: i32 },
+}
+
+impl Datagram {
+    /// Reads a datagram, and all of it.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let id = || id(bytes.get(1..5).context("too short")?);
+        Ok(match (bytes.first(), bytes.len()) {
+            (Some(0x01), 7) => {
+                let port = u16::from_be_bytes([bytes[5], bytes[6]]);
+                ensure!(port != 0, "TR1 with port 0");
+                Self::Tr1 { id: id()?, port }
+            }
+            (Some(0x11), 5) => Self::Tr2 { id: id()? },
+            _ => anyhow::bail!("no datagram of Jitterbug: {bytes:02x?}"),
+        })
+    }
+}
+
+fn id(bytes: &[u8]) -> Result<i32> {
+    let id = i32::from_be_bytes(bytes.try_into()?);
+    ensure!(id != 0 && id != i32::MIN, "{id} is no token_id");
+    Ok(id)
+}
+
+/// What a giver has sent on a stream, as far as it came.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Given {
+    pub id: Option<i32>,
+    pub hash: i32,
+    pub list: Option<Vec<Entry>>,
+    /// What came behind TP5's header; `None`: not even that.
+    pub data: Option<Vec<u8>>,
+}
+
+impl Given {
+    /// Reads what a giver has sent, with TP4 if it was asked for that. It may end anywhere.
+    pub fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
+        let mut given = Self::default();
+        let Some(tp1) = bytes.get(..9) else {
+            return Ok(given);
+        };
+        ensure!(tp1[0] == 0x21, "{:#04x} instead of TP1", tp1[0]);
+        let offered = id(&tp1[1..5])?;
+        ensure!(offered > 0, "{offered} is offered by who does not lead");
+        given.id = Some(offered);
+        given.hash = i32::from_be_bytes(tp1[5..9].try_into()?);
+        let mut rest = &bytes[9..];
+        if with_list {
+            let Some((list, after)) = read_list(rest)? else {
+                return Ok(given);
+            };
+            let on_wire = &rest[1..rest.len() - after.len()];
+            ensure!(hash(on_wire) == given.hash, "another list than announced");
+            given.list = Some(list);
+            rest = after;
+        }
+        let Some((tp5, data)) = rest.split_at_checked(5) else {
+            return Ok(given);
+        };
+        ensure!(tp5[0] == 0x61, "{:#04x} instead of TP5", tp5[0]);
+        ensure!(id(&tp5[1..5])? == offered, "TP5 with another token_id");
+        given.data = Some(data.to_vec());
+        Ok(given)
+    }
+}
+
+/// The list of a TP4, and what is behind it. `None`: it is not whole.
+fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
+    let Some((head, mut rest)) = bytes.split_at_checked(5) else {
+        return Ok(None);
+    };
+    ensure!(head[0] == 0x51, "{:#04x} instead of TP4", head[0]);
+    let count = u32::from_be_bytes(head[1..5].try_into()?);
+    let mut list = Vec::new();
+    for _ in 0..count {
+        let Some((&meta, after)) = rest.split_first() else {
+            return Ok(None);
+        };
+        ensure!(meta & 0xfe == 0, "reserved bits of meta");
+        let length = if meta == 0 { 4 } else { 16 };
+        let Some((entry, after)) = after.split_at_checked(length + 2) else {
+            return Ok(None);
+        };
+        let (address, port) = entry.split_at(length);
+        let address: IpAddr = match <[u8; 4]>::try_from(address) {
+            Ok(four) => Ipv4Addr::from(four).into(),
+            Err(_) => Ipv6Addr::from(<[u8; 16]>::try_from(address)?).into(),
+        };
+        let port = u16::from_be_bytes(port.try_into()?);
+        ensure!(port != 0, "an entry with port 0");
+        ensure!(
+            !list.iter().any(|(other, _)| *other == address),
+            "{address} is twice in a list"
+        );
+        list.push((address, port));
+        rest = after;
+    }
+    Ok(Some((list, rest)))
+}
+
+/// A list as it lies on the wire, count included.
+pub fn list_on_wire(list: &[Entry]) -> Vec<u8> {
+    let count = u32::try_from(list.len()).expect("lists are short");
+    let mut bytes = count.to_be_bytes().to_vec();
+    for (address, port) in list {
+        match address {
+            IpAddr::V4(address) => {
+                bytes.push(0);
+                bytes.extend(address.octets());
+            }
+            IpAddr::V6(address) => {
+                bytes.push(1);
+                bytes.extend(address.octets());
+            }
+        }
+        bytes.extend(port.to_be_bytes());
+    }
+    bytes
+}
+
+/// The hash of a list on the wire.
+pub fn hash(list: &[u8]) -> i32 {
+    list.iter().fold(0_i32, |hash, &byte| {
+        hash.wrapping_mul(577)
+            .wrapping_add(i32::from(byte.cast_signed()))
+    })
+}
