@@ -22,6 +22,10 @@
 //! unanswered) the machine does in parts, some tens of messages each: [`Machine::poll_timeout`] says that the next part
 //! is due at once, and the inputs between two parts have their turn.
 //!
+//! A machine that has to know whether its process stood still says so with [`Machine::HEEDS_LATENESS`], and is told the
+//! time once more, with [`Machine::handle_lateness`], between receiving messages and handling them, and before time-outs.
+//! The events of connections always come with the time at which they are told.
+//!
 //! A call at the wrong time is harmless: a spurious time-out, a message while the link is down, a
 //! time that is behind an earlier one (the machine's own clock then stands still).
 

@@ -82,6 +82,14 @@ pub trait Machine {
     /// where there is none.
     type Job;
 
+    /// Whether it matters to the machine that its process may have stood still since the clock was read:
+    /// [`handle_lateness`](Self::handle_lateness) is called then.
+    const HEEDS_LATENESS: bool = false;
+
+    /// It is this late, before what has come is handled, and before a time-out is. Messages and time-outs keep the
+    /// times at which they were due, which may be earlier.
+    fn handle_lateness(&mut self, _now: Now) {}
+
     /// A message came in, `age` ago.
     fn handle_message(&mut self, now: Now, from: Self::Peer, message: &[u8], age: Duration);
     /// An application or the operator wants something.

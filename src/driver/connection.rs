@@ -112,6 +112,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
 
     pub(super) fn receive_again(&mut self) {
         self.news = self.end || !self.received.is_empty();
+        // It may have been reset since that was received.
+        self.changed = true;
     }
 
     pub(super) fn consume(&mut self, count: usize) {

@@ -115,7 +115,9 @@ impl<M: Machine> Driver<M> {
         let mut present = now;
         let mut handled = 0;
         while handled < quota {
-            let more = self.receive(present, environment)?;
+            let more = self.fetch(present, environment)?;
+            self.note_lateness(&mut clock, environment);
+            self.hand_on(environment);
             let newest = self.received.newest();
             if !more || newest.is_some_and(|came| came > now.monotonic) {
                 break;
@@ -131,9 +133,12 @@ impl<M: Machine> Driver<M> {
             (false, false) => 0,
         };
         for _ in 0..events {
-            if !self.stream(now, environment) {
+            if !self.stream(&mut clock, environment) {
                 break;
             }
+        }
+        if self.is_due(now) {
+            self.note_lateness(&mut clock, environment);
         }
         for _ in 0..TIMEOUTS {
             if !self.is_due(now) {
@@ -163,19 +168,65 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
+        let more = self.fetch(now, environment)?;
+        self.hand_on(environment);
+        Ok(more)
+    }
+
+    /// Receives one batch. Returns `true` if it is full.
+    fn fetch<L, S, O>(
+        &mut self,
+        now: Now,
+        environment: &mut Environment<'_, L, S, O>,
+    ) -> io::Result<bool>
+    where
+        L: Link<M::Peer>,
+    {
         let Some(link) = environment.link.as_deref_mut() else {
+            self.received.clear();
             return Ok(false);
         };
         link.receive(now, &mut self.received)?;
+        Ok(self.received.is_full())
+    }
+
+    /// Handles each message of the batch.
+    fn hand_on<L, S, O>(&mut self, environment: &mut Environment<'_, L, S, O>)
+    where
+        L: Link<M::Peer>,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
         for (message, from, now, age) in self.received.iter() {
             self.pump.machine.handle_message(now, from, message, age);
             self.pump.drain(now, environment);
         }
-        Ok(self.received.is_full())
     }
 
-    /// Handles the next event of a connection. Returns `false` if there is none.
-    pub fn stream<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>) -> bool
+    /// Tells the machine how late it is, if that matters to it.
+    fn note_lateness<L, S, O>(
+        &mut self,
+        clock: &mut impl FnMut() -> Now,
+        environment: &mut Environment<'_, L, S, O>,
+    ) where
+        L: Link<M::Peer>,
+        S: Store<M::Durable>,
+        O: Observe<M::Event>,
+    {
+        if M::HEEDS_LATENESS {
+            let now = clock();
+            self.pump.machine.handle_lateness(now);
+            self.pump.drain(now, environment);
+        }
+    }
+
+    /// Handles the next event of a connection, at the time that it is then: what was reset or given up meanwhile, or
+    /// is too late, must not count. Returns `false` if there is none.
+    fn stream<L, S, O>(
+        &mut self,
+        clock: &mut impl FnMut() -> Now,
+        environment: &mut Environment<'_, L, S, O>,
+    ) -> bool
     where
         L: Link<M::Peer>,
         S: Store<M::Durable>,
@@ -187,6 +238,7 @@ impl<M: Machine> Driver<M> {
         else {
             return false;
         };
+        let now = clock();
         self.pump.happened(now, streams, id, happened);
         self.pump.drain(now, environment);
         true

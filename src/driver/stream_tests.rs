@@ -140,6 +140,18 @@ fn a_reset_counts_for_more_than_what_was_sent_before_it() {
 }
 
 #[test]
+fn what_is_told_again_was_not_reset_meanwhile() {
+    let mut rig = Rig::new();
+    let (id, wire) = rig.accepted(0);
+    rig.says(&wire, b"an offer");
+    assert_eq!(rig.happens(), [(id, Happened::Received)]);
+    // The network has not announced it yet.
+    wire.0.borrow_mut().has_reset = true;
+    rig.streams.receive_again(id);
+    assert_eq!(rig.happens(), [(id, Happened::Closed(Closed::Reset))]);
+}
+
+#[test]
 fn a_peer_that_reads_slowly_gets_all_and_the_end_behind_it() {
     let mut rig = Rig::new();
     let (id, wire) = rig.accepted(10);

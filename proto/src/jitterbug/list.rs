@@ -162,7 +162,10 @@ impl NodeList {
 
     fn put(&mut self, node: Node, changes: &mut Changes) {
         if !self.list.contains(node.ip) && self.list.len() >= self.most {
-            changes.refused.push(node);
+            // The own entry may have been refused as one of the old list.
+            if changes.refused.last() != Some(&node) {
+                changes.refused.push(node);
+            }
         } else if self.list.put(node) != Put::Known {
             changes.added.push(node);
         }

@@ -274,6 +274,13 @@ impl Machine for Jitterbug {
     type Durable = std::convert::Infallible;
     type Job = Job;
 
+    const HEEDS_LATENESS: bool = true;
+
+    fn handle_lateness(&mut self, now: Now) {
+        self.advance_clock(now);
+        self.settle();
+    }
+
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
         self.advance_clock(now);
         if !self.is_finished {

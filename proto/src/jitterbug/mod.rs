@@ -43,6 +43,8 @@ mod role;
 mod saying;
 mod status;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod token;
 mod turn;
 

@@ -92,6 +92,9 @@ impl Pass {
 
     /// The connection stands: TP1 is to be written.
     pub(super) fn connected(&mut self, list: &NodeList) {
+        if self.stage != Stage::Connecting {
+            return;
+        }
         self.stage = Stage::Offered;
         self.put(&Message::Tp1 {
             token_id: self.id,

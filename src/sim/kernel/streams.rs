@@ -133,6 +133,8 @@ pub(super) struct End {
     pub(super) finished: bool,
     /// Its owner is done with it, or dead.
     pub(super) gone: bool,
+    /// Its kernel resets it if its owner dies.
+    resets: bool,
     /// A stranger that reads what comes.
     pub(super) reads: bool,
     /// Steps on their way to it, each with the time at which it was sent. They arrive in this order, one at
@@ -226,8 +228,8 @@ impl<P> Fabric<P> {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }
 
-    /// A process is dead: its kernel ends its connections, by a reset where something was left unread. What
-    /// still asks to connect to it asks the next one.
+    /// A process is dead: its kernel ends its connections, by a reset where something was left unread or the process
+    /// [wanted it so](Tcp::resetting). What still asks to connect to it asks the next one.
     pub(super) fn crash(&mut self, node: usize) {
         if node >= self.changed.len() {
             return;
@@ -242,10 +244,10 @@ impl<P> Fabric<P> {
                 if end.node == Some(node) && !end.gone && !is_asked_for {
                     end.gone = true;
                     end.key = None;
-                    self.steps.push(if end.unread.is_empty() {
-                        Step::Finish(at, 1 - side)
-                    } else {
+                    self.steps.push(if end.resets || !end.unread.is_empty() {
                         Step::Reset(at, 1 - side)
+                    } else {
+                        Step::Finish(at, 1 - side)
                     });
                 }
             }
@@ -259,6 +261,7 @@ pub struct Tcp<P> {
     node: usize,
     /// Its address.
     own: P,
+    resets: bool,
     fabric: Rc<RefCell<Fabric<P>>>,
     /// A peer's node; `None`: no node has that address.
     node_of: fn(P) -> Option<usize>,
@@ -277,9 +280,17 @@ impl<P: Copy> Tcp<P> {
         Self {
             node,
             own,
+            resets: false,
             fabric: Rc::clone(fabric),
             node_of,
         }
+    }
+
+    /// The same, but what its process has not closed in so many words is reset when it dies.
+    #[must_use]
+    pub const fn resetting(mut self) -> Self {
+        self.resets = true;
+        self
     }
 }
 
@@ -301,6 +312,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
         let own = fabric.addresses[self.node].unwrap_or(self.own);
         let mut new = Pipe::new(own, to, peer);
         new.ends[0].node = Some(self.node);
+        new.ends[0].resets = self.resets;
         fabric.pipes.push(new);
         fabric.steps.push(Step::Connect(pipe));
         Ok(Socket {
@@ -315,6 +327,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
         let waiting = fabric.to_accept[self.node].pop_front();
         let pipe = waiting.ok_or(ErrorKind::WouldBlock)?;
         let from = fabric.pipes[pipe].from;
+        fabric.pipes[pipe].ends[1].resets = self.resets;
         let socket = Socket {
             fabric: Rc::clone(&self.fabric),
             pipe,

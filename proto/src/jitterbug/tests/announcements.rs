@@ -1,0 +1,125 @@
+//! Section 8, announcements and merging rings.
+
+use super::rig::{EVERYBODY, Rig, Said, ms, node, tr1};
+use crate::jitterbug::{Command, Options, State};
+
+fn announced(rig: &mut Rig) -> usize {
+    let said = rig.said();
+    said.iter()
+        .filter(|it| matches!(it, Said::Tr1(EVERYBODY, id) if *id > 0))
+        .count()
+}
+
+#[test]
+fn a_leader_announces_once_in_half_a_renew_timeout() {
+    let mut rig = Rig::leader(5);
+    rig.run(ms(999));
+    assert_eq!(announced(&mut rig), 0);
+    rig.run(ms(1));
+    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, 5)]);
+    rig.run(ms(10_000));
+    assert_eq!(announced(&mut rig), 10);
+}
+
+#[test]
+fn a_leader_that_hears_its_own_token_announced_says_nothing() {
+    let mut rig = Rig::leader(5);
+    rig.command(Command::Work(true));
+    rig.run(ms(600));
+    rig.hear_tr1(2, 5);
+    rig.forget();
+    rig.run(ms(999));
+    assert_eq!(announced(&mut rig), 0);
+    rig.run(ms(1));
+    assert_eq!(announced(&mut rig), 1);
+}
+
+#[test]
+fn another_token_or_a_node_that_does_not_lead_does_not_count() {
+    for heard in [4, -5] {
+        let mut rig = Rig::leader(5);
+        rig.command(Command::Work(true));
+        rig.run(ms(600));
+        rig.hear_tr1(2, heard);
+        rig.forget();
+        rig.run(ms(400));
+        assert!(
+            rig.sent.iter().any(|(to, _)| to.ip() == EVERYBODY),
+            "{heard}"
+        );
+    }
+}
+
+#[test]
+fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
+    let mut rig = Rig::waiter(5);
+    rig.hear_tr1(2, 9);
+    rig.run(ms(500));
+    rig.given(2, 9, &[node(2)], b"1");
+    rig.forget();
+    rig.run(ms(99));
+    assert_eq!(announced(&mut rig), 0);
+    let mut rig = Rig::waiter(5);
+    rig.hear_tr1(2, 8);
+    rig.forget();
+    rig.given(2, 9, &[node(2)], b"1");
+    assert_eq!(announced(&mut rig), 1, "nobody has announced 9");
+}
+
+#[test]
+fn a_leader_that_passes_at_once_announces_too() {
+    let options = Options {
+        hold: ms(0),
+        ..Options::default()
+    };
+    let mut rig = Rig::new(options);
+    rig.hear(9, &super::rig::tr2(1));
+    rig.forget();
+    rig.given(2, 9, &[1, 2].map(node), b"1");
+    assert_eq!(announced(&mut rig), 1);
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn the_strongest_announcement_of_late_is_the_rival() {
+    let mut rig = Rig::waiter(5);
+    rig.hear_tr1(2, 9);
+    rig.hear_tr1(3, 8);
+    assert_eq!(rig.machine.stronger(), Some(node(2)));
+    rig.hear_tr1(4, 9);
+    assert_eq!(rig.machine.stronger(), Some(node(4)));
+    rig.run(ms(1999));
+    assert_eq!(rig.machine.stronger(), Some(node(4)));
+    rig.run(ms(1));
+    assert_eq!(rig.machine.stronger(), None);
+    rig.hear_tr1(3, 8);
+    assert_eq!(rig.machine.stronger(), Some(node(3)));
+}
+
+#[test]
+fn a_rival_counts_only_if_its_id_is_above_the_own_one() {
+    let mut rig = Rig::waiter(5);
+    rig.hear_tr1(2, 5);
+    assert_eq!(rig.machine.stronger(), None);
+    rig.hear_tr1(2, 4);
+    assert_eq!(rig.machine.stronger(), None);
+}
+
+#[test]
+fn a_leader_gives_its_token_to_a_stronger_one_at_once() {
+    let mut rig = Rig::leader(5);
+    rig.know(3);
+    rig.hear_tr1(2, 6);
+    let (stream, number) = rig.next_candidate();
+    assert_eq!(number, 2);
+    rig.takes(stream);
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_rival_is_reached_at_the_port_that_it_has_said() {
+    let mut rig = Rig::leader(5);
+    rig.hear(2, &tr1(6, 9999));
+    let (_, peer) = rig.candidate().expect("it passes");
+    assert_eq!(peer.port(), 9999);
+}

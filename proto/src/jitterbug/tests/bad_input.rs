@@ -1,0 +1,357 @@
+//! Section 11, bad input and bounds: each is counted by its reason, changes nothing and is not answered.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use ring_codec::jitterbug::Node;
+
+use super::rig::{Fate, Rig, TP2, hash, host, id, network, node, tp1, tp4, tp5, tr1, tr2};
+use crate::Closed;
+use crate::jitterbug::{Net, Network, Options, Reason};
+
+fn dropped(rig: &Rig) -> Vec<Reason> {
+    Reason::ALL
+        .into_iter()
+        .filter(|reason| rig.dropped(*reason) > 0)
+        .collect()
+}
+
+fn datagram(bytes: &[u8]) -> Vec<Reason> {
+    let mut rig = Rig::leader(5);
+    let before = rig.machine.snapshot();
+    rig.hear(2, bytes);
+    assert_eq!(rig.said(), []);
+    assert_eq!(rig.machine.snapshot(), before);
+    dropped(&rig)
+}
+
+#[test]
+fn of_datagrams() {
+    let cases: &[(&[u8], Reason)] = &[
+        (&[], Reason::Truncated),
+        (&[0x01], Reason::Truncated),
+        (&[0x01, 0xff, 0xff, 0xff, 0xff, 0x1b], Reason::Truncated),
+        (&[0x11, 0xff, 0xff], Reason::Truncated),
+        (&[0x02], Reason::Version),
+        (&[0x00, 0, 0, 0, 1], Reason::Version),
+        (&[0x71], Reason::Type),
+        (&[0xf1, 0, 0], Reason::Type),
+        (&[0x11, 0, 0, 0, 1, 0], Reason::Trailing),
+        (&[0x11, 0, 0, 0, 0], Reason::Token),
+        (&[0x11, 0x80, 0, 0, 0], Reason::Token),
+        (&[0x01, 0, 0, 0, 0, 0x1b, 0x5a], Reason::Token),
+        (&[0x21, 0, 0, 0, 1, 0, 0, 0, 1], Reason::Transport),
+        (&[0x31], Reason::Transport),
+        (&[0x61, 0, 0, 0, 1], Reason::Transport),
+        (&[0x01, 0, 0, 0, 1, 0, 0], Reason::Port),
+    ];
+    for (bytes, reason) in cases {
+        assert_eq!(datagram(bytes), [*reason], "{bytes:02x?}");
+    }
+}
+
+#[test]
+fn of_sources_off_the_link() {
+    let off: [Ipv4Addr; 4] = [
+        [10, 0, 1, 2].into(),
+        [10, 0, 0, 0].into(),
+        [10, 0, 0, 255].into(),
+        [127, 0, 0, 1].into(),
+    ];
+    for source in off {
+        let mut rig = Rig::leader(5);
+        rig.hear_from((source, 57_700).into(), &tr1(-1, 7002));
+        assert_eq!((rig.said(), dropped(&rig)), (vec![], vec![Reason::OffLink]));
+        let stream = rig.accept_from((source, 57_700).into());
+        assert_eq!(rig.fate(stream), Fate::Reset);
+        assert_eq!(rig.dropped(Reason::OffLink), 2);
+    }
+    let mut rig = Rig::leader(5);
+    let six: SocketAddr = "[fe80::2]:57700".parse().unwrap();
+    rig.hear_from(six, &tr1(-1, 7002));
+    assert_eq!(dropped(&rig), [Reason::OffLink], "another family");
+    let own = rig.accept(1);
+    assert_eq!(rig.fate(own), Fate::Reset, "from the own address");
+}
+
+#[test]
+fn of_ipv6_sources_that_are_not_link_local() {
+    let mut rig = Rig::off(1, Options::default());
+    rig.link(Net::Up(Network {
+        address: "fe80::1".parse().unwrap(),
+        ..network(1)
+    }));
+    rig.forget();
+    rig.hear_from("[2001:db8::2]:57700".parse().unwrap(), &tr1(-1, 7002));
+    assert_eq!(dropped(&rig), [Reason::OffLink]);
+    rig.machine.token_id = id(-1000);
+    rig.hear_from("[fe80::2]:57700".parse().unwrap(), &tr1(-1, 7002));
+    let to = "[fe80::2%3]:57700".parse().unwrap();
+    assert_eq!(rig.sent, [(to, tr2(-1000))], "through the interface");
+}
+
+/// What a waiter drops of these bytes on a connection, which it resets without a change.
+fn stream(options: Options, parts: &[&[u8]], end: bool) -> Vec<Reason> {
+    let mut rig = Rig::new(options);
+    rig.hear(9, &tr2(1));
+    let before = rig.machine.snapshot();
+    let stream = rig.accept(2);
+    for part in parts {
+        assert_eq!(
+            rig.fate(stream),
+            Fate::Open,
+            "nothing was wrong before {part:02x?}"
+        );
+        rig.receive(stream, part);
+    }
+    if end {
+        assert_eq!(rig.fate(stream), Fate::Open);
+        rig.receive_end(stream, &[]);
+    }
+    assert_eq!(rig.fate(stream), Fate::Reset);
+    assert_eq!(rig.machine.snapshot(), before);
+    dropped(&rig)
+}
+
+fn of_stream(parts: &[&[u8]]) -> Vec<Reason> {
+    stream(Options::default(), parts, false)
+}
+
+#[test]
+fn a_wrong_first_byte_is_judged_as_soon_as_it_is_there() {
+    let cases = [
+        (0x22, Reason::Version),
+        (0x71, Reason::Type),
+        (0x01, Reason::Transport),
+        (0x11, Reason::Transport),
+        (0x31, Reason::Order),
+        (0x51, Reason::Order),
+        (0x61, Reason::Order),
+    ];
+    for (byte, reason) in cases {
+        assert_eq!(of_stream(&[&[byte]]), [reason], "{byte:02x}");
+    }
+    let opening = tp1(9, hash(&[node(2)]));
+    for (byte, reason) in [
+        (0x21, Reason::Order),
+        (0x61, Reason::Order),
+        (0x02, Reason::Version),
+    ] {
+        assert_eq!(of_stream(&[&opening, &[byte]]), [reason], "for TP4");
+    }
+    let list = tp4(&[node(2)]);
+    for byte in [0x21, 0x51] {
+        assert_eq!(
+            of_stream(&[&opening, &list, &[byte]]),
+            [Reason::Order],
+            "for TP5"
+        );
+    }
+}
+
+#[test]
+fn a_token_id_is_judged_as_soon_as_it_is_there() {
+    for (token, reason) in [
+        ([0; 4], Reason::Token),
+        ([0x80, 0, 0, 0], Reason::Token),
+        ([0xff; 4], Reason::NotLeader),
+    ] {
+        assert_eq!(of_stream(&[&[0x21], &token[..3], &token[3..]]), [reason]);
+        let (opening, list) = (tp1(9, hash(&[node(2)])), tp4(&[node(2)]));
+        assert_eq!(of_stream(&[&opening, &list, &[0x61], &token]), [reason]);
+    }
+}
+
+#[test]
+fn tp5_has_the_token_of_tp1() {
+    let (opening, list) = (tp1(9, hash(&[node(2)])), tp4(&[node(2)]));
+    assert_eq!(
+        of_stream(&[&opening, &list, &tp5(8, b"")[..5]]),
+        [Reason::Order]
+    );
+}
+
+#[test]
+fn a_count_is_judged_at_its_fifth_byte() {
+    let options = Options {
+        max_nodes: 2,
+        ..Options::default()
+    };
+    let opening = tp1(9, 7);
+    for count in [3_u32, 65_537, u32::MAX] {
+        let head = [&[0x51][..], &count.to_be_bytes()].concat();
+        let found = stream(options, &[&opening, &head[..4], &head[4..]], false);
+        assert_eq!(found, [Reason::Count]);
+    }
+}
+
+#[test]
+fn an_entry_is_judged_as_soon_as_it_is_there() {
+    let opening = tp1(9, 7);
+    let head = [0x51, 0, 0, 0, 9];
+    let first = &tp4(&[node(2)])[5..];
+    assert_eq!(
+        of_stream(&[&opening, &head, first, &[0x02]]),
+        [Reason::Meta]
+    );
+    assert_eq!(
+        of_stream(&[&opening, &head, first, &[0x80]]),
+        [Reason::Meta]
+    );
+    let addresses: [&[u8]; 4] = [
+        &[0, 0, 0, 0, 0, 27, 1],
+        &[0, 127, 0, 0, 1, 27, 1],
+        &[0, 224, 0, 0, 1, 27, 1],
+        &[0, 255, 255, 255, 255, 27, 1],
+    ];
+    for entry in addresses {
+        assert_eq!(of_stream(&[&opening, &head, entry]), [Reason::Node]);
+    }
+    for address in ["::", "::1", "ff02::1"] {
+        let entry = Node {
+            ip: address.parse().unwrap(),
+            port: 1,
+        };
+        let entry = &tp4(&[entry])[5..];
+        assert_eq!(of_stream(&[&opening, &head, entry]), [Reason::Node]);
+    }
+    let entry = &tp4(&[Node {
+        ip: host(2),
+        port: 0,
+    }])[5..];
+    assert_eq!(of_stream(&[&opening, &head, entry]), [Reason::Port]);
+}
+
+#[test]
+fn an_address_that_is_twice_in_a_list_is_refused() {
+    let other = Node {
+        port: 9999,
+        ..node(2)
+    };
+    let nodes = [node(2), node(3), other];
+    let opening = tp1(9, hash(&nodes));
+    assert_eq!(of_stream(&[&opening, &tp4(&nodes)]), [Reason::Duplicate]);
+}
+
+#[test]
+fn a_list_that_is_not_the_one_announced_is_refused() {
+    let opening = tp1(9, hash(&[node(3)]));
+    assert_eq!(of_stream(&[&opening, &tp4(&[node(2)])]), [Reason::Hash]);
+}
+
+#[test]
+fn data_beyond_max_data_is_judged_at_its_first_byte_too_many() {
+    let options = Options {
+        max_data: 3,
+        ..Options::default()
+    };
+    let parts: [&[u8]; 5] = [
+        &tp1(9, hash(&[node(2)])),
+        &tp4(&[node(2)]),
+        &tp5(9, b"12"),
+        b"3",
+        b"4",
+    ];
+    assert_eq!(stream(options, &parts, false), [Reason::Data]);
+    let mut rig = Rig::new(options);
+    rig.hear(9, &tr2(1));
+    rig.given(2, 9, &[node(2)], b"122");
+    assert_eq!(rig.machine.data(), b"123");
+}
+
+#[test]
+fn a_stream_that_ends_before_its_message_is_truncated() {
+    let (opening, list) = (tp1(9, hash(&[node(2)])), tp4(&[node(2)]));
+    let whole = [&opening[..], &list, &tp5(9, b"")].concat();
+    for len in 0..whole.len() {
+        let found = stream(Options::default(), &[&whole[..len]], true);
+        assert_eq!(found, [Reason::Truncated], "after {len} bytes");
+    }
+}
+
+#[test]
+fn a_connection_that_is_reset_is_counted() {
+    let mut rig = Rig::waiter(5);
+    let stream = rig.accept(2);
+    rig.gone(stream, Closed::Reset);
+    assert_eq!(dropped(&rig), [Reason::Reset]);
+}
+
+#[test]
+fn an_offer_without_an_end_is_late() {
+    let mut rig = Rig::waiter(5);
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(9, 7));
+    assert_eq!(rig.written(stream), TP2);
+    rig.run(rig.options().token_pass_timeout);
+    assert_eq!(
+        (rig.fate(stream), dropped(&rig)),
+        (Fate::Reset, vec![Reason::Late])
+    );
+}
+
+#[test]
+fn every_reason_has_a_name_and_a_text() {
+    let keys: std::collections::BTreeSet<_> = Reason::ALL.map(Reason::key).into();
+    assert_eq!(keys.len(), 19);
+    assert!(Reason::ALL.iter().all(|reason| !reason.text().is_empty()));
+}
+
+/// Pseudo-random bytes, and pieces of messages among them.
+fn noise(draw: &mut crate::draw::Draw) -> Vec<u8> {
+    let pieces: [&[u8]; 8] = [
+        &tp1(9, hash(&[node(2)])),
+        &tp4(&[node(2)]),
+        &tp5(9, b"x"),
+        &tr1(-1, 7002),
+        &tr2(3),
+        TP2,
+        &[0x51, 0, 1, 0, 0],
+        &[0xff; 40],
+    ];
+    let mut bytes = Vec::new();
+    for _ in 0..draw.below(4) {
+        bytes.extend_from_slice(pieces[draw.below(8) as usize]);
+        if draw.below(3) == 0 && !bytes.is_empty() {
+            let at = draw.below(u32::try_from(bytes.len()).unwrap()) as usize;
+            bytes[at] ^= 1 << draw.below(8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn no_bytes_at_any_time_end_the_machine() {
+    let mut draw = crate::draw::Draw::new(11);
+    for _ in 0..200 {
+        let mut rig = Rig::orphan();
+        rig.know(2);
+        let mut streams = Vec::new();
+        for _ in 0..200 {
+            let from = 2 + u8::try_from(draw.below(20)).unwrap();
+            match draw.below(8) {
+                0 => rig.hear(from, &noise(&mut draw)),
+                1 => streams.push(rig.accept(from)),
+                2 => rig.run(super::rig::ms(draw.below(300).into())),
+                3 => {
+                    if let Some((stream, _)) = rig.candidate() {
+                        rig.connected(stream);
+                        streams.push(stream);
+                    }
+                }
+                4 if !streams.is_empty() => {
+                    let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
+                    rig.gone(streams[at], Closed::Reset);
+                }
+                5 if !streams.is_empty() => {
+                    let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
+                    rig.receive_end(streams[at], &noise(&mut draw));
+                }
+                _ if !streams.is_empty() => {
+                    let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
+                    rig.receive(streams[at], &noise(&mut draw));
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Section 7, the candidate's side of a pass.
+
+use super::rig::{Fate, Rig, TP2, TP3, hash, ms, node, tp1, tp4, tp5};
+use crate::jitterbug::{Acceptance, Event, Reason, State};
+use crate::{Closed, StreamId};
+
+const LIST: [u8; 2] = [2, 1];
+
+fn list() -> [ring_codec::jitterbug::Node; 2] {
+    LIST.map(node)
+}
+
+/// A leader that is passing its token 5 to node 2.
+fn passing(token: i32) -> (Rig, StreamId) {
+    let mut rig = Rig::leader(token);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    (rig, stream)
+}
+
+#[test]
+fn tp1_is_answered_by_tp3_if_the_list_is_the_same_and_else_by_tp2() {
+    let mut rig = Rig::waiter(5);
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(9, hash(&[node(1)])));
+    assert_eq!(rig.written(stream), TP3);
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(9, hash(&list())));
+    assert_eq!(rig.written(stream), TP2);
+}
+
+#[test]
+fn every_node_that_is_not_passing_answers_at_once() {
+    for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
+        let stream = rig.accept(2);
+        rig.receive(stream, &tp1(1, 7));
+        assert_eq!(rig.written(stream), TP2);
+    }
+}
+
+#[test]
+fn a_waiter_and_an_orphan_take_the_token_and_lead() {
+    for mut rig in [Rig::orphan(), Rig::waiter(5)] {
+        let stream = rig.given(2, 3, &list(), b"41");
+        assert_eq!(
+            (rig.state(), rig.token()),
+            (State::Leader, 3),
+            "smaller or not"
+        );
+        assert_eq!(rig.fate(stream), Fate::Closed, "an end, not a reset");
+        assert_eq!(rig.machine.counters().taken, 1);
+        assert!(rig.events().iter().any(|it| matches!(
+            it,
+            Event::Accepted {
+                how: Acceptance::Taken,
+                token_id: 3,
+                ..
+            }
+        )));
+    }
+}
+
+#[test]
+fn a_leader_merges_and_keeps_the_larger_id() {
+    for (given, left) in [(3, 5), (9, 9)] {
+        let mut rig = Rig::leader(5);
+        let stream = rig.given(2, given, &list(), b"1");
+        assert_eq!((rig.state(), rig.token()), (State::Leader, left));
+        assert_eq!(rig.fate(stream), Fate::Closed);
+        assert_eq!(rig.machine.counters().merged, 1);
+    }
+}
+
+/// A node that has given token 5 away.
+fn gave(to: u8) -> Rig {
+    let mut rig = Rig::leader(5);
+    rig.know(to);
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    rig.forget();
+    rig
+}
+
+#[test]
+fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
+    let mut rig = gave(2);
+    rig.run(ms(1000));
+    let due = rig.due();
+    let stream = rig.given(3, 4, &[node(3)], b"");
+    assert_eq!((rig.state(), rig.token()), (State::Waiter, 5));
+    assert_eq!(rig.fate(stream), Fate::Closed, "the giver is rid of it");
+    assert_eq!(rig.due(), due, "timers stay");
+    assert_eq!(rig.machine.counters().absorbed, 1);
+    assert_eq!(rig.machine.snapshot().to_add, [node(3)]);
+}
+
+#[test]
+fn an_orphan_absorbs_too_and_its_restore_goes_on() {
+    let mut rig = gave(2);
+    rig.run(ms(1999));
+    rig.given(2, 6, &[1, 2].map(node), b"9");
+    let (stream, _) = rig.next_candidate();
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    rig.receive_end(stream, &[]);
+    assert_eq!(rig.state(), State::Waiter);
+    rig.run(ms(1990));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.machine.become_orphan();
+    rig.drain();
+    rig.given(3, 4, &[node(3)], b"");
+    assert_eq!((rig.state(), rig.token()), (State::Orphan, 6));
+    assert_eq!(rig.machine.counters().absorbed, 1);
+}
+
+#[test]
+fn a_token_as_strong_as_the_one_given_away_is_taken() {
+    let mut rig = gave(2);
+    rig.given(2, 5, &[1, 2].map(node), b"9");
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
+}
+
+#[test]
+fn after_renew_timeout_what_was_given_away_counts_no_longer() {
+    let mut rig = gave(2);
+    rig.run(ms(1999));
+    rig.machine.become_waiter(false);
+    rig.drain();
+    rig.run(ms(1));
+    rig.given(3, 4, &[node(3)], b"");
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
+}
+
+#[test]
+fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
+    // (id, address) of the giver against (5, 10.0.0.1).
+    for (given, from, gives_way) in [(6, 3, true), (5, 3, true), (4, 3, false)] {
+        let (mut rig, stream) = passing(5);
+        rig.connected(stream);
+        let inbound = rig.accept(from);
+        rig.receive(inbound, &tp1(given, 7));
+        let answered = rig.written(inbound) == TP2;
+        assert_eq!(answered, gives_way, "{given} of {from}");
+        let fate = if gives_way { Fate::Reset } else { Fate::Open };
+        assert_eq!(rig.fate(stream), fate);
+        assert_eq!(rig.machine.counters().passes_aborted, u64::from(gives_way));
+    }
+}
+
+#[test]
+fn a_leader_never_gives_way_once_a_byte_of_tp5_has_left() {
+    let (mut rig, stream) = passing(5);
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(6, 7));
+    assert_eq!(rig.written(inbound), []);
+    assert_eq!(rig.fate(stream), Fate::Finished);
+}
+
+#[test]
+fn after_giving_way_the_leader_goes_on_with_step_4() {
+    let (mut rig, stream) = passing(5);
+    rig.connected(stream);
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(6, hash(&[node(3)])));
+    rig.know(4);
+    rig.receive(inbound, &tp4(&[node(3)]));
+    let computes = rig.machine.counters().computes;
+    rig.receive_end(inbound, &tp5(6, b""));
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 6));
+    let addresses = rig.machine.snapshot().nodes;
+    assert_eq!(addresses.len(), 4, "node 4 was applied, node 3 merged");
+    assert_eq!(rig.machine.counters().computes, computes);
+    assert_eq!(rig.next_candidate().1, 2);
+}
+
+#[test]
+fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended() {
+    let (mut rig, stream) = passing(5);
+    rig.know(4);
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, hash(&[node(3)])));
+    rig.receive(inbound, &tp4(&[node(3)])[..4]);
+    assert_eq!(rig.written(inbound), []);
+    rig.gone(stream, Closed::Refused);
+    assert_eq!(rig.written(inbound), TP2);
+    assert!(rig.candidate().is_none(), "before the next candidate");
+    rig.receive(inbound, &tp4(&[node(3)])[4..]);
+    rig.receive_end(inbound, &tp5(4, b""));
+    assert_eq!(rig.machine.counters().merged, 1);
+}
+
+#[test]
+fn a_waiter_takes_the_token_that_it_left_waiting_as_a_leader() {
+    let (mut rig, stream) = passing(5);
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, hash(&[1, 2].map(node))));
+    rig.takes(stream);
+    assert_eq!(rig.state(), State::Waiter);
+    assert_eq!(rig.written(inbound), TP3);
+    rig.receive_end(inbound, &tp5(4, b""));
+    // It has just given 5 away.
+    assert_eq!(rig.machine.counters().absorbed, 1);
+}
+
+#[test]
+fn an_exchange_is_judged_by_the_state_at_its_end() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(400));
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, hash(&[node(1)])));
+    rig.hear(2, &super::rig::tr2(1));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.receive_end(inbound, &tp5(4, b""));
+    assert_eq!(rig.machine.counters().taken, 1);
+}
+
+#[test]
+fn nothing_of_an_exchange_counts_before_its_end() {
+    let whole = [tp4(&list()), tp5(9, b"41")].concat();
+    for cut in 0..=whole.len() {
+        let mut rig = Rig::waiter(5);
+        let before = rig.machine.snapshot();
+        let stream = rig.accept(2);
+        rig.receive(stream, &tp1(9, hash(&list())));
+        rig.receive(stream, &whole[..cut]);
+        rig.gone(stream, Closed::Reset);
+        assert_eq!(rig.machine.snapshot(), before);
+        assert_eq!(rig.machine.data(), b"");
+        assert_eq!(rig.dropped(Reason::Reset), 1);
+    }
+}
+
+#[test]
+fn a_stream_may_be_cut_anywhere() {
+    let whole = [tp1(9, hash(&list())), tp4(&list()), tp5(9, b"41")].concat();
+    for cut in 1..whole.len() {
+        let mut rig = Rig::waiter(5);
+        let stream = rig.accept(2);
+        rig.receive(stream, &whole[..cut]);
+        rig.receive_end(stream, &whole[cut..]);
+        assert_eq!(rig.machine.data(), b"42", "cut at {cut}");
+    }
+    let mut rig = Rig::waiter(5);
+    let stream = rig.accept(2);
+    for byte in &whole {
+        rig.receive(stream, &[*byte]);
+    }
+    rig.receive_end(stream, &[]);
+    assert_eq!(rig.machine.data(), b"42");
+}
+
+#[test]
+fn a_token_is_dropped_if_token_pass_timeout_has_gone_by_since_accept() {
+    for (after, taken) in [(499, true), (500, false)] {
+        let mut rig = Rig::waiter(5);
+        let stream = rig.accept(2);
+        rig.receive(stream, &tp1(9, hash(&[node(1)])));
+        // No time-out is handled: the process has stood still.
+        rig.stop(ms(after));
+        rig.receive_end(stream, &tp5(9, b"7"));
+        assert_eq!(rig.state() == State::Leader, taken);
+        assert_eq!(rig.fate(stream) == Fate::Closed, taken);
+        assert_eq!(rig.dropped(Reason::Late), u64::from(!taken));
+    }
+}
+
+#[test]
+fn an_exchange_is_over_token_pass_timeout_after_accept_however_its_bytes_come() {
+    let mut rig = Rig::waiter(5);
+    let stream = rig.accept(2);
+    rig.run(ms(400));
+    rig.receive(stream, &tp1(9, hash(&[node(1)])));
+    rig.run(ms(99));
+    assert_eq!(rig.fate(stream), Fate::Open);
+    rig.run(ms(1));
+    assert_eq!(rig.fate(stream), Fate::Reset);
+}
+
+#[test]
+fn nothing_restarts_a_waiters_timer() {
+    let mut rig = Rig::waiter(5);
+    rig.run(ms(1000));
+    rig.hear_tr1(2, 9);
+    rig.hear_tr1(2, -9);
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(9, 1));
+    rig.run(ms(999));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Orphan);
+}
+
+#[test]
+fn one_connection_an_address_a_new_one_resets_the_older() {
+    let mut rig = Rig::waiter(5);
+    let first = rig.accept(2);
+    rig.receive(first, &tp1(9, 1));
+    let other = rig.accept(3);
+    let second = rig.accept(2);
+    assert_eq!(rig.fate(first), Fate::Reset);
+    assert_eq!(
+        (rig.fate(other), rig.fate(second)),
+        (Fate::Open, Fate::Open)
+    );
+    assert_eq!(rig.dropped(Reason::TooMany), 1);
+}
+
+#[test]
+fn of_more_than_sixteen_the_oldest_without_tp1_is_reset_or_else_the_new_one() {
+    let mut rig = Rig::waiter(5);
+    let streams: Vec<_> = (2..18)
+        .map(|from| {
+            rig.run(ms(1));
+            rig.accept(from)
+        })
+        .collect();
+    rig.receive(streams[0], &tp1(9, 1));
+    let new = rig.accept(30);
+    assert_eq!(
+        (rig.fate(streams[0]), rig.fate(streams[1])),
+        (Fate::Open, Fate::Reset)
+    );
+    assert_eq!(rig.fate(new), Fate::Open);
+    for stream in streams[2..].iter().chain([&new]) {
+        rig.receive(*stream, &tp1(9, 1));
+    }
+    let last = rig.accept(31);
+    assert_eq!(rig.fate(last), Fate::Reset);
+    assert_eq!(rig.dropped(Reason::TooMany), 2);
+}

@@ -1,0 +1,235 @@
+//! Section 5, candidates and penalties.
+
+use super::rig::{Rig, hash, ms, node, tp1, tp4, tp5, tr1};
+use crate::Closed;
+use crate::jitterbug::{Options, State};
+
+fn penalty(rig: &Rig, number: u8) -> (u32, u32) {
+    let snapshot = rig.machine.snapshot();
+    let entry = snapshot
+        .nodes
+        .iter()
+        .find(|it| it.node.ip == node(number).ip);
+    entry
+        .map(|it| (it.threshold, it.count))
+        .expect("it is listed")
+}
+
+/// A leader with so many other nodes in its list, and no hold.
+fn ring(nodes: u8) -> Rig {
+    let options = Options {
+        hold: ms(0),
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    (2..=nodes).for_each(|it| rig.know(it));
+    rig
+}
+
+/// The next candidate, which nobody answers for.
+fn refused(rig: &mut Rig) -> u8 {
+    let (stream, number) = rig.next_candidate();
+    rig.gone(stream, Closed::Refused);
+    number
+}
+
+#[test]
+fn candidates_are_tried_in_the_order_of_the_list_from_the_own_entry_on() {
+    let mut rig = ring(4);
+    assert_eq!([(); 3].map(|()| refused(&mut rig)), [2, 3, 4]);
+    // The own entry is the third of four.
+    let mut rig = Rig::waiter(5);
+    rig.given(3, 9, &[3, 4, 1, 2].map(node), b"1");
+    assert_eq!([(); 3].map(|()| refused(&mut rig)), [2, 3, 4]);
+}
+
+#[test]
+fn a_healthy_node_is_tried_in_its_first_turn_and_in_every_other() {
+    let mut rig = ring(2);
+    for _ in 0..5 {
+        let (stream, number) = rig.next_candidate();
+        assert_eq!(number, 2);
+        rig.takes(stream);
+        rig.given(2, 9, &[1, 2].map(node), b"1");
+    }
+    assert_eq!(rig.machine.counters().passes_done, 5);
+}
+
+/// In which turns of the leader the only other node is tried.
+fn turns_tried(count: u64) -> Vec<u64> {
+    let mut rig = ring(2);
+    let first = rig.machine.counters().computes;
+    let mut turns = Vec::new();
+    while turns.last().is_none_or(|last| *last < count) {
+        refused(&mut rig);
+        // The next turn has begun.
+        turns.push(rig.machine.counters().computes - first);
+    }
+    turns
+}
+
+#[test]
+fn the_kth_failure_in_a_row_costs_two_to_the_k_less_one_turns() {
+    assert_eq!(turns_tried(63), [1, 3, 7, 15, 31, 63]);
+}
+
+#[test]
+fn a_threshold_is_ten_at_most() {
+    let mut rig = ring(2);
+    for _ in 0..12 {
+        let stream = rig.refuse_until(2);
+        rig.gone(stream, Closed::Refused);
+        rig.machine.penalties.gave(node(2).ip);
+    }
+    assert_eq!(penalty(&rig, 2).0, 10);
+}
+
+#[test]
+fn a_success_takes_one_off_the_threshold_only() {
+    let mut rig = ring(3);
+    for _ in 0..3 {
+        let stream = rig.refuse_until(2);
+        rig.gone(stream, Closed::Refused);
+    }
+    assert_eq!(penalty(&rig, 2), (3, 0));
+    let stream = rig.refuse_until(2);
+    rig.takes(stream);
+    assert_eq!(penalty(&rig, 2), (2, 0));
+}
+
+#[test]
+fn a_skipped_turn_adds_one_to_the_count() {
+    let mut rig = ring(2);
+    refused(&mut rig);
+    assert_eq!(penalty(&rig, 2), (1, 0));
+    rig.run(ms(10));
+    assert_eq!(penalty(&rig, 2), (1, 1), "2^1 - 1: it is tried next");
+}
+
+#[test]
+fn a_pass_whose_outcome_is_unknown_counts_as_failed() {
+    let mut rig = ring(2);
+    let (stream, _) = rig.next_candidate();
+    rig.connected(stream);
+    rig.receive(stream, super::rig::TP3);
+    rig.gone(stream, Closed::Reset);
+    assert_eq!(rig.state(), State::Orphan);
+    assert_eq!(penalty(&rig, 2), (1, 0));
+}
+
+#[test]
+fn a_tr1_makes_its_sender_eligible_at_once_but_keeps_the_threshold() {
+    let mut rig = ring(2);
+    for _ in 0..4 {
+        refused(&mut rig);
+    }
+    assert_eq!(penalty(&rig, 2), (4, 0));
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(penalty(&rig, 2), (4, 15));
+    let soon = rig.now + ms(10);
+    refused(&mut rig);
+    assert!(rig.now <= soon, "at its next turn");
+}
+
+#[test]
+fn tr1_does_so_once_a_renew_timeout() {
+    let mut rig = ring(2);
+    refused(&mut rig);
+    rig.hear(2, &tr1(-1, 7002));
+    refused(&mut rig);
+    assert_eq!(penalty(&rig, 2), (2, 0));
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(penalty(&rig, 2), (2, 0), "not again so soon");
+    rig.machine.penalties.failed(node(2).ip);
+    rig.stop(ms(400));
+    rig.run(ms(1600));
+    for _ in 0..6 {
+        rig.machine.penalties.failed(node(2).ip);
+    }
+    rig.hear(2, &tr1(-1, 7002));
+    let (threshold, count) = penalty(&rig, 2);
+    assert_eq!(count, (1 << threshold) - 1);
+}
+
+#[test]
+fn a_token_taken_from_a_node_makes_it_eligible() {
+    let mut rig = ring(3);
+    for _ in 0..3 {
+        let stream = rig.refuse_until(2);
+        rig.gone(stream, Closed::Refused);
+    }
+    let stream = rig.refuse_until(3);
+    rig.takes(stream);
+    rig.given(2, 9, &[1, 2, 3].map(node), b"1");
+    assert_eq!(penalty(&rig, 2), (3, 7));
+}
+
+#[test]
+fn a_candidate_behind_the_one_that_took_the_token_keeps_its_penalty() {
+    let mut rig = ring(3);
+    refused(&mut rig);
+    refused(&mut rig);
+    rig.run(ms(10));
+    let before = penalty(&rig, 3);
+    assert_eq!(before, (1, 1));
+    rig.machine.penalties.gave(node(2).ip);
+    let (stream, number) = rig.next_candidate();
+    assert_eq!(number, 2);
+    rig.takes(stream);
+    assert_eq!(penalty(&rig, 3), before);
+}
+
+#[test]
+fn the_sender_of_a_stronger_announcement_comes_first_whatever_its_penalty() {
+    let mut rig = ring(4);
+    for _ in 0..2 {
+        let stream = rig.refuse_until(4);
+        rig.gone(stream, Closed::Refused);
+    }
+    rig.hear(4, &tr1(6, 7004));
+    let (stream, number) = rig.next_candidate();
+    assert_eq!(number, 4);
+    rig.gone(stream, Closed::Refused);
+    assert_ne!(rig.next_candidate().1, 4, "it is forgotten with its pass");
+    assert!(rig.machine.stronger().is_none());
+}
+
+#[test]
+fn a_rival_that_no_list_has_room_for_is_tried_all_the_same() {
+    let options = Options {
+        max_nodes: 1,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    rig.hear(2, &tr1(6, 7002));
+    assert_eq!(rig.machine.counters().nodes_refused, 1);
+    assert_eq!(rig.next_candidate().1, 2);
+}
+
+#[test]
+fn an_aborted_pass_changes_no_penalty() {
+    let mut rig = ring(2);
+    refused(&mut rig);
+    rig.run(ms(10));
+    let (_, number) = rig.next_candidate();
+    assert_eq!((number, penalty(&rig, 2)), (2, (1, 1)));
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(6, hash(&[node(3)])));
+    assert_eq!(rig.machine.counters().passes_aborted, 1);
+    assert_eq!(penalty(&rig, 2), (1, 1));
+    rig.receive(inbound, &tp4(&[node(3)]));
+    rig.receive_end(inbound, &tp5(6, b"1"));
+    assert_eq!(rig.next_candidate().1, 2);
+}
+
+#[test]
+fn nodes_that_a_merge_has_appended_are_tried_in_the_same_round() {
+    let mut rig = ring(2);
+    let (stream, _) = rig.next_candidate();
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, hash(&[node(3)])));
+    rig.gone(stream, Closed::Refused);
+    rig.receive(inbound, &tp4(&[node(3)]));
+    rig.receive_end(inbound, &tp5(4, b""));
+    assert_eq!(rig.next_candidate().1, 3);
+}

@@ -1,0 +1,286 @@
+//! Section 9, data.
+
+use super::rig::{Fate, Rig, hash, ms, node, tp1, tp5};
+use crate::JobOp;
+use crate::jitterbug::{Compute, Decide, Event, Options, Outcome, State, Work, policy};
+
+#[test]
+fn the_default_computation_is_a_decimal_counter_of_any_length() {
+    let next = |data: &[u8]| policy::counter(data);
+    assert_eq!(next(b"").unwrap(), b"1");
+    assert_eq!(next(b"0").unwrap(), b"1");
+    assert_eq!(next(b"41").unwrap(), b"42");
+    assert_eq!(next(b"099").unwrap(), b"100");
+    let nines = vec![b'9'; 50];
+    let mut hundred = vec![b'0'; 51];
+    hundred[0] = b'1';
+    assert_eq!(next(&nines).unwrap(), hundred);
+    for none in [&b"x"[..], b"4 2", b"-1", b"1\n", b"\xff"] {
+        assert_eq!(next(none), None);
+    }
+}
+
+#[test]
+fn greater_is_more_bytes_then_the_bytewise_larger() {
+    assert!(policy::greater(b"10", b"9") && !policy::greater(b"9", b"10"));
+    assert!(policy::greater(b"8", b"7") && !policy::greater(b"7", b"8"));
+    assert!(policy::greater(b"\xff", b"\x7f"));
+}
+
+#[test]
+fn longer_is_more_bytes_and_of_equal_length_the_received() {
+    assert!(policy::longer(b"10", b"9") && !policy::longer(b"9", b"10"));
+    assert!(policy::longer(b"7", b"8"));
+}
+
+/// A waiter whose own data is `9`, with these options.
+fn waiter(options: Options) -> Rig {
+    let mut rig = Rig::new(options);
+    rig.hear(9, &super::rig::tr2(1));
+    rig.forget();
+    rig
+}
+
+fn deciding() -> Options {
+    Options {
+        decide: Decide::Program,
+        ..Options::default()
+    }
+}
+
+/// A leader whose data is `8` and then computed, and the decision about `3`, which came in a merge.
+fn asked() -> (Rig, u64) {
+    let mut rig = waiter(deciding());
+    rig.given(2, 9, &[node(2)], b"8");
+    assert_eq!(rig.machine.data(), b"9");
+    rig.given(2, 8, &[1, 2].map(node), b"3");
+    let job = rig.job();
+    let work = Work::Decide {
+        received: b"3".to_vec().into(),
+        own: b"9".to_vec().into(),
+    };
+    assert_eq!(job.work, work);
+    (rig, job.id)
+}
+
+#[test]
+fn it_is_not_asked_if_both_are_equal_or_the_own_one_is_empty() {
+    let mut rig = waiter(deciding());
+    rig.given(2, 9, &[node(2)], b"8");
+    rig.given(2, 8, &[1, 2].map(node), b"9");
+    assert!(rig.jobs.is_empty());
+    assert_eq!(rig.machine.counters().decisions, 0);
+    assert_eq!(rig.machine.data(), b"9");
+}
+
+#[test]
+fn empty_data_that_is_received_is_asked_about() {
+    let mut rig = waiter(deciding());
+    rig.given(2, 9, &[node(2)], b"8");
+    rig.given(2, 8, &[1, 2].map(node), b"");
+    assert!(matches!(rig.job().work, Work::Decide { .. }));
+}
+
+#[test]
+fn exit_0_lets_the_received_data_continue_and_1_the_own() {
+    let (mut rig, job) = asked();
+    rig.done(job, Outcome::Decided { received: true });
+    assert_eq!(rig.machine.data(), b"4", "3, and computed");
+    let (mut rig, job) = asked();
+    rig.done(job, Outcome::Decided { received: false });
+    assert_eq!(rig.machine.data(), b"9");
+}
+
+#[test]
+fn anything_else_and_time_over_are_counted_and_the_received_data_continues() {
+    let (mut rig, job) = asked();
+    rig.done(job, Outcome::Failed);
+    assert_eq!(rig.machine.data(), b"4");
+    assert_eq!(rig.machine.counters().decide_failures, 1);
+    let (mut rig, job) = asked();
+    rig.know(2);
+    rig.machine.has_work = true;
+    rig.run(ms(9999));
+    assert_eq!(rig.machine.data(), b"9");
+    rig.run(ms(1));
+    assert_eq!(rig.machine.data(), b"4");
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.machine.counters().decide_failures, 1);
+    rig.done(job, Outcome::Decided { received: false });
+    assert_eq!(rig.machine.data(), b"4", "too late");
+}
+
+#[test]
+fn the_acknowledgement_waits_for_no_decision() {
+    let mut rig = waiter(deciding());
+    rig.given(2, 9, &[node(2)], b"8");
+    let stream = rig.given(2, 8, &[1, 2].map(node), b"3");
+    assert_eq!(rig.jobs.len(), 1);
+    assert_eq!(rig.fate(stream), Fate::Closed);
+}
+
+#[test]
+fn decisions_are_made_one_at_a_time_in_order_of_arrival() {
+    let (mut rig, first) = asked();
+    rig.given(2, 7, &[1, 2].map(node), b"4");
+    assert!(rig.jobs.is_empty());
+    rig.done(first, Outcome::Decided { received: false });
+    let second = rig.job();
+    let Work::Decide { received, .. } = second.work else {
+        panic!("a decision");
+    };
+    assert_eq!(*received, *b"4");
+}
+
+#[test]
+fn at_most_sixteen_wait_and_more_are_counted_and_dropped() {
+    let (mut rig, _) = asked();
+    for data in 0..18_u8 {
+        let stream = rig.given(2, 7, &[1, 2].map(node), &[data]);
+        assert_eq!(
+            rig.fate(stream),
+            Fate::Closed,
+            "the token is merged all the same"
+        );
+    }
+    assert_eq!(rig.machine.counters().decide_failures, 2);
+    let dropped = rig
+        .events()
+        .iter()
+        .filter(|it| **it == Event::DataDropped)
+        .count();
+    assert_eq!(dropped, 2);
+}
+
+#[test]
+fn a_waiter_decides_too() {
+    let mut rig = waiter(deciding());
+    rig.given(2, 9, &[1, 2].map(node), b"8");
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    assert_eq!(rig.state(), State::Waiter);
+    rig.given(2, 3, &[1, 2].map(node), b"10");
+    assert_eq!(rig.machine.counters().absorbed, 1);
+    let job = rig.job();
+    rig.done(job.id, Outcome::Decided { received: true });
+    assert_eq!(rig.machine.data(), b"10", "and it is not computed");
+}
+
+#[test]
+fn step_1_waits_for_the_decision_of_the_token_that_was_taken() {
+    let mut rig = waiter(deciding());
+    rig.given(2, 9, &[1, 2].map(node), b"8");
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    rig.given(2, 9, &[1, 2].map(node), b"20");
+    let job = rig.job();
+    rig.run(ms(1000));
+    assert!(rig.candidate().is_none(), "it is decided first");
+    assert!(rig.machine.may_use_token());
+    rig.done(job.id, Outcome::Decided { received: true });
+    assert_eq!(rig.machine.data(), b"21");
+    assert!(rig.candidate().is_some(), "the hold was over");
+}
+
+#[test]
+fn a_leader_whose_data_a_merge_has_changed_computes_anew() {
+    let mut rig = Rig::leader(5);
+    rig.given(2, 4, &[node(2)], b"41");
+    assert_eq!(rig.machine.data(), b"42");
+    let computes = rig.machine.counters().computes;
+    rig.given(2, 4, &[node(2)], b"3");
+    assert_eq!(rig.machine.data(), b"42");
+    assert_eq!(
+        rig.machine.counters().computes,
+        computes,
+        "nothing has changed"
+    );
+}
+
+#[test]
+fn between_two_candidates_as_well() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.know(3);
+    let (stream, _) = rig.next_candidate();
+    let inbound = rig.accept(4);
+    rig.receive(inbound, &tp1(4, hash(&[1, 2, 3].map(node))));
+    rig.gone(stream, crate::Closed::Refused);
+    rig.receive_end(inbound, &tp5(4, b"41"));
+    assert_eq!(rig.machine.data(), b"42");
+    assert_eq!(rig.next_candidate().1, 3);
+}
+
+fn computing() -> Options {
+    Options {
+        compute: Compute::Program,
+        max_data: 4,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
+    let outcomes = [
+        Outcome::Failed,
+        Outcome::Computed(b"12345".to_vec().into()),
+        Outcome::Decided { received: true },
+    ];
+    for outcome in outcomes {
+        let mut rig = Rig::leader_with(computing(), 5);
+        rig.know(2);
+        let job = rig.job();
+        rig.run(ms(200));
+        assert!(rig.candidate().is_none(), "the turn waits for it");
+        rig.done(job.id, outcome);
+        assert_eq!(rig.machine.data(), b"");
+        assert_eq!(rig.machine.counters().compute_failures, 1);
+        assert!(rig.candidate().is_some());
+    }
+    let mut rig = Rig::leader_with(Options::default(), 5);
+    rig.given(2, 4, &[node(2)], b"no number");
+    assert_eq!(rig.machine.data(), b"no number");
+    assert_eq!(rig.machine.counters().compute_failures, 1);
+}
+
+#[test]
+fn a_computation_may_give_max_data_bytes() {
+    let mut rig = Rig::leader_with(computing(), 5);
+    let job = rig.job();
+    rig.done(job.id, Outcome::Computed(b"1234".to_vec().into()));
+    assert_eq!(rig.machine.data(), b"1234");
+}
+
+#[test]
+fn a_computation_that_hangs_holds_the_token_for_compute_timeout_at_most() {
+    let mut rig = Rig::leader_with(computing(), 5);
+    rig.know(2);
+    let job = rig.job();
+    rig.run(ms(9999));
+    assert!(rig.candidate().is_none());
+    rig.run(ms(1));
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.machine.counters().compute_failures, 1);
+    assert!(rig.candidate().is_some());
+    rig.done(job.id, Outcome::Computed(b"1".to_vec().into()));
+    assert_eq!(rig.machine.data(), b"", "too late");
+}
+
+#[test]
+fn tr1_is_answered_while_something_is_computed() {
+    let mut rig = Rig::leader_with(computing(), 5);
+    rig.run(ms(700));
+    rig.forget();
+    rig.hear_tr1(2, -1);
+    assert_eq!(rig.said().len(), 1);
+}
+
+#[test]
+fn data_and_token_id_are_decided_apart() {
+    // Ring 9 has data 5, ring 3 has 7. They meet in a node of ring 3.
+    let mut rig = Rig::leader(3);
+    rig.given(2, 3, &[node(2)], b"6");
+    assert_eq!(rig.machine.data(), b"7");
+    rig.given(2, 9, &[1, 2].map(node), b"5");
+    assert_eq!((rig.token(), rig.machine.data()), (9, &b"7"[..]));
+}

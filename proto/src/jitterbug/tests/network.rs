@@ -1,0 +1,150 @@
+//! Section 1, addresses.
+
+use std::net::IpAddr;
+
+use super::rig::{Fate, Rig, Said, TP3, host, ms, network, node, tcp_port, tp1, tr1};
+use crate::jitterbug::{Net, Network, Options, State};
+
+fn v4(address: [u8; 4], prefix: u8) -> Network {
+    Network {
+        address: address.into(),
+        prefix,
+        ..network(1)
+    }
+}
+
+#[test]
+fn tr1_goes_to_the_subnets_broadcast_address() {
+    for (prefix, expected) in [
+        (8, [10, 255, 255, 255]),
+        (24, [10, 1, 2, 255]),
+        (30, [10, 1, 2, 7]),
+        (31, [255; 4]),
+        (32, [255; 4]),
+        (0, [255; 4]),
+    ] {
+        assert_eq!(
+            v4([10, 1, 2, 5], prefix).everybody(),
+            IpAddr::from(expected)
+        );
+    }
+    let six = Network {
+        address: "fe80::1".parse().unwrap(),
+        ..network(1)
+    };
+    assert_eq!(six.everybody(), "ff02::1".parse::<IpAddr>().unwrap());
+    assert_eq!(
+        six.reach(six.everybody(), 7),
+        "[ff02::1%3]:7".parse().unwrap()
+    );
+}
+
+#[test]
+fn hosts_of_a_subnet_of_two_are_on_the_link() {
+    let net = v4([10, 1, 2, 4], 31);
+    assert!(net.is_on_link([10, 1, 2, 5].into()));
+    assert!(!net.is_on_link([10, 1, 2, 6].into()));
+    assert!(!v4([10, 1, 2, 4], 32).is_on_link([10, 1, 2, 5].into()));
+}
+
+#[test]
+fn without_an_address_a_node_waits_silently_as_an_orphan() {
+    let mut rig = Rig::off(1, Options::default());
+    rig.run(ms(10_000));
+    assert_eq!((rig.state(), rig.said()), (State::Orphan, vec![]));
+    rig.link(Net::Up(network(1)));
+    assert_eq!(rig.said().len(), 1);
+}
+
+#[test]
+fn a_node_that_loses_its_address_is_a_silent_orphan() {
+    for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
+        rig.forget();
+        rig.link(Net::Down);
+        rig.run(ms(10_000));
+        assert_eq!((rig.state(), rig.said()), (State::Orphan, vec![]));
+        rig.link(Net::Up(network(1)));
+        rig.run(ms(600));
+        assert_eq!(rig.state(), State::Leader);
+    }
+}
+
+#[test]
+fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
+    let mut rig = Rig::leader(5);
+    let net = Network {
+        address: host(7),
+        tcp_port: tcp_port(7),
+        ..network(1)
+    };
+    rig.link(Net::Up(net));
+    assert_eq!(rig.state(), State::Leader);
+    rig.know(2);
+    let (_, number) = rig.next_candidate();
+    let snapshot = rig.machine.snapshot();
+    let nodes: Vec<_> = snapshot.nodes.iter().map(|it| it.node).collect();
+    assert_eq!((nodes, number), ([1, 7, 2].map(node).to_vec(), 2));
+    rig.forget();
+    rig.hear(7, &tr1(-1, 7007));
+    assert_eq!(rig.said(), []);
+    rig.hear(1, &tr1(-1, 7001));
+    assert_eq!(rig.said(), [Said::Tr2(host(1), 5)]);
+}
+
+#[test]
+fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
+    let other = Net::Up(Network {
+        address: host(7),
+        ..network(1)
+    });
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.connected(stream);
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, 7));
+    rig.link(other);
+    assert_eq!(
+        (rig.fate(stream), rig.fate(inbound)),
+        (Fate::Reset, Fate::Reset)
+    );
+    assert_eq!(
+        (rig.state(), rig.machine.counters().passes_aborted),
+        (State::Leader, 1)
+    );
+
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    rig.link(other);
+    assert_eq!(
+        (rig.state(), rig.fate(stream)),
+        (State::Orphan, Fate::Reset)
+    );
+    assert_eq!(rig.machine.counters().passes_unknown, 1);
+}
+
+#[test]
+fn a_restore_begins_anew_with_a_new_address() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(590));
+    rig.link(Net::Up(Network {
+        address: host(7),
+        ..network(1)
+    }));
+    rig.run(ms(599));
+    assert_eq!(rig.state(), State::Orphan);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Leader);
+}
+
+#[test]
+fn the_same_address_again_changes_nothing() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.link(Net::Up(network(1)));
+    assert_eq!(rig.fate(stream), Fate::Open);
+}

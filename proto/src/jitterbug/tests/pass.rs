@@ -1,0 +1,266 @@
+//! Section 6, the giver's side of a pass.
+
+use super::rig::{Fate, Rig, TP2, TP3, hash, ms, node, tp1, tp4, tp5};
+use crate::jitterbug::{Event, Failure, State};
+use crate::{Closed, StreamId};
+
+/// A leader with token 5 and data `1` that connects to node 2.
+fn passing() -> (Rig, StreamId) {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    (rig, stream)
+}
+
+fn offered() -> (Rig, StreamId) {
+    let (mut rig, stream) = passing();
+    rig.connected(stream);
+    (rig, stream)
+}
+
+fn given() -> (Rig, StreamId) {
+    let (mut rig, stream) = offered();
+    rig.receive(stream, TP3);
+    (rig, stream)
+}
+
+fn counted(rig: &Rig) -> [u64; 4] {
+    let it = rig.machine.counters();
+    [
+        it.passes_done,
+        it.passes_failed,
+        it.passes_unknown,
+        it.passes_aborted,
+    ]
+}
+
+const DONE: [u64; 4] = [1, 0, 0, 0];
+const FAILED: [u64; 4] = [0, 1, 0, 0];
+const UNKNOWN: [u64; 4] = [0, 0, 1, 0];
+
+fn assert_failed(rig: &Rig, stream: StreamId) {
+    assert_eq!(counted(rig), FAILED);
+    assert_eq!(
+        rig.state(),
+        State::Leader,
+        "with the next candidate, or turn"
+    );
+    assert!(
+        matches!(rig.fate(stream), Fate::Reset | Fate::Gone),
+        "never an end"
+    );
+}
+
+fn assert_unknown(rig: &Rig, stream: StreamId) {
+    assert_eq!(counted(rig), UNKNOWN);
+    assert_eq!(rig.state(), State::Orphan);
+    assert!(matches!(rig.fate(stream), Fate::Reset | Fate::Gone));
+}
+
+#[test]
+fn tp1_is_offered_then_tp5_to_who_has_the_list() {
+    let (mut rig, stream) = passing();
+    assert_eq!(rig.written(stream), []);
+    rig.connected(stream);
+    assert_eq!(rig.written(stream), tp1(5, hash(&[1, 2].map(node))));
+    rig.receive(stream, TP3);
+    assert_eq!(rig.written(stream), tp5(5, b"1"));
+    assert_eq!(rig.fate(stream), Fate::Finished);
+}
+
+#[test]
+fn who_has_another_list_is_sent_tp4_first() {
+    let (mut rig, stream) = offered();
+    rig.written(stream);
+    rig.receive(stream, TP2);
+    let both = [tp4(&[1, 2].map(node)), tp5(5, b"1")].concat();
+    assert_eq!(rig.written(stream), both);
+}
+
+#[test]
+fn the_end_of_file_after_the_own_half_close_is_done() {
+    let (mut rig, stream) = given();
+    rig.receive_end(stream, &[]);
+    assert_eq!(counted(&rig), DONE);
+    assert_eq!(
+        (rig.state(), rig.fate(stream)),
+        (State::Waiter, Fate::Closed)
+    );
+}
+
+#[test]
+fn the_end_of_file_before_it_is_failed() {
+    let (mut rig, stream) = offered();
+    rig.receive_end(stream, &[]);
+    assert_failed(&rig, stream);
+}
+
+#[test]
+fn an_answer_that_comes_with_the_end_of_file_is_failed() {
+    for answer in [TP2, TP3] {
+        let (mut rig, stream) = offered();
+        rig.receive_end(stream, answer);
+        assert_failed(&rig, stream);
+    }
+}
+
+#[test]
+fn a_connection_that_does_not_stand_is_failed() {
+    for why in [
+        Closed::Refused,
+        Closed::Reset,
+        Closed::TimedOut,
+        Closed::Failed,
+    ] {
+        let (mut rig, stream) = passing();
+        rig.gone(stream, why);
+        assert_failed(&rig, stream);
+        let (mut rig, stream) = offered();
+        rig.gone(stream, why);
+        assert_failed(&rig, stream);
+    }
+}
+
+#[test]
+fn a_reset_or_any_error_after_the_half_close_is_unknown() {
+    for why in [Closed::Reset, Closed::TimedOut, Closed::Failed] {
+        let (mut rig, stream) = given();
+        rig.gone(stream, why);
+        assert_unknown(&rig, stream);
+    }
+}
+
+#[test]
+fn time_over_before_the_half_close_is_failed_and_after_it_unknown() {
+    let (mut rig, stream) = passing();
+    rig.run(ms(499));
+    assert_eq!(counted(&rig), [0; 4]);
+    rig.run(ms(1));
+    assert_failed(&rig, stream);
+
+    let (mut rig, stream) = offered();
+    rig.run(ms(500));
+    assert_failed(&rig, stream);
+
+    let (mut rig, stream) = given();
+    rig.run(ms(499));
+    assert_eq!(counted(&rig), [0; 4]);
+    rig.run(ms(1));
+    assert_unknown(&rig, stream);
+}
+
+#[test]
+fn the_time_is_that_of_the_whole_pass() {
+    let (mut rig, stream) = passing();
+    rig.run(ms(300));
+    rig.connected(stream);
+    rig.run(ms(199));
+    assert_eq!(counted(&rig), [0; 4]);
+    rig.run(ms(1));
+    assert_failed(&rig, stream);
+}
+
+/// An input is handled before a time-out that is due, but a token must not leave when the time for it is over.
+#[test]
+fn an_answer_after_the_time_gives_nothing() {
+    for answer in [TP2, TP3] {
+        let (mut rig, stream) = offered();
+        rig.written(stream);
+        rig.run(ms(450));
+        rig.stop(ms(50));
+        rig.receive(stream, answer);
+        assert_eq!(rig.written(stream), []);
+        assert_failed(&rig, stream);
+    }
+}
+
+#[test]
+fn an_acknowledgement_counts_however_late_it_is_heard_of() {
+    let (mut rig, stream) = given();
+    rig.run(ms(490));
+    rig.stop(ms(20));
+    rig.receive_end(stream, &[]);
+    assert_eq!((counted(&rig), rig.state()), (DONE, State::Waiter));
+}
+
+#[test]
+fn bytes_that_are_not_due_are_failed_before_the_half_close_and_unknown_after_it() {
+    let wrong = [
+        &[0x21][..],
+        &[0x51],
+        &[0x61],
+        &[0x01],
+        &[0x32],
+        &[0xff],
+        &[0x31, 0x31],
+        &[0x41, 0],
+    ];
+    for bytes in wrong {
+        let (mut rig, stream) = offered();
+        rig.receive(stream, bytes);
+        assert_failed(&rig, stream);
+    }
+    for end in [false, true] {
+        let (mut rig, stream) = given();
+        if end {
+            rig.receive_end(stream, TP3);
+        } else {
+            rig.receive(stream, TP3);
+        }
+        assert_unknown(&rig, stream);
+    }
+}
+
+#[test]
+fn an_answer_before_tp1_was_offered_is_failed() {
+    let (mut rig, stream) = passing();
+    rig.receive(stream, TP3);
+    assert_failed(&rig, stream);
+}
+
+#[test]
+fn what_is_given_is_what_it_was_when_the_pass_began() {
+    let (mut rig, stream) = offered();
+    rig.written(stream);
+    rig.know(3);
+    rig.receive(stream, TP2);
+    let both = [tp4(&[1, 2].map(node)), tp5(5, b"1")].concat();
+    assert_eq!(rig.written(stream), both);
+}
+
+#[test]
+fn after_unknown_the_node_looks_for_the_new_holder() {
+    let (mut rig, stream) = given();
+    rig.forget();
+    rig.gone(stream, Closed::Reset);
+    assert_eq!(rig.said().len(), 1, "the first TR1 at once");
+    let to = node(2);
+    let why = Failure::Reset;
+    assert!(rig.events().contains(&Event::PassUnknown { to, why }));
+}
+
+#[test]
+fn a_token_that_is_read_slowly_is_given_whole() {
+    let (mut rig, stream) = passing();
+    rig.room = 1;
+    rig.connected(stream);
+    rig.receive(stream, TP2);
+    let all = [
+        tp1(5, hash(&[1, 2].map(node))),
+        tp4(&[1, 2].map(node)),
+        tp5(5, b"1"),
+    ];
+    assert_eq!(rig.written(stream), all.concat());
+    assert_eq!(rig.fate(stream), Fate::Finished);
+}
+
+#[test]
+fn the_next_candidate_is_tried_after_one_that_has_failed() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.know(3);
+    let (stream, first) = rig.next_candidate();
+    rig.gone(stream, Closed::Refused);
+    let (_, second) = rig.next_candidate();
+    assert_eq!((first, second), (2, 3));
+}

@@ -1,0 +1,249 @@
+//! Section 3, token_restore.
+
+use std::collections::BTreeSet;
+
+use super::rig::{EVERYBODY, Rig, Said, hash, host, id, ms, node, tp1, tp5, tr1, tr2};
+use crate::Sent;
+use crate::draw::Draw;
+use crate::jitterbug::{Event, Options, State, token};
+
+#[test]
+fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(299));
+    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000); 2]);
+    rig.run(ms(1));
+    let second = -i32::try_from(rig.token()).unwrap();
+    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, second)]);
+    rig.run(ms(299));
+    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, second); 2]);
+    assert_eq!(rig.state(), State::Orphan);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Leader);
+    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -second)], "it announces");
+    let counters = rig.machine.counters();
+    assert_eq!((counters.restores, counters.restores_won), (1, 1));
+}
+
+#[test]
+fn the_new_id_is_above_the_old_one_by_1_to_65536() {
+    let mut draw = Draw::new(3);
+    let steps: BTreeSet<u32> = (0..10_000)
+        .map(|_| token::next(id(-1000), &mut draw).random() - 1000)
+        .collect();
+    assert!(steps.iter().all(|step| (1..=65_536).contains(step)));
+    assert!(steps.first() < Some(&100) && steps.last() > Some(&65_400));
+}
+
+#[test]
+fn after_the_largest_id_a_new_one_is_drawn_from_1_to_2_to_the_30() {
+    let mut draw = Draw::new(3);
+    for _ in 0..1000 {
+        let next = token::next(id(-i32::MAX), &mut draw).random();
+        assert!((1..=1 << 30).contains(&next), "{next}");
+    }
+    let first = (0..1000).map(|_| token::first(&mut draw).random());
+    let first: Vec<u32> = first.collect();
+    assert!(first.iter().all(|first| (1..=1 << 30).contains(first)));
+    assert!(first.iter().any(|first| *first > 1 << 29));
+}
+
+/// A restore in the given try, which hears `message`; whether it is denied.
+fn is_denied(second: bool, message: impl Fn(u32) -> Vec<u8>) -> (bool, Rig) {
+    let mut rig = Rig::orphan();
+    if second {
+        rig.run(ms(350));
+    }
+    rig.forget();
+    let tryout = rig.token();
+    rig.hear(2, &message(tryout));
+    assert_eq!(rig.token(), tryout, "token_id stays as it is");
+    (rig.state() == State::Waiter, rig)
+}
+
+fn relative(tryout: u32, by: i32) -> i32 {
+    i32::try_from(tryout).unwrap() + by
+}
+
+#[test]
+fn a_leader_denies_every_try_whatever_its_id() {
+    for second in [false, true] {
+        assert!(is_denied(second, |_| tr2(1)).0);
+        assert!(is_denied(second, |_| tr1(1, 7002)).0);
+        assert!(is_denied(second, |tryout| tr2(relative(tryout, 0))).0);
+    }
+}
+
+#[test]
+fn others_deny_by_a_larger_id_alone() {
+    for second in [false, true] {
+        for (by, denied) in [(1, true), (-1, false)] {
+            assert_eq!(is_denied(second, |it| tr2(-relative(it, by))).0, denied);
+            assert_eq!(
+                is_denied(second, |it| tr1(-relative(it, by), 7002)).0,
+                denied
+            );
+        }
+    }
+}
+
+#[test]
+fn an_equal_id_denies_in_the_second_try_only() {
+    for second in [false, true] {
+        assert_eq!(is_denied(second, |it| tr2(-relative(it, 0))).0, second);
+        assert_eq!(
+            is_denied(second, |it| tr1(-relative(it, 0), 7002)).0,
+            second
+        );
+    }
+}
+
+#[test]
+fn no_tr1_of_a_denied_restore_is_sent() {
+    let (_, mut rig) = is_denied(false, |_| tr2(1));
+    rig.forget();
+    rig.run(ms(1999));
+    assert_eq!(rig.said(), []);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Orphan, "renew_timeout is over");
+}
+
+#[test]
+fn who_was_denied_by_another_than_a_leader_owes_one_tr1_to_the_first_announcement() {
+    for denied_by in [tr2(-2000), tr1(-2000, 7002)] {
+        let (denied, mut rig) = is_denied(false, |_| denied_by.clone());
+        assert!(denied);
+        rig.forget();
+        rig.hear(3, &tr1(-5000, 7003));
+        assert_eq!(rig.said(), [], "that is no announcement");
+        rig.hear(4, &tr1(5000, 7004));
+        assert_eq!(rig.said(), [Said::Tr1(host(4), -1000)]);
+        rig.hear(4, &tr1(5000, 7004));
+        rig.hear(5, &tr1(5000, 7005));
+        assert_eq!(rig.said(), [], "once");
+    }
+}
+
+#[test]
+fn who_was_denied_by_an_announcement_answers_that() {
+    let (_, mut rig) = is_denied(false, |_| tr1(5, 7002));
+    assert_eq!(rig.said(), [Said::Tr1(host(2), -1000)]);
+    rig.hear(3, &tr1(5, 7003));
+    assert_eq!(rig.said(), []);
+}
+
+#[test]
+fn who_was_denied_by_tr2_of_a_leader_owes_nothing() {
+    let (_, mut rig) = is_denied(false, |_| tr2(5));
+    rig.hear(2, &tr1(5, 7002));
+    assert_eq!(rig.said(), []);
+}
+
+#[test]
+fn becoming_leader_or_orphan_cancels_the_debt() {
+    let (_, mut rig) = is_denied(false, |_| tr2(-2000));
+    rig.given(2, 3000, &[node(2)], b"7");
+    assert_eq!(rig.state(), State::Leader);
+    let (to, _) = rig.next_candidate();
+    rig.takes(to);
+    assert_eq!(rig.state(), State::Waiter);
+    rig.forget();
+    rig.hear(2, &tr1(3000, 7002));
+    assert_eq!(rig.said(), []);
+
+    let (_, mut rig) = is_denied(false, |_| tr2(-2000));
+    rig.run(ms(2000));
+    assert_eq!(rig.state(), State::Orphan);
+    rig.hear(3, &tr2(1));
+    rig.forget();
+    rig.hear(2, &tr1(3000, 7002));
+    assert_eq!(rig.said(), [], "a leader's TR2 has made it a waiter anew");
+}
+
+#[test]
+fn taking_a_token_aborts_the_restore_even_if_the_token_has_gone_on() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(500));
+    rig.given(2, 3000, &[node(2)], b"7");
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 3000));
+    let (to, _) = rig.next_candidate();
+    rig.takes(to);
+    assert_eq!(rig.state(), State::Waiter);
+    rig.forget();
+    rig.run(ms(1500));
+    assert_eq!(rig.said(), []);
+    assert_eq!(rig.machine.counters().restores_won, 0);
+}
+
+#[test]
+fn a_restore_that_is_granted_waits_for_an_exchange_whose_tp1_was_answered() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(400));
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(3000, 5));
+    rig.run(ms(250));
+    assert_eq!(rig.state(), State::Orphan, "though 600 ms are over");
+    rig.run(ms(249));
+    assert_eq!(rig.state(), State::Orphan);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Leader, "after token_pass_timeout");
+}
+
+#[test]
+fn a_restore_that_waits_so_takes_the_token_that_it_has_waited_for() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(400));
+    let own = hash(&[node(1)]);
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(3000, own));
+    rig.run(ms(250));
+    rig.receive_end(stream, &tp5(3000, b"7"));
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 3000));
+    assert_eq!(rig.machine.counters().restores_won, 0);
+}
+
+#[test]
+fn a_restore_that_waits_so_can_be_denied() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(400));
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(3000, 5));
+    rig.run(ms(250));
+    rig.hear(3, &tr2(1));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.run(ms(500));
+    assert_eq!(rig.state(), State::Waiter);
+}
+
+#[test]
+fn a_connection_whose_tp1_has_not_come_keeps_no_restore_waiting() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(400));
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(3000, 5)[..8]);
+    rig.run(ms(200));
+    assert_eq!(rig.state(), State::Leader);
+}
+
+/// Nobody can object who was not asked: a node whose link takes nothing must not lead unheard.
+#[test]
+fn a_tr1_that_the_link_has_refused_is_made_up_for() {
+    let mut rig = Rig::off(1, Options::default());
+    rig.outcome = Sent::Failed;
+    rig.link(crate::jitterbug::Net::Up(super::rig::network(1)));
+    rig.run(ms(5000));
+    assert_eq!(rig.state(), State::Orphan);
+    rig.outcome = Sent::Accepted;
+    rig.forget();
+    rig.run(ms(600));
+    assert_eq!(rig.said().len(), 6);
+    rig.run(ms(100));
+    assert_eq!(rig.state(), State::Leader);
+}
+
+#[test]
+fn what_denies_is_told() {
+    let (_, mut rig) = is_denied(false, |_| tr2(1));
+    let by = host(2);
+    assert!(rig.events().contains(&Event::RestoreDenied { by }));
+}

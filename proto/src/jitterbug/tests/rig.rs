@@ -1,0 +1,545 @@
+//! One machine in virtual time, and all that its driver owes it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use ring_codec::jitterbug::{Message, Node, TokenId, node_list_hash};
+
+use crate::jitterbug::{
+    Command, Event, Jitterbug, Job, Net, Network, Options, Outcome, Reason, State,
+};
+use crate::time::{Instant, Now, nanos};
+use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
+
+/// The host of the machine under test.
+pub(super) const OWN: u8 = 1;
+pub(super) const PORT: u16 = 57_700;
+
+pub(super) const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A host of the segment.
+pub(super) fn host(host: u8) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, host).into()
+}
+
+pub(super) fn tcp_port(host: u8) -> u16 {
+    7000 + u16::from(host)
+}
+
+pub(super) fn node(number: u8) -> Node {
+    Node {
+        ip: host(number),
+        port: tcp_port(number),
+    }
+}
+
+/// A token id as it lies on the wire.
+pub(super) fn id(wire: i32) -> TokenId {
+    TokenId::from_wire(wire).expect("a legal id")
+}
+
+pub(super) fn encode(message: &Message<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; message.encoded_len()];
+    message.encode(&mut bytes).expect("it fits");
+    bytes
+}
+
+pub(super) fn tr1(token_id: i32, node_tcp_port: u16) -> Vec<u8> {
+    encode(&Message::Tr1 {
+        token_id: id(token_id),
+        node_tcp_port,
+    })
+}
+
+pub(super) fn tr2(token_id: i32) -> Vec<u8> {
+    encode(&Message::Tr2 {
+        token_id: id(token_id),
+    })
+}
+
+pub(super) fn tp1(token_id: i32, node_list_hash: i32) -> Vec<u8> {
+    encode(&Message::Tp1 {
+        token_id: id(token_id),
+        node_list_hash,
+    })
+}
+
+pub(super) fn tp4(nodes: &[Node]) -> Vec<u8> {
+    encode(&Message::Tp4 {
+        node_list: nodes.into(),
+    })
+}
+
+pub(super) fn tp5(token_id: i32, data: &[u8]) -> Vec<u8> {
+    encode(&Message::Tp5 {
+        token_id: id(token_id),
+        data,
+    })
+}
+
+pub(super) const TP2: &[u8] = &[0x31];
+pub(super) const TP3: &[u8] = &[0x41];
+
+pub(super) fn hash(nodes: &[Node]) -> i32 {
+    node_list_hash(&nodes.into())
+}
+
+/// A datagram that the machine has sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    Tr1(IpAddr, i32),
+    Tr2(IpAddr, i32),
+}
+
+pub(super) const EVERYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
+
+/// What has become of the own side of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Open,
+    Finished,
+    Closed,
+    Reset,
+    /// By the peer, or the kernel.
+    Gone,
+}
+
+/// A connection of the machine.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) peer: SocketAddr,
+    pub(super) fate: Fate,
+    /// What the machine has written.
+    pub(super) written: Vec<u8>,
+    unread: Vec<u8>,
+    end: bool,
+}
+
+/// A machine, and its surroundings.
+pub(super) struct Rig {
+    pub(super) machine: Jitterbug,
+    pub(super) number: u8,
+    pub(super) now: Duration,
+    pub(super) sent: Vec<(SocketAddr, Vec<u8>)>,
+    pub(super) streams: BTreeMap<StreamId, Stream>,
+    pub(super) opened: Vec<StreamId>,
+    pub(super) events: Vec<Event>,
+    pub(super) jobs: VecDeque<JobOp<Job>>,
+    /// What the link answers.
+    pub(super) outcome: Sent,
+    /// Bytes that the machine may write at a time.
+    pub(super) room: usize,
+    next: u16,
+}
+
+impl Rig {
+    /// Host `number`, which has no network yet.
+    pub(super) fn off(number: u8, options: Options) -> Self {
+        let machine = Jitterbug::new(options, u64::from(number)).expect("they can work");
+        Self {
+            machine,
+            number,
+            now: Duration::from_secs(1000),
+            sent: Vec::new(),
+            streams: BTreeMap::new(),
+            opened: Vec::new(),
+            events: Vec::new(),
+            jobs: VecDeque::new(),
+            outcome: Sent::Accepted,
+            room: 1 << 14,
+            next: 0,
+        }
+    }
+
+    /// Host 1, an orphan that has said its first TR1 with token 1000.
+    pub(super) fn new(options: Options) -> Self {
+        let mut rig = Self::off(OWN, options);
+        rig.machine.token_id = id(-1000);
+        rig.link(Net::Up(network(OWN)));
+        assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000)]);
+        rig
+    }
+
+    pub(super) fn orphan() -> Self {
+        Self::new(Options::default())
+    }
+
+    /// A waiter with this token, denied by a leader that has told it so.
+    pub(super) fn waiter(token: i32) -> Self {
+        let mut rig = Self::orphan();
+        rig.hear(9, &tr2(1));
+        rig.machine.token_id = id(-token);
+        assert_eq!(rig.state(), State::Waiter);
+        rig.forget();
+        rig
+    }
+
+    /// A leader of its own, with this token, at the beginning of a turn.
+    pub(super) fn leader_with(options: Options, token: i32) -> Self {
+        let mut rig = Self::new(options);
+        rig.run(options.restore());
+        assert_eq!(rig.state(), State::Leader);
+        rig.machine.set_token_id(id(token));
+        rig.machine.announcements.sent(rig.instant());
+        rig.forget();
+        rig
+    }
+
+    pub(super) fn leader(token: i32) -> Self {
+        Self::leader_with(Options::default(), token)
+    }
+
+    pub(super) fn options(&self) -> Options {
+        *self.machine.options()
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.machine.standing().state
+    }
+
+    /// The absolute token_id.
+    pub(super) fn token(&self) -> u32 {
+        self.machine.standing().token_id
+    }
+
+    pub(super) fn instant(&self) -> Instant {
+        Instant::from_nanos(nanos(self.now))
+    }
+
+    fn time(&self) -> Now {
+        Now {
+            monotonic: self.instant(),
+            wall: 0,
+        }
+    }
+
+    /// Forgets what was said and told.
+    pub(super) fn forget(&mut self) {
+        self.sent.clear();
+        self.events.clear();
+    }
+
+    /// What was said since the last time.
+    pub(super) fn said(&mut self) -> Vec<Said> {
+        let said = self.sent.drain(..).map(|(to, bytes)| {
+            assert_eq!(to.port(), PORT, "whatever port a datagram came from");
+            match Message::decode_datagram(&bytes).expect("it is well-formed") {
+                Message::Tr1 { token_id, .. } => Said::Tr1(to.ip(), token_id.to_wire()),
+                Message::Tr2 { token_id } => Said::Tr2(to.ip(), token_id.to_wire()),
+                other => panic!("{other:?} in a datagram"),
+            }
+        });
+        said.collect()
+    }
+
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub(super) fn dropped(&self, reason: Reason) -> u64 {
+        self.machine.counters().dropped(reason)
+    }
+
+    pub(super) fn link(&mut self, net: Net) {
+        self.machine.handle_link(self.time(), net);
+        self.drain();
+    }
+
+    pub(super) fn command(&mut self, command: Command) {
+        self.machine.handle_command(self.time(), command);
+        self.drain();
+    }
+
+    /// The job in hand, which must be there.
+    pub(super) fn job(&mut self) -> Job {
+        match self.jobs.pop_front() {
+            Some(JobOp::Start(job)) => job,
+            other => panic!("{other:?} is no job"),
+        }
+    }
+
+    pub(super) fn done(&mut self, job: u64, outcome: Outcome) {
+        self.command(Command::Done { job, outcome });
+    }
+
+    /// A datagram comes from a host.
+    pub(super) fn hear(&mut self, from: u8, bytes: &[u8]) {
+        self.hear_from(SocketAddr::new(host(from), 40_000), bytes);
+    }
+
+    pub(super) fn hear_from(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.machine
+            .handle_message(self.time(), from, bytes, Duration::ZERO);
+        self.drain();
+    }
+
+    /// A host connects.
+    pub(super) fn accept(&mut self, from: u8) -> StreamId {
+        self.accept_from(SocketAddr::new(host(from), 40_000))
+    }
+
+    pub(super) fn accept_from(&mut self, from: SocketAddr) -> StreamId {
+        let id = self.vacant();
+        self.add(id, from);
+        self.machine
+            .handle_stream(self.time(), id, StreamEvent::Accepted(from));
+        self.drain();
+        id
+    }
+
+    /// The machine's attempt to connect succeeds.
+    pub(super) fn connected(&mut self, id: StreamId) {
+        self.machine
+            .handle_stream(self.time(), id, StreamEvent::Connected);
+        self.drain();
+    }
+
+    /// A connection brings bytes.
+    pub(super) fn receive(&mut self, id: StreamId, bytes: &[u8]) {
+        self.bring(id, bytes, false);
+    }
+
+    /// And with them, or without any, the peer's end.
+    pub(super) fn receive_end(&mut self, id: StreamId, bytes: &[u8]) {
+        self.bring(id, bytes, true);
+    }
+
+    fn bring(&mut self, id: StreamId, bytes: &[u8], end: bool) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.unread.extend_from_slice(bytes);
+            stream.end |= end;
+            self.tell(id);
+        }
+    }
+
+    /// Tells of all that was not consumed.
+    fn tell(&mut self, id: StreamId) {
+        let time = self.time();
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if !matches!(stream.fate, Fate::Open | Fate::Finished) {
+            return;
+        }
+        let event = StreamEvent::Received {
+            bytes: &stream.unread,
+            end: stream.end,
+        };
+        let count = self.machine.handle_stream(time, id, event);
+        assert!(count <= stream.unread.len(), "more than there is");
+        stream.unread.drain(..count);
+        self.drain();
+    }
+
+    /// A connection is gone.
+    pub(super) fn gone(&mut self, id: StreamId, why: Closed) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if matches!(stream.fate, Fate::Open | Fate::Finished) {
+            stream.fate = Fate::Gone;
+            self.machine
+                .handle_stream(self.time(), id, StreamEvent::Closed(why));
+            self.drain();
+        }
+    }
+
+    pub(super) fn fate(&self, id: StreamId) -> Fate {
+        self.streams[&id].fate
+    }
+
+    /// What the machine has written on a connection since the last time.
+    pub(super) fn written(&mut self, id: StreamId) -> Vec<u8> {
+        let stream = self.streams.get_mut(&id).expect("there is one");
+        std::mem::take(&mut stream.written)
+    }
+
+    /// The connection that the machine has opened last, and to whom.
+    pub(super) fn candidate(&self) -> Option<(StreamId, SocketAddr)> {
+        let last = *self.opened.last()?;
+        let stream = &self.streams[&last];
+        let is_open = matches!(stream.fate, Fate::Open | Fate::Finished);
+        is_open.then_some((last, stream.peer))
+    }
+
+    /// Lets time go by, with all time-outs at their times.
+    pub(super) fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        for _ in 0..100_000 {
+            let due = self.machine.poll_timeout().map(Instant::as_nanos);
+            let due = due.map(Duration::from_nanos).filter(|due| *due <= end);
+            let Some(due) = due else {
+                self.now = end;
+                return;
+            };
+            self.now = self.now.max(due);
+            self.time_out();
+        }
+        panic!("time-outs without an end");
+    }
+
+    /// Lets time go by in which the process does not run.
+    pub(super) fn stop(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    pub(super) fn time_out(&mut self) {
+        self.machine.handle_timeout(self.time());
+        self.drain();
+    }
+
+    /// When the machine wants to be called next, from now.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let due = self.machine.poll_timeout()?;
+        Some(due.since(self.instant()))
+    }
+
+    fn vacant(&self) -> StreamId {
+        StreamId {
+            slot: self.next,
+            generation: 7,
+        }
+    }
+
+    fn add(&mut self, id: StreamId, peer: SocketAddr) {
+        self.next += 1;
+        let stream = Stream {
+            peer,
+            fate: Fate::Open,
+            written: Vec::new(),
+            unread: Vec::new(),
+            end: false,
+        };
+        self.streams.insert(id, stream);
+    }
+
+    /// All that the contract of machines asks for.
+    pub(super) fn drain(&mut self) {
+        let mut told_again = Vec::new();
+        loop {
+            assert!(self.machine.poll_durable().is_none());
+            let mut buf = [0; 64];
+            if let Some(transmit) = self.machine.poll_transmit(&mut buf) {
+                if self.outcome == Sent::Accepted {
+                    self.sent.push((transmit.to, buf[..transmit.len].to_vec()));
+                }
+                let (time, sent) = (self.time(), self.outcome);
+                self.machine.handle_sent(time, transmit.ticket, sent);
+                continue;
+            }
+            let vacant = self.vacant();
+            match self.machine.poll_stream(Some(vacant)) {
+                None => break,
+                Some(StreamOp::Open(to)) => {
+                    self.add(vacant, to);
+                    self.opened.push(vacant);
+                }
+                Some(StreamOp::Write(id)) => self.write(id),
+                Some(StreamOp::Read(id)) => told_again.push(id),
+                Some(StreamOp::Finish(id)) => self.end(id, Fate::Finished),
+                Some(StreamOp::Close(id)) => self.end(id, Fate::Closed),
+                Some(StreamOp::Abort(id)) => self.end(id, Fate::Reset),
+            }
+        }
+        self.events
+            .extend(std::iter::from_fn(|| self.machine.poll_event()));
+        self.jobs
+            .extend(std::iter::from_fn(|| self.machine.poll_job()));
+        for id in told_again {
+            let has_any = self
+                .streams
+                .get(&id)
+                .is_some_and(|it| it.end || !it.unread.is_empty());
+            if has_any {
+                self.tell(id);
+            }
+        }
+    }
+
+    fn write(&mut self, id: StreamId) {
+        let mut room = vec![0; self.room];
+        loop {
+            let count = self.machine.poll_write(id, &mut room);
+            let Some(stream) = self.streams.get_mut(&id).filter(|_| count > 0) else {
+                break;
+            };
+            assert_eq!(stream.fate, Fate::Open, "nothing follows an end");
+            stream.written.extend_from_slice(&room[..count]);
+        }
+    }
+
+    fn end(&mut self, id: StreamId, fate: Fate) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && matches!(stream.fate, Fate::Open | Fate::Finished)
+        {
+            stream.fate = fate;
+        }
+    }
+}
+
+/// The network of a host.
+pub(super) fn network(number: u8) -> Network {
+    Network {
+        address: host(number),
+        prefix: 24,
+        scope: 3,
+        tcp_port: tcp_port(number),
+    }
+}
+
+/// Exchanges of a whole ring's life that many tests need.
+impl Rig {
+    /// A host gives the machine a whole token over a new connection, with this list.
+    pub(super) fn given(&mut self, from: u8, token: i32, list: &[Node], data: &[u8]) -> StreamId {
+        let id = self.accept(from);
+        self.receive(id, &tp1(token, hash(list)));
+        if self.written(id) == TP2 {
+            self.receive(id, &tp4(list));
+        }
+        self.receive_end(id, &tp5(token, data));
+        id
+    }
+
+    /// Makes a node known, so that it becomes a candidate.
+    pub(super) fn know(&mut self, number: u8) {
+        let heard = tr1(-1, tcp_port(number));
+        self.hear(number, &heard);
+        self.forget();
+    }
+
+    /// Runs until the machine tries a candidate, and returns which.
+    pub(super) fn next_candidate(&mut self) -> (StreamId, u8) {
+        for _ in 0..10_000 {
+            if let Some((id, peer)) = self.candidate() {
+                let IpAddr::V4(ip) = peer.ip() else {
+                    panic!("{peer} is no host");
+                };
+                return (id, ip.octets()[3]);
+            }
+            let due = self.due().expect("a leader has time-outs");
+            self.run(due);
+        }
+        panic!("there is no candidate");
+    }
+
+    /// The candidate has the token, and says so.
+    pub(super) fn takes(&mut self, id: StreamId) {
+        self.connected(id);
+        self.receive(id, TP3);
+        self.receive_end(id, &[]);
+    }
+
+    /// Refuses the next candidates until this one is tried.
+    pub(super) fn refuse_until(&mut self, wanted: u8) -> StreamId {
+        loop {
+            let (id, number) = self.next_candidate();
+            if number == wanted {
+                return id;
+            }
+            self.gone(id, Closed::Refused);
+        }
+    }
+}

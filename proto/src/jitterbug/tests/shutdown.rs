@@ -1,0 +1,123 @@
+//! Section 5, shutdown.
+
+use super::rig::{Fate, Rig, TP3, hash, ms, node, tp1};
+use crate::jitterbug::{Command, Compute, Event, Options, State};
+use crate::{Closed, JobOp};
+
+#[test]
+fn a_waiter_and_an_orphan_end_at_once() {
+    for mut rig in [Rig::waiter(5), Rig::orphan()] {
+        let stream = rig.accept(2);
+        rig.receive(stream, &tp1(9, 7));
+        rig.command(Command::ShutDown);
+        assert!(rig.machine.is_finished());
+        assert_eq!(rig.fate(stream), Fate::Reset);
+        assert!(rig.events().contains(&Event::ShutDown));
+    }
+}
+
+#[test]
+fn a_leader_leaves_the_hold_out_and_passes() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::Work(true));
+    rig.command(Command::ShutDown);
+    let (stream, _) = rig.candidate().expect("it passes");
+    rig.takes(stream);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.fate(stream), Fate::Closed);
+}
+
+#[test]
+fn a_leader_kills_a_running_program() {
+    let options = Options {
+        compute: Compute::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    rig.know(2);
+    rig.job();
+    rig.command(Command::ShutDown);
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn penalties_are_ignored() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.gone(stream, Closed::Refused);
+    rig.command(Command::ShutDown);
+    rig.run(ms(10));
+    assert!(rig.candidate().is_some(), "though it is to be skipped");
+}
+
+#[test]
+fn it_ends_with_a_pass_that_is_unknown() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::ShutDown);
+    let (stream, _) = rig.candidate().expect("it passes");
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    rig.forget();
+    rig.gone(stream, Closed::Reset);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.said(), [], "and begins no restore");
+}
+
+#[test]
+fn it_ends_after_two_token_pass_timeouts() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::ShutDown);
+    for _ in 0..50 {
+        if let Some((stream, _)) = rig.candidate() {
+            rig.gone(stream, Closed::Refused);
+        }
+        rig.run(ms(10));
+    }
+    let (stream, _) = rig.candidate().expect("it goes on trying");
+    rig.run(ms(499));
+    assert!(!rig.machine.is_finished());
+    rig.run(ms(1));
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.fate(stream), Fate::Reset);
+    assert_eq!(rig.due(), None);
+}
+
+#[test]
+fn a_leader_that_knows_nobody_ends_at_once() {
+    let mut rig = Rig::leader(5);
+    rig.command(Command::ShutDown);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.state(), State::Leader);
+    assert!(!rig.machine.may_use_token());
+}
+
+#[test]
+fn a_pass_that_goes_on_is_not_broken_off() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.command(Command::ShutDown);
+    rig.takes(stream);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.machine.counters().passes_done, 1);
+}
+
+#[test]
+fn who_has_ended_says_and_takes_nothing() {
+    let mut rig = Rig::waiter(5);
+    rig.command(Command::ShutDown);
+    rig.forget();
+    rig.hear_tr1(2, -1);
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(9, hash(&[node(1)])));
+    assert_eq!(rig.said(), []);
+    assert_eq!(rig.written(stream), []);
+    rig.command(Command::ShutDown);
+    rig.run(ms(10_000));
+    assert_eq!(rig.said(), []);
+}

@@ -1,0 +1,122 @@
+//! Section 5, stall: a loop that did not run for (2 × tr_count - 1) × tr_interval, which is 500 ms here.
+
+use super::rig::{EVERYBODY, Fate, Rig, Said, TP3, hash, ms, node, tp1, tp5, tr1};
+use crate::Machine;
+use crate::jitterbug::{Event, Reason, State};
+use crate::time::{Instant, Now, nanos};
+
+#[test]
+fn a_leader_that_stood_still_becomes_an_orphan_before_it_answers_anything() {
+    let mut rig = Rig::leader(5);
+    rig.stop(ms(500));
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(rig.state(), State::Orphan);
+    assert_eq!(
+        rig.said()[0],
+        Said::Tr1(EVERYBODY, -5),
+        "no TR2 as a leader"
+    );
+    assert_eq!(rig.machine.counters().stalls, 1);
+    let after = ms(500);
+    assert!(rig.events().contains(&Event::Stalled { after }));
+}
+
+#[test]
+fn with_a_shorter_stall_it_goes_on() {
+    let mut rig = Rig::leader(5);
+    rig.stop(ms(499));
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(rig.state(), State::Leader);
+    assert!(rig.said().contains(&Said::Tr2(super::rig::host(2), 5)));
+}
+
+#[test]
+fn it_resets_its_pass() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    rig.stop(ms(500));
+    rig.receive_end(stream, &[]);
+    assert_eq!(
+        (rig.state(), rig.fate(stream)),
+        (State::Orphan, Fate::Reset)
+    );
+    assert_eq!(rig.machine.counters().passes_done, 0);
+}
+
+#[test]
+fn an_orphan_that_stood_still_in_a_restore_begins_it_anew() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(590));
+    rig.forget();
+    rig.stop(ms(500));
+    rig.time_out();
+    assert_eq!(
+        rig.state(),
+        State::Orphan,
+        "its restore would have been granted"
+    );
+    assert_eq!(rig.said().len(), 1);
+    rig.run(ms(599));
+    assert_eq!(rig.state(), State::Orphan);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Leader);
+    assert_eq!(rig.machine.counters().restores, 2);
+}
+
+#[test]
+fn a_waiter_may_stand_still() {
+    let mut rig = Rig::waiter(5);
+    rig.stop(ms(1000));
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(
+        (rig.state(), rig.machine.counters().stalls),
+        (State::Waiter, 0)
+    );
+}
+
+#[test]
+fn a_loop_that_has_nothing_to_do_does_not_stand_still() {
+    let mut rig = Rig::leader(5);
+    rig.machine.has_work = true;
+    rig.run(ms(10_000));
+    assert_eq!(rig.state(), State::Leader);
+    assert_eq!(rig.machine.counters().stalls, 0);
+    assert!(
+        rig.due().unwrap() <= ms(63),
+        "it looks at the clock often enough"
+    );
+}
+
+/// A process that was stopped after it had read the clock and before it received: its messages come with the times at
+/// which they arrived, close to each other, and each would seem to be handled in time.
+#[test]
+fn a_stall_between_the_clock_and_the_messages_is_noticed() {
+    let mut rig = Rig::leader(5);
+    let at = rig.now;
+    rig.stop(ms(5000));
+    let late = Now {
+        monotonic: Instant::from_nanos(nanos(rig.now)),
+        wall: 0,
+    };
+    rig.machine.handle_lateness(late);
+    rig.drain();
+    rig.now = at + ms(100);
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(rig.state(), State::Orphan);
+    assert!(!rig.said().contains(&Said::Tr2(super::rig::host(2), 5)));
+}
+
+#[test]
+fn what_came_while_it_stood_still_is_taken_only_in_time() {
+    let mut rig = Rig::orphan();
+    let stream = rig.accept(2);
+    rig.receive(stream, &tp1(9, hash(&[node(1)])));
+    rig.stop(ms(500));
+    rig.receive_end(stream, &tp5(9, b"7"));
+    assert_eq!(rig.fate(stream), Fate::Reset);
+    assert_eq!(rig.dropped(Reason::Late), 1);
+    assert_eq!(rig.state(), State::Orphan);
+}

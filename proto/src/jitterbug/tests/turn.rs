@@ -1,0 +1,232 @@
+//! Section 5, the turn of a leader.
+
+use super::rig::{Fate, Rig, hash, host, id, ms, node, tp1, tp4, tp5, tr1};
+use crate::Closed;
+use crate::jitterbug::{Command, Compute, Event, Options, Outcome, State, Work};
+
+#[test]
+fn the_token_is_held_for_the_hold_and_then_passed() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.run(ms(99));
+    assert!(rig.candidate().is_none() && rig.machine.may_use_token());
+    rig.run(ms(1));
+    assert!(rig.candidate().is_some());
+    assert!(!rig.machine.may_use_token(), "the giver stops using it");
+    assert_eq!(rig.state(), State::Leader, "but is leader to the outside");
+}
+
+#[test]
+fn a_round_stays_below_renew_timeout_in_rings_of_any_size() {
+    let mut rig = Rig::waiter(5);
+    let many: Vec<_> = (2..=101).map(node).collect();
+    rig.given(2, 9, &many, b"1");
+    // 2 s among 2 × 101 entries.
+    rig.run(ms(9));
+    assert!(rig.candidate().is_none());
+    rig.run(ms(1));
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn after_a_turn_that_nobody_took_the_token_is_held_for_ten_milliseconds_at_least() {
+    let options = Options {
+        hold: ms(0),
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    let computes = rig.machine.counters().computes;
+    rig.run(ms(1000));
+    assert_eq!(rig.machine.counters().computes - computes, 100);
+}
+
+#[test]
+fn local_work_keeps_the_token_as_long_as_it_has_it() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::Work(true));
+    rig.run(ms(5000));
+    assert!(rig.candidate().is_none() && rig.machine.may_use_token());
+    rig.command(Command::Work(false));
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn a_leader_that_is_to_yield_leaves_the_rest_of_the_hold_out() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::Yield);
+    assert!(rig.candidate().is_some());
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::Work(true));
+    rig.command(Command::Yield);
+    assert!(rig.candidate().is_none(), "local work has it");
+}
+
+#[test]
+fn observers_are_told_whether_local_work_may_use_the_token() {
+    let mut rig = Rig::orphan();
+    rig.run(ms(600));
+    let may_use = true;
+    assert!(rig.events().contains(&Event::UseChanged { may_use }));
+    rig.know(2);
+    rig.next_candidate();
+    let may_use = false;
+    assert!(rig.events().contains(&Event::UseChanged { may_use }));
+}
+
+#[test]
+fn nodes_to_be_added_are_in_the_list_before_the_pass() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let before = rig.machine.snapshot();
+    assert_eq!((before.nodes.len(), before.to_add), (1, vec![node(2)]));
+    rig.next_candidate();
+    let after = rig.machine.snapshot();
+    assert_eq!((after.nodes.len(), after.to_add), (2, vec![]));
+    assert_eq!(after.node_list_hash, hash(&[node(1), node(2)]));
+}
+
+#[test]
+fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
+    let mut rig = Rig::leader(5);
+    (2..=5).for_each(|it| rig.know(it));
+    let before = rig.machine.data().to_vec();
+    for _ in 0..4 {
+        let (stream, _) = rig.next_candidate();
+        assert_eq!(rig.machine.data(), before);
+        rig.gone(stream, Closed::Refused);
+    }
+    assert_eq!(rig.machine.data(), b"2", "the next turn");
+}
+
+#[test]
+fn if_all_fail_the_node_stays_leader_and_has_another_turn() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.gone(stream, Closed::Refused);
+    assert_eq!(rig.state(), State::Leader);
+    assert!(rig.machine.may_use_token());
+}
+
+#[test]
+fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    assert_eq!(rig.state(), State::Waiter);
+    rig.run(ms(1999));
+    assert_eq!(rig.state(), State::Waiter);
+    rig.run(ms(1));
+    assert_eq!(
+        rig.state(),
+        State::Orphan,
+        "renew_timeout has started with the pass"
+    );
+}
+
+#[test]
+fn a_stronger_rival_ends_the_hold_at_once() {
+    let mut rig = Rig::leader(5);
+    rig.hear(2, &tr1(6, 7002));
+    let (_, peer) = rig.candidate().expect("the pass has begun");
+    assert_eq!(peer.ip(), host(2));
+    let mut rig = Rig::leader(5);
+    rig.command(Command::Work(true));
+    rig.hear(2, &tr1(6, 7002));
+    assert!(rig.candidate().is_some(), "whatever local work has");
+}
+
+#[test]
+fn a_weaker_or_equal_rival_ends_nothing() {
+    for heard in [4, 5] {
+        let mut rig = Rig::leader(5);
+        rig.hear(2, &tr1(heard, 7002));
+        assert!(rig.candidate().is_none());
+    }
+}
+
+fn programs() -> Options {
+    Options {
+        compute: Compute::Program,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
+    let mut rig = Rig::leader_with(programs(), 5);
+    let job = rig.job();
+    assert!(matches!(job.work, Work::Compute(_)));
+    rig.hear(2, &tr1(6, 7002));
+    assert_eq!(rig.jobs, [crate::JobOp::Cancel]);
+    assert!(rig.candidate().is_some());
+    rig.done(job.id, Outcome::Computed(b"7".to_vec().into()));
+    assert_eq!(rig.machine.data(), b"");
+}
+
+#[test]
+fn the_hold_is_counted_from_the_beginning_of_the_turn() {
+    let mut rig = Rig::leader_with(programs(), 5);
+    rig.know(2);
+    let job = rig.job();
+    rig.run(ms(80));
+    rig.done(job.id, Outcome::Computed(b"7".to_vec().into()));
+    rig.run(ms(19));
+    assert!(rig.candidate().is_none());
+    rig.run(ms(1));
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.run(ms(50));
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, 77));
+    rig.run(ms(499));
+    assert!(rig.candidate().is_none());
+    assert_eq!(rig.fate(inbound), Fate::Open);
+    rig.run(ms(1));
+    assert_eq!(rig.fate(inbound), Fate::Reset);
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.run(ms(50));
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, hash(&[node(3)])));
+    rig.run(ms(200));
+    assert!(rig.candidate().is_none());
+    rig.receive(inbound, &tp4(&[node(3)]));
+    rig.receive_end(inbound, &tp5(4, b""));
+    assert_eq!(rig.fate(inbound), Fate::Closed);
+    assert!(rig.candidate().is_some());
+    assert_eq!(rig.machine.snapshot().nodes.len(), 3);
+}
+
+#[test]
+fn a_connection_whose_tp1_has_not_come_puts_nothing_off() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.accept(3);
+    rig.run(ms(100));
+    assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn a_token_that_comes_begins_a_turn() {
+    let mut rig = Rig::waiter(5);
+    rig.given(2, 9, &[node(2)], b"41");
+    assert_eq!(rig.machine.data(), b"42", "decided, then computed");
+    assert_eq!(rig.machine.token_id, id(-9));
+    rig.run(ms(100));
+    assert!(rig.candidate().is_some());
+}

@@ -1,0 +1,306 @@
+//! Several machines, joined by datagrams and connections that take no time.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use super::rig::{EVERYBODY, Fate, Rig, host, network, tr1};
+use crate::jitterbug::{Net, Options, State};
+use crate::time::Instant;
+use crate::{Closed, StreamId};
+
+/// What is done to each connection, after so many bytes from its opener, or from who accepts it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) after: usize,
+    pub(super) how: How,
+    /// Bytes of the opener count; else those of who accepts.
+    pub(super) of_giver: bool,
+    /// Connections that are cut.
+    pub(super) times: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Both ends are told of a reset.
+    Reset,
+    /// Nothing more arrives at either end.
+    Silence,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    /// The opener, then who accepts.
+    ends: [(usize, StreamId); 2],
+    carried: [usize; 2],
+    /// What each end was told last of the other.
+    told: [Fate; 2],
+    is_cut: bool,
+    is_silent: bool,
+}
+
+/// Machines on a segment.
+pub(super) struct World {
+    pub(super) rigs: Vec<Rig>,
+    pipes: Vec<Pipe>,
+    /// Connections of each machine that were looked at.
+    seen: Vec<usize>,
+    /// Which part of a cut network each is in.
+    pub(super) part: Vec<u8>,
+    pub(super) cut: Option<Cut>,
+    pub(super) datagrams: u64,
+    /// The most that led at a time.
+    pub(super) leaders: usize,
+}
+
+impl World {
+    pub(super) fn new(count: u8, options: Options) -> Self {
+        let mut world = Self {
+            rigs: (1..=count)
+                .map(|number| Rig::off(number, options))
+                .collect(),
+            pipes: Vec::new(),
+            seen: vec![0; count.into()],
+            part: vec![0; count.into()],
+            cut: None,
+            datagrams: 0,
+            leaders: 0,
+        };
+        for rig in &mut world.rigs {
+            let net = network(rig.number);
+            rig.link(Net::Up(net));
+        }
+        world.carry();
+        world
+    }
+
+    /// Starts a node anew, with nothing of what it knew.
+    pub(super) fn restart(&mut self, at: usize) {
+        let old = &self.rigs[at];
+        let (number, options, now) = (old.number, old.options(), old.now);
+        self.rigs[at] = Rig::off(number, options);
+        self.rigs[at].now = now;
+        self.seen[at] = 0;
+        for pipe in &mut self.pipes {
+            pipe.is_silent |= pipe.ends.iter().any(|(node, _)| *node == at);
+        }
+        self.rigs[at].link(Net::Up(network(number)));
+    }
+
+    pub(super) fn leading(&self) -> Vec<usize> {
+        let leads = |&at: &usize| self.rigs[at].state() == State::Leader;
+        (0..self.rigs.len()).filter(leads).collect()
+    }
+
+    /// Lets time go by.
+    pub(super) fn run(&mut self, time: Duration) {
+        let end = self.rigs[0].now + time;
+        self.run_until(end, |_| false);
+    }
+
+    /// Runs until something is so, or the time is over; whether it was so.
+    pub(super) fn until(&mut self, time: Duration, is_so: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.rigs[0].now + time;
+        self.run_until(end, is_so)
+    }
+
+    fn run_until(&mut self, end: Duration, mut is_so: impl FnMut(&Self) -> bool) -> bool {
+        loop {
+            self.carry();
+            if is_so(self) {
+                return true;
+            }
+            let due = |rig: &Rig| rig.machine_due();
+            let next = self.rigs.iter().filter_map(due).min();
+            let now = next.unwrap_or(end).max(self.rigs[0].now).min(end);
+            for rig in &mut self.rigs {
+                rig.now = now;
+            }
+            if next.is_none_or(|next| next > end) {
+                return false;
+            }
+            for at in 0..self.rigs.len() {
+                if self.rigs[at].machine_due().is_some_and(|due| due <= now) {
+                    self.rigs[at].time_out();
+                    self.carry();
+                }
+            }
+        }
+    }
+
+    /// Carries all that was said and written, until there is nothing.
+    pub(super) fn carry(&mut self) {
+        for _ in 0..100_000 {
+            if !self.carry_datagrams() && !self.carry_streams() {
+                self.leaders = self.leaders.max(self.leading().len());
+                return;
+            }
+            self.leaders = self.leaders.max(self.leading().len());
+        }
+        panic!("it never ends");
+    }
+
+    fn hears(&self, from: usize, to: usize) -> bool {
+        from != to && self.part[from] == self.part[to]
+    }
+
+    fn at(&self, address: IpAddr) -> Option<usize> {
+        (0..self.rigs.len()).find(|&at| host(self.rigs[at].number) == address)
+    }
+
+    fn carry_datagrams(&mut self) -> bool {
+        let mut waiting = VecDeque::new();
+        for (from, rig) in self.rigs.iter_mut().enumerate() {
+            waiting.extend(rig.sent.drain(..).map(|(to, bytes)| (from, to, bytes)));
+        }
+        let any = !waiting.is_empty();
+        for (from, to, bytes) in waiting {
+            self.datagrams += 1;
+            let source = SocketAddr::new(host(self.rigs[from].number), to.port());
+            for at in 0..self.rigs.len() {
+                let is_meant = to.ip() == EVERYBODY || self.at(to.ip()) == Some(at);
+                if is_meant && self.hears(from, at) {
+                    self.rigs[at].hear_from(source, &bytes);
+                }
+            }
+        }
+        any
+    }
+
+    fn carry_streams(&mut self) -> bool {
+        let opened = self.open();
+        (0..self.pipes.len()).fold(opened, |any, pipe| {
+            (0..2).fold(any, |any, side| self.carry_side(pipe, side) | any)
+        })
+    }
+
+    fn open(&mut self) -> bool {
+        for from in 0..self.rigs.len() {
+            let Some(&id) = self.rigs[from].opened.get(self.seen[from]) else {
+                continue;
+            };
+            self.seen[from] += 1;
+            let to = self.rigs[from].streams[&id].peer;
+            let at = self.at(to.ip()).filter(|&at| self.hears(from, at));
+            let is_up = |at: &usize| !self.rigs[*at].machine.is_finished();
+            if let Some(at) = at.filter(is_up) {
+                let source = SocketAddr::new(host(self.rigs[from].number), 50_000);
+                let accepted = self.rigs[at].accept_from(source);
+                self.pipes.push(Pipe {
+                    ends: [(from, id), (at, accepted)],
+                    carried: [0; 2],
+                    told: [Fate::Open; 2],
+                    is_cut: false,
+                    is_silent: false,
+                });
+                self.rigs[from].connected(id);
+            } else if at.is_some() {
+                self.rigs[from].gone(id, Closed::Refused);
+            }
+            // Else nobody answers.
+            return true;
+        }
+        false
+    }
+
+    fn carry_side(&mut self, pipe: usize, side: usize) -> bool {
+        let [(from, own), (to, peer)] = match side {
+            0 => self.pipes[pipe].ends,
+            _ => [self.pipes[pipe].ends[1], self.pipes[pipe].ends[0]],
+        };
+        if self.pipes[pipe].is_silent {
+            return false;
+        }
+        let mut bytes = self.rigs[from].written(own);
+        let fate = self.rigs[from].fate(own);
+        let is_told = self.pipes[pipe].told[side] == fate;
+        if bytes.is_empty() && is_told && !self.is_cut_here(pipe, side) {
+            return false;
+        }
+        if !self.hears(from, to) {
+            self.pipes[pipe].is_silent = true;
+            return true;
+        }
+        let end = matches!(fate, Fate::Finished | Fate::Closed);
+        let left = self.left(pipe, side);
+        let is_cut = left
+            .is_some_and(|left| bytes.len() >= left && (end || bytes.len() > left || left == 0));
+        if let Some(left) = left.filter(|_| is_cut) {
+            bytes.truncate(left);
+        }
+        self.pipes[pipe].carried[side] += bytes.len();
+        if is_cut {
+            return self.cut_here(pipe, &bytes, (to, peer));
+        }
+        self.pipes[pipe].told[side] = fate;
+        match fate {
+            Fate::Reset | Fate::Gone => self.rigs[to].gone(peer, Closed::Reset),
+            _ if end => self.rigs[to].receive_end(peer, &bytes),
+            _ => self.rigs[to].receive(peer, &bytes),
+        }
+        true
+    }
+
+    fn left(&self, pipe: usize, side: usize) -> Option<usize> {
+        let it = &self.pipes[pipe];
+        let cut = self.cut.filter(|cut| cut.times > 0 && !it.is_cut)?;
+        let counts = cut.of_giver == (side == 0);
+        counts.then(|| cut.after - it.carried[side].min(cut.after))
+    }
+
+    fn is_cut_here(&self, pipe: usize, side: usize) -> bool {
+        self.left(pipe, side) == Some(0)
+    }
+
+    fn cut_here(&mut self, pipe: usize, bytes: &[u8], (to, peer): (usize, StreamId)) -> bool {
+        let how = self.cut.as_mut().map(|cut| {
+            cut.times -= 1;
+            cut.how
+        });
+        self.pipes[pipe].is_cut = true;
+        self.pipes[pipe].is_silent = true;
+        if !bytes.is_empty() {
+            self.rigs[to].receive(peer, bytes);
+        }
+        if how == Some(How::Reset) {
+            for (at, id) in self.pipes[pipe].ends {
+                self.rigs[at].gone(id, Closed::Reset);
+            }
+        }
+        true
+    }
+
+    /// One leader, all lists equal.
+    pub(super) fn is_one_ring(&self) -> bool {
+        let hashes: Vec<i32> = self
+            .rigs
+            .iter()
+            .map(|rig| rig.machine.snapshot().node_list_hash)
+            .collect();
+        let len = self.rigs.len();
+        let are_complete = self
+            .rigs
+            .iter()
+            .all(|it| it.machine.snapshot().nodes.len() == len);
+        hashes.iter().all(|hash| *hash == hashes[0]) && are_complete
+    }
+
+    /// Whether any node leads as often as it is to: each has taken or won a token since it was looked at.
+    pub(super) fn taken(&self) -> Vec<u64> {
+        let counters = self.rigs.iter().map(|rig| rig.machine.counters());
+        counters.map(|it| it.taken + it.restores_won).collect()
+    }
+}
+
+impl Rig {
+    fn machine_due(&self) -> Option<Duration> {
+        use crate::Machine;
+        let due = self.machine.poll_timeout().map(Instant::as_nanos);
+        due.map(Duration::from_nanos)
+    }
+
+    /// Says TR1 in the name of another node.
+    pub(super) fn hear_tr1(&mut self, from: u8, token: i32) {
+        self.hear(from, &tr1(token, super::rig::tcp_port(from)));
+    }
+}
