@@ -18,9 +18,7 @@ use ringd::sim::kernel::streams::StreamWeather;
 use ringd::sim::kernel::system::{StreamTrouble, Trouble};
 
 use fault::{Fault, Plan, text};
-use world::{
-    MTU, PERIOD, Room, TRANSFER, World, address, agree, assemble, start, stranger, write,
-};
+use world::{MTU, PERIOD, Room, TRANSFER, World, address, agree, assemble, start, stranger, write};
 
 const MS: u64 = 1_000_000;
 const SECOND: Duration = Duration::from_secs(1);
