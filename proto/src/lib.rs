@@ -44,6 +44,7 @@ pub mod time;
 pub mod timers;
 
 pub use backoff::Backoff;
+pub use draw::Draw;
 pub use machine::{JobOp, Machine, Sent, Stored, Ticket, Transmit};
 use ring_codec::MacAddr;
 pub use stream::{Closed, StreamEvent, StreamId, StreamOp};

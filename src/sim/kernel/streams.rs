@@ -77,6 +77,8 @@ pub(super) struct Fate {
     pub(super) dribbles: bool,
     /// After so many bytes both ends are told of a reset.
     pub(super) reset_at: Option<u64>,
+    /// An end of file does not arrive: in its place both ends are told of a reset. So many arrive before it.
+    pub(super) reset_end: Option<u8>,
     /// After so many bytes nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
 }
@@ -153,6 +155,10 @@ pub(super) struct Pipe<P> {
     pub(super) fate: Fate,
     /// Bytes that have arrived at either end.
     pub(super) delivered: u64,
+    /// Ends of file that have.
+    pub(super) ended: u8,
+    /// The network has reset it: nothing that was on its way arrives.
+    pub(super) broken: bool,
 }
 
 impl<P> Pipe<P> {
@@ -166,6 +172,8 @@ impl<P> Pipe<P> {
             ends,
             fate: Fate::default(),
             delivered: 0,
+            ended: 0,
+            broken: false,
         }
     }
 }

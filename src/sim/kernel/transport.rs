@@ -9,7 +9,7 @@ use super::world::World;
 
 /// How long after a cut has kept something from arriving that is tried again, in nanoseconds.
 const AGAIN: u64 = 200_000_000;
-/// A connection that is reset at random is so after fewer bytes.
+/// A connection that is reset or stalls at random does so after fewer bytes.
 const MANY: u64 = 4096;
 /// So many bytes are an exchange's beginning.
 const FEW: u64 = 64;
@@ -74,8 +74,11 @@ impl<S: System> World<S> {
         let fate = Fate {
             unanswered: self.rng.chance(unanswered),
             dribbles: self.rng.chance(dribble),
-            reset_at: reset_at.or_else(|| is_reset.then(|| self.rng.below(MANY))),
-            stalls_at: stalls.then(|| self.bytes_before_a_stall()),
+            reset_at: reset_at.or_else(|| is_reset.then(|| self.some_bytes())),
+            reset_end: is_reset
+                .then(|| self.rng.pick(&[None, Some(0), Some(1)]))
+                .flatten(),
+            stalls_at: stalls.then(|| self.some_bytes()),
         };
         for (met, trouble) in [
             (fate.unanswered, StreamTrouble::Unanswered),
@@ -91,7 +94,7 @@ impl<S: System> World<S> {
     }
 
     /// In most messages there are few bytes, and what matters is among those.
-    fn bytes_before_a_stall(&mut self) -> u64 {
+    fn some_bytes(&mut self) -> u64 {
         let most = self.rng.pick(&[FEW, MANY]);
         self.rng.below(most)
     }
@@ -122,7 +125,8 @@ impl<S: System> World<S> {
             .coming
             .pop_front();
         let Some((_, step)) = next else { return };
-        if self.is_stalled(pipe) {
+        let is_lost = self.fabric.borrow().pipes[pipe].broken && !matches!(step, Step::Reset(..));
+        if is_lost || self.is_stalled(pipe) {
             return;
         }
         match step {
@@ -137,7 +141,7 @@ impl<S: System> World<S> {
                 });
             }
             Step::Data(pipe, to, bytes) => self.data(pipe, to, &bytes),
-            Step::Finish(pipe, to) => self.change(pipe, to, |pipe| pipe.ends[to].finished = true),
+            Step::Finish(pipe, to) => self.end_side(pipe, to),
             Step::Reset(pipe, to) => self.change(pipe, to, |pipe| {
                 let error = &mut pipe.ends[to].error;
                 error.get_or_insert(ErrorKind::ConnectionReset);
@@ -191,14 +195,35 @@ impl<S: System> World<S> {
         };
         let now = self.now;
         if cut_short {
-            self.send(now, Step::Reset(pipe, 0));
-            self.send(now, Step::Reset(pipe, 1));
+            self.break_off(pipe);
         } else if gone {
             self.send(now, Step::Reset(pipe, 1 - to));
         } else if reads {
             self.send(now, Step::Room(pipe, 1 - to));
         }
         self.change(pipe, to, |_| {});
+    }
+
+    fn end_side(&mut self, pipe: usize, to: Side) {
+        let is_reset = {
+            let it = &mut self.fabric.borrow_mut().pipes[pipe];
+            let ended = it.ended;
+            it.ended = ended.saturating_add(1);
+            it.fate.reset_end == Some(ended)
+        };
+        if is_reset {
+            self.break_off(pipe);
+        } else {
+            self.change(pipe, to, |pipe| pipe.ends[to].finished = true);
+        }
+    }
+
+    /// The network resets a connection.
+    fn break_off(&mut self, pipe: usize) {
+        self.fabric.borrow_mut().pipes[pipe].broken = true;
+        let now = self.now;
+        self.send(now, Step::Reset(pipe, 0));
+        self.send(now, Step::Reset(pipe, 1));
     }
 
     /// Changes a connection, and has the node at one of its ends look at it.
