@@ -20,6 +20,8 @@ pub use pump::{Driver, Environment, Observe, Store};
 pub use streams::{Happened, Streams};
 
 #[cfg(test)]
+mod lateness_tests;
+#[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod stream_pump_tests;

@@ -194,11 +194,17 @@ impl Data {
         }
     }
 
-    /// Kills whatever runs.
-    pub(super) fn cancel(&mut self) {
-        if self.running.take().is_some() {
+    /// Kills whatever runs. What was to be decided continues in the order in which it came, as when time is over.
+    pub(super) fn cancel(&mut self) -> Vec<Ended> {
+        let running = self.running.take();
+        if running.is_some() {
             self.jobs.push_back(JobOp::Cancel);
         }
-        self.waiting.clear();
+        let in_hand = running.and_then(|running| running.received);
+        let waiting = std::mem::take(&mut self.waiting);
+        let undecided = in_hand.into_iter().chain(waiting);
+        undecided
+            .map(|received| self.decided(&received, true, true))
+            .collect()
     }
 }

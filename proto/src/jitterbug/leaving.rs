@@ -50,9 +50,11 @@ impl Jitterbug {
         if self.leave_by.is_some() {
             return;
         }
-        self.leave_by = Some(self.now + 2 * self.options.token_pass_timeout);
+        self.leave_by = Some(self.now + self.options.token_pass_timeout.saturating_mul(2));
         if self.role.turn().is_some() {
-            self.data.cancel();
+            for ended in self.data.cancel() {
+                self.on_ended(Some(ended));
+            }
         } else {
             self.finish();
         }

@@ -114,3 +114,11 @@ fn judge(node: Node) -> Result<(), Reason> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+impl ListReader {
+    /// Bytes that are reserved.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+}

@@ -200,9 +200,9 @@ impl Jitterbug {
                 self.out.counters.restores_won += 1;
                 self.out.event(Event::RestoreWon);
                 self.become_leader();
-                self.announce();
             }
-            // Before each pass: a leader that passes at once would never say that it leads.
+            // At once after a restore, since nobody has announced a new id. Before each pass, since a leader that passes
+            // at once would otherwise never say that it leads.
             if self.announce_at().is_some_and(|due| due <= self.now) {
                 self.announce();
             }

@@ -7,6 +7,8 @@ use thiserror::Error;
 
 /// The most TR1 of a try.
 const MAX_COUNT: u32 = 100;
+/// The shortest time between two TR1: a loop looks at the clock more often than that.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What a node is told at its start. Nothing unsafe happens if nodes of a segment have different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,9 @@ pub enum OptionsError {
     /// A period is zero.
     #[error("{0} must be longer than nothing")]
     Zero(&'static str),
+    /// No loop runs often enough to notice that it stood still for so short a time.
+    #[error("--tr-interval {0:?} is less than 1ms")]
+    Interval(Duration),
     /// The port is 0.
     #[error("--udp-port must not be 0: all nodes need the same one")]
     Port,
@@ -107,6 +112,9 @@ impl Options {
         if let Some((name, _)) = periods.into_iter().find(|(_, period)| period.is_zero()) {
             return Err(OptionsError::Zero(name));
         }
+        if self.tr_interval < LEAST_INTERVAL {
+            return Err(OptionsError::Interval(self.tr_interval));
+        }
         if self.udp_port == 0 {
             return Err(OptionsError::Port);
         }
@@ -122,13 +130,13 @@ impl Options {
     /// D: how long a whole restore takes.
     #[must_use]
     pub fn restore(&self) -> Duration {
-        2 * self.tr_count * self.tr_interval
+        self.tr_interval.saturating_mul(2 * self.tr_count)
     }
 
     /// How long a loop may stand still before what it was is worth nothing (section 5, "Stall"): a leader that stood
     /// for less has answered at least one TR1 of every restore.
     #[must_use]
     pub fn stall(&self) -> Duration {
-        (2 * self.tr_count - 1) * self.tr_interval
+        self.tr_interval.saturating_mul(2 * self.tr_count - 1)
     }
 }

@@ -55,8 +55,8 @@ fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
     let mut rig = Rig::waiter(5);
     rig.hear_tr1(2, 9);
     rig.run(ms(500));
-    rig.given(2, 9, &[node(2)], b"1");
     rig.forget();
+    rig.given(2, 9, &[node(2)], b"1");
     rig.run(ms(99));
     assert_eq!(announced(&mut rig), 0);
     let mut rig = Rig::waiter(5);

@@ -6,6 +6,8 @@ use ring_codec::jitterbug::Node;
 
 use super::rig::{Fate, Rig, TP2, hash, host, id, network, node, tp1, tp4, tp5, tr1, tr2};
 use crate::Closed;
+use crate::jitterbug::exchange::append;
+use crate::jitterbug::list_reader::{ListReader, Read};
 use crate::jitterbug::{Net, Network, Options, Reason};
 
 fn dropped(rig: &Rig) -> Vec<Reason> {
@@ -294,6 +296,23 @@ fn every_reason_has_a_name_and_a_text() {
     let keys: std::collections::BTreeSet<_> = Reason::ALL.map(Reason::key).into();
     assert_eq!(keys.len(), 19);
     assert!(Reason::ALL.iter().all(|reason| !reason.text().is_empty()));
+}
+
+#[test]
+fn buffers_grow_with_what_has_come_and_never_beyond_what_may_come() {
+    let mut buffer = Vec::new();
+    for len in 1..=1000 {
+        append(&mut buffer, &[7], 1000);
+        assert!(
+            buffer.capacity() <= (2 * len).min(1000),
+            "after {len} bytes"
+        );
+    }
+    assert_eq!(buffer, [7; 1000]);
+    let mut reader = ListReader::default();
+    let head = [0x51, 0, 1, 0, 0];
+    assert_eq!(reader.read(&head, 65_536), Ok(Read::Wait(5)));
+    assert!(reader.capacity() <= 16, "65,536 nodes were announced");
 }
 
 /// Pseudo-random bytes, and pieces of messages among them.

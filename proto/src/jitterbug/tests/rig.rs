@@ -138,7 +138,11 @@ pub(super) struct Rig {
 impl Rig {
     /// Host `number`, which has no network yet.
     pub(super) fn off(number: u8, options: Options) -> Self {
-        let machine = Jitterbug::new(options, u64::from(number)).expect("they can work");
+        Self::with_seed(number, options, number.into())
+    }
+
+    pub(super) fn with_seed(number: u8, options: Options, seed: u64) -> Self {
+        let machine = Jitterbug::new(options, seed).expect("they can work");
         Self {
             machine,
             number,

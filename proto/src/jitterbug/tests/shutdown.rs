@@ -1,7 +1,7 @@
 //! Section 5, shutdown.
 
 use super::rig::{Fate, Rig, TP3, hash, ms, node, tp1};
-use crate::jitterbug::{Command, Compute, Event, Options, State};
+use crate::jitterbug::{Command, Compute, Decide, Event, Options, Outcome, State};
 use crate::{Closed, JobOp};
 
 #[test]
@@ -40,6 +40,22 @@ fn a_leader_kills_a_running_program() {
     rig.command(Command::ShutDown);
     assert_eq!(rig.jobs, [JobOp::Cancel]);
     assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn what_was_being_decided_continues() {
+    let options = Options {
+        decide: Decide::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    rig.given(2, 4, &[1, 2].map(node), b"7");
+    let job = rig.job();
+    rig.command(Command::ShutDown);
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.machine.data(), b"7", "as when time is over");
+    rig.done(job.id, Outcome::Decided { received: false });
+    assert_eq!(rig.machine.data(), b"7");
 }
 
 #[test]

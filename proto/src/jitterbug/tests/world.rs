@@ -39,6 +39,9 @@ struct Pipe {
     is_silent: bool,
 }
 
+/// Datagrams that wait for a process, each with its source.
+type Waiting = Vec<(SocketAddr, Vec<u8>)>;
+
 /// Machines on a segment.
 pub(super) struct World {
     pub(super) rigs: Vec<Rig>,
@@ -48,6 +51,9 @@ pub(super) struct World {
     /// Which part of a cut network each is in.
     pub(super) part: Vec<u8>,
     pub(super) cut: Option<Cut>,
+    /// Which processes stand still, each with the datagrams that wait for it.
+    stopped: Vec<Option<Waiting>>,
+    restarts: u64,
     pub(super) datagrams: u64,
     /// The most that led at a time.
     pub(super) leaders: usize,
@@ -63,6 +69,8 @@ impl World {
             seen: vec![0; count.into()],
             part: vec![0; count.into()],
             cut: None,
+            stopped: vec![None; count.into()],
+            restarts: 0,
             datagrams: 0,
             leaders: 0,
         };
@@ -74,11 +82,25 @@ impl World {
         world
     }
 
+    /// A process stands still.
+    pub(super) fn stop(&mut self, at: usize) {
+        self.stopped[at].get_or_insert_default();
+    }
+
+    /// It goes on, and reads what has come meanwhile.
+    pub(super) fn go_on(&mut self, at: usize) {
+        for (source, bytes) in self.stopped[at].take().unwrap_or_default() {
+            self.rigs[at].hear_from(source, &bytes);
+        }
+    }
+
     /// Starts a node anew, with nothing of what it knew.
     pub(super) fn restart(&mut self, at: usize) {
         let old = &self.rigs[at];
         let (number, options, now) = (old.number, old.options(), old.now);
-        self.rigs[at] = Rig::off(number, options);
+        self.restarts += 1;
+        let seed = u64::from(number) + 1000 * self.restarts;
+        self.rigs[at] = Rig::with_seed(number, options, seed);
         self.rigs[at].now = now;
         self.seen[at] = 0;
         for pipe in &mut self.pipes {
@@ -110,8 +132,8 @@ impl World {
             if is_so(self) {
                 return true;
             }
-            let due = |rig: &Rig| rig.machine_due();
-            let next = self.rigs.iter().filter_map(due).min();
+            let due = |at: usize| self.due(at);
+            let next = (0..self.rigs.len()).filter_map(due).min();
             let now = next.unwrap_or(end).max(self.rigs[0].now).min(end);
             for rig in &mut self.rigs {
                 rig.now = now;
@@ -120,7 +142,7 @@ impl World {
                 return false;
             }
             for at in 0..self.rigs.len() {
-                if self.rigs[at].machine_due().is_some_and(|due| due <= now) {
+                if self.due(at).is_some_and(|due| due <= now) {
                     self.rigs[at].time_out();
                     self.carry();
                 }
@@ -138,6 +160,12 @@ impl World {
             self.leaders = self.leaders.max(self.leading().len());
         }
         panic!("it never ends");
+    }
+
+    /// When a machine is to be called, if its process runs.
+    fn due(&self, at: usize) -> Option<Duration> {
+        let runs = self.stopped[at].is_none();
+        runs.then(|| self.rigs[at].machine_due()).flatten()
     }
 
     fn hears(&self, from: usize, to: usize) -> bool {
@@ -159,8 +187,12 @@ impl World {
             let source = SocketAddr::new(host(self.rigs[from].number), to.port());
             for at in 0..self.rigs.len() {
                 let is_meant = to.ip() == EVERYBODY || self.at(to.ip()) == Some(at);
-                if is_meant && self.hears(from, at) {
-                    self.rigs[at].hear_from(source, &bytes);
+                if !is_meant || !self.hears(from, at) {
+                    continue;
+                }
+                match &mut self.stopped[at] {
+                    Some(waiting) => waiting.push((source, bytes.clone())),
+                    None => self.rigs[at].hear_from(source, &bytes),
                 }
             }
         }
@@ -179,9 +211,16 @@ impl World {
             let Some(&id) = self.rigs[from].opened.get(self.seen[from]) else {
                 continue;
             };
-            self.seen[from] += 1;
             let to = self.rigs[from].streams[&id].peer;
             let at = self.at(to.ip()).filter(|&at| self.hears(from, at));
+            let is_open = self.rigs[from].fate(id) == Fate::Open;
+            if is_open && at.is_some_and(|at| self.stopped[at].is_some()) {
+                continue;
+            }
+            self.seen[from] += 1;
+            if !is_open {
+                return true;
+            }
             let is_up = |at: &usize| !self.rigs[*at].machine.is_finished();
             if let Some(at) = at.filter(is_up) {
                 let source = SocketAddr::new(host(self.rigs[from].number), 50_000);
@@ -208,7 +247,7 @@ impl World {
             0 => self.pipes[pipe].ends,
             _ => [self.pipes[pipe].ends[1], self.pipes[pipe].ends[0]],
         };
-        if self.pipes[pipe].is_silent {
+        if self.pipes[pipe].is_silent || self.stopped[to].is_some() {
             return false;
         }
         let mut bytes = self.rigs[from].written(own);
