@@ -1,7 +1,7 @@
-//! Tokens by their ids: where they came from, and who has them.
+//! Tokens by their ids: where they came from, and who has them. Nodes are known by their numbers, whatever address they
+//! have.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use super::outcome::Excuse;
 
@@ -14,13 +14,15 @@ pub struct Chain {
     void: BTreeMap<u32, Excuse>,
     /// Tokens that nodes have accepted, in passes whose givers do not know it yet.
     accepted: Vec<Accepted>,
+    /// With which token each node leads.
+    leaders: BTreeMap<usize, u32>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Accepted {
     id: u32,
-    from: IpAddr,
-    by: IpAddr,
+    from: usize,
+    by: usize,
 }
 
 impl Chain {
@@ -41,20 +43,32 @@ impl Chain {
         self.void.get(&id).copied()
     }
 
-    /// A node has accepted a token.
-    pub fn accepted(&mut self, id: u32, from: IpAddr, by: IpAddr) {
-        self.accepted.push(Accepted { id, from, by });
+    /// A node leads with a token, or no longer leads.
+    pub fn leads(&mut self, node: usize, token: Option<u32>) {
+        match token {
+            Some(token) => self.leaders.insert(node, token),
+            None => self.leaders.remove(&node),
+        };
+    }
+
+    /// A node has accepted a token. What becomes of the pass counts if the giver still has it: it may be dead, or have
+    /// given it up.
+    pub fn accepted(&mut self, id: u32, from: usize, by: usize) {
+        if self.leaders.get(&from) == Some(&id) {
+            self.accepted.push(Accepted { id, from, by });
+        }
     }
 
     /// A giver's pass has ended. Whether the candidate has accepted the token.
-    pub fn passed(&mut self, id: u32, from: IpAddr, by: IpAddr) -> bool {
+    pub fn passed(&mut self, id: u32, from: usize, by: usize) -> bool {
         let pass = Accepted { id, from, by };
         let place = self.accepted.iter().position(|it| *it == pass);
         place.map(|at| self.accepted.swap_remove(at)).is_some()
     }
 
-    /// A giver will not learn what became of its passes.
-    pub fn forget(&mut self, giver: IpAddr) {
-        self.accepted.retain(|it| it.from != giver);
+    /// A node is dead: it will not learn what became of its passes.
+    pub fn forget(&mut self, node: usize) {
+        self.leads(node, None);
+        self.accepted.retain(|it| it.from != node);
     }
 }

@@ -52,6 +52,7 @@ impl World {
     fn look_at_lists(&mut self, at: usize, input: &Input) {
         let now = self.now;
         let most = self.system.max_nodes;
+        self.system.checks.exempt.is_full |= !input.refused.is_empty();
         let node = &mut self.nodes[at];
         let Some(machine) = node.driver.as_ref().map(|it| it.machine()) else {
             return;
@@ -82,7 +83,6 @@ impl World {
             let what = format!("{before:?} became {list:?}");
             checks.broken(now, Some(at), Rule::Lists, what);
         }
-        checks.exempt.is_full |= !input.refused.is_empty();
         list.clone_into(before);
         to_add.clone_into(waited);
     }

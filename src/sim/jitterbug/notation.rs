@@ -28,25 +28,25 @@ pub(super) fn stranger_address(number: usize) -> IpAddr {
     Ipv4Addr::new(10, 0, STRANGE, last).into()
 }
 
-/// Whether an address is a stranger's.
-pub(super) fn is_stranger(address: IpAddr) -> bool {
-    matches!(address, IpAddr::V4(ip) if ip.octets()[2] == STRANGE)
-}
-
 /// Where datagrams for all go.
 pub(super) fn broadcast() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 255, 255), PORT))
 }
 
-/// The node that has, or had, an address.
-pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
-    let IpAddr::V4(ip) = address.ip() else {
+/// The node that has, or had, an address; `None`: it is a stranger's.
+pub(super) fn owner_of(address: IpAddr) -> Option<usize> {
+    let IpAddr::V4(ip) = address else {
         return None;
     };
     let [_, _, changes, last] = ip.octets();
     (changes < STRANGE)
         .then(|| usize::from(last).checked_sub(1))
         .flatten()
+}
+
+/// The same, at any port.
+pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
+    owner_of(address.ip())
 }
 
 /// The node at whose connections those to an address are kept. That of a stranger answers none of them, as an address

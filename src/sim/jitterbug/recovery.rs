@@ -92,11 +92,7 @@ impl World {
             + 2 * replaced
             + MERGES * bounds.merged()
             + dead * options.token_pass_timeout;
-        if self.system.checks.exempt.is_wrapped {
-            // Each node has to draw an id of its own before none stands in the way.
-            self.system.checks.excuse(Excuse::Wrapped);
-            limit += 2 * replaced * u32::try_from(self.len()).unwrap_or(u32::MAX);
-        }
+        limit += self.while_ids_wrap(replaced);
         let took = self.one_token_after(limit + options.renew_timeout);
         self.system.stats.settled_after = Some(took);
         if took > limit {
@@ -104,6 +100,16 @@ impl World {
             self.broken(Rule::Settled, what);
         }
         took <= limit
+    }
+
+    /// How much longer it may take once ids have begun again at the bottom: each node has to draw one of its own before
+    /// none stands in the way of the others.
+    fn while_ids_wrap(&mut self, replaced: Duration) -> Duration {
+        if !self.system.checks.exempt.is_wrapped {
+            return Duration::ZERO;
+        }
+        self.system.checks.excuse(Excuse::Wrapped);
+        2 * replaced * u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
 
     /// Every live node leads, and all lists become equal.
@@ -121,7 +127,8 @@ impl World {
             self.run(2 * round);
             return false;
         }
-        let limit = bounds.replaced() + 2 * round;
+        let replaced = bounds.replaced();
+        let limit = replaced + 2 * round + self.while_ids_wrap(replaced);
         let Some(took) = self.run_until(limit, all) else {
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
             self.broken(rule, what);
@@ -153,14 +160,16 @@ impl World {
     /// The leader dies: another leads in time. It is started again.
     fn replaces_the_leader(&mut self, bounds: &Bounds) -> bool {
         let leads = |world: &Self| world.live().find(|&at| world.nodes[at].own.uses);
-        let found = self.run_until(bounds.turn * 2, |world| leads(world).is_some());
+        let found = self.run_until(bounds.round(2, self.dead_entries()), |world| {
+            leads(world).is_some()
+        });
         let Some(leader) = leads(self).filter(|_| found.is_some()) else {
             let what = format!("nobody uses the token: {}", self.how_they_stand());
             self.broken(Rule::Settled, what);
             return false;
         };
         self.die(leader);
-        let limit = bounds.replaced();
+        let limit = bounds.replaced() + self.while_ids_wrap(bounds.replaced());
         let is_led = |world: &Self| world.live().any(|at| world.nodes[at].own.uses);
         let Some(took) = self.run_until(limit, is_led) else {
             let what = format!(

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
 use super::node::{Own, Told};
-use super::notation::{broadcast, host_of, is_stranger, line, node_of};
+use super::notation::{broadcast, host_of, line, node_of, owner_of};
 use super::outcome::{Rule, Stats};
 use super::plan::{DataPlan, Fault};
 use super::settings::FaultKind;
@@ -353,6 +353,8 @@ impl Segment {
                     self.checks.chain.made(token_id);
                 }
                 (own.state, own.id) = (state, token_id);
+                let leads = (state == State::Leader).then_some(token_id);
+                self.checks.chain.leads(node, leads);
                 let seen = [state as u8, node.to_be_bytes()[7]];
                 self.mix(at ^ u64::from(token_id) << 32, &seen);
             }
@@ -372,32 +374,32 @@ impl Segment {
                 };
                 stats.accepted[place] += 1;
                 own.input.has_taken |= how == Acceptance::Taken;
-                if is_stranger(from) {
+                if let Some(giver) = owner_of(from) {
+                    self.checks.chain.accepted(token_id, giver, node);
+                } else {
                     self.checks.chain.forged(token_id);
                     self.checks.exempt.note_forged(token_id);
                     self.checks.exempt.is_disturbed = true;
-                } else {
-                    self.checks.chain.accepted(token_id, from, own.ip);
                 }
             }
             Event::Passed { to } => {
                 stats.passes[0] += 1;
-                if !self.checks.chain.passed(own.id, own.ip, to.ip) {
+                if !self.has_taken(own.id, node, to.ip) {
                     let what = format!("it gave {} to {}, who has not taken it", own.id, to.ip);
                     self.checks.broken(at, Some(node), Rule::Chain, what);
                 }
             }
             Event::PassFailed { to, .. } => {
                 stats.passes[1] += 1;
-                self.not_passed(own, to.ip);
+                self.not_passed(own, node, to.ip);
             }
             Event::PassAborted { to } => {
                 stats.passes[3] += 1;
-                self.not_passed(own, to.ip);
+                self.not_passed(own, node, to.ip);
             }
             Event::PassUnknown { to, .. } => {
                 stats.passes[2] += 1;
-                self.checks.chain.passed(own.id, own.ip, to.ip);
+                self.has_taken(own.id, node, to.ip);
             }
             Event::Stalled { .. } => stats.stalls += 1,
             Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
@@ -409,9 +411,14 @@ impl Segment {
     }
 
     /// A pass has ended otherwise than done. If the candidate has the token the node must not go on with it.
-    fn not_passed(&mut self, own: &mut Own, to: IpAddr) {
-        if self.checks.chain.passed(own.id, own.ip, to) {
+    fn not_passed(&mut self, own: &mut Own, node: usize, to: IpAddr) {
+        if self.has_taken(own.id, node, to) {
             own.input.is_gone = Some((own.id, to));
         }
+    }
+
+    /// Whether a candidate has taken a token in the pass that ends.
+    fn has_taken(&mut self, id: u32, giver: usize, to: IpAddr) -> bool {
+        owner_of(to).is_some_and(|by| self.checks.chain.passed(id, giver, by))
     }
 }

@@ -116,11 +116,10 @@ impl World {
 
     /// Nothing is left of a process that is dead.
     pub fn bury(&mut self, at: usize) {
-        let ip = self.nodes[at].own.ip;
         self.nodes[at].own.forget();
         let checks = &mut self.system.checks;
         checks.no_clash(at);
-        checks.chain.forget(ip);
+        checks.chain.forget(at);
     }
 
     /// A node has another address from now on.
