@@ -22,7 +22,7 @@
 //! unanswered) the machine does in parts, some tens of messages each: [`Machine::poll_timeout`] says that the next part
 //! is due at once, and the inputs between two parts have their turn.
 //!
-//! A machine that has to know whether its process stood still says so with [`Machine::HEEDS_LATENESS`], and is told the
+//! A machine that has to know whether its process stood still says so with [`Machine::heeds_lateness`], and is told the
 //! time once more, with [`Machine::handle_lateness`], between receiving messages and handling them, and before time-outs.
 //! The events of connections always come with the time at which they are told.
 //!

@@ -84,7 +84,9 @@ pub trait Machine {
 
     /// Whether it matters to the machine that its process may have stood still since the clock was read:
     /// [`handle_lateness`](Self::handle_lateness) is called then.
-    const HEEDS_LATENESS: bool = false;
+    fn heeds_lateness(&self) -> bool {
+        false
+    }
 
     /// It is this late, before what has come is handled, and before a time-out is. Messages and time-outs keep the
     /// times at which they were due, which may be earlier.

@@ -43,7 +43,9 @@ impl Machine for Sleeper {
     type Durable = Infallible;
     type Job = Infallible;
 
-    const HEEDS_LATENESS: bool = true;
+    fn heeds_lateness(&self) -> bool {
+        true
+    }
 
     fn handle_lateness(&mut self, now: Now) {
         self.tell("late", now);

@@ -213,7 +213,7 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
-        if M::HEEDS_LATENESS {
+        if self.pump.machine.heeds_lateness() {
             let now = clock();
             self.pump.machine.handle_lateness(now);
             self.pump.drain(now, environment);

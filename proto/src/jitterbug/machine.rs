@@ -274,7 +274,9 @@ impl Machine for Jitterbug {
     type Durable = std::convert::Infallible;
     type Job = Job;
 
-    const HEEDS_LATENESS: bool = true;
+    fn heeds_lateness(&self) -> bool {
+        true
+    }
 
     fn handle_lateness(&mut self, now: Now) {
         self.advance_clock(now);
