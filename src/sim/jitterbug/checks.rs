@@ -61,12 +61,14 @@ impl Checks {
         if !self.clashes.insert((node.min(other), node.max(other))) {
             return;
         }
-        let excuse = self.chain.excuse(id);
+        let is_void = self.chain.excuse(id).filter(|_| id == its);
         if id == its {
             let what = format!("n{node} and n{other} use {id}");
-            self.judge((at, node), excuse, Rule::Chain, what);
+            self.judge((at, node), is_void, Rule::Chain, what);
         }
-        let excuse = self.exempt.is_disturbed.then_some(Excuse::Network);
+        // Nothing tells two tokens of one id apart: they do not become one.
+        let network = self.exempt.is_disturbed.then_some(Excuse::Network);
+        let excuse = network.or(is_void);
         let what = format!("n{node} uses {id}, and n{other} uses {its}");
         self.judge((at, node), excuse, Rule::OneLeader, what);
     }
