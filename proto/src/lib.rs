@@ -32,7 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod backoff;
-mod draw;
+pub mod draw;
 pub mod ftn;
 pub mod jitterbug;
 pub mod lab2;
@@ -44,7 +44,6 @@ pub mod time;
 pub mod timers;
 
 pub use backoff::Backoff;
-pub use draw::Draw;
 pub use machine::{JobOp, Machine, Sent, Stored, Ticket, Transmit};
 use ring_codec::MacAddr;
 pub use stream::{Closed, StreamEvent, StreamId, StreamOp};

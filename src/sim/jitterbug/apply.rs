@@ -86,7 +86,7 @@ impl World {
                 self.system.met(FaultKind::Power);
             }
             Fault::Start { node } => self.start(node),
-            Fault::Pause { node } => self.pause(node),
+            Fault::Pause { node } => self.stand_still(node),
             Fault::Resume { node } => self.resume(node),
             Fault::Slow { node, us } => {
                 self.nodes[node].slow = us * 1_000;

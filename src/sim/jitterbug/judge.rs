@@ -6,7 +6,7 @@ use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::State;
 
 use super::data;
-use super::node::{Input, Own};
+use super::node::{Input, Own, Stands};
 use super::outcome::{Excuse, Rule};
 use super::plan::{DataPlan, Decider};
 use super::world::World;
@@ -117,6 +117,34 @@ impl World {
             checks.broken(now, Some(at), Rule::Memory, what);
         }
         own.clone_into(&mut node.own.data);
+    }
+
+    /// A process stands still.
+    pub fn stand_still(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        if node.is_running() && node.own.state == State::Leader {
+            node.own.stands = Some(Stands {
+                since: node.clock.monotonic(now),
+                stalls: node.own.stalls,
+            });
+        }
+        self.pause(at);
+    }
+
+    /// A process goes on. As leader it has to notice if that took too long.
+    pub fn look_at_stall(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        let Some(Stands { since, stalls }) = node.own.stands.take() else {
+            return;
+        };
+        let stood = node.clock.monotonic(now).since(since);
+        if stood >= self.system.options.stall() && node.own.stalls == stalls {
+            let what = format!("it stood still for {stood:?}");
+            let checks = &mut self.system.checks;
+            checks.broken(now, Some(at), Rule::Stall, what);
+        }
     }
 
     /// Who uses the token, beside whom.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Command, Net, State};
+use ring_proto::time::Instant;
 
 use super::notation::{FIRST_TCP_PORT, PORT, address};
 use super::programs::Programs;
@@ -29,6 +30,10 @@ pub struct Own {
     pub uses: bool,
     /// How often it has become leader in this life.
     pub led: u64,
+    /// How often it has noticed that it stood still.
+    pub stalls: u64,
+    /// It stands still as leader: since when, and how often it had before.
+    pub stands: Option<Stands>,
     /// Its list, and what waits to be in it, as they were after the last input.
     pub list: Vec<Node>,
     pub to_add: Vec<Node>,
@@ -55,6 +60,15 @@ pub struct Input {
     pub is_gone: Option<(u32, IpAddr)>,
 }
 
+/// A leader that stands still.
+#[derive(Debug, Clone, Copy)]
+pub struct Stands {
+    /// Since when, by its own clock.
+    pub since: Instant,
+    /// How often it had noticed that before.
+    pub stalls: u64,
+}
+
 /// What reaches a process from its own host.
 #[derive(Debug, Clone)]
 pub enum Told {
@@ -77,6 +91,8 @@ impl Own {
             id: 0,
             uses: false,
             led: 0,
+            stalls: 0,
+            stands: None,
             list: Vec::new(),
             to_add: Vec::new(),
             data: Vec::new(),
@@ -100,6 +116,7 @@ impl Own {
         self.state = State::Orphan;
         self.uses = false;
         self.led = 0;
+        self.stands = None;
         self.left = false;
         self.list.clear();
         self.to_add.clear();

@@ -20,6 +20,8 @@ pub enum Rule {
     Torn,
     /// Always, 4: one leader uses the token.
     OneLeader,
+    /// Section 5: a leader that stood still for too long goes on as one.
+    Stall,
     /// Always, 5: at most one frame is sent for one.
     Answers,
     /// Always, 5: memory is bounded.
@@ -52,6 +54,7 @@ impl Rule {
             Self::Lists => "always 3: an entry leaves a list",
             Self::Torn => "always 3: a token arrives with part of its data",
             Self::OneLeader => "always 4: two leaders use a token on a segment without faults",
+            Self::Stall => "section 5: a leader that stood still does not notice",
             Self::Answers => "always 5: a datagram is answered with more than one",
             Self::Memory => "always 5: memory is not bounded",
             Self::Panic => "always 5: a program crashes",

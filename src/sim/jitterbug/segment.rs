@@ -337,6 +337,7 @@ impl System for Segment {
             world.tell(at, what);
         }
         world.look_at_use(at);
+        world.look_at_stall(at);
     }
 
     fn after_event(&mut self) {}
@@ -401,7 +402,10 @@ impl Segment {
                 stats.passes[2] += 1;
                 self.has_taken(own.id, node, to.ip);
             }
-            Event::Stalled { .. } => stats.stalls += 1,
+            Event::Stalled { .. } => {
+                stats.stalls += 1;
+                own.stalls += 1;
+            }
             Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
             Event::NodeRefused { node } => own.input.refused.push(node.ip),
             Event::Dropped { .. } => stats.dropped += 1,

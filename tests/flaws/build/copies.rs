@@ -55,10 +55,7 @@ pub const COPIES: [Copy; 6] = [
     Copy {
         from: "proto/src/jitterbug/",
         to: "jitterbug",
-        renames: &[
-            ("crate::", "ring_proto::"),
-            ("ring_proto::draw::", "ring_proto::"),
-        ],
+        renames: &[("crate::", "ring_proto::")],
         shared: &[],
     },
     Copy {

@@ -11,7 +11,7 @@ fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
         seed,
         nodes: None,
-        time: Duration::from_secs(15),
+        time: Duration::from_secs(10),
         faults,
     }
 }

@@ -1,5 +1,5 @@
-//! Schedules that once showed a fault in the machine, the page or the world, each a test of its own. To add one: put the file that
-//! `ringd sim --system jitterbug` has written into `schedules/` and its name here.
+//! Schedules that once showed a fault in the machine, the page or the world, each a test of its own. To add one: put the
+//! file that `ringd sim --system jitterbug` has written into `schedules/` and its name here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,14 @@ macro_rules! schedules {
     };
 }
 
-schedules! {}
+schedules! {
+    a_full_list_has_no_room_for_a_new_address,
+    a_giver_dies_while_its_token_is_on_its_way,
+    a_giver_moves_before_it_hears_that_its_pass_is_done,
+    a_token_that_came_back_and_was_lost_is_no_longer_about,
+    ids_that_began_again_at_the_bottom_cost_more_restores,
+    two_tokens_of_one_forged_id_do_not_meet,
+}
 
 fn holds(text: &str) {
     let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
