@@ -8,5 +8,6 @@
 
 pub mod command;
 pub mod ftn;
+pub mod jitterbug;
 pub mod kernel;
 pub mod lab2;

@@ -4,6 +4,7 @@
 mod command;
 mod faults;
 mod ftn;
+mod jitterbug;
 mod note;
 mod schedules;
 mod troubles;

@@ -15,6 +15,11 @@ impl Gave {
         self.0 = Some((id, now));
     }
 
+    /// The node has a token again: that one is as strong, or replaces it, and nobody else has what was given away.
+    pub(super) const fn forget(&mut self) {
+        self.0 = None;
+    }
+
     /// Whether a token stronger than `id` was given away less than a `period` ago: it is still about.
     pub(super) fn is_stronger(self, id: TokenId, now: Instant, period: Duration) -> bool {
         self.0

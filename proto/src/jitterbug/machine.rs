@@ -185,6 +185,7 @@ impl Jitterbug {
     }
 
     pub(super) fn become_leader(&mut self) {
+        self.gave.forget();
         self.enter(Role::Leader(Turn::new(self.now, false)));
     }
 

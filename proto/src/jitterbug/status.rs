@@ -120,6 +120,12 @@ impl Jitterbug {
         }
     }
 
+    /// The list, in its order, and the nodes that wait to be in it.
+    #[must_use]
+    pub fn lists(&self) -> (&[Node], &[Node]) {
+        (self.list.nodes(), self.list.to_add())
+    }
+
     /// The data.
     #[must_use]
     pub fn data(&self) -> &[u8] {

@@ -1,155 +1,87 @@
-//! `ringd sim --system ftn`: the same command around the world of the token service.
+//! `ringd sim --system ftn`: the world of the token service.
 
 use std::io::{self, Write};
-use std::ops::Range;
-use std::path::Path;
-use std::time::Duration;
 
-use super::options::Selection;
-use super::{Error, Options, TRACE_LINES, files, many};
-use crate::sim::ftn::{Excuse, FaultKind, Outcome, Rule, Schedule, Stats, replay, shrink, trace};
+use super::system::{Simulation, listed, took};
+use super::{Error, Options};
+use crate::sim::ftn::{
+    Excuse, FaultKind, Outcome, Rule, Schedule, Stats, Violation, replay, shrink, trace,
+};
 
-/// More lines than any run has.
-const ALL_LINES: usize = 10_000_000;
+/// The token service.
+pub(super) struct Ftn;
 
-/// Runs what the options ask for and prints what happened. `true`: nothing was broken.
-pub(super) fn run(options: &Options, out: &mut impl Write) -> Result<bool, Error> {
-    let record = options.record.as_deref();
-    match options.selection() {
-        Selection::Schedule(path) => {
-            let schedule = files::read_schedule(&path, Schedule::check)?;
-            one(&schedule, record, None, out)
+impl Simulation for Ftn {
+    const NAME: &'static str = "ftn";
+
+    type Schedule = Schedule;
+    type Rule = Rule;
+    type Outcome = Outcome;
+    type Sum = Sum;
+
+    fn schedule(options: &Options, seed: u64) -> Schedule {
+        Schedule::of(&options.ftn_settings(seed))
+    }
+
+    fn check(schedule: &Schedule) -> Result<(), String> {
+        schedule.check()
+    }
+
+    fn headline(schedule: &Schedule) -> String {
+        let Schedule {
+            seed,
+            servers,
+            clients,
+            quorum,
+            ..
+        } = schedule;
+        let options = schedule.options();
+        format!(
+            "{seed}, {servers} servers, quorum {quorum}, {clients} clients, HB {:?}, ST {:?}, CT {:?}",
+            options.heartbeat, options.server_timeout, options.client_timeout
+        )
+    }
+
+    fn size(schedule: &Schedule) -> (u64, usize) {
+        (schedule.seed, schedule.actions.len())
+    }
+
+    fn text(schedule: &Schedule, about: Option<Rule>) -> Result<String, Error> {
+        let mut schedule = schedule.clone();
+        if let Some(rule) = about {
+            rule.text().clone_into(&mut schedule.about);
         }
-        Selection::Seed(seed) => {
-            let schedule = Schedule::of(&options.ftn_settings(seed));
-            one(&schedule, record, Some(&options.keep()), out)
-        }
-        Selection::Seeds(seeds) => run_many(options, seeds, out),
+        Ok(schedule.to_text()?)
     }
-}
 
-fn one(
-    schedule: &Schedule,
-    record: Option<&Path>,
-    keep: Option<&Path>,
-    out: &mut impl Write,
-) -> Result<bool, Error> {
-    if let Some(directory) = record {
-        write_record(schedule, directory)?;
+    fn replay(schedule: &Schedule) -> Outcome {
+        replay(schedule)
     }
-    let outcome = replay(schedule);
-    let Schedule {
-        seed,
-        servers,
-        clients,
-        quorum,
-        ..
-    } = schedule;
-    let options = schedule.options();
-    writeln!(
-        out,
-        "seed          {seed}, {servers} servers, quorum {quorum}, {clients} clients, HB {:?}, ST {:?}, CT {:?}",
-        options.heartbeat, options.server_timeout, options.client_timeout
-    )?;
-    writeln!(out, "actions       {}", schedule.actions.len())?;
-    let mut sum = Sum::default();
-    sum.add(&outcome.stats);
-    sum.print(out)?;
-    let Some(first) = outcome.violations.first() else {
-        writeln!(out, "Nothing was broken.")?;
-        return Ok(true);
-    };
-    writeln!(out, "\nBROKEN with seed {seed}:")?;
-    for violation in &outcome.violations {
-        writeln!(out, "  {violation}")?;
-    }
-    match keep {
-        Some(keep) => shorten(schedule, first.rule, keep, out)?,
-        None => tell_story(schedule, out)?,
-    }
-    Ok(false)
-}
 
-/// What happens in a run, line by line, and its schedule.
-fn write_record(schedule: &Schedule, directory: &Path) -> Result<(), Error> {
-    files::keep(directory, "schedule.json", &schedule.to_text()?)?;
-    let mut story = trace(schedule, ALL_LINES).join("\n");
-    story.push('\n');
-    files::keep(directory, "story.txt", &story)
-}
+    fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
+        trace(schedule, most)
+    }
 
-fn shorten(
-    schedule: &Schedule,
-    rule: Rule,
-    keep: &Path,
-    out: &mut impl Write,
-) -> Result<(), Error> {
-    let bar = many::spinner();
-    let mut short = shrink(schedule, rule, |runs, actions| {
-        bar.set_message(format!("shrinking: {runs} runs, {actions} actions left"));
-    });
-    bar.finish_and_clear();
-    rule.text().clone_into(&mut short.about);
-    let text = short.to_text()?;
-    writeln!(out, "\nThe shortest schedule that does so:\n\n{text}")?;
-    tell_story(&short, out)?;
-    let path = files::keep_schedule(keep, short.seed, &text)?;
-    let path = path.display();
-    writeln!(
-        out,
-        "\nTo see it again: ringd sim --system ftn --schedule {path}"
-    )?;
-    Ok(())
-}
+    fn shrink(schedule: &Schedule, rule: Rule, tried: impl FnMut(usize, usize)) -> Schedule {
+        shrink(schedule, rule, tried)
+    }
 
-fn tell_story(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
-    let lines = trace(schedule, TRACE_LINES).join("\n");
-    writeln!(out, "\nWhat led to it:\n\n{lines}")?;
-    Ok(())
-}
+    fn violations(outcome: &Outcome) -> &[Violation] {
+        &outcome.violations
+    }
 
-fn run_many(options: &Options, seeds: Range<u64>, out: &mut impl Write) -> Result<bool, Error> {
-    if let Some(directory) = &options.record {
-        // Better now than after hours.
-        files::make(directory)?;
+    fn add(sum: &mut Sum, outcome: &Outcome) {
+        sum.add(&outcome.stats);
     }
-    let mut sum = Sum::default();
-    let failed = many::run(
-        seeds,
-        |seed| replay(&Schedule::of(&options.ftn_settings(seed))),
-        |outcome: &Outcome| outcome.violations.first().map(ToString::to_string),
-        |outcome| sum.add(&outcome.stats),
-    );
-    sum.print(out)?;
-    if failed.is_empty() {
-        writeln!(out, "Nothing was broken.")?;
-        return Ok(true);
+
+    fn print(sum: &Sum, out: &mut impl Write) -> io::Result<()> {
+        sum.print(out)
     }
-    writeln!(out, "\nBROKEN with {} seeds:", failed.len())?;
-    let mut seen: Vec<Rule> = Vec::new();
-    for (seed, Outcome { violations, .. }) in &failed {
-        for violation in violations {
-            writeln!(out, "  seed {seed}: {violation}")?;
-        }
-    }
-    for (seed, Outcome { violations, .. }) in &failed {
-        let Some(first) = violations.first().filter(|it| !seen.contains(&it.rule)) else {
-            continue;
-        };
-        seen.push(first.rule);
-        let schedule = Schedule::of(&options.ftn_settings(*seed));
-        writeln!(out, "\nSeed {seed}: {first}")?;
-        shorten(&schedule, first.rule, &options.keep(), out)?;
-        if let Some(directory) = &options.record {
-            write_record(&schedule, &directory.join(format!("seed-{seed}")))?;
-        }
-    }
-    Ok(false)
 }
 
 /// What runs have come to.
 #[derive(Default)]
-struct Sum {
+pub(super) struct Sum {
     runs: u64,
     all: Stats,
 }
@@ -205,21 +137,4 @@ impl Sum {
         writeln!(out, "excused       {}", listed(excuses))?;
         writeln!(out, "fingerprint   {:016x}", all.fingerprint)
     }
-}
-
-/// Those that are not 0, with their numbers.
-fn listed<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
-    let counts = counts.filter(|(_, count)| *count > 0);
-    let counts: Vec<_> = counts
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    if counts.is_empty() {
-        "none".into()
-    } else {
-        counts.join(", ")
-    }
-}
-
-fn took(time: Option<Duration>) -> String {
-    time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }

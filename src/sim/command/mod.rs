@@ -3,9 +3,11 @@
 mod error;
 mod files;
 mod ftn;
+mod jitterbug;
 mod many;
 mod options;
 mod report;
+mod system;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -32,7 +34,8 @@ pub fn run(options: &Options) -> Result<bool, Error> {
     let out = &mut io::stdout().lock();
     match options.system {
         Simulated::Lab2 => run_machines::<Lab2>(options, out),
-        Simulated::Ftn => ftn::run(options, out),
+        Simulated::Ftn => system::run::<ftn::Ftn>(options, out),
+        Simulated::Jitterbug => system::run::<jitterbug::Jitterbug>(options, out),
     }
 }
 

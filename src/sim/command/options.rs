@@ -9,12 +9,15 @@ use clap::{Parser, ValueEnum};
 use super::Error;
 use crate::host::parse_duration;
 use crate::sim::ftn;
+use crate::sim::jitterbug;
 use crate::sim::lab2::{FaultKind, Faults, Settings};
 
 /// The most nodes that a world has room for.
 const MAX_NODES: u64 = 1 << 16;
 /// Which seed runs if none is given.
 const SEED: u64 = 1;
+/// How many nodes there are if nobody says so.
+const NODES: u64 = 5;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +27,7 @@ Examples:
   ringd sim --seed 7 --record /tmp/seven     with frames.pcapng and events.jsonl
   ringd sim --schedule sim-7.json            a run that was kept, again
   ringd sim --system ftn --seeds 0..1000     servers and clients of the token service
+  ringd sim --system jitterbug --seed 7      nodes of Jitterbug
   ringd -- sim                               the daemon, on an interface called sim
 
 Exit codes:
@@ -52,9 +56,9 @@ pub struct Options {
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
     pub seeds: Option<Range<u64>>,
 
-    /// The number of nodes.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
-    pub nodes: u64,
+    /// The number of nodes [default: 5; of Jitterbug the seed chooses 2 to 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
+    pub nodes: Option<u64>,
 
     /// The number of FTN servers [default: the seed chooses]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=9))]
@@ -97,6 +101,8 @@ pub enum Simulated {
     Lab2,
     /// Servers and clients of the token service.
     Ftn,
+    /// Jitterbug's nodes.
+    Jitterbug,
 }
 
 /// The runs that were asked for.
@@ -119,7 +125,7 @@ impl Options {
     pub(super) fn settings(&self, seed: u64) -> Settings {
         Settings {
             seed,
-            nodes: usize::try_from(self.nodes).unwrap_or(usize::MAX),
+            nodes: number(self.lab2_nodes()),
             time: self.time,
             faults: self.faults.parse().unwrap_or_default(),
             idle_hold: None,
@@ -128,7 +134,6 @@ impl Options {
 
     /// The same for the token service.
     pub(super) fn ftn_settings(&self, seed: u64) -> ftn::Settings {
-        let number = |given: u64| usize::try_from(given).unwrap_or(usize::MAX);
         ftn::Settings {
             seed,
             servers: self.servers.map(number),
@@ -138,17 +143,44 @@ impl Options {
         }
     }
 
+    /// The same for Jitterbug.
+    pub(super) fn jitterbug_settings(&self, seed: u64) -> jitterbug::Settings {
+        jitterbug::Settings {
+            seed,
+            nodes: self.nodes.map(number),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+        }
+    }
+
+    /// How many nodes a ring of Lab2 has.
+    pub(super) fn lab2_nodes(&self) -> u64 {
+        self.nodes.unwrap_or(NODES)
+    }
+
     /// Whether the options go together with the system.
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_ftn = self.system == Simulated::Ftn;
+        let is_jitterbug = self.system == Simulated::Jitterbug;
+        if is_jitterbug
+            && self
+                .nodes
+                .is_some_and(|nodes| nodes > jitterbug::MAX_NODES as u64)
+        {
+            let what = format!(
+                "a run of Jitterbug has at most {} nodes",
+                jitterbug::MAX_NODES
+            );
+            return Err(Error::Usage(what));
+        }
         if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
             let what = "--servers and --clients are for --system ftn; a ring has --nodes";
             return Err(Error::Usage(what.into()));
         }
-        let faults = if is_ftn {
-            self.faults.parse::<ftn::Faults>().map(|_| ())
-        } else {
-            self.faults.parse::<Faults>().map(|_| ())
+        let faults = match self.system {
+            Simulated::Lab2 => self.faults.parse::<Faults>().map(|_| ()),
+            Simulated::Ftn => self.faults.parse::<ftn::Faults>().map(|_| ()),
+            Simulated::Jitterbug => self.faults.parse::<jitterbug::Faults>().map(|_| ()),
         };
         faults.map_err(Error::Usage)
     }
@@ -162,24 +194,40 @@ impl Options {
     }
 }
 
-fn after_help() -> String {
-    let kinds = FaultKind::ALL.iter().fold(String::new(), |text, kind| {
-        text + &format!("  {:<10} {}\n", kind.word(), kind.what())
-    });
-    let of_ftn = ftn::FaultKind::ALL
-        .iter()
-        .fold(String::new(), |text, kind| {
-            text + &format!("  {:<10} {}\n", kind.word(), kind.what())
-        });
-    format!("Kinds of fault:\n{kinds}\nKinds of fault with --system ftn:\n{of_ftn}\n{EXAMPLES}")
+fn number(given: u64) -> usize {
+    usize::try_from(given).unwrap_or(usize::MAX)
 }
 
-/// Kinds of fault of either system; which one is meant is known when all options are.
+fn after_help() -> String {
+    let lines = |kinds: Vec<(&str, &str)>| {
+        let kinds = kinds.into_iter();
+        kinds.fold(String::new(), |text, (word, what)| {
+            text + &format!("  {word:<10} {what}\n")
+        })
+    };
+    let kinds = FaultKind::ALL.iter();
+    let kinds = lines(kinds.map(|kind| (kind.word(), kind.what())).collect());
+    let of_ftn = ftn::FaultKind::ALL.iter();
+    let of_ftn = lines(of_ftn.map(|kind| (kind.word(), kind.what())).collect());
+    let of_jitterbug = jitterbug::FaultKind::ALL.iter();
+    let of_jitterbug = lines(
+        of_jitterbug
+            .map(|kind| (kind.word(), kind.what()))
+            .collect(),
+    );
+    format!(
+        "Kinds of fault:\n{kinds}\nKinds of fault with --system ftn:\n{of_ftn}\n\
+         Kinds of fault with --system jitterbug:\n{of_jitterbug}\n{EXAMPLES}"
+    )
+}
+
+/// Kinds of fault of any system; which one is meant is known when all options are.
 fn parse_faults(text: &str) -> Result<String, String> {
+    let is_others =
+        text.parse::<ftn::Faults>().is_ok() || text.parse::<jitterbug::Faults>().is_ok();
     match text.parse::<Faults>() {
-        Err(_) if text.parse::<ftn::Faults>().is_ok() => Ok(text.into()),
-        Err(error) => Err(error),
-        Ok(_) => Ok(text.into()),
+        Err(error) if !is_others => Err(error),
+        _ => Ok(text.into()),
     }
 }
 

@@ -153,7 +153,7 @@ pub(super) fn many(
     sum: &Sum,
     failed: &[(u64, Outcome)],
 ) -> io::Result<()> {
-    let Options { nodes, time, .. } = options;
+    let (nodes, time) = (options.lab2_nodes(), options.time);
     let asked = options.settings(0).faults;
     writeln!(
         out,

@@ -64,6 +64,8 @@ pub struct StreamWeather {
     pub dribble: u16,
     /// Those that are reset, after any number of bytes.
     pub reset: u16,
+    /// Those on which nothing arrives any longer, after any number of bytes.
+    pub stall: u16,
     /// All are reset after so many bytes.
     pub reset_at: Option<u64>,
 }
@@ -75,6 +77,10 @@ pub(super) struct Fate {
     pub(super) dribbles: bool,
     /// After so many bytes both ends are told of a reset.
     pub(super) reset_at: Option<u64>,
+    /// An end of file does not arrive: in its place both ends are told of a reset. So many arrive before it.
+    pub(super) reset_end: Option<u8>,
+    /// After so many bytes nothing arrives at either end, not even a reset.
+    pub(super) stalls_at: Option<u64>,
 }
 
 /// One of a connection's ends: 0 connects, 1 accepts.
@@ -143,22 +149,31 @@ pub(super) struct End {
 pub(super) struct Pipe<P> {
     /// Where it comes from.
     pub(super) from: P,
+    /// Where it goes.
+    pub(super) to: P,
     pub(super) ends: [End; 2],
     pub(super) fate: Fate,
     /// Bytes that have arrived at either end.
     pub(super) delivered: u64,
+    /// Ends of file that have.
+    pub(super) ended: u8,
+    /// The network has reset it: nothing that was on its way arrives.
+    pub(super) broken: bool,
 }
 
 impl<P> Pipe<P> {
-    /// A connection that is asked for.
-    pub(super) fn new(from: P, to: usize) -> Self {
+    /// A connection that is asked for, to an address of a node.
+    pub(super) fn new(from: P, to: P, node: usize) -> Self {
         let mut ends = [End::default(), End::default()];
-        ends[1].node = Some(to);
+        ends[1].node = Some(node);
         Self {
             from,
+            to,
             ends,
             fate: Fate::default(),
             delivered: 0,
+            ended: 0,
+            broken: false,
         }
     }
 }
@@ -169,6 +184,8 @@ pub struct Fabric<P> {
     pub(super) pipes: Vec<Pipe<P>>,
     /// By node.
     changed: Vec<VecDeque<Changed>>,
+    /// By node, where it connects from if that is no longer the address that it was started with.
+    addresses: Vec<Option<P>>,
     pub(super) to_accept: Vec<VecDeque<usize>>,
     /// What was done since the world has last looked.
     pub(super) steps: Vec<Step>,
@@ -179,6 +196,7 @@ impl<P> Default for Fabric<P> {
         Self {
             pipes: Vec::new(),
             changed: Vec::new(),
+            addresses: Vec::new(),
             to_accept: Vec::new(),
             steps: Vec::new(),
         }
@@ -190,6 +208,7 @@ impl<P> Fabric<P> {
         let nodes = self.changed.len().max(node + 1);
         self.changed.resize_with(nodes, VecDeque::new);
         self.to_accept.resize_with(nodes, VecDeque::new);
+        self.addresses.resize_with(nodes, || None);
     }
 
     /// Something has changed for an end; the node that is to look, if there is one.
@@ -206,6 +225,12 @@ impl<P> Fabric<P> {
         self.changed[node].push_back(Changed::Listener);
     }
 
+    /// A node connects from another address from now on.
+    pub(super) fn set_address(&mut self, node: usize, address: P) {
+        self.make_room(node);
+        self.addresses[node] = Some(address);
+    }
+
     /// Whether something has changed for a node that it has not looked at.
     pub(super) fn has_news(&self, node: usize) -> bool {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
@@ -217,6 +242,7 @@ impl<P> Fabric<P> {
         if node >= self.changed.len() {
             return;
         }
+        self.addresses[node] = None;
         self.changed[node].clear();
         self.to_accept[node].clear();
         for (at, pipe) in self.pipes.iter_mut().enumerate() {
@@ -291,7 +317,8 @@ impl<P: Copy> Network<P> for Tcp<P> {
         let peer = (self.node_of)(to).ok_or(ErrorKind::AddrNotAvailable)?;
         let fabric = &mut *self.fabric.borrow_mut();
         let pipe = fabric.pipes.len();
-        let mut new = Pipe::new(self.own, peer);
+        let own = fabric.addresses[self.node].unwrap_or(self.own);
+        let mut new = Pipe::new(own, to, peer);
         new.ends[0].node = Some(self.node);
         new.ends[0].resets = self.resets;
         fabric.pipes.push(new);

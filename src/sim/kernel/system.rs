@@ -92,11 +92,13 @@ pub enum StreamTrouble {
     Dribble,
     /// It is reset.
     Reset,
+    /// Nothing arrives on it any longer.
+    Stall,
 }
 
 impl StreamTrouble {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Unanswered, Self::Dribble, Self::Reset];
+    pub const ALL: [Self; 4] = [Self::Unanswered, Self::Dribble, Self::Reset, Self::Stall];
 }
 
 /// What the kernel counts, for a system to keep.
@@ -121,6 +123,17 @@ pub enum Route {
     One(Option<usize>),
     /// Several nodes, in this order.
     Several(Vec<usize>),
+}
+
+/// Whether a node that is up takes connections to an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listens {
+    /// It does.
+    Yes,
+    /// It has the host's address, but nobody listens at that port.
+    No,
+    /// No host has the address any longer: there is no answer.
+    Nowhere,
 }
 
 /// A system in the simulated world: what its messages mean, what happens in it alone, and what must
@@ -161,6 +174,11 @@ pub trait System: Sized {
     /// Whether a node takes what arrives for an address: it may have had another when that was sent.
     fn takes(_own: &Self::Node, _to: Self::Address) -> bool {
         true
+    }
+
+    /// Whether a node takes connections to an address: it may have had another when that was learned.
+    fn listens(_own: &Self::Node, _to: Peer<Self>) -> Listens {
+        Listens::Yes
     }
 
     /// What carries the connections of a node's process that is started.

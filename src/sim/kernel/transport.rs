@@ -4,13 +4,15 @@ use std::io::ErrorKind;
 
 use super::queue::Event;
 use super::streams::{Carrier, Fate, Pipe, Side, Step, StreamWeather};
-use super::system::{Count, Peer, StreamTrouble, System};
+use super::system::{Count, Listens, Peer, StreamTrouble, System};
 use super::world::World;
 
 /// How long after a cut has kept something from arriving that is tried again, in nanoseconds.
 const AGAIN: u64 = 200_000_000;
-/// A connection that is reset at random is so after fewer bytes.
+/// A connection that is reset or stalls at random does so after fewer bytes.
 const MANY: u64 = 4096;
+/// So many bytes are an exchange's beginning.
+const FEW: u64 = 64;
 
 impl<S: System> World<S> {
     /// What the network does to connections from now on.
@@ -64,24 +66,43 @@ impl<S: System> World<S> {
             unanswered,
             dribble,
             reset,
+            stall,
             reset_at,
         } = self.stream_weather;
         let is_reset = self.rng.chance(reset);
+        let stalls = self.rng.chance(stall);
         let fate = Fate {
             unanswered: self.rng.chance(unanswered),
             dribbles: self.rng.chance(dribble),
-            reset_at: reset_at.or_else(|| is_reset.then(|| self.rng.below(MANY))),
+            reset_at: reset_at.or_else(|| is_reset.then(|| self.some_bytes())),
+            reset_end: is_reset
+                .then(|| self.rng.pick(&[None, Some(0), Some(1)]))
+                .flatten(),
+            stalls_at: stalls.then(|| self.some_bytes()),
         };
         for (met, trouble) in [
             (fate.unanswered, StreamTrouble::Unanswered),
             (fate.dribbles, StreamTrouble::Dribble),
             (fate.reset_at.is_some(), StreamTrouble::Reset),
+            (fate.stalls_at.is_some(), StreamTrouble::Stall),
         ] {
             if met {
                 self.system.count(Count::MetStream(trouble));
             }
         }
         fate
+    }
+
+    /// In most messages there are few bytes, and what matters is among those.
+    fn some_bytes(&mut self) -> u64 {
+        let most = self.rng.pick(&[FEW, MANY]);
+        self.rng.below(most)
+    }
+
+    /// Whether nothing arrives at a connection's ends any longer.
+    fn is_stalled(&self, pipe: usize) -> bool {
+        let pipe = &self.fabric.borrow().pipes[pipe];
+        pipe.fate.stalls_at.is_some_and(|at| pipe.delivered >= at)
     }
 
     /// Whether two ends cannot reach each other just now.
@@ -104,6 +125,10 @@ impl<S: System> World<S> {
             .coming
             .pop_front();
         let Some((_, step)) = next else { return };
+        let is_lost = self.fabric.borrow().pipes[pipe].broken && !matches!(step, Step::Reset(..));
+        if is_lost || self.is_stalled(pipe) {
+            return;
+        }
         match step {
             Step::Connect(pipe) => self.connect(pipe),
             Step::Answer(pipe, stands) => {
@@ -116,7 +141,7 @@ impl<S: System> World<S> {
                 });
             }
             Step::Data(pipe, to, bytes) => self.data(pipe, to, &bytes),
-            Step::Finish(pipe, to) => self.change(pipe, to, |pipe| pipe.ends[to].finished = true),
+            Step::Finish(pipe, to) => self.end_side(pipe, to),
             Step::Reset(pipe, to) => self.change(pipe, to, |pipe| {
                 let error = &mut pipe.ends[to].error;
                 error.get_or_insert(ErrorKind::ConnectionReset);
@@ -126,15 +151,16 @@ impl<S: System> World<S> {
     }
 
     fn connect(&mut self, pipe: usize) {
-        let (to, fate) = {
+        let (at, fate, to) = {
             let fabric = self.fabric.borrow();
             let pipe = &fabric.pipes[pipe];
-            (pipe.ends[1].node, pipe.fate)
+            (pipe.ends[1].node, pipe.fate, pipe.to)
         };
-        if fate.unanswered {
+        let listens = at.map_or(Listens::No, |at| S::listens(&self.nodes[at].own, to));
+        if fate.unanswered || listens == Listens::Nowhere {
             return;
         }
-        let listens = to.filter(|&to| self.nodes[to].driver.is_some());
+        let listens = at.filter(|&at| listens == Listens::Yes && self.nodes[at].driver.is_some());
         let now = self.now;
         self.send(now, Step::Answer(pipe, listens.is_some()));
         if let Some(to) = listens {
@@ -169,14 +195,35 @@ impl<S: System> World<S> {
         };
         let now = self.now;
         if cut_short {
-            self.send(now, Step::Reset(pipe, 0));
-            self.send(now, Step::Reset(pipe, 1));
+            self.break_off(pipe);
         } else if gone {
             self.send(now, Step::Reset(pipe, 1 - to));
         } else if reads {
             self.send(now, Step::Room(pipe, 1 - to));
         }
         self.change(pipe, to, |_| {});
+    }
+
+    fn end_side(&mut self, pipe: usize, to: Side) {
+        let is_reset = {
+            let it = &mut self.fabric.borrow_mut().pipes[pipe];
+            let ended = it.ended;
+            it.ended = ended.saturating_add(1);
+            it.fate.reset_end == Some(ended)
+        };
+        if is_reset {
+            self.break_off(pipe);
+        } else {
+            self.change(pipe, to, |pipe| pipe.ends[to].finished = true);
+        }
+    }
+
+    /// The network resets a connection.
+    fn break_off(&mut self, pipe: usize) {
+        self.fabric.borrow_mut().pipes[pipe].broken = true;
+        let now = self.now;
+        self.send(now, Step::Reset(pipe, 0));
+        self.send(now, Step::Reset(pipe, 1));
     }
 
     /// Changes a connection, and has the node at one of its ends look at it.

@@ -390,6 +390,18 @@ impl<S: System> World<S> {
         }
     }
 
+    /// A host loses its power: its process dies, and nobody hears of that before the host can be reached again.
+    pub fn lose_power(&mut self, at: usize) {
+        self.end(at);
+        self.nodes[at].unplugged = true;
+    }
+
+    /// A node sends from the address that it has now.
+    pub fn move_connections(&mut self, at: usize) {
+        let address = S::address(at, &self.nodes[at].own);
+        self.fabric.borrow_mut().set_address(at, address);
+    }
+
     /// The process stands still; what arrives waits for it.
     pub fn pause(&mut self, at: usize) {
         if self.nodes[at].is_running() {

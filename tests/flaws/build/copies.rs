@@ -19,9 +19,9 @@ pub struct Copy {
     shared: &'static [(&'static str, &'static str)],
 }
 
-/// Lab2's machine, of which driver, world and checker know the types. Of the token service the machines and the
-/// world: its World names them as they are.
-pub const COPIES: [Copy; 4] = [
+/// Lab2's machine, of which driver, world and checker know the types. Of the token service and of Jitterbug the machines
+/// and the worlds: these name them as they are.
+pub const COPIES: [Copy; 6] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
@@ -53,6 +53,12 @@ pub const COPIES: [Copy; 4] = [
         shared: &[],
     },
     Copy {
+        from: "proto/src/jitterbug/",
+        to: "jitterbug",
+        renames: &[("crate::", "ring_proto::")],
+        shared: &[],
+    },
+    Copy {
         from: "src/sim/kernel/",
         to: "sim/kernel",
         renames: &[("crate::driver", "ringd::driver")],
@@ -74,6 +80,24 @@ pub const COPIES: [Copy; 4] = [
             (
                 "outcome.rs",
                 "ringd::sim::ftn::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
+            ),
+        ],
+    },
+    Copy {
+        from: "src/sim/jitterbug/",
+        to: "sim/jitterbug",
+        renames: &[
+            ("ring_proto::jitterbug", "crate::jitterbug"),
+            ("crate::driver", "ringd::driver"),
+        ],
+        shared: &[
+            (
+                "settings.rs",
+                "ringd::sim::jitterbug::{FaultKind, Faults, Settings}",
+            ),
+            (
+                "outcome.rs",
+                "ringd::sim::jitterbug::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },
@@ -117,7 +141,17 @@ pub fn modules(out: &Path) -> String {
              #[path = {path:?}]\npub(crate) mod {name};\n"
         )
     };
-    let (kernel, world) = (declare("sim/kernel", "kernel"), declare("sim/ftn", "ftn"));
-    let (lab2, ftn) = (declare("machine", "machine"), declare("ftn", "ftn"));
-    format!("{lab2}{ftn}mod sim {{\n{kernel}{world}}}\n")
+    let machines = [
+        ("machine", "machine"),
+        ("ftn", "ftn"),
+        ("jitterbug", "jitterbug"),
+    ];
+    let worlds = [
+        ("sim/kernel", "kernel"),
+        ("sim/ftn", "ftn"),
+        ("sim/jitterbug", "jitterbug"),
+    ];
+    let machines = machines.map(|(place, name)| declare(place, name)).concat();
+    let worlds = worlds.map(|(place, name)| declare(place, name)).concat();
+    format!("{machines}mod sim {{\n{worlds}}}\n")
 }

@@ -1,10 +1,11 @@
 #![forbid(unsafe_code)]
-//! The machines that ship, with rules that can be broken on purpose: copies of `proto/src/lab2` and `proto/src/ftn` in
-//! which each function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
+//! The machines that ship, with rules that can be broken on purpose: copies of `proto/src/lab2`, `proto/src/ftn` and
+//! `proto/src/jitterbug` in which each function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
 //! the rule which its head names. The build makes the copies, so the sources that ship have no
 //! switch for it; with one flaw a machine here is the one that ships but for a few lines.
 //!
-//! Lab2's world runs any machine. That of the token service names its machines: its copy names the copies.
+//! Lab2's world runs any machine. Those of the token service and of Jitterbug name their machines: their copies name the
+//! copies.
 //!
 //! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
 
@@ -18,7 +19,7 @@ use ring_proto::lab2::{
 };
 use ring_proto::time::Instant;
 use ringd::sim::lab2::{Outcome, Settings, Subject};
-use ringd::sim::{ftn as world, lab2};
+use ringd::sim::{ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
 
@@ -81,7 +82,21 @@ impl Flaw {
         sim::ftn::run(settings)
     }
 
+    /// What the simulator of Jitterbug finds out of its machine with it.
+    #[must_use]
+    pub fn simulate_jitterbug(&self, settings: &segment::Settings) -> segment::Outcome {
+        sim::jitterbug::run(settings)
+    }
+
     /// What it finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
+    #[must_use]
+    pub fn replay_jitterbug(&self, schedule: &str) -> Option<segment::Outcome> {
+        let schedule: sim::jitterbug::Schedule = serde_json::from_str(schedule).ok()?;
+        schedule.check().ok()?;
+        Some(sim::jitterbug::replay(&schedule))
+    }
+
+    /// What that of the token service finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
     #[must_use]
     pub fn replay_ftn(&self, schedule: &str) -> Option<world::Outcome> {
         let schedule: sim::ftn::Schedule = serde_json::from_str(schedule).ok()?;

@@ -5,6 +5,7 @@
 //! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
 
 mod ftn;
+mod jitterbug;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

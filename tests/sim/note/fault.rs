@@ -31,8 +31,8 @@ pub enum Fault {
     Hear,
     /// Lost, doubled, late and corrupt, in thousandths; how much later all are, in milliseconds; the longest.
     Weather([u16; 4], u64, Option<usize>),
-    /// Unanswered, dribbling and reset, in thousandths.
-    Streams([u16; 3]),
+    /// Unanswered, dribbling, reset and stalled, in thousandths.
+    Streams([u16; 4]),
     DiskFull(usize, bool),
     Deaf(usize, bool),
     /// What is for all does not reach it.
@@ -118,6 +118,7 @@ impl Fault {
                 rng.pick(&[0, 100, 300]),
                 rng.pick(&[0, 100]),
                 rng.pick(&[0, 300, 900]),
+                rng.pick(&[0, 0, 300]),
             ]),
             16 => Self::DiskFull(at, is_bad),
             17 if is_bad => Self::Deaf(at, rng.chance(500)),
@@ -161,11 +162,12 @@ impl Fault {
                     longest,
                 });
             }
-            Self::Streams([unanswered, dribble, reset]) => {
+            Self::Streams([unanswered, dribble, reset, stall]) => {
                 world.set_stream_weather(StreamWeather {
                     unanswered,
                     dribble,
                     reset,
+                    stall,
                     reset_at: None,
                 });
             }

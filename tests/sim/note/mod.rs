@@ -13,12 +13,12 @@ use ringd::sim::kernel::node::Node;
 use ringd::sim::kernel::rng::{Rng, Stream};
 use ringd::sim::kernel::schedule::{Action, Schedule};
 use ringd::sim::kernel::shrink::shrink;
-use ringd::sim::kernel::stranger::Stranger;
+use ringd::sim::kernel::stranger::{Ending, Stranger};
 use ringd::sim::kernel::streams::StreamWeather;
 use ringd::sim::kernel::system::{StreamTrouble, Trouble};
 
 use fault::{Fault, Plan, text};
-use world::{MTU, PERIOD, Room, TRANSFER, World, agree, assemble, start, stranger, write};
+use world::{MTU, PERIOD, Room, TRANSFER, World, address, agree, assemble, start, stranger, write};
 
 const MS: u64 = 1_000_000;
 const SECOND: Duration = Duration::from_secs(1);
@@ -139,22 +139,28 @@ fn hundreds_of_strangers_keep_nobody_from_the_note_for_long() {
     let mut world = started(3, 1);
     let silent = Stranger {
         from: stranger(0),
+        to: address(0),
         says: Vec::new(),
         gap: 0,
         reads: false,
+        ends: Ending::Stays,
     };
     // Asks for all there is, and reads none of it.
     let never_reads = Stranger {
         from: stranger(0),
+        to: address(0),
         says: wire::request(Version::default()).to_vec(),
         gap: 0,
         reads: false,
+        ends: Ending::Stays,
     };
     let dribbles = Stranger {
         from: stranger(0),
+        to: address(0),
         says: wire::request(Version::default()).to_vec(),
         gap: 90 * MS,
         reads: true,
+        ends: Ending::Stays,
     };
     for number in 0..100 {
         for peer in [&silent, &never_reads, &dribbles] {

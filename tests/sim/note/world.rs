@@ -64,7 +64,7 @@ pub struct Done {
     command: RefCell<Option<Command>>,
 }
 
-fn address(node: usize) -> SocketAddr {
+pub fn address(node: usize) -> SocketAddr {
     let last = u8::try_from(node + 1).expect("few nodes");
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, last), PORT))
 }

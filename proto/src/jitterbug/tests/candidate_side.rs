@@ -121,6 +121,17 @@ fn a_token_as_strong_as_the_one_given_away_is_taken() {
 }
 
 #[test]
+fn what_was_given_away_counts_no_longer_once_the_node_leads_again() {
+    let mut rig = gave(2);
+    rig.given(2, 5, &[1, 2].map(node), b"9");
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
+    rig.machine.become_orphan();
+    rig.drain();
+    rig.given(3, 4, &[node(3)], b"");
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
+}
+
+#[test]
 fn after_renew_timeout_what_was_given_away_counts_no_longer() {
     let mut rig = gave(2);
     rig.run(ms(1999));

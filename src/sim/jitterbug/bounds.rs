@@ -1,0 +1,90 @@
+//! How long what must happen in the end may take.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ring_codec::jitterbug::Node;
+use ring_proto::jitterbug::Options;
+
+use super::plan::Schedule;
+use super::world::World;
+
+/// A program that is in order takes no longer, whatever it does.
+const PROGRAM: Duration = Duration::from_millis(3);
+/// Bytes of a connection that are on their way at a time.
+const WINDOW: usize = 4096;
+/// A message that a cut has held up is sent again after so long.
+pub(super) const AGAIN: Duration = Duration::from_millis(200);
+
+/// The bounds of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The longest way of a datagram.
+    pub latency: Duration,
+    /// A turn in which nothing fails.
+    pub turn: Duration,
+    options: Options,
+}
+
+impl Bounds {
+    /// Those of a schedule.
+    pub fn of(schedule: &Schedule) -> Self {
+        let options = schedule.options();
+        let (least, more) = schedule.latency_us;
+        let latency = Duration::from_micros(least + more);
+        let windows = u32::try_from(options.max_data / WINDOW).unwrap_or(u32::MAX);
+        let hop = latency * (10 + 2 * windows);
+        Self {
+            latency,
+            turn: options.hold + 4 * PROGRAM + hop,
+            options,
+        }
+    }
+
+    /// `renew_timeout` + D, and the ways of the datagrams.
+    pub fn replaced(&self) -> Duration {
+        self.options.renew_timeout + self.options.restore() + 4 * self.latency
+    }
+
+    /// `renew_timeout` + 2 × `token_pass_timeout`, and the ways.
+    pub fn merged(&self) -> Duration {
+        self.options.renew_timeout + 2 * self.options.token_pass_timeout + 4 * self.latency + AGAIN
+    }
+
+    /// A round of so many nodes, each of which fails with so many candidates.
+    pub fn round(&self, live: usize, failing: usize) -> Duration {
+        let failing = u32::try_from(failing).unwrap_or(u32::MAX);
+        let live = u32::try_from(live).unwrap_or(u32::MAX);
+        (self.turn + self.options.token_pass_timeout * failing) * live
+    }
+}
+
+impl World {
+    /// The entries of all lists that are no live node's.
+    pub fn dead_entries(&self) -> usize {
+        let mut dead: Vec<IpAddr> = Vec::new();
+        for at in self.live() {
+            let lists = self.machine(at).map(|it| it.lists());
+            let (list, to_add) = lists.unwrap_or_default();
+            for Node { ip, .. } in list.iter().chain(to_add) {
+                let is_live = self.live().any(|at| self.nodes[at].own.ip == *ip);
+                if !is_live && !dead.contains(ip) {
+                    dead.push(*ip);
+                }
+            }
+        }
+        dead.len()
+    }
+
+    /// Whether some node would not try a live one at its next turn.
+    pub fn skips_somebody(&self) -> bool {
+        self.live().any(|at| {
+            let nodes = self.machine(at).map(|it| it.snapshot().nodes);
+            let nodes = nodes.unwrap_or_default();
+            nodes.into_iter().any(|it| {
+                let is_live = self.live().any(|at| self.nodes[at].own.ip == it.node.ip);
+                is_live && it.count < (1 << it.threshold) - 1
+            })
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! The data of a run: made so that a part of it can be told from the whole.
+
+use super::plan::DataPlan;
+
+/// What stands before the number of a program's data, and what stands last.
+const FIRST: u8 = b'v';
+const LAST: u8 = b'$';
+/// Digits of the number: data of one padding are as long as each other.
+const DIGITS: usize = 12;
+
+/// A program's data.
+pub(super) fn of(number: u64, padding: usize) -> Vec<u8> {
+    let mut data = vec![FIRST];
+    data.extend(format!("{number:0DIGITS$}").bytes());
+    data.resize(1 + DIGITS + padding, b'.');
+    data.push(LAST);
+    data
+}
+
+/// The number of a program's data; 0: there is none yet.
+pub(super) fn number_of(data: &[u8]) -> Option<u64> {
+    if data.is_empty() {
+        return Some(0);
+    }
+    let digits = data.strip_prefix(&[FIRST])?.get(..DIGITS)?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Whether it is all of some data that somebody has made.
+pub(super) fn is_whole(data: &[u8], plan: &DataPlan) -> bool {
+    if !plan.computes {
+        return data.iter().all(u8::is_ascii_digit);
+    }
+    match number_of(data) {
+        Some(0) => data.is_empty(),
+        Some(number) => data == of(number, plan.padding),
+        None => false,
+    }
+}
+
+/// Data as it is shown to people.
+pub(super) fn shown(data: &[u8]) -> String {
+    let first = &data[..data.len().min(16)];
+    let first = String::from_utf8_lossy(first);
+    format!("'{}' ({} bytes)", first.trim_end_matches('.'), data.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Decider;
+    use super::*;
+
+    #[test]
+    fn no_part_of_data_is_data() {
+        let plan = DataPlan {
+            computes: true,
+            decides: Decider::Greater,
+            padding: 40,
+        };
+        let data = of(7, plan.padding);
+        assert!(is_whole(&data, &plan) && is_whole(b"", &plan));
+        assert_eq!(number_of(&data), Some(7));
+        for len in 1..data.len() {
+            assert!(!is_whole(&data[..len], &plan), "{len}");
+        }
+    }
+}

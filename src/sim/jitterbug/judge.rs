@@ -1,0 +1,188 @@
+//! What must hold of a node after each input.
+
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::Node;
+use ring_proto::jitterbug::State;
+
+use super::data;
+use super::node::{Input, Own, Stands};
+use super::outcome::{Excuse, Rule};
+use super::plan::{DataPlan, Decider};
+use super::world::World;
+
+impl World {
+    /// A node was given an input.
+    pub fn look_at_node(&mut self, at: usize) {
+        self.take_jobs(at);
+        let input = std::mem::take(&mut self.nodes[at].own.input);
+        self.look_at_answers(at);
+        self.look_at_lists(at, &input);
+        self.look_at_data(at, &input);
+        self.look_at_use(at);
+        self.look_at_token(at, &input);
+    }
+
+    fn look_at_answers(&mut self, at: usize) {
+        let heard = std::mem::take(&mut self.system.heard);
+        let answers = std::mem::take(&mut self.system.answers);
+        if answers > heard {
+            let what = format!("{answers} answers to {heard} datagrams");
+            let now = self.now;
+            let checks = &mut self.system.checks;
+            checks.broken(now, Some(at), Rule::Answers, what);
+        }
+    }
+
+    /// A token that was taken is not gone on with.
+    fn look_at_token(&mut self, at: usize, input: &Input) {
+        let now = self.now;
+        let own = &self.nodes[at].own;
+        if let Some((id, to)) = input.is_gone
+            && own.state == State::Leader
+            && own.id == id
+        {
+            let checks = &mut self.system.checks;
+            let excuse = checks.chain.excuse(id);
+            let what = format!("{to} has taken {id}, and it goes on with it");
+            checks.judge((now, at), excuse, Rule::Chain, what);
+        }
+    }
+
+    fn look_at_lists(&mut self, at: usize, input: &Input) {
+        let now = self.now;
+        let most = self.system.max_nodes;
+        self.system.checks.exempt.is_full |= !input.refused.is_empty();
+        let node = &mut self.nodes[at];
+        let Some(machine) = node.driver.as_ref().map(|it| it.machine()) else {
+            return;
+        };
+        let (list, to_add) = machine.lists();
+        let Own {
+            list: before,
+            to_add: waited,
+            ..
+        } = &mut node.own;
+        if list == before.as_slice() && to_add == waited.as_slice() {
+            return;
+        }
+        let checks = &mut self.system.checks;
+        if list.len() + to_add.len() > 2 * most || list.len() > most {
+            let what = format!("{} entries and {} to add", list.len(), to_add.len());
+            checks.broken(now, Some(at), Rule::Memory, what);
+        }
+        let has = |ip: IpAddr| list.iter().any(|it| it.ip == ip);
+        let waits = |ip: IpAddr| to_add.iter().any(|it| it.ip == ip);
+        let lost = before.iter().find(|it| !has(it.ip));
+        let lost_waiting = waited.iter().find(|it| !has(it.ip) && !waits(it.ip));
+        if let Some(lost) = lost.or(lost_waiting) {
+            let excuse = input.refused.contains(&lost.ip).then_some(Excuse::Full);
+            let what = format!("{} is gone from {before:?} and {waited:?}", lost.ip);
+            checks.judge((now, at), excuse, Rule::Lists, what);
+        } else if !input.has_taken && !is_prefix(before, list) {
+            let what = format!("{before:?} became {list:?}");
+            checks.broken(now, Some(at), Rule::Lists, what);
+        }
+        list.clone_into(before);
+        to_add.clone_into(waited);
+    }
+
+    fn look_at_data(&mut self, at: usize, input: &Input) {
+        let now = self.now;
+        let plan = &self.system.data;
+        let node = &mut self.nodes[at];
+        let Some(machine) = node.driver.as_ref().map(|it| it.machine()) else {
+            return;
+        };
+        let own = machine.data();
+        if own == node.own.data {
+            return;
+        }
+        let checks = &mut self.system.checks;
+        if !data::is_whole(own, plan) {
+            let what = format!("it has {}", data::shown(own));
+            checks.broken(now, Some(at), Rule::Torn, what);
+        }
+        if goes_back(own, &node.own.data, plan) {
+            let what = format!(
+                "{} became {}",
+                data::shown(&node.own.data),
+                data::shown(own)
+            );
+            let excuse = input.is_undecided.then_some(Excuse::Undecided);
+            checks.judge((now, at), excuse, Rule::Data, what);
+        }
+        if own.len() > machine.options().max_data {
+            let what = format!("{} bytes of data", own.len());
+            checks.broken(now, Some(at), Rule::Memory, what);
+        }
+        own.clone_into(&mut node.own.data);
+    }
+
+    /// A process stands still.
+    pub fn stand_still(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        if node.is_running() && node.own.state == State::Leader {
+            node.own.stands = Some(Stands {
+                since: node.clock.monotonic(now),
+                stalls: node.own.stalls,
+            });
+        }
+        self.pause(at);
+    }
+
+    /// A process goes on. As leader it has to notice if that took too long.
+    pub fn look_at_stall(&mut self, at: usize) {
+        let now = self.now;
+        let node = &mut self.nodes[at];
+        let Some(Stands { since, stalls }) = node.own.stands.take() else {
+            return;
+        };
+        let stood = node.clock.monotonic(now).since(since);
+        if stood >= self.system.options.stall() && node.own.stalls == stalls {
+            let what = format!("it stood still for {stood:?}");
+            let checks = &mut self.system.checks;
+            checks.broken(now, Some(at), Rule::Stall, what);
+        }
+    }
+
+    /// Who uses the token, beside whom.
+    pub fn look_at_use(&mut self, at: usize) {
+        let machine = self.machine(at);
+        let standing = machine.map(ring_proto::jitterbug::Jitterbug::standing);
+        let uses = standing.is_some_and(|it| it.may_use);
+        let now = self.now;
+        let own = &mut self.nodes[at].own;
+        own.uses = uses;
+        if let Some(standing) = standing {
+            own.id = standing.token_id;
+        }
+        let id = own.id;
+        if !uses {
+            return self.system.checks.no_clash(at);
+        }
+        for other in (0..self.len()).filter(|&other| other != at) {
+            let node = &self.nodes[other];
+            let its = node.own.id;
+            // Who stands still does nothing with it; but it has it.
+            if node.own.uses && (its == id || node.is_running()) {
+                self.system.checks.clash(now, (at, id), (other, its));
+            }
+        }
+    }
+}
+
+/// Whether a list has all of another in its order, whatever the ports.
+fn is_prefix(before: &[Node], list: &[Node]) -> bool {
+    let pairs = before.iter().zip(list);
+    list.len() >= before.len() && pairs.into_iter().all(|(one, other)| one.ip == other.ip)
+}
+
+/// Whether data is behind other data, by what decides between them.
+fn goes_back(data: &[u8], before: &[u8], plan: &DataPlan) -> bool {
+    match plan.decides {
+        Decider::Longer => data.len() < before.len(),
+        Decider::Greater | Decider::Program => (data.len(), data) < (before.len(), before),
+    }
+}

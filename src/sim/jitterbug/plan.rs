@@ -1,0 +1,391 @@
+//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+
+use std::time::Duration;
+
+use ring_proto::jitterbug::{Compute, Decide, Options};
+use serde::{Deserialize, Serialize};
+
+use super::notation::PORT;
+use crate::sim::kernel::schedule;
+
+/// Something that goes wrong, or is wanted, at a time.
+pub type Action = schedule::Action<Fault>;
+
+/// No time of a schedule is longer.
+const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
+/// Clocks run faster or slower by no more, in millionths.
+pub(super) const MAX_RATE: i32 = 10_000;
+/// The most nodes of a run.
+pub const MAX_NODES: usize = 64;
+
+/// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the world's time. Nodes
+/// are numbered from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// What it shows, for the reader.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Decides the fate of single datagrams.
+    pub seed: u64,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How long the faults last.
+    pub time_us: u64,
+    /// The nodes' options.
+    pub options: Given,
+    /// Where the data comes from, and how it goes on.
+    pub data: DataPlan,
+    /// How long a datagram takes on a clear network: at least, and how much longer at most.
+    pub latency_us: (u64, u64),
+    /// Nodes that are not started again when the faults end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stay_dead: Vec<usize>,
+    /// What goes wrong, in order of time.
+    pub actions: Vec<Action>,
+}
+
+/// The options of all nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// tr_interval.
+    pub interval_us: u64,
+    /// tr_count.
+    pub count: u32,
+    /// renew_timeout.
+    pub renew_us: u64,
+    /// token_pass_timeout.
+    pub pass_us: u64,
+    /// hold.
+    pub hold_us: u64,
+    /// compute_timeout.
+    pub compute_us: u64,
+    /// max_nodes.
+    pub max_nodes: u32,
+}
+
+/// Where data comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataPlan {
+    /// A program computes it; otherwise the nodes count.
+    pub computes: bool,
+    /// Who decides.
+    pub decides: Decider,
+    /// So many bytes has the data of a program beside its number.
+    pub padding: usize,
+}
+
+/// Who decides which data continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decider {
+    /// The node, as `greater`.
+    Greater,
+    /// The node, as `longer`.
+    Longer,
+    /// A program, as `greater`.
+    Program,
+}
+
+/// How a node's programs behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mood {
+    /// They are done soon.
+    #[default]
+    Quick,
+    /// They take about as long as they may.
+    Slow,
+    /// They fail.
+    Fail,
+    /// They never end, but when they are killed.
+    Hang,
+    /// They never end, and not at once when they are killed.
+    Linger,
+}
+
+/// What goes wrong, or is wanted. Rates are in thousandths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "fields that say themselves what they are")]
+pub enum Fault {
+    /// So many datagrams are lost from now on.
+    Drop { rate: u16 },
+    /// So many come twice.
+    Duplicate { rate: u16 },
+    /// So many come up to `ms` later.
+    Reorder { rate: u16, ms: u64 },
+    /// All take longer.
+    Delay { ms: u64, jitter_ms: u64 },
+    /// Bits of so many flip: they are lost.
+    Corrupt { rate: u16 },
+    /// Nodes hear those of their own group only; none: all are of one.
+    Part { groups: Vec<u8> },
+    /// A node is not heard by another.
+    Unheard { node: usize, by: usize },
+    /// All that is not heard by single nodes is heard again.
+    Hear,
+    /// No datagram reaches a node, or all do again.
+    Deaf { node: usize, deaf: bool },
+    /// Broadcasts do not reach a node, or do again.
+    Unreached { node: usize, unreached: bool },
+    /// So many send calls are refused.
+    Refuse { node: usize, rate: u16 },
+    /// So many connections made from now on are reset after a random number of bytes.
+    Reset { rate: u16 },
+    /// All are after this one.
+    ResetAt { byte: u64 },
+    /// So many stall.
+    Stall { rate: u16 },
+    /// The bytes of so many arrive one by one.
+    Dribble { rate: u16 },
+    /// So many are never answered.
+    Unanswered { rate: u16 },
+    /// A process dies.
+    End { node: usize },
+    /// So does its host.
+    Power { node: usize },
+    /// It starts again.
+    Start { node: usize },
+    /// A process stands still.
+    Pause { node: usize },
+    /// It goes on.
+    Resume { node: usize },
+    /// Every turn of a process takes so long.
+    Slow { node: usize, us: u64 },
+    /// A clock runs faster by so many millionths.
+    Rate { node: usize, millionths: i32 },
+    /// A node has no link, or has one again.
+    Link { node: usize, up: bool },
+    /// A node gets another address.
+    Address { node: usize },
+    /// So many captured datagrams are sent again.
+    Replay { count: u16 },
+    /// A stranger sends so many datagrams to all, and opens so many connections to a node.
+    Stranger { node: usize, count: u16 },
+    /// A stranger opens so many connections to a node at once.
+    Flood { node: usize, count: u16 },
+    /// A stranger announces a token to all.
+    Announce { claim: Claim },
+    /// A stranger gives a node a token.
+    Give { node: usize, claim: Claim },
+    /// A node's programs behave otherwise from now on.
+    Jobs { node: usize, mood: Mood },
+    /// Local work wants a node's token, or no longer.
+    Work { node: usize, wants: bool },
+    /// A leader is told to hand the token on.
+    Yield { node: usize },
+    /// A node is shut down.
+    Leave { node: usize },
+}
+
+/// The id that a stranger makes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// That of a token that there is.
+    Same,
+    /// A little less.
+    Below,
+    /// A little more.
+    Above,
+    /// The largest that there can be.
+    Largest,
+}
+
+impl Fault {
+    /// The nodes that it names.
+    const fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+        match self {
+            Self::Unheard { node, by } => [Some(node), Some(by)],
+            Self::Deaf { node, .. }
+            | Self::Unreached { node, .. }
+            | Self::Refuse { node, .. }
+            | Self::End { node }
+            | Self::Power { node }
+            | Self::Start { node }
+            | Self::Pause { node }
+            | Self::Resume { node }
+            | Self::Slow { node, .. }
+            | Self::Rate { node, .. }
+            | Self::Link { node, .. }
+            | Self::Address { node }
+            | Self::Stranger { node, .. }
+            | Self::Flood { node, .. }
+            | Self::Give { node, .. }
+            | Self::Jobs { node, .. }
+            | Self::Work { node, .. }
+            | Self::Yield { node }
+            | Self::Leave { node } => [Some(node), None],
+            Self::Drop { .. }
+            | Self::Duplicate { .. }
+            | Self::Reorder { .. }
+            | Self::Delay { .. }
+            | Self::Corrupt { .. }
+            | Self::Part { .. }
+            | Self::Hear
+            | Self::Reset { .. }
+            | Self::ResetAt { .. }
+            | Self::Stall { .. }
+            | Self::Dribble { .. }
+            | Self::Unanswered { .. }
+            | Self::Replay { .. }
+            | Self::Announce { .. } => [None, None],
+        }
+    }
+
+    /// The same with nodes numbered anew; `None`: one that it names is no more.
+    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+        let mut fault = self.clone();
+        if let Self::Part { groups } = &mut fault {
+            let mut at = 0..;
+            groups.retain(|_| at.next().and_then(&number).is_some());
+        }
+        for node in fault.nodes_mut().into_iter().flatten() {
+            *node = number(*node)?;
+        }
+        Some(fault)
+    }
+}
+
+impl Schedule {
+    /// What the nodes are started with.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        let Given {
+            interval_us,
+            count,
+            renew_us,
+            pass_us,
+            hold_us,
+            compute_us,
+            max_nodes,
+        } = self.options;
+        let compute = if self.data.computes {
+            Compute::Program
+        } else {
+            Compute::Counter
+        };
+        let decide = match self.data.decides {
+            Decider::Greater => Decide::Greater,
+            Decider::Longer => Decide::Longer,
+            Decider::Program => Decide::Program,
+        };
+        Options {
+            udp_port: PORT,
+            tr_interval: Duration::from_micros(interval_us),
+            tr_count: count,
+            renew_timeout: Duration::from_micros(renew_us),
+            token_pass_timeout: Duration::from_micros(pass_us),
+            hold: Duration::from_micros(hold_us),
+            max_nodes,
+            max_data: self.data.padding + 64,
+            compute,
+            decide,
+            compute_timeout: Duration::from_micros(compute_us),
+        }
+    }
+
+    /// By how much a datagram may be late.
+    #[must_use]
+    pub fn latest(&self) -> Duration {
+        let late = self.actions.iter().map(|action| match action.fault {
+            Fault::Reorder { ms, .. } => ms,
+            Fault::Delay { ms, jitter_ms } => ms + jitter_ms,
+            _ => 0,
+        });
+        Duration::from_millis(late.max().unwrap_or(0))
+    }
+
+    /// How long the faults last.
+    #[must_use]
+    pub const fn time(&self) -> Duration {
+        Duration::from_micros(self.time_us)
+    }
+
+    /// Whether a world can be made from it.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=MAX_NODES).contains(&self.nodes) {
+            return Err(format!("a run has 1 to {MAX_NODES} nodes"));
+        }
+        if self.time_us > MAX_TIME_US {
+            return Err("a run lasts a year at most".into());
+        }
+        self.options().check().map_err(|error| error.to_string())?;
+        for action in &self.actions {
+            let mut fault = action.fault.clone();
+            let mut named = fault.nodes_mut().into_iter().flatten();
+            if named.any(|node| *node >= self.nodes) {
+                return Err(format!("there is no such node: {:?}", action.fault));
+            }
+            if let Fault::Rate { millionths, .. } = action.fault
+                && millionths.unsigned_abs() > MAX_RATE.unsigned_abs()
+            {
+                return Err(format!("{millionths} millionths are more than {MAX_RATE}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// As it stands in a file.
+    ///
+    /// # Errors
+    /// It cannot be put into words.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+impl schedule::Schedule for Schedule {
+    type Fault = Fault;
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn time_us(&self) -> u64 {
+        self.time_us
+    }
+
+    fn set_time_us(&mut self, time_us: u64) {
+        self.time_us = time_us;
+    }
+
+    fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    fn actions_mut(&mut self) -> &mut Vec<Action> {
+        &mut self.actions
+    }
+
+    /// The last node stays.
+    fn without(&self, node: usize) -> Self {
+        let mut shorter = self.clone();
+        if self.nodes <= 1 {
+            return shorter;
+        }
+        shorter.nodes -= 1;
+        let number = |at: usize| (at != node).then(|| at - usize::from(at > node));
+        shorter.stay_dead = self.stay_dead.iter().filter_map(|&at| number(at)).collect();
+        shorter.actions.retain_mut(|action| {
+            let fault = action.fault.renumbered(number);
+            fault.is_some_and(|fault| {
+                action.fault = fault;
+                true
+            })
+        });
+        shorter
+    }
+
+    fn start_all_again(&mut self) {
+        self.stay_dead.clear();
+    }
+}

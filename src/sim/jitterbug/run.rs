@@ -1,0 +1,81 @@
+//! Whole runs.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::outcome::{Outcome, Rule, Violation};
+use super::plan::Schedule;
+use super::settings::Settings;
+use super::world::World;
+use crate::sim::kernel;
+
+/// Runs what follows from the settings: first the faults, then the recovery from them.
+#[must_use]
+pub fn run(settings: &Settings) -> Outcome {
+    replay(&Schedule::of(settings))
+}
+
+/// Runs a schedule, which is [sound](Schedule::check). A machine that panics is a violation.
+#[must_use]
+pub fn replay(schedule: &Schedule) -> Outcome {
+    let mut lines = VecDeque::new();
+    guarded(schedule, None, &mut lines)
+}
+
+/// The last lines of what happens in a schedule's run, `most` at most.
+#[must_use]
+pub fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
+    let mut lines = VecDeque::new();
+    let _ = guarded(schedule, Some(most), &mut lines);
+    lines.into()
+}
+
+fn guarded(schedule: &Schedule, trace: Option<usize>, lines: &mut VecDeque<String>) -> Outcome {
+    let run = || {
+        let mut world = World::of(schedule);
+        world.system.trace = trace.map(|most| (most, VecDeque::new()));
+        world.schedule(schedule.actions.clone().into());
+        for at in 0..world.len() {
+            world.start(at);
+        }
+        world.run(schedule.time());
+        if world.system.checks.violations.is_empty() {
+            world.recover(schedule);
+        }
+        let told = world.system.trace.take();
+        (world.finish(), told.unwrap_or_default().1)
+    };
+    let panicked = |what: String| Outcome {
+        violations: vec![Violation {
+            at: schedule.time(),
+            node: None,
+            rule: Rule::Panic,
+            what,
+        }],
+        ..Outcome::default()
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok((outcome, told)) => {
+            *lines = told;
+            outcome
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| Some((*panic.downcast_ref::<&str>()?).into()));
+            panicked(text.unwrap_or_default())
+        }
+    }
+}
+
+/// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less
+/// time. `tried` is told how many runs that has taken so far, and how many actions are left.
+///
+/// The schedule comes back as it was if the rule is not broken in it.
+pub fn shrink(schedule: &Schedule, rule: Rule, tried: impl FnMut(usize, usize)) -> Schedule {
+    let fails = |schedule: &Schedule| {
+        let outcome = replay(schedule);
+        let mut broken = outcome.violations.iter();
+        broken.any(|violation| violation.rule == rule)
+    };
+    kernel::shrink::shrink(schedule, fails, tried)
+}

@@ -1,0 +1,428 @@
+//! Jitterbug as the kernel sees it: its addresses, its datagrams, and what becomes of them.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ring_codec::jitterbug::Message;
+use ring_proto::jitterbug::{Acceptance, Event, Jitterbug, Options, State};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::checks::Checks;
+use super::node::{Own, Told};
+use super::notation::{broadcast, host_of, line, node_of, owner_of};
+use super::outcome::{Rule, Stats};
+use super::plan::{DataPlan, Fault};
+use super::settings::FaultKind;
+use super::world::World;
+use crate::driver::Connections;
+use crate::sim::kernel::queue;
+use crate::sim::kernel::streams::{Fabric, StreamWeather, Tcp};
+use crate::sim::kernel::system::{Count, Listens, Moment, Route, StreamTrouble, System, Trouble};
+
+/// Connections of a node at a time: the 16 that may come in, its own, and some to be turned away.
+const SLOTS: u16 = 24;
+/// The longest datagram, and more.
+const LONGEST: usize = 64;
+
+/// What happens in this system only.
+#[derive(Debug)]
+pub enum Due {
+    /// A program has ended: of a node's life, the outcome of this number.
+    Job {
+        node: usize,
+        life: u32,
+        serial: u64,
+        succeeds: bool,
+    },
+    /// Something reaches a process that was busy.
+    Told { node: usize, life: u32, what: Told },
+    /// A process ends of its own.
+    End { node: usize, life: u32 },
+}
+
+/// What is known of the whole segment, and what is counted of a run.
+#[derive(Debug)]
+pub struct Segment {
+    pub checks: Checks,
+    pub stats: Stats,
+    /// What processes are started with.
+    pub options: Options,
+    /// compute_timeout, in nanoseconds.
+    pub compute_timeout: u64,
+    /// The most entries of a list.
+    pub max_nodes: usize,
+    pub data: DataPlan,
+    /// Datagrams that were read in the present input, and those sent to one node.
+    pub heard: u64,
+    pub answers: u64,
+    /// What the network does to connections.
+    pub weather: StreamWeather,
+    /// The last lines of what happened, if somebody wants them, and how many they may be.
+    pub trace: Option<(usize, VecDeque<String>)>,
+    /// The faults have ended: who ends is started again.
+    pub is_calm: bool,
+}
+
+impl Segment {
+    /// One on which nothing has happened.
+    pub fn new(options: Options, data: DataPlan) -> Self {
+        Self {
+            checks: Checks::default(),
+            stats: Stats::default(),
+            compute_timeout: ring_proto::time::nanos(options.compute_timeout),
+            max_nodes: usize::try_from(options.max_nodes).unwrap_or(usize::MAX),
+            options,
+            data,
+            heard: 0,
+            answers: 0,
+            weather: StreamWeather::default(),
+            trace: None,
+            is_calm: false,
+        }
+    }
+
+    pub fn met(&mut self, kind: FaultKind) {
+        self.stats.met[kind as usize] += 1;
+        self.checks.exempt.is_disturbed |= disturbs(kind);
+    }
+
+    /// Writes a line of the trace.
+    pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
+        if let Some((most, lines)) = &mut self.trace {
+            if lines.len() == *most {
+                lines.pop_front();
+            }
+            lines.push_back(format!("{:>13.6} {}", Seconds(at), what()));
+        }
+    }
+
+    fn mix(&mut self, at: u64, bytes: &[u8]) {
+        let fingerprint = self.stats.fingerprint ^ at;
+        self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
+    }
+}
+
+/// A time of the world's, in seconds.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0 / 1_000;
+        f.pad(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000))
+    }
+}
+
+/// Whether the fourth promise is void once that has happened: it is of segments without loss, cuts and stalls.
+const fn disturbs(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::Drop
+            | FaultKind::Reorder
+            | FaultKind::Delay
+            | FaultKind::Corrupt
+            | FaultKind::Oneway
+            | FaultKind::Partition
+            | FaultKind::Deaf
+            | FaultKind::Broadcast
+            | FaultKind::Refuse
+            | FaultKind::Stall
+            | FaultKind::Slow
+    )
+}
+
+/// The kind of fault by which it is counted.
+const fn kind(trouble: Trouble) -> Option<FaultKind> {
+    Some(match trouble {
+        Trouble::Drop => FaultKind::Drop,
+        Trouble::Duplicate => FaultKind::Duplicate,
+        Trouble::Reorder => FaultKind::Reorder,
+        Trouble::Delay => FaultKind::Delay,
+        Trouble::Corrupt => FaultKind::Corrupt,
+        Trouble::OneWay => FaultKind::Oneway,
+        Trouble::Partition => FaultKind::Partition,
+        Trouble::Deaf => FaultKind::Deaf,
+        Trouble::Broadcast => FaultKind::Broadcast,
+        Trouble::Refuse => FaultKind::Refuse,
+        Trouble::Pause => FaultKind::Pause,
+        // No datagram is long, and a deaf node misses those for it alone as well.
+        Trouble::Unicast | Trouble::Narrow => return None,
+    })
+}
+
+impl System for Segment {
+    type Machine = Jitterbug;
+    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Address = SocketAddr;
+    type Label = Option<usize>;
+    type Node = Own;
+    type Missed = Vec<Told>;
+    type Event = Due;
+    type Fault = Fault;
+
+    const HEADER_LEN: usize = 0;
+    const LONGEST: usize = LONGEST;
+    const FLOODED: bool = false;
+    /// UDP's checksum finds few flipped bits at all times.
+    const CHECKSUM_FINDS: u16 = 1_000;
+
+    fn address(_: usize, own: &Own) -> SocketAddr {
+        own.address()
+    }
+
+    fn takes(own: &Own, to: SocketAddr) -> bool {
+        to == broadcast() || to == own.address()
+    }
+
+    fn listens(own: &Own, to: SocketAddr) -> Listens {
+        if to.ip() != own.ip {
+            Listens::Nowhere
+        } else if to.port() == own.tcp_port {
+            Listens::Yes
+        } else {
+            Listens::No
+        }
+    }
+
+    fn listen(fabric: &Rc<RefCell<Fabric<SocketAddr>>>, node: usize, own: &Own) -> Self::Streams {
+        let tcp = Tcp::of(fabric, node, own.address(), host_of).resetting();
+        Connections::new(tcp, SLOTS)
+    }
+
+    fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {
+        to == broadcast()
+    }
+
+    fn route(world: &World, to: SocketAddr) -> Route {
+        if to == broadcast() {
+            return Route::All;
+        }
+        Route::One(node_of(to).filter(|&node| node < world.len()))
+    }
+
+    fn sent(
+        &mut self,
+        moment: Moment,
+        _: &mut Own,
+        bytes: &[u8],
+        to: SocketAddr,
+    ) -> Option<(SocketAddr, Option<usize>)> {
+        let Moment { at, node } = moment;
+        let place = match Message::decode_datagram(bytes) {
+            Ok(Message::Tr1 { .. }) => 0,
+            Ok(Message::Tr2 { .. }) => 1,
+            Ok(_) | Err(_) => {
+                let checks = &mut self.checks;
+                checks.broken(at, Some(node), Rule::Valid, line(bytes));
+                return None;
+            }
+        };
+        self.answers += u64::from(to != broadcast());
+        self.note(at, || {
+            format!("n{node} sends to {}: {}", to.ip(), line(bytes))
+        });
+        Some((to, Some(place)))
+    }
+
+    fn carried(
+        &mut self,
+        leaves: u64,
+        from: Option<usize>,
+        bytes: &[u8],
+        to: SocketAddr,
+        place: Option<usize>,
+    ) {
+        if let Some(place) = place.filter(|_| from.is_some()) {
+            self.stats.sent[place] += 1;
+        } else {
+            self.stats.injected += 1;
+            self.note(leaves, || {
+                format!("injected to {}: {}", to.ip(), line(bytes))
+            });
+        }
+        self.mix(leaves, bytes);
+    }
+
+    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
+        self.stats.delivered += 1;
+        self.heard += 1;
+        let node = moment.node;
+        self.note(moment.at, || {
+            format!("n{node} reads {} ({age:?} old)", line(bytes))
+        });
+    }
+
+    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
+
+    fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
+        let Moment { at, node } = moment;
+        self.note(at, || format!("n{node} tells {event:?}"));
+        self.told(at, own, node, event);
+    }
+
+    fn stored(_: &mut Own, durable: &std::convert::Infallible) {
+        match *durable {}
+    }
+
+    fn count(&mut self, what: Count) {
+        match what {
+            Count::Event => self.stats.events += 1,
+            Count::Overflowed => {
+                self.stats.overflowed += 1;
+                self.checks.exempt.is_disturbed = true;
+            }
+            Count::Met(trouble) => {
+                if let Some(kind) = kind(trouble) {
+                    self.met(kind);
+                }
+            }
+            Count::MetStream(StreamTrouble::Unanswered) => self.met(FaultKind::Unanswered),
+            Count::MetStream(StreamTrouble::Dribble) => self.met(FaultKind::Dribble),
+            Count::MetStream(StreamTrouble::Reset) => self.met(FaultKind::Reset),
+            Count::MetStream(StreamTrouble::Stall) => self.met(FaultKind::Stall),
+        }
+    }
+
+    fn storm(&mut self, now: u64, sent: u64) {
+        let what = format!("{sent} in less than a second");
+        self.checks.broken(now, None, Rule::Storm, what);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.checks.is_enough()
+    }
+
+    fn happen(world: &mut World, event: Due) {
+        match event {
+            Due::Job {
+                node,
+                life,
+                serial,
+                succeeds,
+            } if world.nodes[node].own.life == life => world.job_ended(node, serial, succeeds),
+            Due::Told { node, life, what } if world.nodes[node].own.life == life => {
+                world.tell(node, what);
+            }
+            Due::End { node, life } if world.nodes[node].own.life == life => {
+                world.die(node);
+                if world.system.is_calm {
+                    world.start(node);
+                }
+            }
+            Due::Job { .. } | Due::Told { .. } | Due::End { .. } => {}
+        }
+    }
+
+    fn act(world: &mut World, fault: &Fault) {
+        world.act(fault);
+    }
+
+    fn look_at(world: &mut World, at: usize) {
+        world.look_at_node(at);
+        let own = &mut world.nodes[at].own;
+        if std::mem::take(&mut own.left) {
+            let (node, life) = (at, own.life);
+            let end = Due::End { node, life };
+            let now = world.now;
+            let event = queue::Event::Own(end);
+            world.queue.push(now, event);
+        }
+    }
+
+    fn resumed(world: &mut World, at: usize, missed: Vec<Told>) {
+        for what in missed {
+            world.tell(at, what);
+        }
+        world.look_at_use(at);
+        world.look_at_stall(at);
+    }
+
+    fn after_event(&mut self) {}
+}
+
+impl Segment {
+    fn told(&mut self, at: u64, own: &mut Own, node: usize, event: &Event) {
+        let stats = &mut self.stats;
+        match *event {
+            Event::StateChanged { state, token_id } => {
+                let becomes = own.state != State::Leader && state == State::Leader;
+                own.led += u64::from(becomes);
+                if becomes && std::mem::take(&mut own.input.has_won) {
+                    self.checks.chain.made(token_id);
+                }
+                (own.state, own.id) = (state, token_id);
+                let leads = (state == State::Leader).then_some(token_id);
+                self.checks.chain.leads(node, leads);
+                let seen = [state as u8, node.to_be_bytes()[7]];
+                self.mix(at ^ u64::from(token_id) << 32, &seen);
+            }
+            Event::RestoreWon => {
+                stats.restores += 1;
+                own.input.has_won = true;
+            }
+            Event::Accepted {
+                how,
+                token_id,
+                from,
+            } => {
+                let place = match how {
+                    Acceptance::Taken => 0,
+                    Acceptance::Merged => 1,
+                    Acceptance::Absorbed => 2,
+                };
+                stats.accepted[place] += 1;
+                own.input.has_taken |= how == Acceptance::Taken;
+                if let Some(giver) = owner_of(from) {
+                    self.checks.chain.accepted(token_id, giver, node);
+                } else {
+                    self.checks.chain.forged(token_id);
+                    self.checks.exempt.note_forged(token_id);
+                    self.checks.exempt.is_disturbed = true;
+                }
+            }
+            Event::Passed { to } => {
+                stats.passes[0] += 1;
+                if !self.has_taken(own.id, node, to.ip) {
+                    let what = format!("it gave {} to {}, who has not taken it", own.id, to.ip);
+                    self.checks.broken(at, Some(node), Rule::Chain, what);
+                }
+            }
+            Event::PassFailed { to, .. } => {
+                stats.passes[1] += 1;
+                self.not_passed(own, node, to.ip);
+            }
+            Event::PassAborted { to } => {
+                stats.passes[3] += 1;
+                self.not_passed(own, node, to.ip);
+            }
+            Event::PassUnknown { to, .. } => {
+                stats.passes[2] += 1;
+                self.has_taken(own.id, node, to.ip);
+            }
+            Event::Stalled { .. } => {
+                stats.stalls += 1;
+                own.stalls += 1;
+            }
+            Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
+            Event::NodeRefused { node } => own.input.refused.push(node.ip),
+            Event::Dropped { .. } => stats.dropped += 1,
+            Event::ShutDown => own.left = true,
+            _ => {}
+        }
+    }
+
+    /// A pass has ended otherwise than done. If the candidate has the token the node must not go on with it.
+    fn not_passed(&mut self, own: &mut Own, node: usize, to: IpAddr) {
+        if self.has_taken(own.id, node, to) {
+            own.input.is_gone = Some((own.id, to));
+        }
+    }
+
+    /// Whether a candidate has taken a token in the pass that ends.
+    fn has_taken(&mut self, id: u32, giver: usize, to: IpAddr) -> bool {
+        owner_of(to).is_some_and(|by| self.checks.chain.passed(id, giver, by))
+    }
+}
