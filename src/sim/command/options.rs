@@ -84,8 +84,8 @@ pub struct Options {
     )]
     pub faults: String,
 
-    /// Write frames.pcapng and events.jsonl of the run to DIR; of many runs, those of the
-    /// first seed that breaks each promise.
+    /// Write frames.pcapng and events.jsonl of the run to DIR, or story.txt if the system is not
+    /// lab2; of many runs, those of the first seed that breaks each promise.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::Options;
+use ring_proto::jitterbug::{Jitterbug, Options};
 
 use super::plan::Schedule;
 use super::world::World;
@@ -61,10 +61,11 @@ impl Bounds {
 
 impl World {
     /// The entries of all lists that are no live node's.
+    #[must_use]
     pub fn dead_entries(&self) -> usize {
         let mut dead: Vec<IpAddr> = Vec::new();
         for at in self.live() {
-            let lists = self.machine(at).map(|it| it.lists());
+            let lists = self.machine(at).map(Jitterbug::lists);
             let (list, to_add) = lists.unwrap_or_default();
             for Node { ip, .. } in list.iter().chain(to_add) {
                 let is_live = self.live().any(|at| self.nodes[at].own.ip == *ip);
@@ -77,6 +78,7 @@ impl World {
     }
 
     /// Whether some node would not try a live one at its next turn.
+    #[must_use]
     pub fn skips_somebody(&self) -> bool {
         self.live().any(|at| {
             let nodes = self.machine(at).map(|it| it.snapshot().nodes);

@@ -10,6 +10,7 @@ use super::node::{Input, Own, Stands};
 use super::outcome::{Excuse, Rule};
 use super::plan::{DataPlan, Decider};
 use super::world::World;
+use crate::driver::Driver;
 
 impl World {
     /// A node was given an input.
@@ -54,7 +55,7 @@ impl World {
         let most = self.system.max_nodes;
         self.system.checks.exempt.is_full |= !input.refused.is_empty();
         let node = &mut self.nodes[at];
-        let Some(machine) = node.driver.as_ref().map(|it| it.machine()) else {
+        let Some(machine) = node.driver.as_ref().map(Driver::machine) else {
             return;
         };
         let (list, to_add) = machine.lists();
@@ -73,11 +74,11 @@ impl World {
         }
         let has = |ip: IpAddr| list.iter().any(|it| it.ip == ip);
         let waits = |ip: IpAddr| to_add.iter().any(|it| it.ip == ip);
-        let lost = before.iter().find(|it| !has(it.ip));
-        let lost_waiting = waited.iter().find(|it| !has(it.ip) && !waits(it.ip));
-        if let Some(lost) = lost.or(lost_waiting) {
-            let excuse = input.refused.contains(&lost.ip).then_some(Excuse::Full);
-            let what = format!("{} is gone from {before:?} and {waited:?}", lost.ip);
+        let left = before.iter().find(|it| !has(it.ip));
+        let left_waiting = waited.iter().find(|it| !has(it.ip) && !waits(it.ip));
+        if let Some(gone) = left.or(left_waiting) {
+            let excuse = input.refused.contains(&gone.ip).then_some(Excuse::Full);
+            let what = format!("{} is gone from {before:?} and {waited:?}", gone.ip);
             checks.judge((now, at), excuse, Rule::Lists, what);
         } else if !input.has_taken && !is_prefix(before, list) {
             let what = format!("{before:?} became {list:?}");
@@ -91,7 +92,7 @@ impl World {
         let now = self.now;
         let plan = &self.system.data;
         let node = &mut self.nodes[at];
-        let Some(machine) = node.driver.as_ref().map(|it| it.machine()) else {
+        let Some(machine) = node.driver.as_ref().map(Driver::machine) else {
             return;
         };
         let own = machine.data();

@@ -22,6 +22,7 @@ mod run;
 mod segment;
 mod settings;
 mod stranger;
+mod told;
 mod world;
 
 pub use outcome::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation};

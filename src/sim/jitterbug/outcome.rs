@@ -92,11 +92,13 @@ pub enum Excuse {
     Wrapped,
     /// A live node was skipped for its penalties when the cut healed.
     Skipped,
+    /// A pass that the cut had held up ended unknown: the stronger token may be lost, and the weaker one was absorbed.
+    Lost,
 }
 
 impl Excuse {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Network,
         Self::EqualIds,
         Self::Forged,
@@ -104,6 +106,7 @@ impl Excuse {
         Self::Full,
         Self::Wrapped,
         Self::Skipped,
+        Self::Lost,
     ];
 
     /// In words.
@@ -117,6 +120,7 @@ impl Excuse {
             Self::Full => "list full",
             Self::Wrapped => "ids began again",
             Self::Skipped => "node skipped for its penalties",
+            Self::Lost => "token lost at the end of a cut",
         }
     }
 }

@@ -3,17 +3,17 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use ring_codec::jitterbug::Message;
-use ring_proto::jitterbug::{Acceptance, Event, Jitterbug, Options, State};
+use ring_proto::jitterbug::{Event, Jitterbug, Options};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
 use super::node::{Own, Told};
-use super::notation::{broadcast, host_of, line, node_of, owner_of};
+use super::notation::{broadcast, host_of, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::plan::{DataPlan, Fault};
 use super::settings::FaultKind;
@@ -100,7 +100,7 @@ impl Segment {
         }
     }
 
-    fn mix(&mut self, at: u64, bytes: &[u8]) {
+    pub fn mix(&mut self, at: u64, bytes: &[u8]) {
         let fingerprint = self.stats.fingerprint ^ at;
         self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
     }
@@ -341,88 +341,4 @@ impl System for Segment {
     }
 
     fn after_event(&mut self) {}
-}
-
-impl Segment {
-    fn told(&mut self, at: u64, own: &mut Own, node: usize, event: &Event) {
-        let stats = &mut self.stats;
-        match *event {
-            Event::StateChanged { state, token_id } => {
-                let becomes = own.state != State::Leader && state == State::Leader;
-                own.led += u64::from(becomes);
-                if becomes && std::mem::take(&mut own.input.has_won) {
-                    self.checks.chain.made(token_id);
-                }
-                (own.state, own.id) = (state, token_id);
-                let leads = (state == State::Leader).then_some(token_id);
-                self.checks.chain.leads(node, leads);
-                let seen = [state as u8, node.to_be_bytes()[7]];
-                self.mix(at ^ u64::from(token_id) << 32, &seen);
-            }
-            Event::RestoreWon => {
-                stats.restores += 1;
-                own.input.has_won = true;
-            }
-            Event::Accepted {
-                how,
-                token_id,
-                from,
-            } => {
-                let place = match how {
-                    Acceptance::Taken => 0,
-                    Acceptance::Merged => 1,
-                    Acceptance::Absorbed => 2,
-                };
-                stats.accepted[place] += 1;
-                own.input.has_taken |= how == Acceptance::Taken;
-                if let Some(giver) = owner_of(from) {
-                    self.checks.chain.accepted(token_id, giver, node);
-                } else {
-                    self.checks.chain.forged(token_id);
-                    self.checks.exempt.note_forged(token_id);
-                    self.checks.exempt.is_disturbed = true;
-                }
-            }
-            Event::Passed { to } => {
-                stats.passes[0] += 1;
-                if !self.has_taken(own.id, node, to.ip) {
-                    let what = format!("it gave {} to {}, who has not taken it", own.id, to.ip);
-                    self.checks.broken(at, Some(node), Rule::Chain, what);
-                }
-            }
-            Event::PassFailed { to, .. } => {
-                stats.passes[1] += 1;
-                self.not_passed(own, node, to.ip);
-            }
-            Event::PassAborted { to } => {
-                stats.passes[3] += 1;
-                self.not_passed(own, node, to.ip);
-            }
-            Event::PassUnknown { to, .. } => {
-                stats.passes[2] += 1;
-                self.has_taken(own.id, node, to.ip);
-            }
-            Event::Stalled { .. } => {
-                stats.stalls += 1;
-                own.stalls += 1;
-            }
-            Event::DecideFailed | Event::DataDropped => own.input.is_undecided = true,
-            Event::NodeRefused { node } => own.input.refused.push(node.ip),
-            Event::Dropped { .. } => stats.dropped += 1,
-            Event::ShutDown => own.left = true,
-            _ => {}
-        }
-    }
-
-    /// A pass has ended otherwise than done. If the candidate has the token the node must not go on with it.
-    fn not_passed(&mut self, own: &mut Own, node: usize, to: IpAddr) {
-        if self.has_taken(own.id, node, to) {
-            own.input.is_gone = Some((own.id, to));
-        }
-    }
-
-    /// Whether a candidate has taken a token in the pass that ends.
-    fn has_taken(&mut self, id: u32, giver: usize, to: IpAddr) -> bool {
-        owner_of(to).is_some_and(|by| self.checks.chain.passed(id, giver, by))
-    }
 }

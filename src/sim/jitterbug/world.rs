@@ -63,6 +63,7 @@ impl World {
     }
 
     /// What a node's network is like now.
+    #[must_use]
     pub fn net(&self, at: usize) -> Net {
         let node = &self.nodes[at];
         if node.unplugged {
