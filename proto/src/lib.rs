@@ -32,6 +32,8 @@
 #![forbid(unsafe_code)]
 
 mod backoff;
+mod buffer;
+mod counted;
 mod draw;
 pub mod ftn;
 pub mod jitterbug;
