@@ -31,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod andrews;
 mod backoff;
 mod buffer;
 mod counted;

@@ -1,0 +1,1 @@
+//! The rules of `docs/board.md`, a test each.
