@@ -176,3 +176,11 @@ impl Andrews {
         Some(Write::Elected { seen: view.seat })
     }
 }
+
+#[cfg(test)]
+impl Andrews {
+    /// Starts an election that no rule calls for.
+    pub(super) fn start_for_test(&mut self) {
+        self.start_election();
+    }
+}

@@ -115,8 +115,9 @@ impl Andrews {
     /// No token for 2 × R: whoever should have made one is not there.
     fn claim_for_silence(&mut self) -> Option<Write> {
         let (now, own) = (self.now, self.options.id);
-        let due = self.silence_due().filter(|due| *due <= now)?;
-        let since = due.before(self.silence().saturating_mul(2));
+        self.silence_due().filter(|due| *due <= now)?;
+        // The acknowledgement of the last token is later than that token: it says nothing of what came after it.
+        let since = now.before(self.silence());
         let is_alone = self.watch.beat_since + self.options.alone_timeout <= now;
         if !is_alone && !self.proof.is_there_since(since) {
             return None;
@@ -139,9 +140,13 @@ impl Andrews {
     }
 
     fn new_token(&mut self) -> Option<Write> {
-        let due = self.make_due().filter(|due| *due <= self.now);
-        due?;
+        let due = self.make_due().filter(|due| *due <= self.now)?;
         let view = self.view.as_ref()?;
+        // The rows may have to say that somebody uses one.
+        if view.read_at < due {
+            self.database.want_look();
+            return None;
+        }
         let new = view.next_term(self.token.highest);
         let term = view.seat.term;
         Some(Write::Token { term, new })
