@@ -44,7 +44,7 @@ impl Andrews {
                 self.database.distrust();
             }
             Write::Claim { seen, change } => {
-                self.entered(seen.term + 1);
+                self.entered(seen.term.saturating_add(1));
                 self.out.counters.claims += 1;
                 self.out.event(Event::Claimed);
                 self.watch.makes_token = self.watch.is_for_silence && is_in_time;

@@ -95,6 +95,6 @@ impl View {
     /// The term of a new token: above all that was used.
     pub(super) fn next_term(&self, highest: u64) -> u64 {
         let used = [self.seat.term, self.sequence >> 32, highest >> 32];
-        1 + used.into_iter().max().unwrap_or_default()
+        used.into_iter().max().unwrap_or_default().saturating_add(1)
     }
 }

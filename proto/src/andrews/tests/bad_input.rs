@@ -110,7 +110,7 @@ fn extreme_numbers_do_no_harm() {
     let base = Base {
         seat: Seat {
             id: Some(5),
-            term: u64::MAX >> 1,
+            term: u64::MAX,
         },
         sequence: u64::MAX,
         beat: u64::MAX,

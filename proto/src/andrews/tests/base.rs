@@ -103,7 +103,7 @@ impl Base {
                 (self.seat == seen).then_some(())?;
                 self.seat = Seat {
                     id: own,
-                    term: seen.term + 1,
+                    term: seen.term.wrapping_add(1),
                 };
                 self.acting = true;
                 if let Some(change) = change {
@@ -114,18 +114,18 @@ impl Base {
                 (self.seat == seen).then_some(())?;
                 self.seat = Seat {
                     id: own,
-                    term: seen.term + 1,
+                    term: seen.term.wrapping_add(1),
                 };
                 self.acting = false;
             }
             Write::Change { term, change } => {
                 (self.seat == Seat { id: own, term }).then_some(())?;
-                self.beat += 1;
+                self.beat = self.beat.wrapping_add(1);
                 self.change(change)?;
             }
             Write::Beat { term } => {
                 (self.seat == Seat { id: own, term }).then_some(())?;
-                self.beat += 1;
+                self.beat = self.beat.wrapping_add(1);
             }
             Write::Token { term, new } => {
                 (self.seat == Seat { id: own, term }).then_some(())?;

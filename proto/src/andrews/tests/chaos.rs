@@ -57,7 +57,7 @@ fn live(seed: u64) {
     let is_well = |it: &World| it.is_ring() && it.is_led();
     assert!(world.until(bound, is_well), "seed {seed}: {}", world.show());
     assert!(
-        world.until(ms(5250), |it| it.tokens() == 1),
+        world.until(bound, |it| it.tokens() == 1),
         "seed {seed}: {}",
         world.show()
     );

@@ -332,7 +332,7 @@ fn an_election_that_another_method_s_message_has_ended_is_started_again() {
         term: 9,
     };
     rig.receive(stream, 3, &ring_election(&[3]));
-    rig.run(ms(2200));
+    rig.run(ms(3200));
     assert_eq!(rig.base.seat.id, Some(5));
 }
 
