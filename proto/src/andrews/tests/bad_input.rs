@@ -114,7 +114,7 @@ fn extreme_numbers_do_no_harm() {
         },
         sequence: u64::MAX,
         beat: u64::MAX,
-        ..super::rig::four()
+        ..super::steps::four()
     };
     let mut rig = Rig::member(2, base);
     rig.given(u64::MAX - 1);
@@ -133,7 +133,7 @@ fn extreme_numbers_do_no_harm() {
 fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
     let nodes = (1..).take(MAX_IDS).map(|id| (id, address(id)));
     let list = NodeList::new(nodes).expect("it is one");
-    let mut rig = Rig::idle(Options::new(2), list, super::rig::four());
+    let mut rig = Rig::idle(Options::new(2), list, super::steps::four());
     rig.begin();
     rig.join_up();
     let ids: Vec<u32> = (3..16_000).collect();

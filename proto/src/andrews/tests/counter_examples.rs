@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use ring_codec::andrews::Method;
 
 use super::base::Base;
-use super::rig::{BULLY, OK, Rig, candidate, four, ms, result, ring_election, seq};
+use super::rig::{BULLY, OK, Rig, candidate, ms, result, ring_election, seq};
+use super::steps::four;
 use super::world::{Answers, World};
 use crate::Closed;
 use crate::andrews::message::Said;
@@ -118,11 +119,11 @@ fn a_repeated_successor_request_does_not_remove_the_live_node_behind() {
 fn a_repeated_join_does_not_insert_twice() {
     let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
     rig.hear(7, &Said::Join);
-    let ring = rig.base.ring.clone();
+    let before = rig.base.ring.clone();
     rig.hear(7, &Said::Join);
     rig.run(ms(600));
     rig.hear(7, &Said::Join);
-    assert_eq!(rig.base.ring, ring);
+    assert_eq!(rig.base.ring, before);
 }
 
 #[test]

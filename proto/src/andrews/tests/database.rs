@@ -1,6 +1,7 @@
 //! The database: slow, gone, its answers late, never or twice (section 7).
 
-use super::rig::{Rig, four, ms};
+use super::rig::{Rig, ms};
+use super::steps::four;
 use crate::andrews::message::Said;
 use crate::andrews::{Change, DatabaseState, Event, Options, Outcome, Seat, Work, Write};
 

@@ -1,6 +1,7 @@
 //! Connections (section 3).
 
-use super::rig::{Fate, Rig, four, ip, ms, seq};
+use super::rig::{Fate, Rig, ip, ms, seq};
+use super::steps::four;
 use crate::Closed;
 use crate::andrews::message::Said;
 use crate::andrews::{Event, Loss, Options, Reason, State};

@@ -1,7 +1,8 @@
 //! Start and join (section 5).
 
 use super::base::Base;
-use super::rig::{Rig, four, ms, seq};
+use super::rig::{Rig, ms, seq};
+use super::steps::four;
 use crate::Closed;
 use crate::andrews::message::Said;
 use crate::andrews::{Change, Options, Outcome, Seat, State, Work, Write};
@@ -34,8 +35,10 @@ fn the_topology_is_emptied_if_asked_and_once() {
 
 #[test]
 fn no_coordinator_and_no_members_it_founds() {
-    let mut base = Base::default();
-    base.sequence = seq(6, 12);
+    let base = Base {
+        sequence: seq(6, 12),
+        ..Base::default()
+    };
     let mut rig = Rig::new(3, base);
     let seen = Seat::default();
     let found = Write::Found {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::rig::{Rig, address, four, ms, seq};
+use super::rig::{Rig, address, ms, seq};
+use super::steps::four;
 use super::world::World;
 use crate::andrews::message::Said;
 use crate::andrews::{Answer, Command, Event, ListError, NodeList, Options, OptionsError, Outcome};

@@ -2,7 +2,8 @@
 
 use ring_codec::andrews::Method;
 
-use super::rig::{Rig, four, ms, result, seq};
+use super::rig::{Rig, ms, result, seq};
+use super::steps::four;
 use crate::andrews::message::Said;
 use crate::andrews::{Event, Options, State, Work};
 
@@ -50,8 +51,8 @@ fn at_once_after_what_may_have_changed_them() {
     }
     let mut rig = waiting();
     let (stream, _) = rig.successor();
-    let ring = rig.predecessor();
-    rig.receive(ring, 1, &result(Method::RingBased, 5));
+    let predecessor = rig.predecessor();
+    rig.receive(predecessor, 1, &result(Method::RingBased, 5));
     assert_eq!(looks(&mut rig), 1);
     assert_eq!(rig.frames(stream), [result(Method::RingBased, 5)]);
 }

@@ -2,9 +2,11 @@
 
 mod base;
 mod rig;
+mod steps;
 mod world;
 
 mod bad_input;
+mod bully;
 mod chaos;
 mod counter_examples;
 mod database;
@@ -16,6 +18,7 @@ mod looks;
 mod proof;
 mod recovery;
 mod requests;
+mod ring_methods;
 mod rings;
 mod token;
 mod ways;

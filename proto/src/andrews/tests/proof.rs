@@ -1,6 +1,7 @@
 //! Proof of the network (section 6), and claims for want of a token.
 
-use super::rig::{Fate, Rig, four, ip, ms, seq};
+use super::rig::{Fate, Rig, ip, ms, seq};
+use super::steps::four;
 use crate::Closed;
 use crate::andrews::message::Said;
 use crate::andrews::{State, Write};

@@ -1,6 +1,7 @@
 //! Failure and recovery (section 6).
 
-use super::rig::{Fate, Rig, four, ms, seq};
+use super::rig::{Fate, Rig, ms, seq};
+use super::steps::four;
 use crate::Closed;
 use crate::andrews::message::Said;
 use crate::andrews::{Change, Event, Loss, Options, Outcome, Seat, State, Work, Write};

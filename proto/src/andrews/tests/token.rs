@@ -1,6 +1,7 @@
 //! The token (section 9).
 
-use super::rig::{Fate, Rig, four, ms, seq};
+use super::rig::{Fate, Rig, ms, seq};
+use super::steps::four;
 use crate::Closed;
 use crate::andrews::message::Said;
 use crate::andrews::{Options, Outcome, Reason, State, Write};

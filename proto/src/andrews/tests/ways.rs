@@ -9,7 +9,7 @@ use crate::andrews::message::Said;
 #[test]
 fn over_udp_the_ring_s_messages_are_dropped() {
     let mut rig = Rig::two();
-    let ring = [
+    let round = [
         Said::Token(seq(4, 9)),
         Said::TokenAck(seq(4, 9)),
         ring_election(&[1]),
@@ -17,7 +17,7 @@ fn over_udp_the_ring_s_messages_are_dropped() {
         result(Method::RingBased, 5),
         result(Method::ChangRoberts, 5),
     ];
-    for (count, said) in (1..).zip(&ring) {
+    for (count, said) in (1..).zip(&round) {
         rig.hear(1, said);
         assert_eq!(rig.dropped(Reason::WrongTransport), count, "{said:?}");
     }
