@@ -168,3 +168,22 @@ fn a_removal_names_who_has_failed_so_that_a_changed_row_refuses_it() {
     rig.base.ring = super::base::Base::ring(&[1, 3, 5], 5, 4).ring;
     assert_eq!(rig.base.run(5, &job.work), Outcome::Refused);
 }
+
+#[test]
+fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.request(1, true);
+    rig.given(super::rig::seq(4, 9));
+    let visit = rig.job();
+    assert!(matches!(visit.work, Work::Serve { .. }));
+    rig.run(ms(990));
+    rig.serve_looks();
+    rig.run(ms(10));
+    assert_eq!(state(&rig), DatabaseState::Slow);
+    assert!(rig.jobs.is_empty());
+    rig.hear(7, &Said::Join);
+    rig.done(visit.id, Outcome::Done);
+    rig.run(ms(20));
+    assert_eq!(rig.job().work, Work::Look);
+}

@@ -325,3 +325,25 @@ fn with_default_options_alone_timeout_leaves_room_for_liveness() {
     let options = Options::new(1);
     assert!(options.alone_timeout > options.liveness + options.ack_timeout * 3);
 }
+
+#[test]
+fn nothing_follows_from_a_loss_before_a_look_that_began_after_it() {
+    let mut rig = Rig::two();
+    rig.run(ms(1100));
+    rig.answers = false;
+    rig.hear(5, &Said::Successor(3));
+    let early = rig.job();
+    let rows = rig.base.rows();
+    rig.run(ms(10));
+    rig.opens();
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    rig.done(early.id, Outcome::Rows(rows));
+    assert_eq!(rig.opens(), [], "its rows are older than the loss");
+    rig.base.ring.remove(&3);
+    rig.base.ring.insert(2, 5);
+    rig.run(ms(20));
+    rig.serve_looks();
+    let opened: Vec<u32> = rig.opens().into_iter().map(|(_, to)| to).collect();
+    assert_eq!(opened, [5]);
+}
