@@ -31,7 +31,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod andrews;
 mod backoff;
+mod buffer;
+mod counted;
 pub mod draw;
 pub mod ftn;
 pub mod jitterbug;

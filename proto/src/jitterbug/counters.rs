@@ -1,34 +1,15 @@
 //! What is counted (`docs/jitterbug.md`, section 11).
 
 use super::Reason;
-
-/// Makes the struct of counters and the list of their names.
-macro_rules! counters {
-    ($($(#[$meta:meta])* $name:ident,)*) => {
-        /// Numbers since the start of a node.
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct Counters {
-            dropped: [u64; Reason::ALL.len()],
-            $($(#[$meta])* pub $name: u64,)*
-        }
-
-        impl Counters {
-            pub(super) const fn new() -> Self {
-                Self {
-                    dropped: [0; Reason::ALL.len()],
-                    $($name: 0,)*
-                }
-            }
-
-            /// All but what was dropped, by name, in order.
-            pub fn plain(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name)),*].into_iter()
-            }
-        }
-    };
-}
+use crate::counted::counters;
 
 counters! {
+    /// Numbers since the start of a node.
+    pub struct Counters;
+    arrays {
+        dropped: Reason::ALL.len(),
+    }
+
     /// TR1 given to the link: restores, announcements and debts.
     tr1_sent,
     /// TR1 that were acted on.

@@ -7,6 +7,7 @@ use ring_codec::{StreamState, Streamed};
 
 use super::list_reader::{ListReader, Read};
 use super::{Options, Reason};
+use crate::buffer::append;
 use crate::time::Instant;
 
 /// The type and the token_id.
@@ -259,14 +260,4 @@ fn token(bytes: &[u8]) -> Result<Option<TokenId>, Reason> {
         return Err(Reason::NotLeader);
     }
     Ok(Some(id))
-}
-
-/// Appends bytes to a buffer that will have `most` of them at most: it grows with what has come, and never beyond that.
-pub(super) fn append(buffer: &mut Vec<u8>, bytes: &[u8], most: usize) {
-    let len = buffer.len() + bytes.len();
-    if len > buffer.capacity() {
-        let room = (2 * buffer.len()).min(most).max(len);
-        buffer.reserve_exact(room - buffer.len());
-    }
-    buffer.extend_from_slice(bytes);
 }

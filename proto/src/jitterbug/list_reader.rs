@@ -6,7 +6,7 @@ use ring_codec::jitterbug::{Message, Node, node_list_hash};
 use ring_codec::{StreamState, Streamed};
 
 use super::Reason;
-use super::exchange::append;
+use crate::buffer::append;
 
 /// The type and the count.
 const HEAD: usize = 5;

@@ -2,39 +2,12 @@
 
 use ring_codec::{DecodeError, Problem};
 
-/// Makes an enum with a name for counters and a text for each variant.
-macro_rules! reasons {
-    ($($(#[$meta:meta])* $variant:ident $key:literal $text:literal,)*) => {
-        /// Why a datagram changed nothing and was not answered, or an exchange was reset.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Reason {
-            $($(#[$meta])* $variant,)*
-        }
-
-        impl Reason {
-            /// Every reason, in the order of their numbers.
-            pub const ALL: [Self; [$($key),*].len()] = [$(Self::$variant),*];
-
-            /// The name in `dropped`.
-            #[must_use]
-            pub const fn key(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $key,)*
-                }
-            }
-
-            /// What happened, for people.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-        }
-    };
-}
+use crate::counted::reasons;
 
 reasons! {
+    /// Why a datagram changed nothing and was not answered, or an exchange was reset.
+    pub enum Reason;
+
     /// A datagram, or an ended stream, is shorter than its message.
     Truncated "truncated" "it ends before its message does",
     /// Another version than 1.

@@ -55,7 +55,11 @@ pub const COPIES: [Copy; 6] = [
     Copy {
         from: "proto/src/jitterbug/",
         to: "jitterbug",
-        renames: &[("crate::", "ring_proto::")],
+        renames: &[
+            ("crate::", "ring_proto::"),
+            ("ring_proto::buffer", "crate::buffer"),
+            ("ring_proto::counted", "crate::counted"),
+        ],
         shared: &[],
     },
     Copy {

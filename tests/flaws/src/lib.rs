@@ -23,6 +23,12 @@ use ringd::sim::{ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
 
+// What machines share within their crate, the copies share here.
+#[path = "../../../proto/src/buffer.rs"]
+mod buffer;
+#[path = "../../../proto/src/counted.rs"]
+mod counted;
+
 include!(concat!(env!("OUT_DIR"), "/flaws.rs"));
 
 /// Which rule is broken: its place in [`FLAWS`], from 1; 0: none.

@@ -6,7 +6,7 @@ use ring_codec::jitterbug::Node;
 
 use super::rig::{Fate, Rig, TP2, hash, host, id, network, node, tp1, tp4, tp5, tr1, tr2};
 use crate::Closed;
-use crate::jitterbug::exchange::append;
+use crate::buffer::append;
 use crate::jitterbug::list_reader::{ListReader, Read};
 use crate::jitterbug::{Net, Network, Options, Reason};
 

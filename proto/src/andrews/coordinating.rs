@@ -1,0 +1,63 @@
+//! What the coordinator does with what it is asked (`docs/board.md`, sections 5 and 6).
+
+use super::message::Said;
+use super::office::Petition;
+use super::{Andrews, Change, Write};
+
+impl Andrews {
+    pub(super) fn on_join(&mut self, from: u32) {
+        let (Some(office), Some(view)) = (&mut self.office, &self.view) else {
+            return self.database.want_look();
+        };
+        match view.successor(from) {
+            // A repeat: its answer was lost.
+            Some(successor) => {
+                self.out.send(&self.list, from, &Said::Successor(successor));
+            }
+            None => office.ask(from, Petition::Join),
+        }
+    }
+
+    pub(super) fn on_successor_request(&mut self, from: u32) {
+        let (now, own) = (self.now, self.options.id);
+        let (Some(office), Some(view)) = (&mut self.office, &self.view) else {
+            return self.database.want_look();
+        };
+        let Some(failed) = view.successor(from) else {
+            return office.ask(from, Petition::Join);
+        };
+        let is_repeat = office.has_removed_for(from, now, self.options.ack_timeout);
+        if is_repeat || failed == from || failed == own {
+            return self.out.send(&self.list, from, &Said::Successor(failed));
+        }
+        office.ask(from, Petition::Remove(failed));
+    }
+
+    /// What the coordinator writes for others.
+    pub(super) fn next_petition(&mut self) -> Option<Write> {
+        loop {
+            let (node, petition) = self.office.as_mut()?.next_petition()?;
+            let view = self.view.as_ref()?;
+            let (term, successor) = (view.seat.term, view.successor(node));
+            let change = match (petition, successor) {
+                (Petition::Join, None) => self.insertion(node),
+                (Petition::Remove(failed), Some(successor)) if failed == successor => {
+                    let after = node;
+                    Some(Change::Remove {
+                        node: failed,
+                        after,
+                    })
+                }
+                // It is done already.
+                (_, Some(successor)) => {
+                    self.out.send(&self.list, node, &Said::Successor(successor));
+                    None
+                }
+                (Petition::Remove(_), None) => None,
+            };
+            if let Some(change) = change {
+                return Some(Write::Change { term, change });
+            }
+        }
+    }
+}

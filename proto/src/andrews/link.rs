@@ -1,0 +1,93 @@
+//! The way to the successor (`docs/board.md`, sections 3 and 6).
+
+use super::event::Loss;
+use super::frames::FrameReader;
+use super::plea::Plea;
+use super::unsent::Unsent;
+use crate::StreamId;
+use crate::throttle::Throttle;
+use crate::time::Instant;
+
+/// What becomes of the successor of the own row.
+#[derive(Debug, Default)]
+pub(super) enum Link {
+    /// There is none yet.
+    #[default]
+    None,
+    /// It was lost: a look says what follows.
+    Lost(Lost),
+    /// A ring of one is connected again at this time.
+    Resting(Instant),
+    /// A connection is being opened.
+    Connecting(Attempt),
+    /// The connection stands, and the hello is sent.
+    Up(Successor),
+    /// It has failed, and is to be taken out: the node is RECOVERING.
+    Failed(u32, Plea),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lost {
+    pub(super) to: u32,
+    pub(super) why: Loss,
+    /// A look that began then or later tells what follows.
+    pub(super) at: Instant,
+    /// When it was lost for the first time: what was heard since is proof of the network.
+    pub(super) since: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) to: u32,
+    /// `None`: the driver has not opened it.
+    pub(super) stream: Option<StreamId>,
+    pub(super) until: Instant,
+    /// When the connection was lost after which this is the second try.
+    pub(super) lost_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(super) struct Successor {
+    pub(super) to: u32,
+    pub(super) stream: StreamId,
+    pub(super) reader: FrameReader,
+    pub(super) unsent: Unsent,
+}
+
+impl Link {
+    /// Whose connection it is about.
+    pub(super) const fn to(&self) -> Option<u32> {
+        match self {
+            Self::None | Self::Resting(_) => None,
+            Self::Lost(Lost { to, .. })
+            | Self::Connecting(Attempt { to, .. })
+            | Self::Up(Successor { to, .. })
+            | Self::Failed(to, _) => Some(*to),
+        }
+    }
+
+    pub(super) const fn stream(&self) -> Option<StreamId> {
+        match self {
+            Self::Connecting(attempt) => attempt.stream,
+            Self::Up(successor) => Some(successor.stream),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn up_mut(&mut self) -> Option<&mut Successor> {
+        match self {
+            Self::Up(successor) => Some(successor),
+            _ => None,
+        }
+    }
+}
+
+/// What a member is.
+#[derive(Debug, Default)]
+pub(super) struct Membership {
+    pub(super) link: Link,
+    /// When a connection that had stood was tried again.
+    pub(super) second_try: Throttle,
+    /// It has joined, and its connections have not been up together.
+    pub(super) is_new: bool,
+}

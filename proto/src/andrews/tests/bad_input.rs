@@ -1,0 +1,198 @@
+//! No input makes a node crash, allocate without bound, or stop (section 11).
+
+use ring_codec::andrews::MAX_IDS;
+
+use super::base::Base;
+use super::rig::{Rig, address, ip, ms, ring_election, seq};
+use crate::andrews::message::Said;
+use crate::andrews::{Command, NodeList, Options, Outcome, Reason, Rows, Seat};
+use crate::draw::Draw;
+use crate::{Closed, Machine};
+
+/// Valid frames and bytes that are nearly valid.
+fn bytes(draw: &mut Draw) -> Vec<u8> {
+    let ids: Vec<u32> = (0..draw.below(6)).map(|_| draw.below(11)).collect();
+    let id = draw.below(11);
+    let sequence = seq(u64::from(draw.below(7)), u64::from(draw.below(100)));
+    let said = match draw.below(9) {
+        0 => Said::Join,
+        1 => Said::Successor(id),
+        2 => Said::SuccessorRequest,
+        3 => Said::Token(sequence),
+        4 => Said::TokenAck(sequence),
+        5 => ring_election(&ids),
+        6 => super::rig::candidate(id),
+        7 => super::rig::result(ring_codec::andrews::Method::Bully, id),
+        _ => super::rig::BULLY,
+    };
+    let mut bytes = said.encode(draw.below(11));
+    if draw.below(4) == 0 {
+        let at = draw.below(u32::try_from(bytes.len()).expect("short")) as usize;
+        bytes[at] ^= 1 << draw.below(8);
+    }
+    if draw.below(6) == 0 {
+        bytes.truncate(draw.below(24) as usize);
+    }
+    bytes
+}
+
+#[test]
+fn whatever_comes_in_whatever_order_it_goes_on() {
+    for seed in 0..60 {
+        let mut draw = Draw::new(seed);
+        let base = Base::ring(&[1, 2, 3, 5], 1 + draw.below(5), 4);
+        let mut rig = Rig::new(2, base);
+        rig.base.is_broken = true;
+        for _ in 0..400 {
+            let streams: Vec<_> = rig.streams.keys().copied().collect();
+            let stream = streams.get(draw.below(40) as usize).copied();
+            match draw.below(12) {
+                0 => {
+                    let from = ip(draw.below(11));
+                    rig.accept(from);
+                }
+                1..=3 => {
+                    let bytes = bytes(&mut draw);
+                    rig.hear_bytes(ip(draw.below(11)), &bytes);
+                }
+                4..=7 => {
+                    if let Some(stream) = stream {
+                        rig.receive_bytes(stream, &bytes(&mut draw));
+                    }
+                }
+                8 => {
+                    if let Some(stream) = stream {
+                        rig.connected(stream);
+                    }
+                }
+                9 => {
+                    if let Some(stream) = stream {
+                        let ends = [
+                            Closed::Refused,
+                            Closed::Reset,
+                            Closed::TimedOut,
+                            Closed::Failed,
+                        ];
+                        rig.gone(stream, ends[draw.below(4) as usize]);
+                    }
+                }
+                10 => {
+                    let members = (0..draw.below(6)).map(|_| (draw.below(10), draw.below(10)));
+                    let rows = Rows {
+                        members: members.collect(),
+                        seat: Seat {
+                            id: Some(draw.below(10)),
+                            term: draw.below(10).into(),
+                        },
+                        ..Rows::default()
+                    };
+                    let outcomes = [
+                        Outcome::Rows(rows),
+                        Outcome::Done,
+                        Outcome::Refused,
+                        Outcome::Failed,
+                        Outcome::Unknown,
+                    ];
+                    let outcome = outcomes[draw.below(5) as usize].clone();
+                    rig.done(u64::from(draw.below(400)), outcome);
+                }
+                _ => rig.run(ms(u64::from(draw.below(900)))),
+            }
+            rig.said();
+        }
+        assert!(rig.machine.inbound.all().len() <= 17);
+        assert!(rig.machine.proof.open.len() <= 4);
+    }
+}
+
+#[test]
+fn extreme_numbers_do_no_harm() {
+    let base = Base {
+        seat: Seat {
+            id: Some(5),
+            term: u64::MAX,
+        },
+        sequence: u64::MAX,
+        beat: u64::MAX,
+        ..super::steps::four()
+    };
+    let mut rig = Rig::member(2, base);
+    rig.given(u64::MAX - 1);
+    rig.run(ms(50));
+    rig.run(ms(30_000));
+    rig.machine.handle_command(
+        rig.time(),
+        Command::Done {
+            job: u64::MAX,
+            outcome: Outcome::Done,
+        },
+    );
+}
+
+#[test]
+fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
+    let nodes = (1..).take(MAX_IDS).map(|id| (id, address(id)));
+    let list = NodeList::new(nodes).expect("it is one");
+    let mut rig = Rig::idle(Options::new(2), list, super::steps::four());
+    rig.begin();
+    rig.join_up();
+    let ids: Vec<u32> = (3..16_000).collect();
+    let frame = ring_election(&ids).encode(1);
+    let stream = rig.predecessor();
+    rig.receive_bytes(stream, &frame[..20]);
+    let capacity = |rig: &Rig| {
+        let inbound = rig.machine.inbound.predecessor.as_ref();
+        inbound.expect("there is one").reader.capacity()
+    };
+    assert!(
+        capacity(&rig) <= 64,
+        "64 KiB are announced and 20 bytes here"
+    );
+    rig.receive_bytes(stream, &frame[20..1000]);
+    assert!(capacity(&rig) <= 2000);
+    rig.receive_bytes(stream, &frame[1000..]);
+    assert_eq!(capacity(&rig), 0);
+    assert_eq!(rig.passed().len(), 2, "with the hello");
+}
+
+#[test]
+fn at_most_two_datagrams_leave_for_one_that_comes() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    for from in [1, 2, 3, 7, 8] {
+        for said in [
+            Said::Join,
+            Said::SuccessorRequest,
+            Said::Successor(1),
+            super::rig::BULLY,
+            super::rig::OK,
+        ] {
+            rig.run(ms(1500));
+            rig.said();
+            rig.hear(from, &said);
+            let count = rig.said().len();
+            assert!(
+                count <= 2 || said == super::rig::BULLY && count <= 5,
+                "{said:?} {count}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_datagrams_does_not_keep_it_from_writing() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    for number in 0..200 {
+        rig.hear(1, &Said::Successor(2));
+        if number == 50 {
+            rig.hear(7, &Said::Join);
+        }
+        rig.run(ms(5));
+        if let Some(job) = rig.jobs.pop_front() {
+            let outcome = rig.base.run(5, &job.work);
+            rig.done(job.id, outcome);
+        }
+    }
+    assert!(rig.base.ring.contains_key(&7));
+    assert_eq!(rig.dropped(Reason::Malformed), 0);
+}

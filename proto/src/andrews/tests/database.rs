@@ -1,0 +1,189 @@
+//! The database: slow, gone, its answers late, never or twice (section 7).
+
+use super::rig::{Rig, ms};
+use super::steps::four;
+use crate::andrews::message::Said;
+use crate::andrews::{Change, DatabaseState, Event, Options, Outcome, Seat, Work, Write};
+
+fn state(rig: &Rig) -> DatabaseState {
+    rig.machine.snapshot().database
+}
+
+#[test]
+fn a_statement_that_is_not_answered_in_time_makes_it_slow_and_an_error_gone() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(7, &Said::Join);
+    let job = rig.job();
+    rig.run(ms(999));
+    assert_eq!(state(&rig), DatabaseState::Up);
+    rig.run(ms(1));
+    assert_eq!(state(&rig), DatabaseState::Slow);
+    let slow = DatabaseState::Slow;
+    assert!(
+        rig.events()
+            .contains(&Event::DatabaseChanged { state: slow })
+    );
+    rig.done(job.id, Outcome::Failed);
+    assert_eq!(state(&rig), DatabaseState::Gone);
+}
+
+#[test]
+fn it_is_tried_again_each_poll_and_nothing_is_written_meanwhile() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(7, &Said::Join);
+    let job = rig.job();
+    rig.done(job.id, Outcome::Failed);
+    rig.jobs.clear();
+    for _ in 0..5 {
+        rig.hear(8, &Said::Join);
+        rig.run(ms(1000));
+        let job = rig.job();
+        assert_eq!(job.work, Work::Look);
+        assert!(rig.jobs.is_empty());
+        rig.done(job.id, Outcome::Failed);
+    }
+    assert_eq!(rig.said(), []);
+    rig.answers = true;
+    rig.run(ms(1000));
+    assert_eq!(state(&rig), DatabaseState::Up);
+    assert!(
+        rig.base.ring.contains_key(&8),
+        "what was asked meanwhile is done"
+    );
+}
+
+#[test]
+fn an_unknown_outcome_is_learned_by_a_look() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(7, &Said::Join);
+    let job = rig.job();
+    rig.run(ms(1000));
+    // It was committed, and its answer comes later than the next look's.
+    let outcome = rig.base.run(5, &job.work);
+    rig.run(ms(1000));
+    rig.serve_looks();
+    rig.answers = true;
+    rig.run(ms(100));
+    assert_eq!(state(&rig), DatabaseState::Up);
+    assert_eq!(rig.machine.snapshot().members.len(), 5);
+    rig.done(job.id, outcome.clone());
+    rig.done(job.id, outcome);
+    rig.done(9999, Outcome::Refused);
+    rig.run(ms(100));
+    assert_eq!(rig.machine.snapshot().members.len(), 5);
+    rig.hear(7, &Said::Join);
+    assert_eq!(rig.said().len(), 1, "a repeat is answered");
+}
+
+#[test]
+fn answers_that_never_come_leave_a_bounded_number_of_jobs() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.run(ms(120_000));
+    assert!(rig.jobs.len() <= 6, "{}", rig.jobs.len());
+    rig.answers = true;
+    let last = rig.jobs.pop_back().expect("there is one");
+    rig.jobs.clear();
+    let outcome = rig.base.run(5, &last.work);
+    rig.done(last.id, outcome);
+    rig.run(ms(5000));
+    assert_eq!(state(&rig), DatabaseState::Up, "one answer is enough");
+}
+
+#[test]
+fn an_older_look_that_is_answered_late_is_not_believed() {
+    let mut rig = Rig::two();
+    rig.run(ms(1100));
+    rig.answers = false;
+    rig.run(ms(900));
+    let old = rig.job();
+    let rows = rig.base.rows();
+    rig.run(ms(1000));
+    rig.base.seat = Seat {
+        id: Some(3),
+        term: 5,
+    };
+    rig.answers = true;
+    rig.run(ms(1000));
+    rig.serve();
+    rig.run(ms(100));
+    assert_eq!(rig.machine.snapshot().coordinator, Some(3));
+    rig.answers = false;
+    rig.done(old.id, Outcome::Rows(rows));
+    assert_eq!(rig.machine.snapshot().coordinator, Some(3));
+}
+
+#[test]
+fn at_most_one_topology_job_and_one_visit_are_in_hand() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    for node in [6, 7, 8, 9] {
+        rig.hear(node, &Said::Join);
+    }
+    assert_eq!(rig.jobs.len(), 1);
+    rig.serve();
+    assert_eq!(rig.base.ring.len(), 8, "each in its turn");
+}
+
+#[test]
+fn a_write_under_a_term_that_has_changed_is_refused_and_followed_by_a_look() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(7, &Said::Join);
+    rig.base.seat = Seat {
+        id: Some(3),
+        term: 9,
+    };
+    let job = rig.job();
+    assert_eq!(rig.base.run(5, &job.work), Outcome::Refused);
+    rig.done(job.id, Outcome::Refused);
+    rig.run(ms(20));
+    assert_eq!(rig.job().work, Work::Look);
+}
+
+#[test]
+fn rows_that_are_no_cycle_do_no_harm() {
+    let mut base = four();
+    base.is_broken = true;
+    base.ring = [(1, 2), (2, 2), (3, 1), (5, 99), (7, 3)].into();
+    for id in 1..=9 {
+        let mut rig = Rig::with(Options::new(id), base.clone());
+        rig.run(ms(30));
+        let members = rig.machine.snapshot().members;
+        assert_eq!(members.len(), 5, "{members:?}");
+    }
+}
+
+#[test]
+fn a_removal_names_who_has_failed_so_that_a_changed_row_refuses_it() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.hear(1, &Said::SuccessorRequest);
+    let job = rig.job();
+    let change = Change::Remove { node: 2, after: 1 };
+    assert_eq!(job.work, Work::Write(Write::Change { term: 4, change }));
+    rig.base.ring = super::base::Base::ring(&[1, 3, 5], 5, 4).ring;
+    assert_eq!(rig.base.run(5, &job.work), Outcome::Refused);
+}
+
+#[test]
+fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.request(1, true);
+    rig.given(super::rig::seq(4, 9));
+    let visit = rig.job();
+    assert!(matches!(visit.work, Work::Serve { .. }));
+    rig.run(ms(990));
+    rig.serve_looks();
+    rig.run(ms(10));
+    assert_eq!(state(&rig), DatabaseState::Slow);
+    assert!(rig.jobs.is_empty());
+    rig.hear(7, &Said::Join);
+    rig.done(visit.id, Outcome::Done);
+    rig.run(ms(20));
+    assert_eq!(rig.job().work, Work::Look);
+}

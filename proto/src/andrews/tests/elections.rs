@@ -1,0 +1,235 @@
+//! Elections (section 8): what all methods share, and the rules of each.
+
+use ring_codec::andrews::Method;
+
+use super::base::Base;
+use super::rig::{BULLY, Rig, candidate, ip, list, ms, result, ring_election};
+use super::steps::four;
+use super::world::World;
+use crate::andrews::message::Said;
+use crate::andrews::{Options, Reason, Seat, Write};
+
+pub(super) const RING: Method = Method::RingBased;
+pub(super) const CHANG: Method = Method::ChangRoberts;
+
+/// Node 2, 100 ms after its start.
+pub(super) fn two() -> Rig {
+    let mut rig = Rig::two();
+    rig.run(ms(100));
+    rig
+}
+
+pub(super) fn with(method: Method, id: u32, base: Base) -> Rig {
+    let options = Options {
+        election: method,
+        ..Options::new(id)
+    };
+    let mut rig = Rig::member_with(options, base);
+    rig.run(ms(100));
+    rig
+}
+
+pub(super) fn from_predecessor(rig: &mut Rig, said: &Said) -> Vec<Said> {
+    let stream = rig.predecessor();
+    rig.receive(stream, 1, said);
+    rig.passed()
+}
+
+fn method(rig: &Rig) -> Method {
+    rig.machine.snapshot().election.method
+}
+
+#[test]
+fn a_message_of_another_method_replaces_the_handler() {
+    let mut rig = two();
+    assert_eq!(method(&rig), RING);
+    from_predecessor(&mut rig, &candidate(5));
+    assert_eq!(method(&rig), CHANG);
+    rig.hear(1, &BULLY);
+    assert_eq!(method(&rig), Method::Bully);
+    from_predecessor(&mut rig, &result(RING, 5));
+    assert_eq!(method(&rig), RING);
+    assert!(!rig.machine.snapshot().election.ongoing, "timers cancelled");
+    rig.run(ms(3000));
+    assert_eq!(rig.machine.counters().elections_won, 0);
+}
+
+#[test]
+fn only_members_take_part() {
+    let mut rig = Rig::new(4, four());
+    rig.hear(1, &BULLY);
+    let stream = rig.hello(1);
+    rig.receive(stream, 1, &ring_election(&[1]));
+    assert_eq!(rig.dropped(Reason::NotMember), 2);
+}
+
+#[test]
+fn the_largest_starts_one_when_the_row_has_named_another_for_2_t1() {
+    let base = Base::ring(&[1, 2, 3, 5], 3, 4);
+    let mut rig = Rig::member(5, base);
+    rig.run(ms(1900));
+    assert_eq!(rig.machine.counters().elections_started, 0);
+    rig.run(ms(200));
+    assert_eq!(rig.machine.counters().elections_started, 1);
+    rig.run(ms(1800));
+    assert_eq!(
+        rig.machine.counters().elections_started,
+        1,
+        "not twice within 2 × T1"
+    );
+    rig.run(ms(200));
+    assert_eq!(rig.machine.counters().elections_started, 2);
+}
+
+#[test]
+fn without_a_successor_messages_wait_the_newest_64() {
+    let options = Options::new(2);
+    let mut rig = Rig::idle(options, list(100), four());
+    rig.begin();
+    rig.hello(1);
+    for id in 10..80 {
+        rig.receive(rig.predecessor(), 1, &ring_election(&[1, id]));
+    }
+    let (stream, _) = rig.successor();
+    rig.connected(stream);
+    let frames = rig.frames(stream);
+    assert_eq!(frames[0], Said::Successor(3));
+    let expected: Vec<Said> = (16..80).map(|id| ring_election(&[1, id, 2])).collect();
+    assert_eq!(frames[1..], expected);
+}
+
+#[test]
+fn a_result_goes_on_once_per_id_and_t1_whichever_method_and_handler() {
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &result(RING, 5)),
+        [result(RING, 5)]
+    );
+    assert_eq!(
+        from_predecessor(&mut rig, &result(RING, 3)),
+        [result(RING, 3)]
+    );
+    rig.run(ms(999));
+    assert_eq!(from_predecessor(&mut rig, &result(CHANG, 5)), []);
+    assert_eq!(rig.dropped(Reason::Repeated), 1);
+    rig.run(ms(1));
+    assert_eq!(
+        from_predecessor(&mut rig, &result(CHANG, 5)),
+        [result(CHANG, 5)]
+    );
+    assert_eq!(from_predecessor(&mut rig, &result(RING, 77)), []);
+    assert_eq!(rig.dropped(Reason::UnknownNode), 1);
+}
+
+#[test]
+fn its_own_result_is_won_whenever_it_is_not_dropped() {
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &result(RING, 2)),
+        [result(RING, 2)]
+    );
+    let seen = Seat {
+        id: Some(5),
+        term: 4,
+    };
+    assert_eq!(rig.written(), [Write::Elected { seen }]);
+    from_predecessor(&mut rig, &result(RING, 2));
+    assert_eq!(rig.machine.counters().elections_won, 1);
+    assert!(!rig.base.acting);
+}
+
+#[test]
+fn the_result_is_sent_whether_the_database_answers_or_not_and_written_each_poll() {
+    let mut rig = two();
+    rig.answers = false;
+    assert_eq!(
+        from_predecessor(&mut rig, &result(RING, 2)),
+        [result(RING, 2)]
+    );
+    for _ in 0..3 {
+        rig.serve_looks();
+        rig.run(ms(30));
+        rig.serve_looks();
+        let job = rig.job();
+        assert!(matches!(
+            job.work,
+            crate::andrews::Work::Write(Write::Elected { .. })
+        ));
+        rig.done(job.id, crate::andrews::Outcome::Failed);
+        rig.run(ms(1000));
+    }
+    rig.answers = true;
+    rig.serve();
+    rig.run(ms(2000));
+    assert_eq!(rig.base.seat.id, Some(2));
+}
+
+#[test]
+fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one_is_elected() {
+    let tries = |larger: bool| {
+        let mut rig = two();
+        rig.answers = false;
+        from_predecessor(&mut rig, &result(RING, 2));
+        let mut count = 0;
+        for _ in 0..100 {
+            let Some(job) = rig.jobs.pop_front() else {
+                rig.run(ms(10));
+                continue;
+            };
+            if let crate::andrews::Work::Write(Write::Elected { .. }) = job.work {
+                rig.base.seat = Seat {
+                    id: Some(if larger { 5 } else { 1 }),
+                    term: rig.base.seat.term + 1,
+                };
+                count += 1;
+            }
+            let outcome = rig.base.run(2, &job.work);
+            rig.done(job.id, outcome);
+        }
+        count
+    };
+    assert_eq!(tries(false), 4);
+    assert_eq!(tries(true), 1);
+}
+
+/// Frames that were sent in elections of one start each, by a ring of nodes that have formed and rest.
+fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
+    let mut world = World::new(nodes, Base::default(), move |id| Options {
+        election: method,
+        ..Options::new(id)
+    });
+    world.form();
+    world.run(ms(5000));
+    let elections = |world: &World| {
+        let kind = ring_codec::andrews::Kind::CoordinatorElection;
+        world.sum(|rig| rig.machine.counters().sent(kind))
+    };
+    let before = elections(&world);
+    world.rig(starter).machine.start_for_test();
+    world.rig(starter).drain();
+    world.run(ms(1500));
+    elections(&world) - before
+}
+
+#[test]
+fn costs_are_those_of_the_page() {
+    for nodes in [2, 3, 5, 8] {
+        for starter in 1..=nodes {
+            let n = u64::from(nodes);
+            assert_eq!(cost(RING, nodes, starter), 2 * n);
+            let chang = cost(CHANG, nodes, starter);
+            assert!((2 * n..3 * n).contains(&chang), "{chang} of {nodes}");
+            let k = u64::from(nodes - starter + 1);
+            let bully = cost(Method::Bully, nodes, starter);
+            assert!(bully < k * (k - 1) + n, "{bully} of {nodes} by {starter}");
+        }
+    }
+}
+
+#[test]
+fn a_forged_election_from_an_address_that_is_not_its_sender_s_is_dropped() {
+    let mut rig = two();
+    rig.hear_bytes(ip(3), &BULLY.encode(1));
+    assert_eq!(rig.said(), []);
+    assert_eq!(rig.dropped(Reason::WrongSource), 1);
+}

@@ -1,0 +1,336 @@
+//! Start and join (section 5).
+
+use super::base::Base;
+use super::rig::{Rig, ms, seq};
+use super::steps::four;
+use crate::Closed;
+use crate::andrews::message::Said;
+use crate::andrews::{Change, Options, Outcome, Seat, State, Work, Write};
+
+#[test]
+fn it_prepares_then_looks() {
+    let mut rig = Rig::idle(Options::new(2), super::rig::list(9), four());
+    rig.answers = false;
+    rig.begin();
+    let job = rig.job();
+    assert_eq!(job.work, Work::Prepare { drop: false });
+    assert!(rig.jobs.is_empty());
+    rig.done(job.id, Outcome::Done);
+    assert_eq!(rig.job().work, Work::Look);
+    assert_eq!(rig.state(), State::Starting);
+}
+
+#[test]
+fn the_topology_is_emptied_if_asked_and_once() {
+    let options = Options {
+        drop: true,
+        ..Options::new(2)
+    };
+    let mut rig = Rig::with(options, four());
+    assert_eq!(rig.base.ring.keys().copied().collect::<Vec<_>>(), [2]);
+    rig.run(ms(10_000));
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.base.seat.term, 6, "drop and found");
+}
+
+#[test]
+fn no_coordinator_and_no_members_it_founds() {
+    let base = Base {
+        sequence: seq(6, 12),
+        ..Base::default()
+    };
+    let mut rig = Rig::new(3, base);
+    let seen = Seat::default();
+    let found = Write::Found {
+        seen,
+        term: 7,
+        acting: false,
+    };
+    assert_eq!(rig.written(), [found], "above the token's term too");
+    rig.run(ms(20));
+    assert!(rig.is_coordinator());
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.holds(), Some(seq(7, 0)));
+}
+
+#[test]
+fn no_coordinator_but_members_it_claims_without_proof() {
+    let mut base = four();
+    base.seat.id = None;
+    let mut rig = Rig::new(4, base.clone());
+    let [Write::Claim { seen, change }] = rig.written()[..] else {
+        panic!("it does not claim");
+    };
+    assert_eq!(seen, base.seat);
+    assert!(
+        matches!(change, Some(Change::Insert { node: 4, .. })),
+        "with its insertion"
+    );
+    rig.run(ms(20));
+    assert_eq!(rig.state(), State::Member);
+    assert!(rig.is_coordinator());
+    assert_eq!(rig.holds(), None, "and makes no token");
+    let mut rig = Rig::new(3, base);
+    assert!(matches!(
+        rig.written()[..],
+        [Write::Claim { change: None, .. }]
+    ));
+}
+
+#[test]
+fn a_former_life_that_the_row_names_is_claimed_and_makes_no_token() {
+    let mut rig = Rig::new(5, four());
+    let seen = Seat {
+        id: Some(5),
+        term: 4,
+    };
+    assert_eq!(rig.written(), [Write::Claim { seen, change: None }]);
+    rig.run(ms(20));
+    assert!(rig.is_coordinator());
+    assert!(rig.base.acting);
+    assert_eq!(rig.base.seat.term, 5);
+    assert_eq!(rig.holds(), None);
+    assert_eq!(rig.machine.counters().tokens_made, 0);
+}
+
+#[test]
+fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
+    let mut rig = Rig::idle(Options::new(5), super::rig::list(9), four());
+    rig.answers = false;
+    rig.begin();
+    for _ in 0..2 {
+        let job = rig.job();
+        let outcome = rig.base.run(5, &job.work);
+        rig.done(job.id, outcome);
+    }
+    // What the process before has sent comes between the look and the claim.
+    rig.base.seat.term = 9;
+    let job = rig.job();
+    assert!(matches!(job.work, Work::Write(Write::Claim { .. })));
+    let outcome = rig.base.run(5, &job.work);
+    assert_eq!(outcome, Outcome::Refused);
+    rig.done(job.id, outcome);
+    rig.run(ms(20));
+    rig.serve_looks();
+    assert!(!rig.is_coordinator());
+    rig.serve();
+    rig.run(ms(20));
+    rig.serve();
+    assert!(rig.is_coordinator());
+    assert_eq!(rig.base.seat.term, 10, "a row of its own");
+}
+
+#[test]
+fn a_claim_that_came_too_late_leaves_the_node_what_the_row_says() {
+    let mut base = four();
+    base.seat.id = None;
+    let mut rig = Rig::idle(Options::new(4), super::rig::list(9), base);
+    rig.answers = false;
+    rig.begin();
+    for _ in 0..2 {
+        let job = rig.job();
+        let outcome = rig.base.run(4, &job.work);
+        rig.done(job.id, outcome);
+    }
+    rig.base.seat = Seat {
+        id: Some(1),
+        term: 5,
+    };
+    rig.serve();
+    rig.run(ms(20));
+    rig.serve();
+    assert_eq!(rig.state(), State::Joining);
+    assert!(!rig.is_coordinator());
+    assert_eq!(rig.said(), [(1, Said::Join)]);
+}
+
+#[test]
+fn a_member_of_a_former_life_sends_no_join() {
+    let mut rig = Rig::new(2, four());
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.said(), []);
+    assert_eq!(rig.written(), []);
+}
+
+#[test]
+fn join_goes_to_the_coordinator_every_ack_timeout_after_a_look() {
+    let mut rig = Rig::new(4, four());
+    assert_eq!(rig.state(), State::Joining);
+    assert_eq!(rig.said(), [(5, Said::Join)]);
+    rig.run(ms(499));
+    assert_eq!(rig.said(), []);
+    rig.run(ms(1));
+    assert_eq!(rig.said(), [(5, Said::Join)]);
+    rig.answers = false;
+    rig.run(ms(500));
+    assert_eq!(rig.said(), [], "the look is not over");
+    rig.serve();
+    assert_eq!(rig.said(), [(5, Said::Join)]);
+}
+
+#[test]
+fn its_row_getting_a_successor_ends_joining() {
+    let mut rig = Rig::new(4, four());
+    rig.base.ring.insert(5, 4);
+    rig.base.ring.insert(4, 1);
+    rig.run(ms(100));
+    rig.hear(5, &Said::Successor(1));
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.successor().1, 1);
+}
+
+#[test]
+fn after_three_joins_without_effect_it_claims_with_proof() {
+    let mut rig = Rig::new(4, four());
+    rig.run(ms(1499));
+    assert_eq!(rig.said().len(), 3);
+    assert_eq!(rig.written(), []);
+    let (probe, _) = rig.opens().pop().expect("it looks for proof");
+    rig.gone(probe, Closed::Refused);
+    rig.run(ms(100));
+    assert!(matches!(
+        rig.written()[..],
+        [Write::Claim {
+            change: Some(Change::Insert { node: 4, .. }),
+            ..
+        }]
+    ));
+    assert_eq!(rig.state(), State::Member);
+    assert!(rig.is_coordinator());
+}
+
+#[test]
+fn a_row_that_changes_counts_the_joins_anew() {
+    let mut rig = Rig::new(4, four());
+    rig.run(ms(1100));
+    rig.base.seat = Seat {
+        id: Some(3),
+        term: 5,
+    };
+    rig.hear(1, &Said::Successor(3));
+    rig.run(ms(1300));
+    assert_eq!(rig.written(), []);
+    let to: Vec<u32> = rig.said().into_iter().map(|(to, _)| to).collect();
+    assert_eq!(to, [5, 5, 5, 3, 3]);
+    rig.run(ms(1000));
+    assert!(matches!(rig.written()[..], [Write::Claim { .. }]));
+}
+
+#[test]
+fn the_coordinator_puts_a_node_in_behind_a_member_at_random() {
+    let mut places = std::collections::BTreeSet::new();
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    for _ in 0..60 {
+        rig.hear(7, &Said::Join);
+        let after = *rig
+            .base
+            .ring
+            .iter()
+            .find(|(_, next)| **next == 7)
+            .expect("it is in")
+            .0;
+        let before = rig.base.ring[&7];
+        let mut said = rig.said();
+        said.sort_by_key(|(to, _)| *to);
+        let mut expected = vec![(after, Said::Successor(7)), (7, Said::Successor(before))];
+        if after == 5 {
+            expected.remove(0);
+        }
+        expected.sort_by_key(|(to, _)| *to);
+        assert_eq!(said, expected);
+        places.insert(after);
+        rig.base.ring.remove(&7);
+        rig.base.ring.insert(after, before);
+        rig.run(ms(20));
+        rig.hear(7, &Said::Successor(1));
+        rig.run(ms(20));
+        rig.forget();
+    }
+    assert_eq!(places.len(), 4, "{places:?}");
+}
+
+#[test]
+fn a_member_that_joins_again_is_only_answered() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.hear(2, &Said::Join);
+    assert_eq!(rig.said(), [(2, Said::Successor(3))]);
+    assert_eq!(rig.written(), []);
+}
+
+#[test]
+fn a_failing_write_answers_nothing() {
+    for outcome in [Outcome::Refused, Outcome::Failed, Outcome::Unknown] {
+        let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+        rig.answers = false;
+        rig.hear(7, &Said::Join);
+        let job = rig.job();
+        assert!(matches!(
+            job.work,
+            Work::Write(Write::Change { term: 4, .. })
+        ));
+        rig.done(job.id, outcome);
+        assert_eq!(rig.said(), []);
+    }
+}
+
+#[test]
+fn a_coordinator_that_is_no_member_puts_itself_in_first() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.answers = false;
+    rig.base.ring = Base::ring(&[1, 2, 3], 5, 4).ring;
+    rig.hear(7, &Said::Successor(1));
+    rig.serve_looks();
+    assert_eq!(rig.state(), State::Joining);
+    rig.hear(7, &Said::Join);
+    assert_eq!(rig.said(), [], "until then it answers no JOIN");
+    rig.serve();
+    assert!(rig.base.ring.contains_key(&5) && rig.base.ring.contains_key(&7));
+    let first = rig.written()[0];
+    assert!(matches!(
+        first,
+        Write::Change {
+            change: Change::Insert { node: 5, .. },
+            ..
+        }
+    ));
+}
+
+#[test]
+fn without_members_it_founds() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.base.ring.clear();
+    rig.hear(7, &Said::Successor(1));
+    rig.run(ms(100));
+    assert!(matches!(
+        rig.written()[..],
+        [Write::Found {
+            term: 5,
+            acting: false,
+            ..
+        }]
+    ));
+    assert_eq!(rig.holds(), Some(seq(5, 0)));
+}
+
+#[test]
+fn a_new_member_that_is_larger_starts_an_election_once_both_connections_are_up() {
+    let mut rig = Rig::new(7, four());
+    rig.base.ring.insert(5, 7);
+    rig.base.ring.insert(7, 1);
+    rig.run(ms(500));
+    let (stream, _) = rig.successor();
+    rig.connected(stream);
+    assert_eq!(rig.machine.counters().elections_started, 0);
+    rig.hello(5);
+    assert_eq!(rig.machine.counters().elections_started, 1);
+    rig.hello(5);
+    assert_eq!(rig.machine.counters().elections_started, 1);
+    let mut rig = Rig::new(4, four());
+    rig.base.ring.insert(5, 4);
+    rig.base.ring.insert(4, 1);
+    rig.run(ms(500));
+    let (stream, _) = rig.successor();
+    rig.connected(stream);
+    rig.hello(5);
+    assert_eq!(rig.machine.counters().elections_started, 0, "a smaller one");
+}

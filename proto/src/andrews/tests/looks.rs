@@ -1,0 +1,135 @@
+//! Reading the rows (section 4).
+
+use ring_codec::andrews::Method;
+
+use super::rig::{Rig, ms, result, seq};
+use super::steps::four;
+use crate::andrews::message::Said;
+use crate::andrews::{Event, Options, State, Work};
+
+/// A member whose jobs wait, after its first poll.
+fn waiting() -> Rig {
+    let mut rig = Rig::two();
+    rig.run(ms(1100));
+    rig.answers = false;
+    rig
+}
+
+fn looks(rig: &mut Rig) -> usize {
+    let jobs = std::mem::take(&mut rig.jobs);
+    let count = jobs.iter().filter(|job| job.work == Work::Look).count();
+    rig.jobs = jobs;
+    count
+}
+
+#[test]
+fn the_rows_are_read_every_poll() {
+    let mut rig = waiting();
+    rig.run(ms(899));
+    assert_eq!(looks(&mut rig), 0);
+    rig.run(ms(1));
+    assert_eq!(looks(&mut rig), 1);
+}
+
+#[test]
+fn at_once_after_what_may_have_changed_them() {
+    let causes: [fn(&mut Rig); 6] = [
+        |rig| rig.hear(5, &Said::Successor(3)),
+        |rig| {
+            let (stream, _) = rig.successor();
+            rig.end(stream);
+        },
+        |rig| rig.hear(5, &result(Method::Bully, 5)),
+        |rig| rig.hear(7, &Said::Join),
+        |rig| rig.hear(1, &Said::SuccessorRequest),
+        |rig| drop(rig.given(seq(5, 0))),
+    ];
+    for (number, cause) in causes.into_iter().enumerate() {
+        let mut rig = waiting();
+        cause(&mut rig);
+        assert_eq!(looks(&mut rig), 1, "{number}");
+    }
+    let mut rig = waiting();
+    let (stream, _) = rig.successor();
+    let predecessor = rig.predecessor();
+    rig.receive(predecessor, 1, &result(Method::RingBased, 5));
+    assert_eq!(looks(&mut rig), 1);
+    assert_eq!(rig.frames(stream), [result(Method::RingBased, 5)]);
+}
+
+#[test]
+fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
+    let mut rig = waiting();
+    for _ in 0..5 {
+        rig.hear(5, &Said::Successor(3));
+    }
+    assert_eq!(looks(&mut rig), 1);
+    rig.run(ms(5));
+    rig.serve_looks();
+    assert_eq!(looks(&mut rig), 0);
+    rig.run(ms(14));
+    assert_eq!(looks(&mut rig), 0);
+    rig.run(ms(1));
+    assert_eq!(looks(&mut rig), 1);
+    rig.serve_looks();
+    rig.run(ms(500));
+    assert_eq!(looks(&mut rig), 0, "no more than one was remembered");
+}
+
+#[test]
+fn a_node_without_a_successor_that_was_a_member_was_removed() {
+    let mut rig = Rig::two();
+    rig.run(ms(20));
+    rig.given(seq(4, 9));
+    let (predecessor, (successor, _)) = (rig.predecessor(), rig.successor());
+    rig.base.ring.remove(&2);
+    rig.base.ring.insert(1, 3);
+    rig.hear(5, &Said::Successor(3));
+    assert_eq!(rig.state(), State::Joining);
+    assert_eq!(rig.holds(), None);
+    assert_eq!(rig.fate(predecessor), super::rig::Fate::Closed);
+    assert_eq!(rig.fate(successor), super::rig::Fate::Closed);
+    assert!(rig.events().contains(&Event::Removed));
+    let counters = rig.machine.counters();
+    assert_eq!((counters.removed, counters.tokens_lost), (1, 1));
+    assert_eq!(rig.said(), [(5, Said::Join)]);
+}
+
+#[test]
+fn it_is_coordinator_if_and_only_if_the_row_names_it() {
+    let mut rig = Rig::two();
+    rig.base.seat.id = Some(2);
+    assert!(!rig.is_coordinator());
+    rig.run(ms(1000));
+    assert!(rig.is_coordinator());
+    rig.base.seat.id = Some(3);
+    rig.run(ms(1000));
+    assert!(!rig.is_coordinator());
+}
+
+#[test]
+fn with_the_database_gone_the_token_goes_on_where_it_goes() {
+    let mut rig = Rig::two();
+    rig.answers = false;
+    rig.run(ms(1100));
+    while let Some(job) = rig.jobs.pop_front() {
+        rig.done(job.id, crate::andrews::Outcome::Failed);
+    }
+    for count in 0..20 {
+        rig.given(seq(4, 10 + 4 * count));
+        rig.run(ms(50));
+        assert_eq!(rig.passed(), [Said::Token(seq(4, 11 + 4 * count))]);
+        rig.acknowledge(seq(4, 11 + 4 * count));
+    }
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.machine.snapshot().database.name(), "gone");
+}
+
+#[test]
+fn a_successor_that_the_list_does_not_have_cannot_be_reached() {
+    let mut base = four();
+    base.ring.insert(2, 99);
+    base.ring.insert(99, 3);
+    let rig = Rig::with(Options::new(2), base);
+    assert_eq!(rig.state(), State::Recovering);
+}

@@ -1,0 +1,24 @@
+//! The rules of `docs/board.md`, a test each, on the machine that ships.
+
+mod base;
+mod rig;
+mod steps;
+mod world;
+
+mod bad_input;
+mod bully;
+mod chaos;
+mod counter_examples;
+mod database;
+mod elections;
+mod hellos;
+mod joining;
+mod leaving;
+mod looks;
+mod proof;
+mod recovery;
+mod requests;
+mod ring_methods;
+mod rings;
+mod token;
+mod ways;

@@ -1,0 +1,349 @@
+//! Failure and recovery (section 6).
+
+use super::rig::{Fate, Rig, ms, seq};
+use super::steps::four;
+use crate::Closed;
+use crate::andrews::message::Said;
+use crate::andrews::{Change, Event, Loss, Options, Outcome, Seat, State, Work, Write};
+
+const REMOVE_3: Change = Change::Remove { node: 3, after: 2 };
+
+/// Node 2, whose successor's connection ends, and whose second try is refused.
+fn lost() -> Rig {
+    let mut rig = Rig::two();
+    rig.run(ms(100));
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    let (stream, to) = rig.successor();
+    assert_eq!(to, 3);
+    rig.gone(stream, Closed::Refused);
+    rig.run(ms(20));
+    rig
+}
+
+#[test]
+fn an_end_of_stream_is_seen_at_once_and_tried_once_more() {
+    let mut rig = Rig::two();
+    rig.run(ms(100));
+    let (first, _) = rig.successor();
+    rig.end(first);
+    assert_eq!(rig.fate(first), Fate::Closed);
+    let (second, to) = rig.successor();
+    assert!(
+        second != first && to == 3,
+        "X restarted, or another had displaced this node"
+    );
+    rig.connected(second);
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.said(), []);
+}
+
+#[test]
+fn at_most_one_second_try_per_ack_timeout() {
+    let mut rig = Rig::two();
+    rig.run(ms(100));
+    for _ in 0..2 {
+        assert_eq!(rig.state(), State::Member);
+        let (stream, _) = rig.successor();
+        rig.connected(stream);
+        rig.run(ms(100));
+        rig.end(stream);
+    }
+    assert_eq!(rig.state(), State::Recovering);
+    let mut rig = Rig::two();
+    for _ in 0..3 {
+        let (stream, _) = rig.successor();
+        rig.connected(stream);
+        rig.run(ms(500));
+        rig.end(stream);
+        assert_eq!(rig.state(), State::Member);
+    }
+}
+
+#[test]
+fn a_reset_and_the_kernel_s_verdict_count_as_an_end() {
+    for why in [Closed::Reset, Closed::TimedOut] {
+        let mut rig = Rig::two();
+        rig.run(ms(100));
+        let (stream, _) = rig.successor();
+        rig.gone(stream, why);
+        let ended = Loss::Ended;
+        assert!(
+            rig.events()
+                .contains(&Event::SuccessorLost { id: 3, why: ended })
+        );
+        assert_eq!(rig.state(), State::Member);
+    }
+}
+
+#[test]
+fn a_second_try_that_fails_and_a_connect_that_fails_are_failures() {
+    assert_eq!(lost().state(), State::Recovering);
+    let mut rig = Rig::new(2, four());
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::Refused);
+    rig.run(ms(20));
+    assert_eq!(rig.state(), State::Recovering);
+}
+
+#[test]
+fn a_missing_acknowledgement_is_a_failure() {
+    let mut rig = Rig::two();
+    rig.given(seq(4, 9));
+    rig.run(ms(549));
+    assert_eq!(rig.state(), State::Member);
+    rig.run(ms(1));
+    assert_eq!(rig.state(), State::Recovering, "no second try");
+    assert_eq!(
+        rig.holds(),
+        Some(seq(4, 10) + (1 << 16)),
+        "it has the token back"
+    );
+}
+
+#[test]
+fn a_row_that_names_another_is_followed() {
+    let mut rig = Rig::two();
+    rig.run(ms(100));
+    rig.base.ring.remove(&3);
+    rig.base.ring.insert(2, 5);
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    assert_eq!(rig.successor().1, 5);
+    let mut rig = lost();
+    rig.base.ring.remove(&3);
+    rig.base.ring.insert(2, 5);
+    rig.hear(5, &Said::Successor(5));
+    rig.run(ms(20));
+    assert_eq!(rig.state(), State::Member);
+    assert_eq!(rig.successor().1, 5);
+}
+
+#[test]
+fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after_three() {
+    let mut rig = lost();
+    assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
+    rig.answers = false;
+    rig.run(ms(490));
+    assert_eq!(rig.said(), []);
+    rig.serve_looks();
+    assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
+    rig.answers = true;
+    rig.run(ms(501));
+    assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
+    assert_eq!(rig.written(), []);
+    rig.run(ms(501));
+    let seen = Seat {
+        id: Some(5),
+        term: 4,
+    };
+    let change = Some(REMOVE_3);
+    assert_eq!(rig.written(), [Write::Claim { seen, change }]);
+    rig.run(ms(20));
+    assert_eq!(rig.successor().1, 5);
+    assert!(rig.is_coordinator() && rig.base.acting);
+    assert_eq!(rig.machine.counters().claims, 1);
+    assert_eq!(
+        rig.machine.counters().elections_started,
+        1,
+        "and starts an election"
+    );
+}
+
+#[test]
+fn a_look_that_no_longer_says_so_ends_the_repeats() {
+    let mut rig = lost();
+    rig.said();
+    rig.run(ms(400));
+    rig.base.ring.remove(&3);
+    rig.base.ring.insert(2, 5);
+    rig.run(ms(2000));
+    assert_eq!(rig.said(), []);
+    assert_eq!(
+        rig.state(),
+        State::Recovering,
+        "but for its new successor, who does not answer"
+    );
+}
+
+#[test]
+fn a_failed_coordinator_is_claimed_from_at_once() {
+    let mut rig = Rig::member(3, four());
+    let (stream, to) = rig.successor();
+    assert_eq!(to, 5);
+    rig.run(ms(100));
+    rig.end(stream);
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::Refused);
+    rig.run(ms(20));
+    let change = Some(Change::Remove { node: 5, after: 3 });
+    let seen = Seat {
+        id: Some(5),
+        term: 4,
+    };
+    assert_eq!(rig.written(), [Write::Claim { seen, change }]);
+    assert_eq!(rig.said(), []);
+}
+
+#[test]
+fn a_claim_that_fails_is_followed_by_a_look() {
+    let mut rig = Rig::member(3, four());
+    rig.run(ms(100));
+    rig.answers = false;
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    rig.serve_looks();
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::Refused);
+    rig.run(ms(20));
+    rig.serve_looks();
+    let job = rig.job();
+    assert!(matches!(job.work, Work::Write(Write::Claim { .. })));
+    rig.base.seat = Seat {
+        id: Some(2),
+        term: 5,
+    };
+    let outcome = rig.base.run(3, &job.work);
+    assert_eq!(outcome, Outcome::Refused);
+    rig.done(job.id, outcome);
+    rig.run(ms(20));
+    assert_eq!(rig.job().work, Work::Look);
+}
+
+#[test]
+fn the_coordinator_removes_its_own_successor() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let (stream, to) = rig.successor();
+    assert_eq!(to, 1);
+    rig.end(stream);
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::Refused);
+    rig.run(ms(20));
+    let change = Change::Remove { node: 1, after: 5 };
+    assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
+    assert_eq!(rig.successor().1, 2);
+    assert_eq!(rig.said(), []);
+}
+
+#[test]
+fn a_ring_of_two_becomes_one() {
+    let mut rig = Rig::coordinator(2, &[1, 2]);
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    let (stream, _) = rig.successor();
+    rig.gone(stream, Closed::Refused);
+    rig.run(ms(20));
+    assert_eq!(rig.base.ring[&2], 2);
+    assert_eq!(rig.successor().1, 2);
+}
+
+#[test]
+fn a_successor_request_removes_and_is_answered() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.hear(1, &Said::SuccessorRequest);
+    let change = Change::Remove { node: 2, after: 1 };
+    assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
+    assert_eq!(rig.said(), [(1, Said::Successor(3))]);
+    assert_eq!(rig.machine.counters().removals, 1);
+}
+
+#[test]
+fn of_a_node_that_is_no_member_it_is_a_join() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.hear(7, &Said::SuccessorRequest);
+    assert!(rig.base.ring.contains_key(&7));
+}
+
+#[test]
+fn neither_the_coordinator_nor_a_ring_of_one_is_removed() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.hear(3, &Said::SuccessorRequest);
+    assert_eq!(rig.said(), [(3, Said::Successor(5))]);
+    assert_eq!(rig.written(), []);
+    let mut rig = Rig::coordinator(5, &[5, 1]);
+    rig.base.is_broken = true;
+    rig.base.ring.insert(1, 1);
+    rig.base.ring.insert(5, 5);
+    rig.run(ms(1000));
+    rig.hear(1, &Said::SuccessorRequest);
+    assert_eq!(rig.said(), [(1, Said::Successor(1))]);
+    assert_eq!(rig.base.ring.len(), 2);
+}
+
+#[test]
+fn requests_to_a_node_that_is_not_coordinator_make_it_look_only() {
+    let mut rig = Rig::two();
+    rig.run(ms(100));
+    rig.hear(1, &Said::SuccessorRequest);
+    rig.hear(7, &Said::Join);
+    assert_eq!(rig.said(), []);
+    assert_eq!(rig.written(), []);
+}
+
+#[test]
+fn an_acting_coordinator_starts_elections_while_the_row_says_so() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let before = rig.machine.counters().elections_started;
+    rig.base.acting = true;
+    rig.run(ms(4000));
+    let started = rig.machine.counters().elections_started - before;
+    assert_eq!(started, 2, "every 2 × T1");
+    rig.base.acting = false;
+    rig.run(ms(4000));
+    assert_eq!(
+        rig.machine.counters().elections_started - before - started,
+        0
+    );
+}
+
+#[test]
+fn a_deposed_coordinator_writes_nothing() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.base.seat = Seat {
+        id: Some(3),
+        term: 5,
+    };
+    let before = rig.base.clone();
+    rig.hear(7, &Said::Join);
+    rig.hear(1, &Said::SuccessorRequest);
+    rig.run(ms(1000));
+    assert_eq!(rig.base.ring, before.ring);
+    assert_eq!(rig.base.beat, before.beat);
+    assert!(!rig.is_coordinator());
+}
+
+#[test]
+fn the_coordinator_beats_every_poll() {
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    let before = rig.base.beat;
+    rig.run(ms(4000));
+    assert_eq!(rig.base.beat - before, 4);
+}
+
+#[test]
+fn with_default_options_alone_timeout_leaves_room_for_liveness() {
+    let options = Options::new(1);
+    assert!(options.alone_timeout > options.liveness + options.ack_timeout * 3);
+}
+
+#[test]
+fn nothing_follows_from_a_loss_before_a_look_that_began_after_it() {
+    let mut rig = Rig::two();
+    rig.run(ms(1100));
+    rig.answers = false;
+    rig.hear(5, &Said::Successor(3));
+    let early = rig.job();
+    let rows = rig.base.rows();
+    rig.run(ms(10));
+    rig.opens();
+    let (stream, _) = rig.successor();
+    rig.end(stream);
+    rig.done(early.id, Outcome::Rows(rows));
+    assert_eq!(rig.opens(), [], "its rows are older than the loss");
+    rig.base.ring.remove(&3);
+    rig.base.ring.insert(2, 5);
+    rig.run(ms(20));
+    rig.serve_looks();
+    let opened: Vec<u32> = rig.opens().into_iter().map(|(_, to)| to).collect();
+    assert_eq!(opened, [5]);
+}

@@ -1,0 +1,120 @@
+//! RING_BASED and CHANG_ROBERTS (section 8).
+
+use super::base::Base;
+use super::elections::{CHANG, RING, from_predecessor, two, with};
+use super::rig::{Rig, candidate, ms, result, ring_election};
+use crate::andrews::Reason;
+use crate::andrews::message::Said;
+
+#[test]
+fn ring_based_the_starter_sends_itself_and_others_append_themselves() {
+    let mut rig = with(RING, 5, Base::ring(&[1, 2, 3, 5], 3, 4));
+    rig.run(ms(3000));
+    let elections: Vec<Said> = rig
+        .passed()
+        .into_iter()
+        .filter(|it| matches!(it, Said::Election(_)))
+        .collect();
+    assert_eq!(elections, [ring_election(&[5])]);
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &ring_election(&[5, 1])),
+        [ring_election(&[5, 1, 2])]
+    );
+}
+
+#[test]
+fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &ring_election(&[2, 3, 5, 1])),
+        [result(RING, 5)]
+    );
+    // The starter 5 is gone, and so are those before this node.
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &ring_election(&[5, 2, 3, 1])),
+        [result(RING, 3)]
+    );
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &ring_election(&[2, 77, 1])),
+        [result(RING, 2)],
+        "of the list"
+    );
+    assert_eq!(rig.machine.counters().elections_won, 1);
+}
+
+#[test]
+fn ring_based_without_ids_or_with_more_than_the_list_it_is_dropped() {
+    let mut rig = two();
+    let long: Vec<u32> = (3..12).collect();
+    let longer: Vec<u32> = (1..11).collect();
+    for ids in [&[][..], &longer, &long] {
+        assert_eq!(from_predecessor(&mut rig, &ring_election(ids)), []);
+    }
+    assert_eq!(rig.dropped(Reason::Candidates), 3);
+}
+
+#[test]
+fn chang_roberts_a_larger_candidate_is_always_forwarded_but_once_per_t1() {
+    let mut rig = two();
+    from_predecessor(&mut rig, &candidate(1));
+    assert_eq!(
+        from_predecessor(&mut rig, &candidate(5)),
+        [candidate(5)],
+        "whether it takes part or not"
+    );
+    rig.run(ms(999));
+    assert_eq!(
+        from_predecessor(&mut rig, &candidate(5)),
+        [],
+        "its owner is gone"
+    );
+    assert_eq!(from_predecessor(&mut rig, &candidate(3)), [candidate(3)]);
+    rig.run(ms(1));
+    assert_eq!(from_predecessor(&mut rig, &candidate(5)), [candidate(5)]);
+    assert_eq!(from_predecessor(&mut rig, &candidate(77)), []);
+    assert_eq!(rig.dropped(Reason::UnknownNode), 1);
+}
+
+#[test]
+fn chang_roberts_a_smaller_one_is_outbid_once() {
+    let mut rig = two();
+    assert_eq!(from_predecessor(&mut rig, &candidate(1)), [candidate(2)]);
+    assert_eq!(from_predecessor(&mut rig, &candidate(1)), []);
+    assert_eq!(rig.dropped(Reason::Outbid), 1);
+}
+
+#[test]
+fn chang_roberts_its_own_candidacy_has_won() {
+    let mut rig = two();
+    assert_eq!(
+        from_predecessor(&mut rig, &candidate(2)),
+        [result(CHANG, 2)]
+    );
+    assert_eq!(rig.machine.counters().elections_won, 1);
+    assert_eq!(from_predecessor(&mut rig, &candidate(2)), []);
+}
+
+#[test]
+fn chang_roberts_a_result_2_t1_or_a_new_successor_end_participation() {
+    let ends: [fn(&mut Rig); 3] = [
+        |rig| drop(from_predecessor(rig, &result(CHANG, 5))),
+        |rig| rig.run(ms(2000)),
+        |rig| {
+            let (stream, _) = rig.successor();
+            rig.end(stream);
+            let (stream, _) = rig.successor();
+            rig.connected(stream);
+            rig.passed();
+        },
+    ];
+    for end in ends {
+        let mut rig = two();
+        from_predecessor(&mut rig, &candidate(1));
+        rig.run(ms(100));
+        end(&mut rig);
+        assert_eq!(from_predecessor(&mut rig, &candidate(1)), [candidate(2)]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Steps of a ring's life that many tests need.
+
+use std::net::IpAddr;
+
+use super::base::Base;
+use super::rig::{Rig, ms};
+use crate::StreamId;
+use crate::andrews::Options;
+use crate::andrews::message::Said;
+
+/// The rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
+pub(super) fn four() -> Base {
+    Base::ring(&[1, 2, 3, 5], 5, 4)
+}
+
+impl Rig {
+    /// Node 2 of [`four`], between 1 and 3.
+    pub(super) fn two() -> Self {
+        Self::member(2, four())
+    }
+
+    /// The coordinator of a ring of these members, in this order: of term 4, not acting.
+    pub(super) fn coordinator(id: u32, members: &[u32]) -> Self {
+        let mut rig = Self::with(Options::new(id), Base::ring(members, id, 3));
+        rig.run(ms(20));
+        rig.join_up();
+        rig.base.acting = false;
+        rig.run(ms(1000));
+        assert!(rig.is_coordinator());
+        assert_eq!(rig.base.seat.term, 4);
+        rig.forget();
+        rig
+    }
+
+    /// Its predecessor gives it a token, and what it answers.
+    pub(super) fn given(&mut self, sequence: u64) -> Vec<Said> {
+        let stream = self.predecessor();
+        let inbound = self.machine.inbound.predecessor.as_ref();
+        let from = inbound.expect("there is one").id;
+        self.receive(stream, from, &Said::Token(sequence));
+        if self.streams.contains_key(&stream) {
+            return self.frames(stream);
+        }
+        Vec::new()
+    }
+
+    /// What it has sent to its successor.
+    pub(super) fn passed(&mut self) -> Vec<Said> {
+        let (stream, _) = self.successor();
+        self.frames(stream)
+    }
+
+    pub(super) fn acknowledge(&mut self, sequence: u64) {
+        let (stream, to) = self.successor();
+        self.receive(stream, to, &Said::TokenAck(sequence));
+    }
+
+    pub(super) fn holds(&self) -> Option<u64> {
+        self.machine.token.held().map(|held| held.sequence)
+    }
+
+    /// The connections that it has opened since the last time, and to whom.
+    pub(super) fn opens(&mut self) -> Vec<(StreamId, u32)> {
+        let opened = self.opened.drain(..);
+        let streams = &self.streams;
+        let those = opened.map(|id| {
+            let IpAddr::V4(ip) = streams[&id].peer.ip() else {
+                panic!("{id:?}");
+            };
+            let [_, _, high, low] = ip.octets();
+            (id, u32::from_be_bytes([0, 0, high, low]))
+        });
+        those.collect()
+    }
+}

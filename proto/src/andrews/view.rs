@@ -1,0 +1,100 @@
+//! The rows as this node has read them last (`docs/board.md`, section 4).
+
+use std::collections::BTreeMap;
+
+use super::{Change, Rows, Seat};
+use crate::time::Instant;
+
+/// What a look has read, and what this coordinator has changed since.
+#[derive(Debug)]
+pub(super) struct View {
+    successors: BTreeMap<u32, u32>,
+    pub(super) seat: Seat,
+    pub(super) acting: bool,
+    pub(super) beat: u64,
+    pub(super) sequence: u64,
+    /// When the look began.
+    pub(super) read_at: Instant,
+}
+
+impl View {
+    pub(super) fn new(rows: Rows, read_at: Instant) -> Self {
+        Self {
+            successors: rows.members.into_iter().collect(),
+            seat: rows.seat,
+            acting: rows.acting,
+            beat: rows.beat,
+            sequence: rows.sequence,
+            read_at,
+        }
+    }
+
+    /// N.
+    pub(super) fn len(&self) -> usize {
+        self.successors.len()
+    }
+
+    pub(super) fn successor(&self, id: u32) -> Option<u32> {
+        self.successors.get(&id).copied()
+    }
+
+    pub(super) fn is_member(&self, id: u32) -> bool {
+        self.successors.contains_key(&id)
+    }
+
+    pub(super) fn members(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.successors.keys().copied()
+    }
+
+    pub(super) fn largest(&self) -> Option<u32> {
+        self.members().next_back()
+    }
+
+    /// The member at a place, in the order of ids.
+    pub(super) fn nth(&self, place: usize) -> Option<u32> {
+        self.members().nth(place)
+    }
+
+    pub(super) fn has_same_members(&self, other: &Self) -> bool {
+        self.successors == other.successors
+    }
+
+    /// The members in ring order from the smallest: once each, whatever the rows are.
+    pub(super) fn in_order(&self) -> Vec<u32> {
+        let mut rest = self.successors.clone();
+        let mut order = Vec::new();
+        while let Some((&start, _)) = rest.first_key_value() {
+            let mut at = start;
+            while let Some(next) = rest.remove(&at) {
+                order.push(at);
+                at = next;
+            }
+        }
+        order
+    }
+
+    /// Notes what this coordinator has changed: under its guard nobody else has changed anything.
+    pub(super) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Insert {
+                node,
+                after,
+                before,
+            } => {
+                self.successors.insert(node, before);
+                self.successors.insert(after, node);
+            }
+            Change::Remove { node, after } => {
+                if let Some(next) = self.successors.remove(&node) {
+                    self.successors.insert(after, next);
+                }
+            }
+        }
+    }
+
+    /// The term of a new token: above all that was used.
+    pub(super) fn next_term(&self, highest: u64) -> u64 {
+        let used = [self.seat.term, self.sequence >> 32, highest >> 32];
+        used.into_iter().max().unwrap_or_default().saturating_add(1)
+    }
+}
