@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use ring_codec::jitterbug::Message;
+use ring_codec::jitterbug::{Kind, Message};
 
 use super::{Counters, Event, Reason};
 use crate::StreamOp;
@@ -17,6 +17,7 @@ struct Datagram {
     to: SocketAddr,
     bytes: [u8; LONGEST],
     len: usize,
+    kind: Kind,
     ticket: u64,
 }
 
@@ -48,12 +49,9 @@ impl Output {
             to,
             bytes,
             len,
+            kind: message.kind(),
             ticket,
         });
-        match message {
-            Message::Tr1 { .. } => self.counters.tr1_sent += 1,
-            _ => self.counters.tr2_sent += 1,
-        }
     }
 
     /// Moves the next datagram into `buf`: whom it is for, its length and its ticket. One that does not fit is left out.
@@ -62,6 +60,11 @@ impl Output {
             if let (Some(room), Some(bytes)) = (buf.get_mut(..next.len), next.bytes.get(..next.len))
             {
                 room.copy_from_slice(bytes);
+                // Not before: those that are cleared are given to nobody.
+                match next.kind {
+                    Kind::Tr1 => self.counters.tr1_sent += 1,
+                    _ => self.counters.tr2_sent += 1,
+                }
                 return Some((next.to, next.len, next.ticket));
             }
         }

@@ -82,7 +82,10 @@ fn a_note_reaches_every_node_and_survives_their_death() -> Result<()> {
     ensure!(why.contains("unknown variant `yield`"), "{why}");
     let refused = nodes[0].ringctl(&["wait", "OWNER"])?;
     let why = String::from_utf8_lossy(&refused.stderr);
-    ensure!(why.contains("a node of note is in no ring"), "{why}");
+    ensure!(
+        why.contains("a node of note has no states to wait for"),
+        "{why}"
+    );
     Ok(())
 }
 

@@ -64,7 +64,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 34] = [
+pub const TRIED: [(&str, &str, By); 35] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -211,6 +211,11 @@ pub const TRIED: [(&str, &str, By); 34] = [
         "docs/simulation.md",
         "ringd sim --system ftn",
         By::Other("tests/sim/ftn, in the same worlds"),
+    ),
+    (
+        "docs/simulation.md",
+        "ringd sim --system jitterbug",
+        By::Other("tests/sim/jitterbug, in the same worlds"),
     ),
     (
         "docs/simulation.md",

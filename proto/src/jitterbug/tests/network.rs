@@ -148,3 +148,14 @@ fn the_same_address_again_changes_nothing() {
     rig.link(Net::Up(network(1)));
     assert_eq!(rig.fate(stream), Fate::Open);
 }
+
+#[test]
+fn what_never_left_is_not_counted_as_sent() {
+    let mut rig = Rig::leader(5);
+    let before = rig.machine.counters().tr1_sent;
+    // The restore after the stall begins with the old address.
+    rig.stop(ms(600));
+    rig.link(Net::Up(network(7)));
+    let said = u64::try_from(rig.said().len()).unwrap();
+    assert_eq!(rig.machine.counters().tr1_sent - before, said);
+}

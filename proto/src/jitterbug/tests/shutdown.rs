@@ -59,6 +59,34 @@ fn what_was_being_decided_continues() {
 }
 
 #[test]
+fn data_that_waits_behind_a_computation_is_decided_about_and_does_not_go_back() {
+    let options = Options {
+        compute: Compute::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    let job = rig.job();
+    let next = Outcome::Computed(b"9".to_vec().into());
+    rig.done(job.id, next);
+    rig.run(ms(200));
+    rig.job();
+    rig.given(2, 4, &[1, 2].map(node), b"7");
+    rig.command(Command::ShutDown);
+    assert_eq!(rig.machine.data(), b"9", "the greater of the two");
+}
+
+#[test]
+fn nothing_that_it_would_say_outlives_it() {
+    let mut rig = Rig::leader(5);
+    rig.run(ms(700));
+    // Its announcement is due, and nobody is there to give the token to.
+    rig.stop(ms(400));
+    rig.command(Command::ShutDown);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.said(), []);
+}
+
+#[test]
 fn penalties_are_ignored() {
     let mut rig = Rig::leader(5);
     rig.know(2);
