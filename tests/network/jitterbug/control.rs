@@ -130,6 +130,7 @@ fn watchers_see_what_happens() -> Result<()> {
 /// Costs a second.
 fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
     let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    stand.wait_for_ring(&[0, 1])?;
     for state in ["leader", "waiter", "Leader"] {
         let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
         ensure!(said.code == Some(0), "{state}: {}", said.text);
