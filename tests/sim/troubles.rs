@@ -68,6 +68,21 @@ fn answers_that_take_longer_than_offers_last_are_told_of() {
     assert!(world.live().any(|at| tells(&world, at, such)));
 }
 
+/// Its acknowledgements leave when their givers may have minted.
+#[test]
+fn a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself() {
+    let mut world = ring(3);
+    let slow = |turn_us| Fault::Slow { node: 1, turn_us };
+    let such = |it: &Trouble| matches!(it, Trouble::TakenLate { .. });
+    world.act(&slow(2_000));
+    world.run(2_000 * MS);
+    assert!(is_quiet(&world), "slow, and in time");
+    world.act(&slow(8_000));
+    world.run(2_000 * MS);
+    assert!(tells(&world, 1, such));
+    assert!(![0, 2].iter().any(|&at| tells(&world, at, such)));
+}
+
 /// The parts of their tables are longer than what is between them carries.
 #[test]
 fn tables_that_cannot_become_equal_are_told_of() {
@@ -221,7 +236,7 @@ fn data_that_give_way_are_told_of() {
 }
 
 /// The tests above by what they break.
-const BY: [&str; 10] = [
+const BY: [&str; 11] = [
     "a_deaf_member_is_told_of_by_all_that_hear_it",
     "answers_that_take_longer_than_offers_last_are_told_of",
     "an_owner_that_one_member_does_not_hear_is_told_of_by_that_one",
@@ -232,6 +247,7 @@ const BY: [&str; 10] = [
     "data_that_give_way_are_told_of",
     "a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others",
     "an_interface_that_no_promise_fits_is_told_of_by_all",
+    "a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself",
 ];
 
 /// A trouble that is added does not compile before it has a test.
@@ -247,6 +263,7 @@ const fn broken_by(trouble: &Trouble) -> &'static str {
         Trouble::DataDropped { .. } => BY[7],
         Trouble::BroadcastsUnheard | Trouble::MemberUnreached { .. } => BY[8],
         Trouble::MtuTooSmall { .. } => BY[9],
+        Trouble::TakenLate { .. } => BY[10],
     }
 }
 

@@ -175,10 +175,26 @@ impl Constants {
         self.heartbeat * self.answer_intervals
     }
 
-    /// How long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT.
+    /// How long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT and the half of one more.
     #[must_use]
     pub fn hand_over_timeout(&self) -> Duration {
-        self.take_timeout * self.take_attempts
+        self.take_timeout * self.take_attempts + self.take_timeout / 2
+    }
+
+    /// How long after an OWNER has told all of its token nobody objects to it any longer.
+    pub(super) fn objected_within(&self) -> Duration {
+        self.heartbeat + 3 * self.take_timeout
+    }
+
+    /// How long a giver waits after so many TAKE_TOKEN: TAKE_TIMEOUT, and after the last for the half of it
+    /// besides. An acknowledgement that left in time arrives within.
+    pub(super) fn answered_within(&self, attempts: u32) -> Duration {
+        let on_the_way = if attempts < self.take_attempts {
+            Duration::ZERO
+        } else {
+            self.take_timeout / 2
+        };
+        self.take_timeout + on_the_way
     }
 
     /// How long a token that nobody works with may take to who asks for it, be one frame of each kind

@@ -142,6 +142,13 @@ pub enum Trouble {
         /// How long after the first offer.
         after: Duration,
     },
+    /// This node acknowledged the token when its giver may have given it up, and is not sure of it for a while.
+    TakenLate {
+        /// How much too late; `None`: the acknowledgement could not be sent.
+        late: Option<Duration>,
+        /// Who was offered the token before that was known, and is sure of it.
+        offered_to: Option<MacAddr>,
+    },
     /// Others hear an owner that this node does not hear.
     OwnerUnheard {
         /// Who it is, as they say.

@@ -260,8 +260,8 @@ impl Lab2 {
         match content {
             Content::TakeToken(token) => self.offered(to, token, accepted),
             Content::TokenIsHere(_) if to == MacAddr::BROADCAST && accepted => self.said_so(),
-            Content::TokenIsHere(token) if to != MacAddr::BROADCAST => {
-                self.answered(to, token, accepted);
+            Content::TokenIsHere(_) | Content::TokenWasHereRecently(..) => {
+                self.answered(to, accepted);
             }
             Content::Elected(token) if accepted => self.elected(token),
             Content::Standing(candidate, reason) if accepted => self.stands(candidate, reason),
@@ -428,7 +428,7 @@ impl Machine for Lab2 {
 
     fn handle_left(&mut self, by: Now) {
         self.advance(by);
-        self.answer_left();
+        self.departed();
         self.review_once();
     }
 

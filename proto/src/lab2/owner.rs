@@ -199,6 +199,7 @@ impl Lab2 {
 
     /// A broadcast TOKEN_IS_HERE has left: everybody's patience begins anew.
     pub(super) fn said_so(&mut self) {
+        self.answered(MacAddr::BROADCAST, true);
         if let Role::Owner(tenure) = &mut self.role {
             tenure.unacknowledged = None;
             self.last_broadcast = Some(self.now.monotonic);
@@ -206,6 +207,7 @@ impl Lab2 {
             self.timer_in(Timer::Heartbeat, self.beat_period());
             self.timer_in(Timer::Lease, self.shortest_patience());
             self.out.timers.stop(Timer::Acknowledge);
+            self.told_unsure();
             self.look_after_members();
             if self.table.len() == 1 {
                 // Nobody answers.

@@ -7,7 +7,7 @@ use ring_codec::lab2::{MAX_PROGRESS, Token};
 
 use super::input::Envelope;
 use super::outbox::Content;
-use super::role::{Offer, Role, Tenure, Unsent};
+use super::role::{Answer, Offer, Role, Tenure, Unsent};
 use super::timer::Timer;
 use super::{Constants, Event, Lab2, Reason};
 
@@ -68,8 +68,11 @@ impl Lab2 {
         }
     }
 
-    /// Offers the token to this member; whether there is anything left to offer.
+    /// Offers the token to this member; whether there is anything left to offer, and it may be offered.
     fn offer_to(&mut self, to: MacAddr) -> bool {
+        if self.waits_for_objections() {
+            return false;
+        }
         let Role::Owner(tenure) = self.role else {
             return false;
         };
@@ -90,6 +93,9 @@ impl Lab2 {
     /// Offers the token to the next member in ring order after `last`; when the round is over
     /// this node stays OWNER. Whether it is offered.
     fn offer_after(&mut self, last: MacAddr, minted: bool) -> bool {
+        if self.waits_for_objections() {
+            return false;
+        }
         let me = self.me();
         let alive = self.alive_since();
         let passed_over = if last == me { self.passed_over() } else { None };
@@ -206,7 +212,10 @@ impl Lab2 {
         // An interface that refuses all at once must not have all members offered the token at once.
         let in_vain = !accepted && times > self.constants.take_attempts;
         match &mut tenure.offer {
-            Some(offer) if accepted => offer.attempts += 1,
+            Some(offer) if accepted => {
+                offer.attempts += 1;
+                offer.departs = true;
+            }
             Some(offer) if in_vain => {
                 let offer = *offer;
                 return self.hand_over_failed(offer);
@@ -219,6 +228,7 @@ impl Lab2 {
                     token,
                     attempts: 1,
                     since: now,
+                    departs: true,
                 });
                 self.learn(token, to, None);
                 // It has had its turn once it takes this; what it asks for from now on is the next.
@@ -228,7 +238,8 @@ impl Lab2 {
             }
             None => return self.timer_in(Timer::Pass, self.constants.take_timeout),
         }
-        self.timer_in(Timer::Take, self.constants.take_timeout);
+        let attempts = self.role.offer().map_or(0, |offer| offer.attempts);
+        self.timer_in(Timer::Take, self.constants.answered_within(attempts));
     }
 
     /// TAKE_TIMEOUT has passed without an acknowledgement.
@@ -256,6 +267,7 @@ impl Lab2 {
             token,
             attempts: 0,
             since: self.now.monotonic.before(took),
+            departs: false,
         };
         let last = self.goes_on_after(to);
         if self.give_up(&offer, last, None) {
@@ -270,7 +282,11 @@ impl Lab2 {
         };
         let last = self.goes_on_after(offer.to);
         let minted = self.mint(offer.token.progress + 1);
-        self.role = Role::Owner(tenure.renewed(minted));
+        let answer = self.outlived(tenure.answer);
+        if matches!(answer, Answer::Unsure { .. }) {
+            self.out.timers.set(Timer::Heartbeat, self.now.monotonic);
+        }
+        self.role = Role::Owner(tenure.renewed(minted, answer));
         self.note_given_up(offer);
         if self.give_up(&offer, last, Some(minted)) {
             self.offer_after(last, true);
@@ -304,7 +320,7 @@ impl Lab2 {
         let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
         if outgrown && other.progress < MAX_PROGRESS {
             let minted = self.mint(other.progress + 2);
-            let tenure = Role::Owner(tenure.renewed(minted));
+            let tenure = Role::Owner(tenure.renewed(minted, self.outlived(tenure.answer)));
             self.change(tenure, Reason::StrongerToken, Some(minted));
             self.token_is_here(MacAddr::BROADCAST);
         }

@@ -10,10 +10,6 @@ use super::timer::Timer;
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a machine has one, in its place: a tenure in a box would be an allocation a hop"
-)]
 pub(super) enum Role {
     Owner(Tenure),
     Waiter(Wait),
@@ -170,10 +166,10 @@ impl Tenure {
     }
 
     /// It goes on with a token that was made here.
-    pub(super) const fn renewed(&self, token: Token) -> Self {
+    pub(super) const fn renewed(&self, token: Token, answer: Answer) -> Self {
         Self {
             unacknowledged: self.unacknowledged,
-            answer: self.answer.outlived(),
+            answer,
             failing: self.failing,
             refusals: self.refusals,
             rests_until: self.rests_until,
@@ -188,30 +184,16 @@ impl Tenure {
 pub(super) enum Answer {
     /// It has left in time, or none is asked for.
     Settled,
-    /// It is to leave by then: its giver may have given this node up after that.
+    /// It, or what tells the giver as well, is to leave by then: its giver may have given this node up after
+    /// that.
     Due(Instant),
     /// It was accepted for sending; when it has left is not known yet.
     Sent(Instant),
-    /// It left too late, or not at all. Until then the token may be outdated, and nobody relies on it.
-    Unsure(Instant),
-}
-
-impl Answer {
-    /// What is left of it when the token is replaced by one that was made here.
-    const fn outlived(self) -> Self {
-        match self {
-            Self::Unsure(_) => self,
-            Self::Settled | Self::Due(_) | Self::Sent(_) => Self::Settled,
-        }
-    }
-
-    /// Until when nobody relies on the token.
-    pub(super) const fn unsure_until(self) -> Option<Instant> {
-        match self {
-            Self::Unsure(until) => Some(until),
-            Self::Settled | Self::Due(_) | Self::Sent(_) => None,
-        }
-    }
+    /// It left too late, or not at all: the token may be outdated, and nobody relies on it.
+    Unsure {
+        /// When the others were told who holds the token, so that they may object.
+        told: Option<Instant>,
+    },
 }
 
 /// An offer that the interface refuses.
@@ -233,4 +215,6 @@ pub(super) struct Offer {
     pub(super) attempts: u32,
     /// When the first one was.
     pub(super) since: Instant,
+    /// The last one was just now, and by when it has left is not known yet.
+    pub(super) departs: bool,
 }

@@ -79,7 +79,8 @@ impl Lab2 {
             (stored.my_token_number, stored.known).hash(&mut writer);
         }
         let quiet = self.silence();
-        writer.role(role, constants.take_timeout, quiet);
+        let objected = constants.objected_within();
+        writer.role(role, (constants.take_timeout, objected), quiet);
         writer.table(table, heartbeat, patience, (quiet, constants.forget));
         let forgets = constants.forget.is_some();
         writer.hearing(hearing, derived.earshot, quiet, forgets);
@@ -150,7 +151,12 @@ impl Writer {
         (unfit, probe).hash(self);
     }
 
-    fn role(&mut self, role: &Role, take_timeout: Duration, silence: Duration) {
+    fn role(
+        &mut self,
+        role: &Role,
+        (take_timeout, objected): (Duration, Duration),
+        silence: Duration,
+    ) {
         role.state().hash(self);
         match role {
             Role::Waiter(Wait { unacknowledged }) => unacknowledged.hash(self),
@@ -180,7 +186,9 @@ impl Writer {
                     Answer::Settled => (0, self.now),
                     Answer::Due(by) => (1, by),
                     Answer::Sent(by) => (2, by),
-                    Answer::Unsure(until) => (3, until),
+                    Answer::Unsure { told: None } => (3, self.now),
+                    Answer::Unsure { told: Some(at) } if at + objected <= self.now => (0, self.now),
+                    Answer::Unsure { told: Some(at) } => (4, at + objected),
                 };
                 (step, at.since(self.now)).hash(self);
                 (rests_until.since(self.now), giver, ahead).hash(self);
@@ -196,6 +204,8 @@ impl Writer {
                     token,
                     attempts,
                     since,
+                    // Known as soon as the frames that were sent with it have left.
+                    departs: _,
                 }) = offer
                 {
                     (to, token, attempts).hash(self);

@@ -153,6 +153,14 @@ impl Lab2 {
         self.tell_trouble(trouble, false);
     }
 
+    /// The same, of what may happen again and again: the like of it is told once in a while.
+    pub(super) fn note_recurring(&mut self, trouble: Trouble) {
+        let before = self.remember_once(trouble);
+        if before.is_none_or(|at| !self.is_recent(at)) {
+            self.tell_trouble(trouble, false);
+        }
+    }
+
     /// When the like of it was remembered last.
     fn remember_once(&mut self, trouble: Trouble) -> Option<Instant> {
         let now = self.now.monotonic;
@@ -247,10 +255,7 @@ impl Lab2 {
             mac: envelope.from,
             after: envelope.at.since(offer.since),
         };
-        let before = self.remember_once(late);
-        if before.is_none_or(|at| !self.is_recent(at)) {
-            self.tell_trouble(late, false);
-        }
+        self.note_recurring(late);
     }
 
     /// A LOOSER is told who holds the token. Soon it hears that one, or a new one.

@@ -1,83 +1,163 @@
 //! A token that was taken too late: its giver may have given this node up before it heard of it, and minted.
+//!
+//! Nobody relies on a token before its giver has been told in time that it was taken. Where that came too late
+//! the owner is unsure: it tells all that it holds the token, and whoever knows a stronger one objects.
 
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-use super::Lab2;
 use super::role::{Answer, Role, Tenure};
 use super::timer::Timer;
+use super::{Lab2, Trouble};
+use crate::time::Instant;
 
 impl Lab2 {
-    /// The acknowledgement of an offer was handed to the link.
-    pub(super) fn answered(&mut self, to: MacAddr, token: Token, accepted: bool) {
+    /// A frame that tells the giver of the token was handed to the link: to it alone, or to all.
+    pub(super) fn answered(&mut self, to: MacAddr, accepted: bool) {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        let answers = tenure.giver == Some(to) && tenure.token == token;
         let Answer::Due(by) = tenure.answer else {
             return;
         };
-        if answers && accepted {
+        if accepted && (to == MacAddr::BROADCAST || tenure.giver == Some(to)) {
             tenure.answer = Answer::Sent(by);
-        } else if answers {
-            self.become_unsure();
+        } else if tenure.giver == Some(to) {
+            self.become_unsure(None);
         }
     }
 
-    /// Whether the first acknowledgement is on its way and it is not known by when it left.
+    /// Whether it matters by when the frames have left that were sent last.
     pub(super) fn awaits_departure(&self) -> bool {
-        matches!(
-            self.role,
-            Role::Owner(Tenure {
-                answer: Answer::Sent(_),
-                ..
-            })
-        )
+        let Role::Owner(tenure) = &self.role else {
+            return false;
+        };
+        matches!(tenure.answer, Answer::Sent(_)) || tenure.offer.is_some_and(|offer| offer.departs)
     }
 
-    /// The acknowledgement has left by now.
-    pub(super) fn answer_left(&mut self) {
+    /// All frames that were sent have left by now.
+    pub(super) fn departed(&mut self) {
+        let now = self.now.monotonic;
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        let Answer::Sent(by) = tenure.answer else {
+        if let Answer::Due(by) | Answer::Sent(by) = tenure.answer {
+            if by < now {
+                self.become_unsure(Some(now.since(by)));
+            } else if matches!(tenure.answer, Answer::Sent(_)) {
+                tenure.answer = Answer::Settled;
+            }
+        }
+        self.offer_has_left();
+    }
+
+    /// Who is offered the token has its time from when the offer has left, not from when it was to leave.
+    fn offer_has_left(&mut self) {
+        let Role::Owner(Tenure {
+            offer: Some(offer), ..
+        }) = &mut self.role
+        else {
             return;
         };
-        tenure.answer = Answer::Settled;
-        if by < self.now.monotonic {
-            self.become_unsure();
+        if std::mem::take(&mut offer.departs) {
+            let attempts = offer.attempts;
+            self.timer_in(Timer::Take, self.constants.answered_within(attempts));
         }
     }
 
     /// Nobody relies on the token until everybody who knows a stronger one has had the time to say so: the
-    /// members object to a heartbeat, which leaves at once, and another owner has one of its own. For work
-    /// that waits here the token rests for so long and its IDLE_HOLD.
-    fn become_unsure(&mut self) {
+    /// members object to a heartbeat, which leaves at once, and another owner has one of its own. `late`: the
+    /// giver was told so much too late; `None`: it could not be told.
+    fn become_unsure(&mut self, late: Option<Duration>) {
         let now = self.now.monotonic;
-        let until = now + self.objected_within();
+        let Role::Owner(tenure) = &mut self.role else {
+            return;
+        };
+        tenure.answer = Answer::Unsure { told: None };
+        let offered_to = tenure.offer.map(|offer| offer.to);
+        if offered_to.is_none() {
+            self.out.timers.stop(Timer::Pass);
+            self.out.timers.set(Timer::Heartbeat, now);
+        }
+        self.note_recurring(Trouble::TakenLate { late, offered_to });
+    }
+
+    /// All have been told that this node holds the token, of which it is unsure. For work that waits here it
+    /// rests for as long as that lasts, and its IDLE_HOLD.
+    pub(super) fn told_unsure(&mut self) {
+        let now = self.now.monotonic;
+        let sure_at = now + self.constants.objected_within();
         let idle_hold = self.constants.idle_hold;
         let want = self.want;
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.answer = Answer::Unsure(until);
+        let Answer::Unsure { told: told @ None } = &mut tenure.answer else {
+            return;
+        };
+        *told = Some(now);
         if want {
-            tenure.rests_until = tenure.rests_until.max(until + idle_hold);
+            tenure.rests_until = tenure.rests_until.max(sure_at + idle_hold);
         }
-        if tenure.offer.is_none() {
-            self.out.timers.set(Timer::Heartbeat, now);
-        }
+        self.plan_pass();
     }
 
-    /// Whether whoever knows a stronger token is right: this one was given up before it was acknowledged.
+    /// Whether the token must not go to another yet, who would be sure of it: the others, who have been told,
+    /// have not had the time to answer. It goes on then.
+    pub(super) fn waits_for_objections(&mut self) -> bool {
+        let Role::Owner(Tenure {
+            answer: Answer::Unsure { told },
+            ..
+        }) = self.role
+        else {
+            return false;
+        };
+        let Some(told) = told else {
+            return true;
+        };
+        let answered = told + self.constants.take_timeout;
+        if answered <= self.now.monotonic {
+            return false;
+        }
+        self.out.timers.set(Timer::Pass, answered);
+        true
+    }
+
+    /// Until when at least nobody relies on the token that is held here; `None` if somebody may.
+    pub(super) fn unsettled_until(&self) -> Option<Instant> {
+        let Role::Owner(tenure) = &self.role else {
+            return None;
+        };
+        let since = match tenure.answer {
+            Answer::Settled => return None,
+            Answer::Unsure { told: Some(at) } => at,
+            Answer::Due(_) | Answer::Sent(_) | Answer::Unsure { told: None } => self.now.monotonic,
+        };
+        Some(since + self.constants.objected_within())
+    }
+
+    /// Whether the stronger token is the one that the giver has minted in place of this one: it is right. Any
+    /// other that somebody objects with has not been heard of for a while.
     pub(super) fn gives_way(&self, tenure: &Tenure, other: Token) -> bool {
-        let is_unsure = tenure.answer.unsure_until() > Some(self.now.monotonic);
-        is_unsure && other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token)
+        let is_unsure = matches!(tenure.answer, Answer::Unsure { .. })
+            && self.unsettled_until() > Some(self.now.monotonic);
+        let is_the_givers = tenure.giver == Some(other.author);
+        is_unsure
+            && is_the_givers
+            && other.is_stronger_than(&tenure.token)
+            && !other.same_chain(&tenure.token)
     }
 
-    fn objected_within(&self) -> Duration {
-        self.constants.heartbeat + 3 * self.constants.take_timeout
+    /// What is left of it when the token is replaced by one that was made here, of which nobody has heard yet.
+    pub(super) fn outlived(&self, answer: Answer) -> Answer {
+        let is_over = |told: Option<Instant>| {
+            told.is_some_and(|at| at + self.constants.objected_within() <= self.now.monotonic)
+        };
+        match answer {
+            Answer::Unsure { told } if !is_over(told) => Answer::Unsure { told: None },
+            _ => Answer::Settled,
+        }
     }
 }

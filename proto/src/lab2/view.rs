@@ -94,16 +94,15 @@ impl Lab2 {
 
     /// From when on an application may rely on the token: an owner that was there before this node
     /// could hear anything, and is stopped or dead by now, may have told its own to rely on its token
-    /// for WAITER_TIMEOUT, the longest of all members'. And a token that was acknowledged too late may
-    /// have been given up before. `None`: the link was never up.
+    /// for WAITER_TIMEOUT, the longest of all members'. And a token that was acknowledged too late, or is not
+    /// yet, may have been given up before. `None`: the link was never up.
     #[must_use]
     pub fn settled_at(&self) -> Option<Instant> {
         let settled = self.link.up_since()? + self.longest_patience();
-        let unsure_until = match self.role {
-            Role::Owner(tenure) => tenure.answer.unsure_until(),
-            Role::Waiter(_) | Role::Looser(_) | Role::Generating(_) => None,
-        };
-        Some(unsure_until.map_or(settled, |until| until.max(settled)))
+        Some(
+            self.unsettled_until()
+                .map_or(settled, |until| until.max(settled)),
+        )
     }
 
     /// Until when nobody else is granted the token that is held here, whatever happens to this

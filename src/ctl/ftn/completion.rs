@@ -1,6 +1,8 @@
 //! Names of tokens, for a shell that completes one.
 
+use std::sync::mpsc;
 use std::time::Duration;
+use std::{fs, thread};
 
 use clap_complete::CompletionCandidate;
 
@@ -10,30 +12,42 @@ use super::options::{CLIENT_TIMEOUT, client_timeout};
 use super::{Client, Outcome, ServerList};
 use crate::token::Patience;
 
-/// How long a session may take: somebody waits at a prompt.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a session may take.
+const SESSION: Duration = Duration::from_secs(1);
+/// Maximum time between two pages. Without what a silent server has the names are of use still.
+const SILENCE: Duration = Duration::from_millis(500);
+/// How long all of it may take, names of servers that nobody resolves included: somebody waits at a prompt.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The tokens of the servers that the command line names. None if they do not answer: a shell has no place for an
-/// error.
+/// The tokens of the servers that the command line names. None if they do not answer in time: a shell has no place
+/// for an error.
 pub(super) fn names() -> Vec<CompletionCandidate> {
-    let Some(servers) = given("--servers") else {
-        return Vec::new();
-    };
-    let timeout = given("--client-timeout");
-    let timeout = timeout
-        .as_ref()
-        .map_or(Some(CLIENT_TIMEOUT), |given| given.to_str());
-    let Some((servers, timeout)) = ServerList::read(servers.as_ref())
+    let (done, answer) = mpsc::channel();
+    // The process ends once the shell has its answer, and with it what waits still.
+    thread::spawn(move || done.send(listed()));
+    answer
+        .recv_timeout(PATIENCE)
         .ok()
-        .zip(timeout.and_then(|timeout| client_timeout(timeout).ok()))
-    else {
-        return Vec::new();
+        .flatten()
+        .unwrap_or_default()
+}
+
+fn listed() -> Option<Vec<CompletionCandidate>> {
+    let list = given("--servers")?;
+    // Anything else can be read but once: that is for the command.
+    if !fs::metadata(&list).ok()?.is_file() {
+        return None;
+    }
+    let servers = ServerList::read(list.as_ref()).ok()?;
+    let timeout = match given("--client-timeout") {
+        Some(given) => client_timeout(given.to_str()?).ok()?,
+        None => client_timeout(CLIENT_TIMEOUT).ok()?,
     };
     let client = Client { servers, timeout };
-    let patience = Patience::limited(PATIENCE).session();
-    match client.with_session(|session| ask(session, patience)) {
-        Ok(Outcome::Done(all)) => all.names().filter_map(candidate).collect(),
-        Ok(Outcome::Stopped(_)) | Err(_) => Vec::new(),
+    let patience = Patience::limited(SESSION).session();
+    match client.with_session(|session| ask(session, patience, SILENCE)) {
+        Ok(Outcome::Done(all)) => Some(all.names().filter_map(candidate).collect()),
+        Ok(Outcome::Stopped(_)) | Err(_) => None,
     }
 }
 

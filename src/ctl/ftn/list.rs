@@ -41,7 +41,7 @@ pub(super) struct All {
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyhow::Result<u8> {
     let patience = Patience::endless().session();
-    let all = match client.with_session(|session| ask(session, patience))? {
+    let all = match client.with_session(|session| ask(session, patience, SILENCE))? {
         Outcome::Done(all) => all,
         Outcome::Stopped(code) => return Ok(code),
     };
@@ -71,8 +71,13 @@ pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyh
     Ok(if is_complete { 0 } else { INCOMPLETE })
 }
 
-/// Asks all servers at the same time, page by page. `patience`: how long the session may take.
-pub(super) fn ask(session: &mut Session, patience: Duration) -> anyhow::Result<All> {
+/// Asks all servers at the same time, page by page. `patience`: how long the session may take; `silence`: maximum
+/// time between two pages, of whichever server.
+pub(super) fn ask(
+    session: &mut Session,
+    patience: Duration,
+    silence: Duration,
+) -> anyhow::Result<All> {
     session.log_in(patience).map_err(|error| match error {
         token::Error::Interrupted => anyhow::Error::from(Interrupted),
         error => failed(error).into(),
@@ -85,11 +90,11 @@ pub(super) fn ask(session: &mut Session, patience: Duration) -> anyhow::Result<A
     for server in 0..servers {
         next_page(session, server, &[])?;
     }
-    let mut by = clock::now().monotonic + SILENCE;
+    let mut by = clock::now().monotonic + silence;
     while all.asked.contains(&Asked::Going) {
         match session.next(Some(by)).map_err(failed)? {
             Wake::Event(Event::Listed { server, page }) => {
-                by = clock::now().monotonic + SILENCE;
+                by = clock::now().monotonic + silence;
                 match all.take(server, &page) {
                     Some(next) => next_page(session, server, next.bytes())?,
                     None => all.is_now(server, Asked::Done),

@@ -234,6 +234,18 @@ impl fmt::Display for Wrong {
                  --take-timeout on all members: two tokens can exist until then",
                 spoken(after)
             ),
+            (Trouble::TakenLate { late, offered_to }, _) => {
+                match late {
+                    Some(late) => write!(f, "this node took the token {} too late", spoken(late))?,
+                    None => f.write_str("this node took the token and could not say so")?,
+                }
+                f.write_str(", and another may hold it: ")?;
+                match offered_to {
+                    None => f.write_str("no lock is granted until that one has had time to object")?,
+                    Some(to) => write!(f, "it went on to {to}, which does not know")?,
+                }
+                f.write_str(". If this recurs, this machine is overloaded: raise --take-timeout on all members")
+            }
             (Trouble::OwnerUnheard { owner }, false) => write!(
                 f,
                 "others say that {owner} holds the token, and this node does not hear it: look at \
@@ -316,6 +328,7 @@ impl Wrong {
             (Trouble::MemberDeaf { .. }, false) => "member_deaf",
             (Trouble::MemberDeaf { .. }, true) => "member_hears",
             (Trouble::AnswerLate { .. }, _) => "answer_late",
+            (Trouble::TakenLate { .. }, _) => "taken_late",
             (Trouble::OwnerUnheard { .. }, false) => "owner_unheard",
             (Trouble::OwnerUnheard { .. }, true) => "owner_heard",
             (Trouble::TablesDiffer { .. }, false) => "tables_differ",
@@ -349,6 +362,7 @@ impl Wrong {
             Trouble::MtuTooSmall { member, .. } => member,
             Trouble::TokenAhead { .. }
             | Trouble::ClockAhead { .. }
+            | Trouble::TakenLate { .. }
             | Trouble::CannotSend
             | Trouble::BroadcastsUnheard => None,
         }
@@ -405,6 +419,24 @@ mod tests {
                 Trouble::AnswerLate { mac, after },
                 "02:00:00:00:00:03 accepted the token after 9 ms, when the offer had expired. If this \
                  recurs, raise --take-timeout on all members: two tokens can exist until then",
+            ),
+            (
+                Trouble::TakenLate {
+                    late: Some(after),
+                    offered_to: None,
+                },
+                "this node took the token 9 ms too late, and another may hold it: no lock is granted until \
+                 that one has had time to object. If this recurs, this machine is overloaded: raise \
+                 --take-timeout on all members",
+            ),
+            (
+                Trouble::TakenLate {
+                    late: None,
+                    offered_to: Some(mac),
+                },
+                "this node took the token and could not say so, and another may hold it: it went on to \
+                 02:00:00:00:00:03, which does not know. If this recurs, this machine is overloaded: raise \
+                 --take-timeout on all members",
             ),
             (
                 Trouble::TablesDiffer { owner: mac },

@@ -113,9 +113,11 @@ impl<M: Subject> World<M> {
         let Some(machine) = node.driver.as_ref().map(Driver::machine) else {
             return false;
         };
-        let settled_at = node.up_since + 2 * nanos(self.system.constants.waiter_timeout());
         let is_safe = !errand.quorum || machine.quorum_until().is_some();
-        machine.may_use() && is_safe && self.now >= settled_at
+        machine
+            .lease_until(node.clock.now(self.now).monotonic)
+            .is_some()
+            && is_safe
     }
 
     /// The next step of an errand.

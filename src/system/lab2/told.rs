@@ -91,7 +91,11 @@ fn next(trouble: Option<Trouble>) -> Option<Trouble> {
             mac: MAC,
             after: SPAN,
         },
-        Trouble::AnswerLate { .. } => Trouble::OwnerUnheard { owner: MAC },
+        Trouble::AnswerLate { .. } => Trouble::TakenLate {
+            late: Some(SPAN),
+            offered_to: None,
+        },
+        Trouble::TakenLate { .. } => Trouble::OwnerUnheard { owner: MAC },
         Trouble::OwnerUnheard { .. } => Trouble::TablesDiffer { owner: MAC },
         Trouble::TablesDiffer { .. } => Trouble::CannotSend,
         Trouble::CannotSend => Trouble::AddressShared {
@@ -139,6 +143,7 @@ fn names(trouble: Trouble) -> (&'static str, Option<&'static str>, &'static str)
     match trouble {
         Trouble::MemberDeaf { .. } => ("member_deaf", Some("member_hears"), "hears nobody"),
         Trouble::AnswerLate { .. } => ("answer_late", None, "raise --take-timeout"),
+        Trouble::TakenLate { .. } => ("taken_late", None, "another may hold it"),
         Trouble::OwnerUnheard { .. } => ("owner_unheard", Some("owner_heard"), "does not hear it"),
         Trouble::TablesDiffer { .. } => (
             "tables_differ",

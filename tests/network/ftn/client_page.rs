@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use ring_segment::{Test, tests};
 
 use super::client_stand::serve;
@@ -97,6 +99,14 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     ensure!(said == "build/cache build/docs", "{said}");
     let said = completes(&format!("ringctl token --servers {list} run --shared n"))?;
     ensure!(said == "nightly", "{said}");
+    // What can be read but once is left to the command; nobody waits for a writer.
+    let pipe = stand.file("pipe");
+    mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    let said = completes(&format!(
+        "ringctl token --servers {} get bu",
+        pipe.display()
+    ))?;
+    ensure!(said.is_empty(), "{said}");
     // Nobody answers: nothing is said, and nobody waits for long.
     let nobody = stand.file("nobody");
     fs::write(&nobody, "127.0.0.1:9\n")?;

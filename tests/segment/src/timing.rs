@@ -74,7 +74,7 @@ impl Timing {
     /// How long a giver waits for one member in all.
     #[must_use]
     pub fn hand_over_timeout(&self) -> Duration {
-        self.take_timeout * 3
+        self.take_timeout * 3 + self.take_timeout / 2
     }
 
     /// How soon one owner remains when frames stop being lost (section 5, rule 2), hand-overs in

@@ -8,8 +8,8 @@ use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Profile};
 
 use super::grade::beating;
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, decode, generating,
-    here, mac, ms, ping, take, token, token_of, with_digest,
+    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, decode,
+    generating, here, mac, ms, ping, take, token, token_of, with_digest,
 };
 use crate::lab2::{Command, DropReason, Event, Presence, Reason, State};
 
@@ -219,7 +219,7 @@ fn an_owner_of_whose_members_one_takes_the_token_keeps_owning() {
         rig.hear(3, ping(NO_IP));
         rig.hear(7, ping(NO_IP));
         rig.hear_all(7, Message::WantToken);
-        rig.pass_time(3 * TAKE_TIMEOUT);
+        rig.pass_time(HAND_OVER);
         let held = rig.machine.token().expect("held");
         let after = |hops| ring_codec::lab2::Token {
             progress: held.progress + hops,

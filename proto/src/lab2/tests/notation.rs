@@ -31,6 +31,8 @@ pub const BLANK: Durable = Durable {
 pub const HEARTBEAT: Duration = Duration::from_millis(100);
 /// TAKE_TIMEOUT of the default constants.
 pub const TAKE_TIMEOUT: Duration = Duration::from_millis(5);
+/// How long a giver waits for one member in all, with the default constants.
+pub const HAND_OVER: Duration = Duration::from_micros(17_500);
 /// IDLE_HOLD of [`constants`].
 pub const IDLE_HOLD: Duration = Duration::from_millis(10);
 /// WAITER_TIMEOUT of the default constants.

@@ -3,8 +3,8 @@
 use ring_codec::lab2::Message;
 
 use super::rig::{
-    ANSWER_TIMEOUT, BLANK, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT, constants,
-    here, ms, take, token, token_of, was_here,
+    ANSWER_TIMEOUT, BLANK, HAND_OVER, HEARTBEAT, IDLE_HOLD, LOOSER_TIMEOUT, Rig, TAKE_TIMEOUT,
+    constants, here, ms, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Event, State, Trouble};
 
@@ -202,7 +202,7 @@ fn a_clock_that_is_set_ends_it_without_a_new_token() {
 #[test]
 fn a_holder_whose_hand_over_failed_mints_a_chain_of_its_own_with_progress_plus_2() {
     let mut rig = Rig::giver();
-    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let said = rig.pass_time(HAND_OVER);
     assert_eq!(said[2..], ["TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.token(), "13-n5-1", "11 + 2");
 }
@@ -210,7 +210,7 @@ fn a_holder_whose_hand_over_failed_mints_a_chain_of_its_own_with_progress_plus_2
 #[test]
 fn every_minted_chain_has_the_next_number() {
     let mut rig = Rig::giver();
-    rig.pass_time(6 * TAKE_TIMEOUT);
+    rig.pass_time(2 * HAND_OVER);
     assert_eq!(rig.token(), "15-n5-2");
 }
 
@@ -252,7 +252,7 @@ fn a_chain_is_offered_to_one_successor_only() {
 #[test]
 fn the_token_number_and_the_highest_progress_survive_a_restart() {
     let mut rig = Rig::giver();
-    rig.pass_time(3 * TAKE_TIMEOUT);
+    rig.pass_time(HAND_OVER);
     assert_eq!(rig.durable.my_token_number, 1);
     assert_eq!(rig.durable.known, Some(token_of(14, 5, 1)));
 
@@ -328,7 +328,7 @@ fn progress_saturates_when_a_token_is_minted_or_stood_for() {
     const LARGEST: u64 = (1 << 63) - 1;
     let mut rig = Rig::waiter();
     rig.hear(3, take(token(LARGEST - 1)));
-    rig.pass_time(IDLE_HOLD + 3 * TAKE_TIMEOUT);
+    rig.pass_time(IDLE_HOLD + HAND_OVER);
     assert_eq!(rig.token(), format!("{LARGEST}-n5-1"));
 
     let mut rig = Rig::asking();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Kind, Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, ping, take,
-    token, token_of, was_here,
+    HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms,
+    ping, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, Event, FOREVER, Reason, State};
 
@@ -139,7 +139,7 @@ fn take_token_is_repeated_take_attempts_times_take_timeout_apart() {
 #[test]
 fn after_the_last_attempt_it_mints_penalises_and_tries_the_next() {
     let mut rig = Rig::giver();
-    rig.pass_time(3 * TAKE_TIMEOUT - ms(1));
+    rig.pass_time(HAND_OVER - ms(1));
     assert_eq!(rig.pass_time(ms(1)), ["TAKE_TOKEN 14-n5-1 to n3"]);
     assert!(rig.events.contains(&Event::HandOverFailed {
         to: mac(7),
@@ -152,9 +152,9 @@ fn after_the_last_attempt_it_mints_penalises_and_tries_the_next() {
 #[test]
 fn with_no_eligible_member_left_it_mints_stays_owner_and_broadcasts() {
     let mut rig = Rig::giver();
-    let said = rig.timeline(6 * TAKE_TIMEOUT);
+    let said = rig.timeline(2 * HAND_OVER);
     let last = said.last().expect("a broadcast");
-    let broadcast = (6 * TAKE_TIMEOUT, "TOKEN_IS_HERE 15-n5-2 to all".into());
+    let broadcast = (2 * HAND_OVER, "TOKEN_IS_HERE 15-n5-2 to all".into());
     assert_eq!(*last, broadcast);
     assert_eq!(rig.state(), State::Owner);
     assert!(rig.machine.may_use_token());

@@ -2,7 +2,7 @@
 
 use ring_codec::lab2::{Message, NO_IP, Token};
 
-use super::rig::{IDLE_HOLD, Rig, TAKE_TIMEOUT, here, ms, ping, take, token, token_of};
+use super::rig::{HAND_OVER, IDLE_HOLD, Rig, here, ms, ping, take, token, token_of};
 use crate::lab2::State;
 
 /// Lets n7 fail and n3 take the token, and n3 give it back: one round of the ring of three.
@@ -133,7 +133,7 @@ fn an_owner_whose_others_are_all_passed_over_keeps_the_token_and_mints_nothing()
 fn a_turn_of_an_owner_that_nobody_takes_the_token_from_is_a_turn() {
     let mut rig = Rig::giver();
     // n7 and n3 fail; both are passed over for one turn and then tried again.
-    let said = rig.pass_time(6 * TAKE_TIMEOUT + 2 * IDLE_HOLD);
+    let said = rig.pass_time(2 * HAND_OVER + 2 * IDLE_HOLD);
     let offers: Vec<_> = said
         .iter()
         .filter(|l| l.starts_with("TAKE_TOKEN"))

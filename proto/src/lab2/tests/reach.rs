@@ -240,7 +240,7 @@ fn a_member_that_the_giver_passes_over_has_the_token_before_the_others() {
         "{said:?}"
     );
     // If it does not take it the round goes on where it would have begun.
-    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let said = rig.pass_time(HAND_OVER);
     assert_eq!(said.last().unwrap(), "TAKE_TOKEN 17-n5-1 to n6", "{said:?}");
 }
 
@@ -258,7 +258,7 @@ fn a_member_that_takes_the_token_from_nobody_is_not_passed_over() {
         let to_n3 = |line: &String| line.starts_with("TAKE_TOKEN") && line.ends_with("to n3");
         offered.push(said.iter().any(to_n3));
         if said.iter().any(to_n3) {
-            said.extend(rig.pass_time(3 * TAKE_TIMEOUT));
+            said.extend(rig.pass_time(HAND_OVER));
         }
         assert!(said.last().unwrap().ends_with("to n6"), "{said:?}");
         let known = rig.machine.token().expect("known");

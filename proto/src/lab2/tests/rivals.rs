@@ -2,7 +2,7 @@
 
 use ring_codec::lab2::Message;
 
-use super::rig::{HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
+use super::rig::{HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, here, ms, take, token, token_of};
 
 /// What an OWNER of 2000-n3-1 offers next, after it has heard of another token.
 fn offer_after_hearing(progress: u64, author: u8) -> Vec<String> {
@@ -73,6 +73,6 @@ fn what_is_minted_after_a_lead_is_stronger_than_what_was_offered() {
     let mut rig = Rig::owner();
     rig.hear_all(7, here(token_of(10, 7, 1)));
     assert_eq!(rig.pass_time(IDLE_HOLD), ["TAKE_TOKEN 1035-n3-1 to n7"]);
-    rig.pass_time(ms(15));
+    rig.pass_time(HAND_OVER);
     assert_eq!(rig.token(), "1036-n5-1");
 }

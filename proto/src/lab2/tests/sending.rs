@@ -178,7 +178,7 @@ fn an_attempt_that_could_not_be_sent_does_not_count() {
     rig.refuse = |line| line.starts_with("TAKE_TOKEN");
     rig.pass_time(2 * TAKE_TIMEOUT);
     rig.refuse = nothing;
-    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let said = rig.pass_time(3 * TAKE_TIMEOUT + TAKE_TIMEOUT / 2);
     let again = "TAKE_TOKEN 12-n3-1 to n7";
     assert_eq!(said, [again, again, "TAKE_TOKEN 14-n5-1 to n3"]);
 }

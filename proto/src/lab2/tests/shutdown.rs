@@ -3,8 +3,8 @@
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token, token_of,
-    was_here,
+    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, Rig, TAKE_TIMEOUT, here, ip, mac, ms, ping, take, token,
+    token_of, was_here,
 };
 use crate::lab2::{Command, Constants, DropReason, Event, State};
 use crate::{LinkState, Machine};
@@ -45,7 +45,7 @@ fn a_giver_waits_for_the_hand_over_that_is_under_way() {
 #[test]
 fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
     let mut rig = leaving_owner();
-    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let said = rig.pass_time(HAND_OVER);
     assert_eq!(said, [OFFER, OFFER, "TAKE_TOKEN 14-n5-1 to n3"]);
     assert_eq!(rig.hear(3, here(token_of(14, 5, 1))), [LEAVING]);
 }
@@ -53,7 +53,7 @@ fn a_successor_that_does_not_answer_is_not_the_last_one_tried() {
 #[test]
 fn with_nobody_left_to_take_the_token_it_leaves() {
     let mut rig = leaving_owner();
-    let said = rig.pass_time(6 * TAKE_TIMEOUT);
+    let said = rig.pass_time(2 * HAND_OVER);
     assert_eq!(said.last().unwrap(), LEAVING);
     assert!(rig.machine.is_finished());
 }

@@ -6,7 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, OTHER, Rig, SAME, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac,
+    HAND_OVER, HEARTBEAT, IDLE_HOLD, OTHER, Rig, SAME, WAITER_TIMEOUT, constants, here, mac,
     member, ms, ping, take, token,
 };
 use crate::lab2::{Command, Constants, Event, Presence, State};
@@ -101,7 +101,7 @@ fn after_three_failures_in_a_row_only_those_are_tried_that_speak() {
     for n in 10..60 {
         rig.hear(n, ping(NO_IP));
     }
-    let said = rig.pass_time(IDLE_HOLD + 9 * TAKE_TIMEOUT);
+    let said = rig.pass_time(IDLE_HOLD + 3 * HAND_OVER);
     assert_eq!(offers(&said).len(), 3, "{said:?}");
     assert!(
         said.last().unwrap().starts_with("TOKEN_IS_HERE"),

@@ -98,7 +98,7 @@ fn a_member_that_was_alone_until_it_was_greeted_is_not_named() {
 /// A giver to n7 that has given it up.
 fn given_up() -> Rig {
     let mut rig = Rig::giver();
-    rig.pass_time(TAKE_TIMEOUT * 3);
+    rig.pass_time(HAND_OVER);
     assert_eq!(rig.token(), "13-n5-1");
     rig
 }
@@ -110,7 +110,7 @@ fn an_answer_to_an_offer_that_was_given_up_is_told_of_once_in_a_while() {
     rig.hear(7, here(token(12)));
     let late = Trouble::AnswerLate {
         mac: mac(7),
-        after: TAKE_TIMEOUT * 3 + ms(2),
+        after: HAND_OVER + ms(2),
     };
     assert_eq!(
         (told(&rig), troubles(&rig)),

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use ring_codec::lab2::Message;
+
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, here, ms, take, token, token_of, was_here,
+    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, constants, here, ms, take, token, token_of, was_here,
 };
-use crate::lab2::{Command, State};
+use crate::lab2::{Command, Constants, Event, State, Trouble};
 
 /// For how long nobody may rely on a token that was acknowledged too late.
 fn unsure_for() -> Duration {
@@ -15,12 +17,16 @@ fn unsure_for() -> Duration {
 /// A WAITER whose applications may rely on a token as soon as there is one.
 fn settled() -> Rig {
     let mut rig = Rig::waiter();
+    settle(&mut rig);
+    rig
+}
+
+fn settle(rig: &mut Rig) {
     while rig.settles_in() > Duration::ZERO {
         rig.hear_all(3, here(token(10)));
         rig.sleep_through(HEARTBEAT);
     }
     rig.hear_all(3, here(token(10)));
-    rig
 }
 
 #[test]
@@ -47,11 +53,28 @@ fn nobody_relies_on_a_token_whose_acknowledgement_left_too_late() {
         ["TOKEN_IS_HERE 11-n3-1 to all"],
         "who knows better is to say so"
     );
-    rig.hear(4, was_here(token_of(15, 5, 1), 5));
+    let late = Some(ms(1));
+    assert_eq!(troubles(&rig), [(late, None)]);
+    rig.hear(4, was_here(token_of(15, 3, 2), 4));
     assert_eq!(
         (rig.state(), rig.token().as_str()),
-        (State::Waiter, "15-n5-1")
+        (State::Waiter, "15-n3-2"),
+        "the giver has minted it"
     );
+}
+
+#[test]
+fn a_token_of_another_than_the_giver_is_outbid_and_nobody_relies_on_the_new_one_either() {
+    let mut rig = settled();
+    rig.stalls = TAKE_TIMEOUT + ms(1);
+    rig.hear(3, take(token(11)));
+    rig.stalls = Duration::ZERO;
+    rig.wake();
+    rig.pass_time(TAKE_TIMEOUT / 2);
+    let said = rig.hear(4, was_here(token_of(15, 4, 1), 6));
+    assert_eq!(said, ["TOKEN_IS_HERE 17-n5-1 to all"]);
+    assert_eq!(rig.state(), State::Owner, "its holder has been silent");
+    assert_eq!(rig.settles_in(), unsure_for());
 }
 
 #[test]
@@ -63,11 +86,43 @@ fn what_the_offer_has_waited_before_it_was_read_counts() {
 }
 
 #[test]
-fn nobody_relies_on_a_token_whose_acknowledgement_the_link_refuses() {
+fn nobody_relies_on_a_token_that_nobody_could_be_told_of() {
     let mut rig = settled();
     rig.refuse = |line| line.starts_with("TOKEN_IS_HERE");
     rig.hear(3, take(token(11)));
+    assert_eq!(troubles(&rig), [(None, None)]);
+    assert_eq!(
+        rig.pass_time(2 * unsure_for()),
+        [""; 0],
+        "not handed on either"
+    );
     assert_eq!(rig.settles_in(), unsure_for());
+    rig.refuse = |_| false;
+    let said = rig.timeline(2 * TAKE_TIMEOUT);
+    let told = said
+        .iter()
+        .find(|(_, line)| line.ends_with("11-n3-1 to all"));
+    let (told, _) = told.expect("all are told");
+    let offered = said.iter().find(|(_, line)| line.starts_with("TAKE_TOKEN"));
+    let (offered, _) = offered.expect("it goes on");
+    assert_eq!(*offered, *told + TAKE_TIMEOUT, "{said:?}");
+}
+
+/// The acknowledgement is put off, since the token is about to go on.
+#[test]
+fn before_anybody_relies_on_the_token_its_giver_is_told() {
+    let mut rig = Rig::waiter_with(Constants {
+        idle_hold: TAKE_TIMEOUT / 4,
+        ..constants()
+    });
+    settle(&mut rig);
+    assert_eq!(rig.hear(3, take(token(11))), [""; 0]);
+    assert!(rig.settles_in() > Duration::ZERO);
+    assert_eq!(
+        rig.command(Command::WantToken),
+        ["TOKEN_IS_HERE 11-n3-1 to n3"]
+    );
+    assert_eq!(rig.settles_in(), Duration::ZERO);
 }
 
 #[test]
@@ -84,15 +139,112 @@ fn work_that_waits_for_the_end_of_that_has_its_idle_hold_then() {
     assert!(turn_is_over(&rig));
 }
 
+/// Who takes it in time is sure of it.
 #[test]
-fn a_token_without_work_goes_on_as_ever() {
+fn it_does_not_go_on_before_whoever_is_told_of_it_could_object() {
     let mut rig = settled();
     rig.stalls = TAKE_TIMEOUT + ms(1);
     rig.hear(3, take(token(11)));
     rig.stalls = Duration::ZERO;
-    let said = rig.pass_time(IDLE_HOLD);
-    let offered = said
-        .iter()
-        .any(|line| line.starts_with("TAKE_TOKEN 12-n3-1"));
-    assert!(offered, "{said:?}");
+    assert_eq!(rig.wake(), ["TOKEN_IS_HERE 11-n3-1 to all"]);
+    let offer = "TAKE_TOKEN 12-n3-1 to n3";
+    assert_eq!(rig.hear_all(3, Message::WantToken), [""; 0]);
+    rig.command(Command::Yield(None));
+    rig.command(Command::ShutDown);
+    assert_eq!(rig.timeline(TAKE_TIMEOUT), [(TAKE_TIMEOUT, offer.into())]);
+}
+
+/// The acknowledgement waits, since the token goes on; so does what tells of the lateness.
+#[test]
+fn a_token_that_was_late_and_has_gone_on_already_is_told_of() {
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.stalls = TAKE_TIMEOUT + ms(1);
+    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
+    assert_eq!(troubles(&rig), [(Some(ms(1)), Some(7))]);
+    rig.stalls = Duration::ZERO;
+    // n7 does not take it: this node goes on with one of its own, of which it tells all first.
+    let said = rig.timeline(5 * TAKE_TIMEOUT);
+    let after = |begins: &str| {
+        let found = said.iter().find(|(_, line)| line.starts_with(begins));
+        found.unwrap_or_else(|| panic!("{begins} in {said:?}")).0
+    };
+    let told = after("TOKEN_IS_HERE 13-n5-1 to all");
+    assert_eq!(after("TAKE_TOKEN 14-n5-1 to n3"), told + TAKE_TIMEOUT);
+}
+
+/// With the token on its way, and work here, what is known of it takes the acknowledgement's place; where a
+/// heartbeat is due, that.
+#[test]
+fn what_takes_the_acknowledgements_place_is_judged_by_its_time_too() {
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.command(Command::WantToken);
+    rig.sleep_through(TAKE_TIMEOUT / 5);
+    rig.stalls = TAKE_TIMEOUT;
+    assert_eq!(rig.wake(), ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    assert_eq!(troubles(&rig), [(Some(ms(1)), Some(7))]);
+
+    let mut rig = settled();
+    rig.hear_all(3, Message::WantToken);
+    rig.sleep_through(HEARTBEAT);
+    rig.hear_all(7, Message::WantToken);
+    rig.stalls = TAKE_TIMEOUT + ms(1);
+    let said = rig.hear(3, take(token(11)));
+    assert_eq!(said[0], "TOKEN_IS_HERE 11-n3-1 to all", "{said:?}");
+    assert_eq!(troubles(&rig).len(), 1);
+}
+
+#[test]
+fn what_takes_the_acknowledgements_place_in_time_leaves_no_doubt() {
+    let mut rig = Rig::waiter_with(Constants {
+        idle_hold: TAKE_TIMEOUT / 4,
+        ..constants()
+    });
+    settle(&mut rig);
+    rig.sleep_through(HEARTBEAT);
+    assert_eq!(
+        rig.hear(3, take(token(11))),
+        ["TOKEN_IS_HERE 11-n3-1 to all"]
+    );
+    assert_eq!(rig.settles_in(), Duration::ZERO);
+
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(TAKE_TIMEOUT / 5);
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    rig.stalls = TAKE_TIMEOUT;
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n7"]);
+    assert_eq!(troubles(&rig), [], "the giver has long been told");
+}
+
+/// What the daemon's process spends between reading its clock and sending is not the other's time.
+#[test]
+fn who_is_offered_the_token_has_its_time_from_when_the_offer_has_left() {
+    let mut rig = Rig::owner();
+    rig.pass_time(IDLE_HOLD - ms(1));
+    rig.sleep_through(ms(1));
+    rig.stalls = ms(20);
+    assert_eq!(rig.wake(), ["TAKE_TOKEN 12-n3-1 to n7"]);
+    rig.stalls = Duration::ZERO;
+    assert_eq!(rig.wake(), [""; 0], "it has not had any time yet");
+    assert_eq!(
+        rig.timeline(TAKE_TIMEOUT),
+        [(TAKE_TIMEOUT, "TAKE_TOKEN 12-n3-1 to n7".into())]
+    );
+}
+
+/// What was told of tokens that were taken late: how much, and who was offered them.
+fn troubles(rig: &Rig) -> Vec<(Option<Duration>, Option<u8>)> {
+    let told = rig.events.iter().filter_map(|event| match event {
+        Event::Trouble {
+            trouble: Trouble::TakenLate { late, offered_to },
+            ..
+        } => Some((*late, offered_to.map(|to| to.0[5]))),
+        _ => None,
+    });
+    told.collect()
 }

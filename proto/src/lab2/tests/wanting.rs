@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, ms,
+    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, WAITER_TIMEOUT, constants, here, ms,
     ping, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, State};
@@ -184,7 +184,7 @@ fn a_member_that_is_heard_to_hold_the_token_is_forgotten() {
 fn a_member_that_does_not_take_the_token_or_leaves_is_forgotten() {
     let mut rig = Rig::owner();
     rig.hear_all(7, Message::WantToken);
-    rig.pass_time(3 * TAKE_TIMEOUT);
+    rig.pass_time(HAND_OVER);
     rig.hear(3, here(token_of(14, 5, 1)));
     rig.hear(3, take(token_of(15, 5, 1)));
     assert_eq!(rig.pass_time(IDLE_HOLD - ms(1)), [""; 0]);
@@ -205,7 +205,7 @@ fn after_a_failed_hand_over_the_next_that_wants_the_token_has_it_whatever_work_t
     }
     assert_eq!(rig.command(Command::WorkDone), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(rig.command(Command::WantToken), [WANT]);
-    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let said = rig.pass_time(HAND_OVER);
     assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{said:?}");
 }
 
@@ -221,7 +221,7 @@ fn an_owner_that_works_again_and_again_serves_all_though_one_never_takes_the_tok
         rig.pass_time(HEARTBEAT);
         rig.command(Command::WorkDone);
         rig.command(Command::WantToken);
-        let said = rig.pass_time(3 * TAKE_TIMEOUT);
+        let said = rig.pass_time(HAND_OVER);
         let is_offer = |line: &String| line.starts_with("TAKE_TOKEN") && line.ends_with("to n3");
         served += usize::from(said.iter().any(is_offer));
         let held = rig.machine.token().expect("held");
@@ -241,7 +241,7 @@ fn want_token_alone_does_not_make_eligible_who_has_just_not_taken_the_token() {
     let mut rig = Rig::owner();
     rig.hear_all(3, Message::Leaving);
     rig.hear_all(7, Message::WantToken);
-    rig.pass_time(3 * TAKE_TIMEOUT);
+    rig.pass_time(HAND_OVER);
     assert!(rig.machine.may_use_token());
     assert_eq!(rig.hear_all(7, Message::WantToken), [""; 0]);
     rig.hear(7, ping(NO_IP));
@@ -255,7 +255,7 @@ fn who_has_asked_again_since_it_failed_has_its_turn_in_the_next_tenure() {
     for n in [7, 3] {
         rig.hear_all(n, Message::WantToken);
     }
-    let said = rig.pass_time(3 * TAKE_TIMEOUT);
+    let said = rig.pass_time(HAND_OVER);
     assert_eq!(said.last().unwrap(), "TAKE_TOKEN 14-n5-1 to n3", "{said:?}");
     rig.hear_all(7, Message::WantToken);
     rig.hear(3, here(token_of(14, 5, 1)));
