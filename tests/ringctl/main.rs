@@ -46,7 +46,7 @@ use libtest_mimic::{Arguments, Trial};
 use ring_segment::Turn;
 
 /// Tests for each processor side by side: nearly all that they do is to wait.
-const TESTS_PER_CPU: usize = 4;
+const TESTS_PER_CPU: usize = 8;
 
 /// A test, by its path, which begins with the name of this program.
 #[derive(Clone, Copy)]

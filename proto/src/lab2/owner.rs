@@ -151,16 +151,20 @@ impl Lab2 {
     /// has gone on already, with what is known of it.
     pub(super) fn acknowledge(&mut self) {
         self.out.timers.stop(Timer::Acknowledge);
-        let Some(previous) = self.role.take_unacknowledged() else {
+        let Some(owed) = self.role.take_unacknowledged() else {
             return;
         };
+        let previous = owed.to;
         match self.role {
             // It has passed it on and asked for it again: TOKEN_IS_HERE would unsay that.
             Role::Owner(Tenure { offer: Some(_), .. }) if self.want => {
                 self.token_was_here(previous);
             }
             Role::Owner(_) => self.token_is_here(previous),
-            Role::Waiter(_) => self.token_was_here(previous),
+            Role::Waiter(_) => {
+                self.token_was_here(previous);
+                self.note_late(owed);
+            }
             Role::Looser(_) | Role::Generating(_) => {}
         }
     }
@@ -207,7 +211,7 @@ impl Lab2 {
             self.timer_in(Timer::Heartbeat, self.beat_period());
             self.timer_in(Timer::Lease, self.shortest_patience());
             self.out.timers.stop(Timer::Acknowledge);
-            self.told_unsure();
+            self.tells_all();
             self.look_after_members();
             if self.table.len() == 1 {
                 // Nobody answers.

@@ -283,13 +283,16 @@ impl Lab2 {
         let last = self.goes_on_after(offer.to);
         let minted = self.mint(offer.token.progress + 1);
         let answer = self.outlived(tenure.answer);
-        if matches!(answer, Answer::Unsure { .. }) {
+        if matches!(answer, Answer::Unsure(_)) {
             self.out.timers.set(Timer::Heartbeat, self.now.monotonic);
         }
         self.role = Role::Owner(tenure.renewed(minted, answer));
         self.note_given_up(offer);
         if self.give_up(&offer, last, Some(minted)) {
             self.offer_after(last, true);
+        } else {
+            // Before the work, as when it comes with the token.
+            self.acknowledge();
         }
     }
 
@@ -322,7 +325,7 @@ impl Lab2 {
             let minted = self.mint(other.progress + 2);
             let tenure = Role::Owner(tenure.renewed(minted, self.outlived(tenure.answer)));
             self.change(tenure, Reason::StrongerToken, Some(minted));
-            self.token_is_here(MacAddr::BROADCAST);
+            self.on_heartbeat_due();
         }
     }
 

@@ -20,6 +20,10 @@ impl Lab2 {
         if !self.link.is_up() {
             return;
         }
+        if paused {
+            // Whoever hears that this node is paused would take it for its answer to the offer.
+            self.acknowledge();
+        }
         self.broadcast(Content::Ping);
         if !paused {
             return;

@@ -48,7 +48,7 @@ impl Role {
 
     /// Who waits for an acknowledgement of what it has handed over. A WAITER may owe it still: the token
     /// has gone on before it was due.
-    const fn unacknowledged(&self) -> Option<MacAddr> {
+    const fn unacknowledged(&self) -> Option<Owed> {
         match self {
             Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
                 *unacknowledged
@@ -58,7 +58,7 @@ impl Role {
     }
 
     /// Who waits for an acknowledgement, which it does no longer.
-    pub(super) fn take_unacknowledged(&mut self) -> Option<MacAddr> {
+    pub(super) fn take_unacknowledged(&mut self) -> Option<Owed> {
         match self {
             Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
                 unacknowledged.take()
@@ -75,11 +75,19 @@ impl Role {
     }
 }
 
+/// An acknowledgement that was put off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owed {
+    pub(super) to: MacAddr,
+    /// After that it is too late.
+    pub(super) by: Instant,
+}
+
 /// What a WAITER has left of its tenure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
-    /// The previous holder, while it waits for an acknowledgement.
-    pub(super) unacknowledged: Option<MacAddr>,
+    /// The acknowledgement that the previous holder waits for.
+    pub(super) unacknowledged: Option<Owed>,
 }
 
 /// How a LOOSER looks for the token.
@@ -113,8 +121,8 @@ pub(super) struct Tenure {
     pub(super) unsent: Option<Unsent>,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
-    /// The previous holder, while it waits for an acknowledgement.
-    pub(super) unacknowledged: Option<MacAddr>,
+    /// The acknowledgement that the previous holder waits for.
+    pub(super) unacknowledged: Option<Owed>,
     /// Whether its taking was acknowledged in time.
     pub(super) answer: Answer,
     /// Hand-overs that have failed in a row.
@@ -159,7 +167,10 @@ impl Tenure {
         Self {
             known_before,
             answer: Answer::Due(answered_by),
-            unacknowledged: Some(giver),
+            unacknowledged: Some(Owed {
+                to: giver,
+                by: answered_by,
+            }),
             giver: Some(giver),
             ..Self::of_own(token)
         }
@@ -190,10 +201,17 @@ pub(super) enum Answer {
     /// It was accepted for sending; when it has left is not known yet.
     Sent(Instant),
     /// It left too late, or not at all: the token may be outdated, and nobody relies on it.
-    Unsure {
-        /// When the others were told who holds the token, so that they may object.
-        told: Option<Instant>,
-    },
+    Unsure(Told),
+}
+
+/// Whether the others know who holds a token that its owner is unsure of, so that they may object.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Told {
+    No,
+    /// The broadcast was accepted for sending; when it has left is not known yet.
+    Leaving,
+    /// It had left by then.
+    At(Instant),
 }
 
 /// An offer that the interface refuses.

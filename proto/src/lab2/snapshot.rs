@@ -19,7 +19,7 @@ use super::hearing::Hearing;
 use super::once::{Jobs, Once};
 use super::peer::{Notes, Peer};
 use super::removed::{self, Removed};
-use super::role::{Answer, Offer, Role, Search, Tenure, Wait};
+use super::role::{Answer, Offer, Role, Search, Tenure, Told, Wait};
 use super::stamps::{Age, Entry, Stamps};
 use super::storage::Storage;
 use super::sweep::Sweep;
@@ -159,7 +159,8 @@ impl Writer {
     ) {
         role.state().hash(self);
         match role {
-            Role::Waiter(Wait { unacknowledged }) => unacknowledged.hash(self),
+            // By when it is due only people are told.
+            Role::Waiter(Wait { unacknowledged }) => unacknowledged.map(|owed| owed.to).hash(self),
             Role::Looser(Search {
                 rival,
                 against,
@@ -181,14 +182,15 @@ impl Writer {
                 ahead,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
-                unacknowledged.hash(self);
+                unacknowledged.map(|owed| owed.to).hash(self);
                 let (step, at) = match *answer {
                     Answer::Settled => (0, self.now),
                     Answer::Due(by) => (1, by),
                     Answer::Sent(by) => (2, by),
-                    Answer::Unsure { told: None } => (3, self.now),
-                    Answer::Unsure { told: Some(at) } if at + objected <= self.now => (0, self.now),
-                    Answer::Unsure { told: Some(at) } => (4, at + objected),
+                    Answer::Unsure(Told::No) => (3, self.now),
+                    Answer::Unsure(Told::Leaving) => (4, self.now),
+                    Answer::Unsure(Told::At(at)) if at + objected <= self.now => (0, self.now),
+                    Answer::Unsure(Told::At(at)) => (5, at + objected),
                 };
                 (step, at.since(self.now)).hash(self);
                 (rests_until.since(self.now), giver, ahead).hash(self);

@@ -77,6 +77,8 @@ impl Lab2 {
         }
         let told = std::mem::replace(&mut self.storage.told, failed);
         if told != failed && self.link.is_up() && !self.has_left() {
+            // As with one that is paused.
+            self.acknowledge();
             self.broadcast(Content::Ping);
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-use super::role::{Answer, Role, Tenure};
+use super::role::{Answer, Owed, Role, Tenure, Told};
 use super::timer::Timer;
 use super::{Lab2, Trouble};
 use crate::time::Instant;
@@ -34,7 +34,10 @@ impl Lab2 {
         let Role::Owner(tenure) = &self.role else {
             return false;
         };
-        matches!(tenure.answer, Answer::Sent(_)) || tenure.offer.is_some_and(|offer| offer.departs)
+        matches!(
+            tenure.answer,
+            Answer::Sent(_) | Answer::Unsure(Told::Leaving)
+        ) || tenure.offer.is_some_and(|offer| offer.departs)
     }
 
     /// All frames that were sent have left by now.
@@ -43,12 +46,13 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        if let Answer::Due(by) | Answer::Sent(by) = tenure.answer {
-            if by < now {
+        match tenure.answer {
+            Answer::Due(by) | Answer::Sent(by) if by < now => {
                 self.become_unsure(Some(now.since(by)));
-            } else if matches!(tenure.answer, Answer::Sent(_)) {
-                tenure.answer = Answer::Settled;
             }
+            Answer::Sent(_) => tenure.answer = Answer::Settled,
+            Answer::Unsure(Told::Leaving) => self.all_are_told(),
+            Answer::Settled | Answer::Due(_) | Answer::Unsure(_) => {}
         }
         self.offer_has_left();
     }
@@ -75,7 +79,7 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.answer = Answer::Unsure { told: None };
+        tenure.answer = Answer::Unsure(Told::No);
         let offered_to = tenure.offer.map(|offer| offer.to);
         if offered_to.is_none() {
             self.out.timers.stop(Timer::Pass);
@@ -84,9 +88,31 @@ impl Lab2 {
         self.note_recurring(Trouble::TakenLate { late, offered_to });
     }
 
+    /// The acknowledgement to the previous holder leaves only now, and the token has gone on already.
+    pub(super) fn note_late(&mut self, owed: Owed) {
+        let late = self.now.monotonic.since(owed.by);
+        if !late.is_zero() {
+            self.note_recurring(Trouble::TakenLate {
+                late: Some(late),
+                offered_to: Some(self.known.holder()),
+            });
+        }
+    }
+
+    /// What tells all that this node holds the token was accepted for sending.
+    pub(super) fn tells_all(&mut self) {
+        if let Role::Owner(Tenure {
+            answer: Answer::Unsure(told @ Told::No),
+            ..
+        }) = &mut self.role
+        {
+            *told = Told::Leaving;
+        }
+    }
+
     /// All have been told that this node holds the token, of which it is unsure. For work that waits here it
     /// rests for as long as that lasts, and its IDLE_HOLD.
-    pub(super) fn told_unsure(&mut self) {
+    fn all_are_told(&mut self) {
         let now = self.now.monotonic;
         let sure_at = now + self.constants.objected_within();
         let idle_hold = self.constants.idle_hold;
@@ -94,10 +120,7 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        let Answer::Unsure { told: told @ None } = &mut tenure.answer else {
-            return;
-        };
-        *told = Some(now);
+        tenure.answer = Answer::Unsure(Told::At(now));
         if want {
             tenure.rests_until = tenure.rests_until.max(sure_at + idle_hold);
         }
@@ -108,13 +131,13 @@ impl Lab2 {
     /// have not had the time to answer. It goes on then.
     pub(super) fn waits_for_objections(&mut self) -> bool {
         let Role::Owner(Tenure {
-            answer: Answer::Unsure { told },
+            answer: Answer::Unsure(told),
             ..
         }) = self.role
         else {
             return false;
         };
-        let Some(told) = told else {
+        let Told::At(told) = told else {
             return true;
         };
         let answered = told + self.constants.take_timeout;
@@ -132,8 +155,8 @@ impl Lab2 {
         };
         let since = match tenure.answer {
             Answer::Settled => return None,
-            Answer::Unsure { told: Some(at) } => at,
-            Answer::Due(_) | Answer::Sent(_) | Answer::Unsure { told: None } => self.now.monotonic,
+            Answer::Unsure(Told::At(told)) => told,
+            Answer::Due(_) | Answer::Sent(_) | Answer::Unsure(_) => self.now.monotonic,
         };
         Some(since + self.constants.objected_within())
     }
@@ -141,7 +164,7 @@ impl Lab2 {
     /// Whether the stronger token is the one that the giver has minted in place of this one: it is right. Any
     /// other that somebody objects with has not been heard of for a while.
     pub(super) fn gives_way(&self, tenure: &Tenure, other: Token) -> bool {
-        let is_unsure = matches!(tenure.answer, Answer::Unsure { .. })
+        let is_unsure = matches!(tenure.answer, Answer::Unsure(_))
             && self.unsettled_until() > Some(self.now.monotonic);
         let is_the_givers = tenure.giver == Some(other.author);
         is_unsure
@@ -150,14 +173,17 @@ impl Lab2 {
             && !other.same_chain(&tenure.token)
     }
 
-    /// What is left of it when the token is replaced by one that was made here, of which nobody has heard yet.
+    /// What is left of it when the token is replaced by one that was made here, of which nobody has heard yet. The
+    /// giver of the one before waits as ever.
     pub(super) fn outlived(&self, answer: Answer) -> Answer {
-        let is_over = |told: Option<Instant>| {
-            told.is_some_and(|at| at + self.constants.objected_within() <= self.now.monotonic)
-        };
         match answer {
-            Answer::Unsure { told } if !is_over(told) => Answer::Unsure { told: None },
-            _ => Answer::Settled,
+            Answer::Unsure(Told::At(told))
+                if told + self.constants.objected_within() <= self.now.monotonic =>
+            {
+                Answer::Settled
+            }
+            Answer::Unsure(_) => Answer::Unsure(Told::No),
+            Answer::Settled | Answer::Due(_) | Answer::Sent(_) => answer,
         }
     }
 }

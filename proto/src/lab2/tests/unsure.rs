@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::Message;
+use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, constants, here, ms, take, token, token_of, was_here,
+    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, here, ms, take, token, token_of,
+    was_here,
 };
-use crate::lab2::{Command, Constants, Event, State, Trouble};
+use crate::lab2::{Command, Constants, DropReason, Event, State, Trouble};
 
 /// For how long nobody may rely on a token that was acknowledged too late.
 fn unsure_for() -> Duration {
@@ -219,6 +220,97 @@ fn what_takes_the_acknowledgements_place_in_time_leaves_no_doubt() {
     rig.stalls = TAKE_TIMEOUT;
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n7"]);
     assert_eq!(troubles(&rig), [], "the giver has long been told");
+}
+
+/// A member that is slow in every turn: what is to tell the others leaves late as well.
+#[test]
+fn the_others_have_their_time_from_when_they_were_told() {
+    let mut rig = settled();
+    rig.stalls = 4 * TAKE_TIMEOUT;
+    rig.hear(3, take(token(11)));
+    rig.hear_all(3, Message::WantToken);
+    assert_eq!(rig.wake(), ["TOKEN_IS_HERE 11-n3-1 to all"]);
+    assert_eq!(rig.settles_in(), unsure_for());
+    assert_eq!(rig.wake(), [""; 0], "nobody could object yet");
+    rig.stalls = Duration::ZERO;
+    assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 12-n3-1 to n3"]);
+}
+
+/// The giver waits for it whatever becomes of the token.
+#[test]
+fn an_acknowledgement_that_was_put_off_is_due_though_the_token_could_not_go_on() {
+    let paused = Message::Ping {
+        digest: SAME,
+        ip: NO_IP,
+        promise: None,
+        paused: true,
+    };
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
+    rig.command(Command::WantToken);
+    assert_eq!(
+        rig.hear_all(7, paused),
+        ["TOKEN_IS_HERE 13-n5-1 to n3"],
+        "before the work"
+    );
+    assert_eq!(rig.settles_in(), Duration::ZERO);
+
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.command(Command::WantToken);
+    rig.sleep_through(4 * TAKE_TIMEOUT);
+    rig.stalls = ms(1);
+    rig.hear_all(7, paused);
+    assert!(rig.settles_in() > Duration::ZERO);
+    assert_eq!(troubles(&rig), [(Some(3 * TAKE_TIMEOUT + ms(1)), None)]);
+}
+
+/// It would take the news for its answer, and mint in place of a token that another holds by then.
+#[test]
+fn whoever_waits_for_an_acknowledgement_has_it_before_the_news_that_this_node_owns_nothing() {
+    for (command, news) in [
+        (Command::Pause(true), "PING"),
+        (Command::ShutDown, "LEAVING"),
+    ] {
+        let mut rig = settled();
+        rig.hear_all(7, Message::WantToken);
+        rig.hear(3, take(token(11)));
+        rig.hear(7, here(token(12)));
+        assert_eq!(rig.state(), State::Waiter);
+        let said = rig.command(command);
+        assert_eq!(said[0], "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3");
+        assert!(said[1].starts_with(news), "{said:?}");
+    }
+}
+
+#[test]
+fn a_waiter_that_acknowledges_too_late_says_who_has_the_token() {
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.sleep_through(TAKE_TIMEOUT + ms(2));
+    rig.hear(7, here(token(12)));
+    assert_eq!(rig.wake(), ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+    assert_eq!(troubles(&rig), [(Some(ms(2)), Some(7))]);
+}
+
+/// The driver reads its clock once for all frames that have come.
+#[test]
+fn what_sending_has_cost_is_the_age_of_the_frames_that_came_with_the_first() {
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    let now = rig.now;
+    rig.stalls = 2 * TAKE_TIMEOUT;
+    rig.hear(3, take(token(11)));
+    rig.stalls = Duration::ZERO;
+    rig.now = now;
+    rig.hear(4, take(token(20)));
+    let stale = Event::Dropped {
+        reason: DropReason::StaleOffer,
+    };
+    assert!(rig.events.contains(&stale));
 }
 
 /// What the daemon's process spends between reading its clock and sending is not the other's time.

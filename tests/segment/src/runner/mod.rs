@@ -26,7 +26,7 @@ pub use turns::Turn;
 use worker::Report;
 
 /// Worlds for each processor: tests on a network wait most of the time.
-const WORLDS_PER_CPU: usize = 4;
+const WORLDS_PER_CPU: usize = 6;
 
 thread_local! {
     /// The world that this thread hands its tests to.
