@@ -182,13 +182,15 @@ impl Constants {
     }
 
     /// How long after an OWNER has told all of its token nobody objects to it any longer.
-    pub(super) fn objected_within(&self) -> Duration {
+    #[must_use]
+    pub fn objected_within(&self) -> Duration {
         self.heartbeat + 3 * self.take_timeout
     }
 
     /// How long a giver waits after so many TAKE_TOKEN: TAKE_TIMEOUT, and after the last for the half of it
     /// besides. An acknowledgement that left in time arrives within.
-    pub(super) fn answered_within(&self, attempts: u32) -> Duration {
+    #[must_use]
+    pub fn answered_within(&self, attempts: u32) -> Duration {
         let on_the_way = if attempts < self.take_attempts {
             Duration::ZERO
         } else {

@@ -74,14 +74,6 @@ impl Flaw {
         lab2::run::<Lab2>(settings)
     }
 
-    /// What it finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
-    #[must_use]
-    pub fn replay(&self, schedule: &str) -> Option<Outcome> {
-        let schedule: lab2::Schedule = serde_json::from_str(schedule).ok()?;
-        schedule.check().ok()?;
-        Some(lab2::replay::<Lab2>(&schedule, None))
-    }
-
     /// What the simulator of the token service finds out of its machines with it.
     #[must_use]
     pub fn simulate_ftn(&self, settings: &world::Settings) -> world::Outcome {
