@@ -42,6 +42,7 @@ mod telling;
 mod timer;
 mod tokens;
 mod trouble;
+mod turns;
 mod unsure;
 mod view;
 mod waiter;
