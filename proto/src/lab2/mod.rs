@@ -10,6 +10,7 @@ mod grade;
 mod hearing;
 mod input;
 mod job;
+mod judged;
 mod known;
 mod link;
 mod looser;
@@ -35,6 +36,7 @@ mod silence;
 mod snapshot;
 mod stamps;
 mod storage;
+mod subject;
 mod support;
 mod sweep;
 mod table;
@@ -61,4 +63,5 @@ pub use job::{
     JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
+pub use subject::Subject;
 pub use view::{MemberView, Presence};
