@@ -50,6 +50,7 @@ pub const COPIES: [Copy; 6] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::ftn", "crate::ftn"),
             ("ring_proto::backoff::", "ring_proto::"),
+            ("ring_proto::counted", "crate::counted"),
         ],
         shared: &[],
     },
