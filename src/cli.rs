@@ -1,6 +1,6 @@
 //! The command line of `ringd` as a whole: the daemon of a ring, and the commands beside it.
 
-use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
+use clap::{ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches};
 
 use crate::sim;
 use crate::system::{ftn, jitterbug, lab2};
@@ -23,12 +23,27 @@ pub enum Invocation {
 #[must_use]
 pub fn command() -> Command {
     lab2::Options::command()
-        .subcommand(ftn::Options::command())
-        .subcommand(jitterbug::Options::command())
-        .subcommand(sim::command::Options::command())
+        .subcommand(declared_late::<ftn::Options>(
+            "ftn",
+            "Run a server of the token service",
+        ))
+        .subcommand(declared_late::<jitterbug::Options>(
+            "jitterbug",
+            "Run a node of a Jitterbug ring: a token whose data grows from holder to holder",
+        ))
+        .subcommand(declared_late::<sim::command::Options>(
+            "sim",
+            "Simulate rings and what goes wrong in them, and check what must always hold",
+        ))
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
+}
+
+/// A command whose options are declared only if it is the one that was asked for: a daemon reads, and keeps in
+/// memory, nothing of the others'.
+fn declared_late<O: Args>(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about).defer(O::augment_args)
 }
 
 impl Invocation {
@@ -63,6 +78,25 @@ mod tests {
     #[test]
     fn the_declaration_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn the_list_of_commands_says_of_each_what_its_own_help_says() {
+        let abouts = |command: &clap::Command| -> Vec<_> {
+            let commands = command.get_subcommands();
+            commands
+                .map(|it| {
+                    (
+                        it.get_name().to_owned(),
+                        it.get_about().map(ToString::to_string),
+                    )
+                })
+                .collect()
+        };
+        let mut command = command();
+        let listed = abouts(&command);
+        command.build();
+        assert_eq!(listed, abouts(&command));
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl<'a> Ring<'a> {
             },
             store: LastWord(None),
             observers: Observers {
-                tally: Tally::new().expect("a histogram"),
+                tally: Tally::new(),
                 log: Log::new(false),
             },
         };

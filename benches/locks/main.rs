@@ -215,14 +215,7 @@ fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
 /// One program takes and releases, and nobody else wants the token.
 fn again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut client = Client::connect(&daemons[0].control())?;
-    let mut took = Vec::new();
-    let began = Instant::now();
-    while began.elapsed() < time {
-        let asked = Instant::now();
-        client.lock()?;
-        took.push(asked.elapsed());
-        client.unlock()?;
-    }
+    let (took, _) = contest::alone(&mut client, time)?;
     sample(took, 0.0, (1.0, 1.0))
 }
 

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use hdrhistogram::Histogram;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socket};
 use pnet::datalink::{self, ChannelType, NetworkInterface};
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, ETHERTYPE, Frame, MAX_FRAME_LEN, Message, Token};
+use ringd::observe::Latency;
 use ringd::sys::{Interest, Poller};
 use serde::{Deserialize, Serialize};
 
@@ -167,8 +167,8 @@ impl Station {
         frame: &[u8],
         time: Duration,
     ) -> Result<Figures> {
-        // As fine as the ring's own, and as many digits.
-        let mut rotations = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3)?;
+        // As fine as the ring's own.
+        let (mut rotations, mut count) = (Latency::new(), 0);
         send_frame(socket, frame)?;
         let warm = Instant::now() + WARM_UP;
         while Instant::now() < warm {
@@ -181,7 +181,8 @@ impl Station {
             take(poller, socket)?;
             let now = Instant::now();
             let rotation = now.duration_since(last);
-            rotations.saturating_record(u64::try_from(rotation.as_nanos())?);
+            rotations.record(rotation);
+            count += 1;
             last = now;
             if !self.rest.is_zero() {
                 thread::sleep(self.rest);
@@ -190,11 +191,12 @@ impl Station {
             }
             send_frame(socket, frame)?;
         }
+        let rotations = rotations.percentiles();
         Ok(Figures::new(
-            rotations.value_at_quantile(0.5),
-            rotations.value_at_quantile(0.99),
+            rotations.p50_ns,
+            rotations.p99_ns,
             last.duration_since(start).saturating_sub(rested),
-            rotations.len(),
+            count,
         ))
     }
 }

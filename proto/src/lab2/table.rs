@@ -169,25 +169,6 @@ impl Table {
         in_order.partition_point(|member| member.mac < mac) + before.count()
     }
 
-    /// Whether `me` is one of the `count` members that follow `mac` in ring order, of those that were
-    /// heard at `since` or later, or first heard of at `told` or later.
-    pub(super) fn follows(
-        &mut self,
-        mac: MacAddr,
-        me: MacAddr,
-        count: usize,
-        (since, told): (Instant, Instant),
-    ) -> bool {
-        let turns = self.turns(mac, me);
-        let len = self.len().max(1);
-        let is_there = |&turn: &usize| {
-            let peer = &self.peers[turn % len];
-            let latest = if peer.heard { since } else { told };
-            !peer.left && peer.silent_since() >= latest
-        };
-        turns.filter(is_there).take(count).count() < count
-    }
-
     pub(super) fn peer_at(&mut self, at: usize) -> &mut Peer {
         &mut self.peers[at]
     }
@@ -381,86 +362,11 @@ impl Table {
         self.failed = 0;
     }
 
-    /// A member between `giver` and `me` in ring order that wants the token, and has for a round: the giver does
-    /// not hear it, or it would have had its turn before `me`.
-    pub(super) fn passed_over(
-        &mut self,
-        giver: MacAddr,
-        me: MacAddr,
-        since: Instant,
-    ) -> Option<MacAddr> {
-        if self.wanting == 0 {
-            return None;
-        }
-        let may = |peer: &Peer| peer.wants && peer.overdue && peer.is_eligible(since);
-        self.turns(giver, me)
-            .map(|at| at % self.len())
-            .find(|&at| may(&self.peers[at]) && self.members[at].mac != giver)
-            .map(|at| self.members[at].mac)
-    }
-
     /// Remembers, or forgets, that a member owns nothing for now.
     pub(super) fn set_paused(&mut self, mac: MacAddr, paused: bool) {
         if let Some(peer) = self.peer_mut(mac) {
             peer.paused = paused;
         }
-    }
-
-    /// The next wanting member in ring order after `last` and before `me`, of those heard at `since` or
-    /// later.
-    pub(super) fn next_wanting(
-        &mut self,
-        last: MacAddr,
-        me: MacAddr,
-        since: Instant,
-    ) -> Option<MacAddr> {
-        if self.wanting == 0 {
-            return None;
-        }
-        self.turns(last, me)
-            .map(|at| at % self.len())
-            .find(|&at| self.peers[at].wants && self.peers[at].is_eligible(since))
-            .map(|at| self.members[at].mac)
-    }
-
-    /// Whether a member that is not passed over wants the token; never the node itself.
-    pub(super) fn is_wanted_by_others(&self, me: MacAddr, since: Instant) -> bool {
-        let mut peers = self.peers.iter().zip(&self.members);
-        peers.any(|(peer, member)| peer.wants && peer.is_eligible(since) && member.mac != me)
-    }
-
-    /// The next eligible member in ring order after `last` and before `me`, of those heard at `since` or
-    /// later; those passed over on the way have a turn less to wait.
-    pub(super) fn next_eligible(
-        &mut self,
-        last: MacAddr,
-        me: MacAddr,
-        since: Instant,
-    ) -> Option<MacAddr> {
-        for turn in self.turns(last, me) {
-            let at = turn % self.len();
-            let peer = &mut self.peers[at];
-            let may = !peer.paused && !peer.deaf && peer.was_heard_since(since);
-            if may && !peer.penalty.pass_over() {
-                return Some(self.members[at].mac);
-            }
-        }
-        None
-    }
-
-    /// Whether hand-overs have failed at all members that were heard since then, and could own: at one at
-    /// least.
-    pub(super) fn has_failed_at_all(&self, me: MacAddr, since: Instant) -> bool {
-        let members = self.members.iter().zip(&self.peers);
-        let mut could = members.filter(|(member, peer)| {
-            member.mac != me && !peer.paused && !peer.deaf && peer.was_heard_since(since)
-        });
-        let mut some = false;
-        let all = could.all(|(_, peer)| {
-            some = true;
-            peer.penalty.failures() > 0
-        });
-        all && some
     }
 
     /// Removes members, whose addresses are in order, with all that is remembered of them.
@@ -485,17 +391,6 @@ impl Table {
         self.notes.retain(|(mac, _)| !goes(mac));
         self.profiles.retain(|(mac, _)| !goes(mac));
         self.hash = None;
-    }
-
-    /// The places of the members whose turn it is after `last`, up to `me`, in ring order; beyond
-    /// the end of the table they go on from its start.
-    fn turns(&mut self, last: MacAddr, me: MacAddr) -> std::ops::Range<usize> {
-        self.sort();
-        let len = self.members.len();
-        let after = self.members.partition_point(|member| member.mac <= last);
-        let until = self.rank(me);
-        let count = (until + len - after) % len.max(1);
-        after..after + count
     }
 
     pub(super) fn size(&self) -> u32 {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::CreationError;
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
@@ -33,11 +32,9 @@ pub struct Tally {
 
 impl Tally {
     /// All zero. All memory is taken here.
-    ///
-    /// # Errors
-    /// Never: see [`Latency::new`].
-    pub fn new() -> Result<Self, CreationError> {
-        Ok(Self {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
             received: [0; Kind::ALL.len()],
             sent: [0; Kind::ALL.len()],
             send_failed: [0; Kind::ALL.len()],
@@ -48,8 +45,8 @@ impl Tally {
             hand_overs_failed: 0,
             table_full: 0,
             late_wake_ups: 0,
-            latency: Latency::new()?,
-        })
+            latency: Latency::new(),
+        }
     }
 
     /// The loop found itself late at a wake-up.
@@ -88,6 +85,12 @@ impl Tally {
             }
         }
         changes
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -155,7 +158,7 @@ mod tests {
             monotonic: Instant::from_nanos(0),
             wall: 0,
         };
-        let mut tally = Tally::new().unwrap();
+        let mut tally = Tally::new();
         for event in events {
             tally.observe(now, event);
         }

@@ -5,21 +5,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use super::progress::{Progress, in_all};
 
-/// How often the bar is drawn anew.
-const TICK: Duration = Duration::from_millis(200);
 /// So many seeds are taken at a time: enough that cores do not wait for one another.
 const PORTION: u64 = 8;
-
-/// A sign that something is going on.
-pub(super) fn spinner() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    bar.enable_steady_tick(TICK);
-    bar
-}
 
 /// Runs all seeds, and hands on what each has come to; those in which something was broken, in order. `first` says
 /// what was broken first.
@@ -29,13 +19,8 @@ pub(super) fn run<O: Send>(
     first: impl Fn(&O) -> Option<String>,
     mut add: impl FnMut(&O),
 ) -> Vec<(u64, O)> {
-    let bar = ProgressBar::new(seeds.end - seeds.start);
-    if let Ok(style) = ProgressStyle::with_template(
-        "{wide_bar} {pos}/{len} seeds, {msg} broken, {elapsed} of {duration}",
-    ) {
-        bar.set_style(style);
-    }
-    bar.set_message("0");
+    let count = seeds.end - seeds.start;
+    let (mut progress, mut done) = (Progress::new(), 0);
     let next = AtomicU64::new(seeds.start);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let mut failed = Vec::new();
@@ -61,15 +46,18 @@ pub(super) fn run<O: Send>(
         drop(report);
         for (seed, outcome) in reports {
             add(&outcome);
-            bar.inc(1);
+            done += 1;
             if let Some(first) = first(&outcome) {
-                bar.println(format!("seed {seed}: {first}"));
+                progress.keep(&format!("seed {seed}: {first}"));
                 failed.push((seed, outcome));
-                bar.set_message(failed.len().to_string());
             }
+            let broken = failed.len();
+            progress.show(|elapsed| {
+                let (so_far, in_all) = (elapsed.as_secs(), in_all(elapsed, done, count));
+                format!("{done}/{count} seeds, {broken} broken, {so_far} s of {in_all} s")
+            });
         }
     });
-    bar.finish_and_clear();
     failed.sort_by_key(|&(seed, _)| seed);
     failed
 }

@@ -6,6 +6,7 @@ mod ftn;
 mod jitterbug;
 mod many;
 mod options;
+mod progress;
 mod report;
 mod system;
 
@@ -19,6 +20,7 @@ use ring_proto::lab2::Lab2;
 use super::lab2::{Outcome, Rule, Schedule, Subject, Trace, replay, run as run_one, shrink};
 use files::Files;
 use options::{Selection, Simulated};
+use progress::Progress;
 
 /// So much of what led to a violation is printed.
 const TRACE_LINES: usize = 60;
@@ -88,11 +90,11 @@ fn shorten<M: Subject>(
     keep: &Path,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let bar = many::spinner();
+    let mut progress = Progress::new();
     let mut short = shrink::<M>(schedule, rule, |runs, actions| {
-        bar.set_message(format!("shrinking: {runs} runs, {actions} actions left"));
+        progress.show(|_| format!("shrinking: {runs} runs, {actions} actions left"));
     });
-    bar.finish_and_clear();
+    drop(progress);
     rule.text().clone_into(&mut short.about);
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;

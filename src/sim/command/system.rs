@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::options::Selection;
+use super::progress::Progress;
 use super::{Error, Options, TRACE_LINES, files, many};
 use crate::sim::kernel::violation::Violation;
 
@@ -119,11 +120,11 @@ fn shorten<S: Simulation>(
     keep: &Path,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let bar = many::spinner();
+    let mut progress = Progress::new();
     let short = S::shrink(schedule, rule, |runs, actions| {
-        bar.set_message(format!("shrinking: {runs} runs, {actions} actions left"));
+        progress.show(|_| format!("shrinking: {runs} runs, {actions} actions left"));
     });
-    bar.finish_and_clear();
+    drop(progress);
     let text = S::text(&short, Some(rule))?;
     writeln!(out, "\nThe shortest schedule that does so:\n\n{text}")?;
     print_trace::<S>(&short, out)?;

@@ -7,13 +7,13 @@ use ring_codec::lab2::{Frame, Kind, NO_IP};
 use ring_proto::lab2::{Command, Constants, Durable};
 use std::time::Duration;
 
+use super::Subject;
 use super::claim::claim;
 use super::lease::is_orderly;
 use super::node::{BLANK, Node};
 use super::notation::{CARDS, card, ip};
 use super::plan::{Fault, MTU, Schedule};
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 use crate::sim::kernel::network::{Network, Weather};
 

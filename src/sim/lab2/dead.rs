@@ -5,8 +5,8 @@ use ring_codec::lab2::{
     Digest, Frame, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP,
 };
 
+use super::Subject;
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 
 /// The address of one of them.

@@ -5,11 +5,11 @@
 //! goes on for so long even if the node loses its token, crashes or stands still: only the end of
 //! its work, or the node's own hand-over, ends it earlier.
 
+use super::Subject;
 use super::node::Claim;
 use super::outcome::Rule;
 use super::plan::Action;
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 
 /// Kinds of fault that void no lease.

@@ -3,9 +3,9 @@
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Constants};
 
+use super::Subject;
 use super::node::{Job, Node, Own};
 use super::ring::Due;
-use super::subject::Subject;
 use super::world::World;
 use crate::sim::kernel::queue::Event;
 use crate::sim::kernel::world::id;

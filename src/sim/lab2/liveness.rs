@@ -6,10 +6,10 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Trouble};
 
+use super::Subject;
 use super::outcome::Rule;
 use super::plan::{Fault, Schedule};
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::unresponsive::long_work;
 use super::world::World;
 

@@ -24,7 +24,6 @@ mod ring;
 mod run;
 mod settings;
 mod stranger;
-mod subject;
 mod trace;
 mod unresponsive;
 mod view;
@@ -36,8 +35,8 @@ pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
 pub use run::{replay, run, shrink};
 pub use settings::{FaultKind, Faults, Settings};
-pub use subject::Subject;
 pub use trace::Trace;
 pub use world::World;
 
 pub use super::kernel::network::Weather;
+pub use ring_proto::lab2::Subject;

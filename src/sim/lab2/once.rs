@@ -8,10 +8,10 @@ use std::time::Duration;
 use ring_proto::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, RunEnd};
 use ring_proto::time::nanos;
 
+use super::Subject;
 use super::outcome::Rule;
 use super::ring::Due;
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 use crate::driver::Driver;
 use crate::sim::kernel::queue::Event;

@@ -6,9 +6,9 @@
 
 use ring_codec::lab2::Token;
 
+use super::Subject;
 use super::node::Claim;
 use super::outcome::Rule;
-use super::subject::Subject;
 use super::world::World;
 
 impl<M: Subject> World<M> {

@@ -11,6 +11,7 @@ use ring_proto::lab2::{Command, Constants, Durable, Event, Reason, State};
 use ring_proto::time::nanos;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::Subject;
 use super::checks::Checks;
 use super::claim::claim;
 use super::node::{Missed, Own};
@@ -19,7 +20,6 @@ use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::record::Record;
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 use crate::driver::frames::MAX_FRAME;
 use crate::sim::kernel::streams::{Fabric, NoStreams};

@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::Subject;
 use super::outcome::{Outcome, Rule, Violation};
 use super::plan::Schedule;
 use super::record::Record;
 use super::settings::Settings;
-use super::subject::Subject;
 use super::world::World;
 use crate::sim::kernel;
 

@@ -4,9 +4,9 @@
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Frame, Kind, MAX_FRAME_LEN, Member, Message, NO_IP, Token};
 
+use super::Subject;
 use super::notation::{ip, mac};
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 
 /// The stranger's address.

@@ -7,9 +7,9 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
 use ring_proto::time::nanos;
 
+use super::Subject;
 use super::ring::Due;
 use super::settings::FaultKind;
-use super::subject::Subject;
 use super::world::World;
 use crate::sim::kernel::queue::Event;
 

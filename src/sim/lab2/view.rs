@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ring_codec::lab2::{Digest, Kind};
 
+use super::Subject;
 use super::outcome::{Outcome, Stats, Violation};
-use super::subject::Subject;
 use super::world::World;
 
 impl<M: Subject> World<M> {

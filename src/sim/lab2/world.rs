@@ -5,12 +5,12 @@ use std::rc::Rc;
 use ring_codec::lab2::Token;
 use ring_proto::lab2::Constants;
 
+use super::Subject;
 use super::node::{Node, Own};
 use super::notation::{ip, mac};
 use super::plan::MTU;
 use super::record::Record;
 use super::ring::Ring;
-use super::subject::Subject;
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::rng::{Rng, Stream};
 use crate::sim::kernel::world;

@@ -40,6 +40,7 @@ pub const COPIES: [Copy; 6] = [
                 "job.rs",
                 "ring_proto::lab2::{JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp}",
             ),
+            ("subject.rs", "ring_proto::lab2::Subject"),
         ],
     },
     Copy {
@@ -49,6 +50,7 @@ pub const COPIES: [Copy; 6] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::ftn", "crate::ftn"),
             ("ring_proto::backoff::", "ring_proto::"),
+            ("ring_proto::counted", "crate::counted"),
         ],
         shared: &[],
     },

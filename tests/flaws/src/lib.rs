@@ -12,13 +12,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ring_codec::lab2::{Digest, Token};
 use ring_model::{Report, Scenario, Snapshot};
-use ring_proto::lab2::{
-    Constants, Durable, Grade, JobName, OnceStanding, RunView, State, StoredStamp,
-};
-use ring_proto::time::Instant;
-use ringd::sim::lab2::{Outcome, Settings, Subject};
+use ringd::sim::lab2::{Outcome, Settings};
 use ringd::sim::{ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
@@ -106,65 +101,6 @@ impl Flaw {
 impl Drop for Flaw {
     fn drop(&mut self) {
         BROKEN.store(0, Ordering::Relaxed);
-    }
-}
-
-impl Subject for Lab2 {
-    fn start(constants: Constants, durable: Durable) -> Self {
-        Self::new(constants, durable)
-    }
-
-    fn recall(self, stamps: Vec<StoredStamp>) -> Self {
-        self.with_stamps(stamps)
-    }
-
-    fn once(&self) -> Option<(u64, OnceStanding)> {
-        self.once()
-    }
-
-    fn run_of(&self, job: JobName) -> Option<RunView> {
-        self.runs().find(|run| run.stamp.name == job)
-    }
-
-    fn state(&self) -> State {
-        self.state()
-    }
-
-    fn held(&self) -> Option<Token> {
-        let owner = self.state() == State::Owner;
-        self.token().filter(|_| owner)
-    }
-
-    fn may_use(&self) -> bool {
-        self.may_use_token()
-    }
-
-    fn lease_until(&self, now: Instant) -> Option<Instant> {
-        let settled = self.settled_at().is_some_and(|at| at <= now);
-        self.lease_until()
-            .filter(|_| settled && self.may_use_token())
-    }
-
-    fn quorum_until(&self) -> Option<Instant> {
-        let has_one = self.grade() == Grade::Quorum;
-        self.grade_until().filter(|_| has_one)
-    }
-
-    fn is_unfit(&self) -> bool {
-        self.is_unfit()
-    }
-
-    fn digest(&self) -> Digest {
-        self.digest()
-    }
-
-    fn members_in_order(&self) -> Option<usize> {
-        let members: Vec<_> = self.members().map(|member| member.mac).collect();
-        members.is_sorted_by(|a, b| a < b).then_some(members.len())
-    }
-
-    fn is_finished(&self) -> bool {
-        self.is_finished()
     }
 }
 

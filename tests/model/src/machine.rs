@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 
 use ring_codec::lab2::{Digest, Token};
-use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State};
+use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State, Subject};
 use ring_proto::time::Instant;
 use ring_proto::{LinkState, Machine};
-use ringd::sim::lab2::Subject;
 
 /// A machine that can be explored.
 pub trait Snapshot: Subject + Clone + Send + Sync + 'static {

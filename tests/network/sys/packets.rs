@@ -242,6 +242,8 @@ pub fn a_frame_in_time_is_fresh_whatever_the_wall_clock() -> Result<()> {
 
 pub fn what_does_not_fit_is_counted() -> Result<()> {
     const FRAMES: u64 = 4000;
+    // Fewer would not last through a storm.
+    const ROOM: u64 = 1024;
     let [left, right] = Segment::pair()?;
     let mut speaker = Station::new(&left)?;
     let mut listener = Station::new(&right)?;
@@ -258,7 +260,7 @@ pub fn what_does_not_fit_is_counted() -> Result<()> {
         }
         let dropped = listener.socket.kernel_drops()?;
         ensure!(
-            received > 0 && dropped > 0 && received + dropped == round * FRAMES,
+            received >= round * ROOM && dropped > 0 && received + dropped == round * FRAMES,
             "round {round}: {received} received, {dropped} dropped"
         );
     }

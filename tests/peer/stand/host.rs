@@ -83,7 +83,7 @@ impl Host {
         self.process = Some(Process {
             driver: Driver::new(machine),
             observers: Observers {
-                tally: Tally::new().expect("the counters' memory"),
+                tally: Tally::new(),
                 log: Log::new(false),
             },
             is_stopped: false,

@@ -3,38 +3,17 @@
 use ring_codec::ftn::Kind;
 
 use super::Reason;
-
-/// Makes the struct of counters and the list of their names.
-macro_rules! counters {
-    ($($(#[$meta:meta])* $name:ident,)*) => {
-        /// Numbers since the start of a server.
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct Counters {
-            received: [u64; Kind::ALL.len()],
-            sent: [u64; Kind::ALL.len()],
-            dropped: [u64; Reason::ALL.len()],
-            $($(#[$meta])* pub $name: u64,)*
-        }
-
-        impl Counters {
-            pub(super) const fn new() -> Self {
-                Self {
-                    received: [0; Kind::ALL.len()],
-                    sent: [0; Kind::ALL.len()],
-                    dropped: [0; Reason::ALL.len()],
-                    $($name: 0,)*
-                }
-            }
-
-            /// Those of the flat list that have no dot in their name, in order.
-            pub fn plain(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name)),*].into_iter()
-            }
-        }
-    };
-}
+use crate::counted::counters;
 
 counters! {
+    /// Numbers since the start of a server.
+    pub struct Counters;
+    arrays {
+        received: Kind::ALL.len(),
+        sent: Kind::ALL.len(),
+        dropped: Reason::ALL.len(),
+    }
+
     /// Tokens granted, duplicates not counted.
     grants,
     /// Data set by holders.

@@ -1,38 +1,11 @@
 //! Why a datagram was dropped.
 
-/// Makes an enum with a name for counters and a text for each variant.
-macro_rules! reasons {
-    ($($(#[$meta:meta])* $variant:ident $key:literal $text:literal,)*) => {
-        /// Why a datagram changed nothing and was not answered, or only with CONFIG.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Reason {
-            $($(#[$meta])* $variant,)*
-        }
-
-        impl Reason {
-            /// Every reason, in the order of their numbers.
-            pub const ALL: [Self; [$($key),*].len()] = [$(Self::$variant),*];
-
-            /// The name in `dropped.NAME`.
-            #[must_use]
-            pub const fn key(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $key,)*
-                }
-            }
-
-            /// What happened, for people.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-        }
-    };
-}
+use crate::counted::reasons;
 
 reasons! {
+    /// Why a datagram changed nothing and was not answered, or only with CONFIG.
+    pub enum Reason;
+
     /// It does not decode wholly, or a field of it cannot be.
     Malformed "malformed" "it is no message of the protocol",
     /// Another ssig.

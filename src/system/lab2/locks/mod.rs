@@ -7,20 +7,21 @@
 mod asking;
 mod client;
 mod confirmation;
+mod granting;
+mod jobs;
 mod machine_state;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{Command, OnceRequest, OnceStanding, Reason, RunEnd, RunView, State};
+use ring_proto::lab2::RunView;
 use ring_proto::time::Instant;
 
-use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::lab2::{ClientStatus, LockRequest, LossReason, RefusalReason};
 use crate::host::{Client, ClientId};
 use asking::Asking;
 pub use client::Job;
@@ -30,8 +31,6 @@ pub use machine_state::MachineState;
 
 /// The most clients that wait at a time.
 pub const MAX_WAITING: usize = 400;
-/// How long a holder has to end its work when somebody else decides that it ends.
-const NOTICE: Duration = Duration::from_secs(1);
 
 /// The token is to go to another member.
 #[derive(Debug, Clone, Copy)]
@@ -292,285 +291,9 @@ impl Locks {
             .min()
     }
 
-    /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
-    /// called again, with what the machine knows then, until it returns nothing.
-    pub fn update(
-        &mut self,
-        now: Instant,
-        machine: &MachineState,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) -> Option<Command> {
-        self.look_after_holder(now, machine, tell);
-        self.refuse_the_impatient(now, machine, tell);
-        self.review_asking(now, machine);
-        if let Some(command) = self.end_deserted_job(machine) {
-            return Some(command);
-        }
-        if let Some(holder) = &self.holder {
-            let is_over = machine.token != Some(holder.token);
-            return if is_over && self.waiting.is_empty() {
-                self.want_no_more()
-            } else {
-                self.want()
-            };
-        }
-        if std::mem::take(&mut self.pausing) {
-            return Some(Command::Pause(self.standing == Standing::Paused));
-        }
-        if machine.state != State::Owner {
-            self.yielding = None;
-        }
-        // Where nobody may be granted the token yet it waits.
-        if machine.token.is_some()
-            && let Some(Yielding { to }) = self.yielding.take()
-        {
-            return Some(Command::Yield(to));
-        }
-        self.serve_next(now, machine, tell)
-    }
-
-    /// Nobody here holds the token: looks for the client to grant it to, and returns what the machine is to do for
-    /// that.
-    fn serve_next(
-        &mut self,
-        now: Instant,
-        machine: &MachineState,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) -> Option<Command> {
-        if self.waiting.is_empty() {
-            self.served = None;
-        }
-        if self.waiting.is_empty() || self.standing == Standing::Paused {
-            self.confirmation = None;
-            return self.want_no_more();
-        }
-        let Some(token) = machine.token else {
-            return self.want();
-        };
-        if self.served == Some(token) && machine.others_may_want() {
-            // One grant for each turn of this node, as the others have one in theirs.
-            return self.want_no_more();
-        }
-        let safe = |waiter: &Waiter| machine.worth_granting_until(now, waiter.require);
-        let Some((at, until)) = self
-            .waiting
-            .iter()
-            .enumerate()
-            .find_map(|(at, waiter)| Some((at, safe(waiter)?)))
-        else {
-            return self
-                .want()
-                .or_else(|| self.ask_for_grade(now, machine, token));
-        };
-        self.confirmation = None;
-        if let ControlFlow::Break(step) = self.prepare_job(at, now, machine, token, tell) {
-            return step;
-        }
-        self.grant(at, now, token, until, tell);
-        self.want()
-    }
-
-    /// Grants the lock to the client at this place of the queue: it holds the token from here on, and nobody else is
-    /// granted it before `until`.
-    fn grant(
-        &mut self,
-        at: usize,
-        now: Instant,
-        token: Token,
-        until: Instant,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) {
-        let Some(waiter) = self.waiting.remove(at) else {
-            return;
-        };
-        self.served = Some(token);
-        let granted = Notice::Granted { token, until };
-        tell(waiter.client, &waiter.request, granted);
-        self.holder = Some(Holder::new(now, waiter, token, until));
-    }
-
-    /// Tells those who wait to run a job that has run elsewhere.
-    pub fn dismiss(
-        &mut self,
-        met_by: impl Fn(&OnceRequest) -> Option<RunView>,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) {
-        self.waiting.retain(|waiter| {
-            let Some(run) = waiter.once().and_then(|once| met_by(&once)) else {
-                return true;
-            };
-            tell(waiter.client, &waiter.request, Notice::Ran(run));
-            false
-        });
-    }
-
-    /// The machine is at work for a client that is gone, or waits no longer.
-    fn end_deserted_job(&self, machine: &MachineState) -> Option<Command> {
-        let (id, standing) = machine.once?;
-        let end = match standing {
-            OnceStanding::Begun if self.last_job == Some(id) => RunEnd::Unknown,
-            _ => RunEnd::NotRun,
-        };
-        (!self.concerns(id)).then_some(Command::EndOnce(id, end))
-    }
-
-    /// What there is to do before the client at this place is granted the token, if it is for a job:
-    /// the members must know of the run. It breaks off with what to tell the machine, if anything.
-    fn prepare_job(
-        &mut self,
-        at: usize,
-        now: Instant,
-        machine: &MachineState,
-        token: Token,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) -> ControlFlow<Option<Command>> {
-        let Some(waiter) = self.waiting.get(at) else {
-            return ControlFlow::Continue(());
-        };
-        let (client, once) = (waiter.client, waiter.once());
-        let other = machine.once.filter(|&(id, _)| id != client);
-        if let Some((id, _)) = other {
-            return ControlFlow::Break(Some(Command::EndOnce(id, RunEnd::NotRun)));
-        }
-        let Some(once) = once else {
-            return ControlFlow::Continue(());
-        };
-        let notice = match machine.once {
-            None => return ControlFlow::Break(self.want().or(Some(Command::Once(once)))),
-            Some((_, OnceStanding::Asking)) => {
-                return ControlFlow::Break(self.go_on_asking(at, now, machine, token));
-            }
-            Some((_, OnceStanding::Begun)) => {
-                self.last_job = Some(client);
-                return ControlFlow::Continue(());
-            }
-            Some((_, OnceStanding::Ran(run))) => Notice::Ran(run),
-            Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
-            Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
-        };
-        if let Some(waiter) = self.waiting.remove(at) {
-            tell(client, &waiter.request, notice);
-        }
-        ControlFlow::Break(Some(Command::EndOnce(client, RunEnd::NotRun)))
-    }
-
     /// Who holds the token here, then who waits for it, in order.
     pub fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
         let holder = self.holder.iter().map(move |holder| holder.status(now));
         holder.chain(self.waiting.iter().map(move |waiter| waiter.status(now)))
-    }
-
-    fn want(&mut self) -> Option<Command> {
-        (!std::mem::replace(&mut self.wanted, true)).then_some(Command::WantToken)
-    }
-
-    fn want_no_more(&mut self) -> Option<Command> {
-        std::mem::take(&mut self.wanted).then_some(Command::WorkDone)
-    }
-
-    fn look_after_holder(
-        &mut self,
-        now: Instant,
-        machine: &MachineState,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) {
-        let (standing, yielding) = (self.standing, self.yielding.is_some());
-        let ends_for_pause = standing == Standing::Paused && !self.draining;
-        let Some(holder) = &mut self.holder else {
-            return;
-        };
-        let client = holder.asked.client;
-        if machine.token != Some(holder.token) && holder.ends_by.is_none() {
-            let why = Self::loss(machine);
-            let until = match why {
-                // Its new holder has it already, unless that must have a quorum as this one had.
-                LossReason::StrongerToken if holder.asked.require < Grade::Quorum => now,
-                _ => holder.until,
-            };
-            holder.ends_by = Some(until);
-            tell(client, &holder.asked.request, Notice::Lost { why, until });
-        }
-        if holder.ends_by.is_some() {
-            if holder.gone_at() <= Some(now) {
-                self.holder = None;
-            }
-            return;
-        }
-        let safe_until = machine.safe_until(holder.asked.require);
-        let ending = if standing == Standing::Leaving {
-            Some((LossReason::Shutdown, now + NOTICE))
-        } else if yielding {
-            Some((LossReason::Yield, now + NOTICE))
-        } else if ends_for_pause {
-            Some((LossReason::Paused, now + NOTICE))
-        } else if safe_until.is_none() {
-            Some((LossReason::Grade, holder.until))
-        } else {
-            holder
-                .overdue(now)
-                .map(|until| (LossReason::MaxHold, until))
-        };
-        if let Some((why, until)) = ending {
-            let until = until.min(safe_until.unwrap_or(holder.until).max(now));
-            holder.ends_by = Some(until);
-            tell(client, &holder.asked.request, Notice::Lost { why, until });
-        } else if let Some(until) = safe_until.filter(|&until| until > holder.until) {
-            holder.until = until;
-            tell(
-                client,
-                &holder.asked.request,
-                Notice::Renewed {
-                    until: holder.until,
-                },
-            );
-        }
-    }
-
-    const fn loss(machine: &MachineState) -> LossReason {
-        match machine.state {
-            _ if !machine.link_up => LossReason::Link,
-            State::Owner | State::Waiter => LossReason::StrongerToken,
-            State::Looser | State::Generating => match machine.last_loss {
-                Some(Reason::NotStored) => LossReason::NotStored,
-                Some(Reason::NobodyTakes) => LossReason::NobodyTakes,
-                // It has come back meanwhile.
-                Some(Reason::LinkLost) => LossReason::Link,
-                _ => LossReason::Lease,
-            },
-        }
-    }
-
-    fn refuse_the_impatient(
-        &mut self,
-        now: Instant,
-        machine: &MachineState,
-        tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
-    ) {
-        let (standing, is_held) = (self.standing, self.holder.is_some());
-        // Also in the time in which a new tenure may not grant yet: what it lacks is what kept the ones before from it.
-        let is_here = machine.token.is_some() || machine.state == State::Owner;
-        let is_safe = |waiter: &Waiter| {
-            let until = if is_held {
-                machine.safe_until(waiter.require)
-            } else {
-                machine.worth_granting_until(now, waiter.require)
-            };
-            until.is_some()
-        };
-        self.waiting.retain(|waiter| {
-            let why = if standing == Standing::Leaving {
-                RefusalReason::Leaving
-            } else if waiter.until.is_none_or(|until| until > now) {
-                return true;
-            } else if standing == Standing::Paused {
-                RefusalReason::Paused
-            } else if is_here && !is_safe(waiter) {
-                RefusalReason::Grade
-            } else {
-                RefusalReason::Timeout
-            };
-            tell(waiter.client, &waiter.request, Notice::Refused(why));
-            false
-        });
     }
 }

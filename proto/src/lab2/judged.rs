@@ -1,0 +1,75 @@
+//! The machine as a [`Subject`] of those that judge machines.
+
+use ring_codec::lab2::{Digest, Token};
+
+use super::{
+    Constants, Durable, Grade, JobName, Lab2, OnceStanding, RunView, State, StoredStamp, Subject,
+    Trouble,
+};
+use crate::time::Instant;
+
+impl Subject for Lab2 {
+    fn start(constants: Constants, durable: Durable) -> Self {
+        Self::new(constants, durable)
+    }
+
+    fn recall(self, stamps: Vec<StoredStamp>) -> Self {
+        self.with_stamps(stamps)
+    }
+
+    fn once(&self) -> Option<(u64, OnceStanding)> {
+        self.once()
+    }
+
+    fn run_of(&self, job: JobName) -> Option<RunView> {
+        self.runs().find(|run| run.stamp.name == job)
+    }
+
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn held(&self) -> Option<Token> {
+        self.token().filter(|_| self.state() == State::Owner)
+    }
+
+    fn may_use(&self) -> bool {
+        self.may_use_token()
+    }
+
+    fn lease_until(&self, now: Instant) -> Option<Instant> {
+        let settled = self.settled_at().is_some_and(|at| at <= now);
+        let until = self.lease_until();
+        until.filter(|_| settled && self.may_use_token())
+    }
+
+    fn quorum_until(&self) -> Option<Instant> {
+        self.grade_until().filter(|_| self.grade() == Grade::Quorum)
+    }
+
+    fn is_unfit(&self) -> bool {
+        self.is_unfit()
+    }
+
+    fn lasting_troubles(&self) -> Vec<Trouble> {
+        let lasts = |it: &Trouble| matches!(it, Trouble::MemberDeaf { .. } | Trouble::CannotSend);
+        self.troubles().filter(lasts).collect()
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest()
+    }
+
+    fn members_in_order(&self) -> Option<usize> {
+        let members = self.members();
+        let count = members.len();
+        members
+            .map(|member| member.mac)
+            .is_sorted_by(|a, b| a < b)
+            .then_some(count)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished()
+    }
+}

@@ -1,0 +1,270 @@
+//! What clients are told as the machine goes on: grants, losses, pauses, runs of jobs.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Token;
+use ring_proto::lab2::{self, Command, Lab2};
+use ring_proto::time::{Now, nanos};
+use tracing::{info, warn};
+
+use super::super::history::History;
+use super::super::locks::{MachineState, Notice};
+use super::super::pausing::Step;
+use super::super::runs::{has_run, say_end};
+use super::{Done, Service, fencing, refused, shown};
+use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
+use crate::control::{Grant, Loss, Refusal, Renewal, Reply, hex};
+use crate::host::{Client, Server};
+
+impl Service {
+    /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
+    pub fn serve_clients(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        machine: &Lab2,
+        history: &mut History,
+    ) -> Option<Command> {
+        while let Some(client) = server.take_gone() {
+            self.backstops.end(client);
+            if let Some((peer, request)) = self.locks.leave_behind(now.monotonic, client) {
+                self.deserted(now, peer, &request, machine, history);
+            }
+            self.watchers.forget(client);
+            self.pausing.forget(client);
+        }
+        for (client, lasting) in self.changed.drain(..) {
+            server.set_lasting(now.monotonic, client, lasting);
+        }
+        let not_yet = machine.settled_at().filter(|&at| at > now.monotonic);
+        self.grants_from = not_yet.filter(|_| !self.locks.is_idle());
+        let command = if self.locks.is_idle() {
+            None
+        } else {
+            let told = &mut self.told;
+            let mut tell = |client, request: &LockRequest, notice: Notice| {
+                let lasting = matches!(notice, Notice::Renewed { .. });
+                let request = if lasting { None } else { Some(request.clone()) };
+                told.push((client, request.unwrap_or_default(), notice));
+            };
+            self.locks.dismiss(|once| machine.met_by(once), &mut tell);
+            self.locks.update(
+                now.monotonic,
+                &machine_state(now, machine, history),
+                &mut tell,
+            )
+        };
+        self.backstops.end_unless(|client| self.locks.holds(client));
+        let mut told = std::mem::take(&mut self.told);
+        for (client, request, notice) in told.drain(..) {
+            self.count.told(&notice);
+            let label = &request.label;
+            let reply = self.reply(now, &request, &notice, machine);
+            match (&notice, &reply) {
+                (Notice::Granted { .. }, _) => history.lock_answered(now, label, None),
+                (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
+                    say_loss(server.client(client), label, *why, loss);
+                    history.lock_lost(now, label, why.name());
+                }
+                (Notice::Refused(why), _) => {
+                    history.lock_answered(now, label, Some(why.name()));
+                }
+                (Notice::Ran(_), _) => {
+                    history.lock_answered(now, label, Some(RefusalReason::Ran.name()));
+                }
+                _ => {}
+            }
+            server.tell(now.monotonic, client, &reply);
+        }
+        // Along with its memory.
+        self.told = told;
+        if command.is_none() {
+            self.tell_news(now, machine, history);
+            self.tell_pausing(now, server, machine);
+            let recent = history.recent();
+            self.watchers
+                .tell(now.monotonic, server, recent, |entry, number| {
+                    Reply::Event(entry.message(number))
+                });
+        }
+        command
+    }
+
+    /// The client that held the token is gone and has not given it back.
+    fn deserted(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &LockRequest,
+        machine: &Lab2,
+        history: &mut History,
+    ) {
+        let why = LossReason::Gone;
+        let notice = Notice::Lost {
+            why,
+            until: now.monotonic,
+        };
+        self.count.told(&notice);
+        if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
+            say_loss(Some(peer), &request.label, why, &loss);
+            history.lock_lost(now, &request.label, why.name());
+        }
+    }
+
+    fn reply(&self, now: Now, request: &LockRequest, notice: &Notice, machine: &Lab2) -> Reply {
+        match *notice {
+            Notice::Granted { token, until } => Reply::Granted(Grant {
+                token: Some(shown(token)),
+                fencing: fencing(token).to_string(),
+                grade: Some(machine.grade().name().to_owned()),
+                data: hex::encode(machine.data()),
+                until_ns: until.as_nanos(),
+            }),
+            Notice::Renewed { until } => Reply::Renewed(Renewal {
+                until_ns: until.as_nanos(),
+            }),
+            Notice::Refused(why) => refused(why, self.scene(now, machine).refusal(why, request)),
+            Notice::Ran(run) => {
+                let lost = self.is_lost(now.monotonic, &run, machine);
+                Reply::Refused(Refusal {
+                    why: RefusalReason::Ran.name().to_owned(),
+                    text: has_run(&run, lost),
+                    lost,
+                })
+            }
+            Notice::Lost { why, until } => Reply::Lost(Loss {
+                why: why.name().to_owned(),
+                text: self.scene(now, machine).loss(why, request),
+                until_ns: until.as_nanos(),
+            }),
+        }
+    }
+
+    /// Logs what has become of a pause and of runs, and tells watchers.
+    fn tell_news(&mut self, now: Now, machine: &Lab2, history: &mut History) {
+        let own = || machine.members().find(|member| machine.is_own(member.mac));
+        for done in self.done.drain(..) {
+            match done {
+                Done::Resumed => history.pause(now, "resumed", None),
+                Done::Ran(name, end) => {
+                    let event = say_end(name, end);
+                    let runner = own().map_or(MacAddr::default(), |own| own.mac);
+                    history.run(now, event, (name, runner), None);
+                }
+            }
+        }
+        let mut pausing = std::mem::take(&mut self.pausing);
+        match pausing.step(|| self.progress(machine)) {
+            Some(Step::Pending(by, why)) => {
+                let (Client { pid, uid, .. }, reason, text) = (by, why.name(), why.text());
+                info!(
+                    event = "pausing",
+                    pid, uid, reason, "pause requested by {by}; pending: {text}"
+                );
+                history.pause(now, "pausing", Some(reason));
+            }
+            Some(Step::Complete(by)) => {
+                let (pid, uid) = by.map_or((None, None), |by| (by.pid, by.uid));
+                let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+                info!(
+                    event = "paused",
+                    pid, uid, "paused{by}: owns nothing until ringctl resume"
+                );
+                history.pause(now, "paused", None);
+            }
+            None => {}
+        }
+        self.pausing = pausing;
+        if let Some(run) = self.lost_runs.look(now.monotonic, machine) {
+            let (name, runner, text) = (run.stamp.name, run.stamp.runner, has_run(&run, true));
+            let age_ns = nanos(run.age);
+            warn!(
+                event = "run_lost", %name, %runner, age_ns,
+                "{text}; ringctl once --retry runs it again"
+            );
+            history.run(now, "run_lost", (name, runner), Some(&text));
+        }
+    }
+
+    fn tell_pausing(&mut self, now: Now, server: &mut Server, machine: &Lab2) {
+        let mut pausing = std::mem::take(&mut self.pausing);
+        pausing.reply_to_waiting(
+            now.monotonic,
+            || self.progress(machine),
+            |client, reply| {
+                server.tell(now.monotonic, client, reply);
+                let lasting = self.watchers.include(client) || self.locks.concerns(client);
+                server.set_lasting(now.monotonic, client, lasting);
+            },
+        );
+        self.pausing = pausing;
+    }
+}
+
+/// The token, if it may be granted now.
+fn usable(now: Now, machine: &Lab2) -> Option<Token> {
+    let settled = machine.settled_at().is_some_and(|at| at <= now.monotonic);
+    machine
+        .token()
+        .filter(|_| settled && machine.may_use_token())
+}
+
+fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
+    MachineState {
+        token: usable(now, machine),
+        lease_until: machine.lease_until().unwrap_or(now.monotonic),
+        grade: grade(machine.grade()),
+        grade_until: machine.grade_until().unwrap_or(now.monotonic),
+        patience: machine.shortest_patience(),
+        take_timeout: machine.constants().take_timeout,
+        asking_lasts: machine.asking_lasts(),
+        others_want: machine.is_wanted(),
+        turn_over: machine.is_turn_over(now.monotonic),
+        state: machine.state(),
+        last_loss: history.last_loss(),
+        link_up: machine.is_link_up(),
+        once: machine.once(),
+    }
+}
+
+const fn grade(grade: lab2::Grade) -> Grade {
+    match grade {
+        lab2::Grade::Alone => Grade::Alone,
+        lab2::Grade::View => Grade::View,
+        lab2::Grade::Quorum => Grade::Quorum,
+    }
+}
+
+/// Logs whose work was ended, and why.
+fn say_loss(peer: Option<Client>, label: &str, why: LossReason, loss: &Loss) {
+    let (reason, text) = (why.name(), &loss.text);
+    let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
+    let who = peer.map_or_else(
+        || "a client that is gone".to_owned(),
+        |peer| peer.to_string(),
+    );
+    macro_rules! line {
+        ($level:ident) => {
+            $level!(
+                event = "lock_lost",
+                label,
+                pid,
+                uid,
+                reason,
+                "{label:?} ({who}) has lost the token: {text}"
+            )
+        };
+    }
+    match why {
+        LossReason::StrongerToken
+        | LossReason::Lease
+        | LossReason::NotStored
+        | LossReason::NobodyTakes
+        | LossReason::Link
+        | LossReason::Grade => line!(warn),
+        LossReason::Yield
+        | LossReason::MaxHold
+        | LossReason::Shutdown
+        | LossReason::Paused
+        | LossReason::Gone => line!(info),
+    }
+}

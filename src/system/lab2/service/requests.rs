@@ -1,0 +1,343 @@
+//! What clients ask for, and how they are answered.
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_proto::lab2::{Command, JobName, Lab2, Presence, RunEnd};
+use ring_proto::time::Now;
+use tracing::info;
+
+use super::super::history::History;
+use super::super::locks::Job;
+use super::{Done, Service, refused, shown};
+use crate::control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
+use crate::control::{MAX_LABEL, PROTOCOL, Reply, Request, TokenData, Version, hex};
+use crate::host::{Client, ClientId, spoken};
+use crate::observe::lab2::Limit;
+
+/// How to answer a request.
+#[derive(Debug)]
+pub enum Reaction {
+    /// Send this reply.
+    Reply(Reply),
+    /// The reply follows later.
+    Later,
+    /// Give the machine this command, then send this reply.
+    Command(Command, Reply),
+    /// Reply with the status.
+    Status,
+    /// Reply with a snapshot, which contains the status.
+    Snapshot,
+}
+
+impl Service {
+    /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the
+    /// vector.
+    pub fn answer(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: Request<RingRequest>,
+        descriptors: &mut Vec<OwnedFd>,
+        machine: &Lab2,
+        history: &History,
+    ) -> Reaction {
+        let client = peer.id;
+        match request {
+            Request::Lock(request) => self.lock(now, peer, &request, None, machine),
+            Request::Bind => self.bind(peer, descriptors),
+            Request::Unlock => {
+                self.backstops.cancel(client);
+                if self.locks.release(client) {
+                    self.changed.push((client, self.watchers.include(client)));
+                }
+                Reaction::Reply(Reply::Unlocked {})
+            }
+            Request::DataGet => Reaction::Reply(Reply::Data(TokenData {
+                hex: hex::encode(machine.data()),
+                token: machine.token().map(shown),
+            })),
+            Request::DataSet { hex, token } => {
+                self.set_data(client, &hex, token.as_deref(), machine)
+            }
+            Request::Watch { from, turns } => self.watch(client, from, turns, history),
+            Request::Version => Reaction::Reply(Reply::Version(Version {
+                protocol: PROTOCOL,
+                ringd: env!("CARGO_PKG_VERSION").to_owned(),
+                interface: Some(self.interface.clone()),
+            })),
+            Request::Status => Reaction::Status,
+            Request::Own(request) => self.answer_own(now, peer, request, machine),
+        }
+    }
+
+    /// Returns how to answer a request that only nodes of a ring know.
+    fn answer_own(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: RingRequest,
+        machine: &Lab2,
+    ) -> Reaction {
+        match request {
+            RingRequest::Once(request) => self.once(now, peer, &request, machine),
+            RingRequest::Ran { done } => self.ran(peer.id, done),
+            RingRequest::NotRun => self.not_run(peer.id),
+            RingRequest::Yield { to } => self.yield_to(to.as_deref(), machine),
+            RingRequest::Forget { member } => forget(now, &member, machine),
+            RingRequest::Pause(request) => self.pause(now, peer, &request, machine),
+            RingRequest::Resume => self.resume(peer),
+        }
+    }
+
+    fn lock(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &LockRequest,
+        job: Option<Job>,
+        machine: &Lab2,
+    ) -> Reaction {
+        if self.locks.concerns(peer.id) {
+            return error("this connection holds a lock, or waits for one, already");
+        }
+        if request.label.len() > MAX_LABEL {
+            return error(&format!("a label has at most {MAX_LABEL} bytes"));
+        }
+        let way = machine.constants().request_timeout();
+        let asked = if self.is_held_under(request.under.as_deref()) {
+            Err(RefusalReason::Nested)
+        } else {
+            let request = request.clone();
+            self.locks
+                .request_for(now.monotonic, peer, request, job, way)
+        };
+        if let Err(why) = asked {
+            self.count.refused(why);
+            let text = self.scene(now, machine).refusal(why, request);
+            return Reaction::Reply(refused(why, text));
+        }
+        self.changed.push((peer.id, true));
+        Reaction::Later
+    }
+
+    fn bind(&mut self, client: Client, descriptors: &mut Vec<OwnedFd>) -> Reaction {
+        if !self.locks.holds(client.id) {
+            return error("this connection has no lock");
+        }
+        match self.backstops.set(client, descriptors) {
+            Ok(()) => Reaction::Reply(Reply::Done {}),
+            Err(why) => error(why),
+        }
+    }
+
+    fn once(&mut self, now: Now, peer: Client, request: &OnceRequest, machine: &Lab2) -> Reaction {
+        let Some(name) = JobName::new(&request.name) else {
+            return error("a job's name has 1 to 32 printable ASCII characters, and no blanks");
+        };
+        if request.every_ms == 0 {
+            return error("a job's period cannot be 0");
+        }
+        let job = Job {
+            name,
+            every: Duration::from_millis(request.every_ms),
+            retry: request.retry,
+        };
+        self.lock(now, peer, &request.lock, Some(job), machine)
+    }
+
+    /// A job whose lock was lost counts as lost, whatever its client reports.
+    fn ran(&mut self, client: ClientId, done: bool) -> Reaction {
+        if !self.locks.holds(client) || self.locks.held().is_none() {
+            return error("this connection has no lock: whether the job was done is not recorded");
+        }
+        let end = if done { RunEnd::Done } else { RunEnd::Failed };
+        let job = self.locks.job(client);
+        self.done.extend(job.map(|job| Done::Ran(job.name, end)));
+        Reaction::Command(Command::EndOnce(client, end), Reply::Done {})
+    }
+
+    fn not_run(&self, client: ClientId) -> Reaction {
+        if !self.locks.holds(client) {
+            return error("this connection has no lock: that the job was not run is not recorded");
+        }
+        Reaction::Command(Command::EndOnce(client, RunEnd::NotRun), Reply::Done {})
+    }
+
+    fn yield_to(&mut self, to: Option<&str>, machine: &Lab2) -> Reaction {
+        let member = match to.map(|to| address(to, machine)).transpose() {
+            Ok(member) => member,
+            Err(why) => return Reaction::Reply(Reply::Error(why)),
+        };
+        if let Some(mac) = member {
+            let why = match machine.members().find(|member| member.mac == mac) {
+                None => Some("is no member of the ring"),
+                Some(_) if machine.is_own(mac) => Some("is this node itself"),
+                Some(member) => member.paused.then_some("is paused"),
+            };
+            if let Some(why) = why {
+                return Reaction::Reply(Reply::Error(format!("{mac} {why}")));
+            }
+        }
+        if !machine.may_use_token() {
+            return error("this node does not have the token");
+        }
+        if machine
+            .members()
+            .all(|other| machine.is_own(other.mac) || other.paused)
+        {
+            return error("there is nobody to hand the token over to");
+        }
+        self.locks.yield_to(member);
+        Reaction::Reply(Reply::Done {})
+    }
+
+    fn pause(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &PauseRequest,
+        machine: &Lab2,
+    ) -> Reaction {
+        let id = peer.id;
+        if self.pausing.concerns(id) {
+            return error("this connection waits for a pause already");
+        }
+        if self.is_held_under(request.under.as_deref()) {
+            let why = RefusalReason::Nested;
+            let text = self
+                .scene(now, machine)
+                .refusal(why, &LockRequest::default());
+            return Reaction::Reply(refused(why, text));
+        }
+        if request.persist
+            && let Err(why) = self.stored_pause.store()
+        {
+            return Reaction::Reply(Reply::Error(why));
+        }
+        let is_new = if request.drain {
+            self.locks.drain()
+        } else {
+            self.locks.pause(true)
+        };
+        if is_new {
+            self.pausing.begin(peer);
+        }
+        let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
+        self.pausing.wait(id, now.monotonic + patience);
+        self.changed.push((id, true));
+        Reaction::Later
+    }
+
+    fn resume(&mut self, peer: Client) -> Reaction {
+        if let Err(why) = self.stored_pause.forget() {
+            return Reaction::Reply(Reply::Error(why));
+        }
+        if self.locks.pause(false) {
+            let Client { pid, uid, .. } = peer;
+            info!(event = "resumed", pid, uid, "resumed by {peer}");
+            self.pausing.end();
+            self.done.push(Done::Resumed);
+        }
+        Reaction::Reply(Reply::Done {})
+    }
+
+    fn set_data(
+        &self,
+        client: ClientId,
+        digits: &str,
+        token: Option<&str>,
+        machine: &Lab2,
+    ) -> Reaction {
+        let Some(held) = self.locks.held() else {
+            return error("nobody on this machine holds the token: take the lock first");
+        };
+        let allowed = token.map_or_else(|| self.locks.holds(client), |_| self.is_held_under(token));
+        let is_here = machine.may_use_token() && machine.token() == Some(held);
+        if !allowed || !is_here {
+            return error("that lock is no longer held here");
+        }
+        match hex::decode(digits) {
+            Some(data) => {
+                let limit = machine.data_limit();
+                if data.len() <= limit.len {
+                    return Reaction::Command(Command::SetData(data), Reply::Done {});
+                }
+                Reaction::Reply(Reply::Error(Limit(limit).to_string()))
+            }
+            None => error("the data must be hexadecimal digits, two a byte"),
+        }
+    }
+
+    fn watch(
+        &mut self,
+        client: ClientId,
+        from: Option<u64>,
+        turns: bool,
+        history: &History,
+    ) -> Reaction {
+        if self.watchers.include(client) {
+            return error("this connection watches already; open another one");
+        }
+        self.changed.push((client, true));
+        if self.watchers.add(client, from, turns, history.recent()) {
+            Reaction::Later
+        } else {
+            Reaction::Snapshot
+        }
+    }
+}
+
+/// Removes a member from all tables, unless it is heard.
+fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction {
+    let mac = match address(member, machine) {
+        Ok(mac) => mac,
+        Err(why) => return Reaction::Reply(Reply::Error(why)),
+    };
+    let found = machine.members().find(|member| member.mac == mac);
+    let why = match found {
+        None => "is no member of the ring: ringctl status lists all".to_owned(),
+        Some(_) if machine.is_own(mac) => "is this node itself".to_owned(),
+        Some(_) if !machine.is_link_up() => "cannot be forgotten: the link is down".to_owned(),
+        Some(view)
+            if matches!(
+                view.presence,
+                Presence::Alive | Presence::Deaf | Presence::Paused
+            ) =>
+        {
+            let ago = view.last_seen.map(|seen| now.monotonic.since(seen));
+            format!(
+                "is alive, heard {} ago: stop its ringd first",
+                spoken(ago.unwrap_or_default())
+            )
+        }
+        Some(_) => return Reaction::Command(Command::Forget(mac), Reply::Done {}),
+    };
+    Reaction::Reply(Reply::Error(format!("{mac} {why}")))
+}
+
+/// Returns the MAC of the member with this MAC or ip.
+fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
+    if let Ok(mac) = text.parse::<mac_address::MacAddress>() {
+        return Ok(MacAddr(mac.bytes()));
+    }
+    let ip = match text.parse() {
+        Ok(IpAddr::V4(ip)) => ip.to_ipv6_mapped(),
+        Ok(IpAddr::V6(ip)) => ip,
+        Err(_) => return Err(format!("'{text}' is neither a MAC address nor an ip")),
+    };
+    let mut owners = machine.members().filter(|it| it.ip == ip.octets());
+    match (owners.next(), owners.next()) {
+        (Some(member), None) => Ok(member.mac),
+        (None, _) => Err(format!("no member of the ring has the ip {text}")),
+        (Some(_), Some(_)) => Err(format!(
+            "several members of the ring have the ip {text}: give a MAC"
+        )),
+    }
+}
+
+fn error(text: &str) -> Reaction {
+    Reaction::Reply(Reply::Error(text.to_owned()))
+}
