@@ -1,5 +1,6 @@
 //! `ringd` as it ships, and what `ringctl` says of it.
 
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ringd::control::lab2::Status;
+use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
 use super::fabric::Place;
 use super::start::Start;
 
-/// How long a ring may take to form.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// A look at the status is a disturbance: not too often.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -38,12 +40,28 @@ impl Daemon {
         ringd: &Path,
         options: &[&str],
     ) -> Result<Self> {
+        Self::run(start, at, place, ringd, |command, folder| {
+            command.arg("eth0").args(options);
+            command.arg("--state-dir").arg(folder);
+        })
+    }
+
+    /// Starts a `ringd` of any system, whose arguments but for `--control` are the caller's; it may use the folder.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run(
+        start: &Start,
+        at: usize,
+        place: &Place,
+        ringd: &Path,
+        prepare: impl FnOnce(&mut Command, &Path) + Send,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
         let log = fs::File::create(folder.path().join("log"))?;
         let process = start.spawn(at, place, ringd, |command| {
-            command.arg("eth0").args(options).arg("--state-dir");
-            command.arg(folder.path()).arg("--control");
-            command.arg(control(folder.path()));
+            prepare(command, folder.path());
+            command.arg("--control").arg(control(folder.path()));
             command.stdin(Stdio::null()).stdout(log);
         })?;
         Ok(Self { process, folder })
@@ -55,42 +73,60 @@ impl Daemon {
         control(self.folder.path())
     }
 
+    /// The status.
+    ///
+    /// # Errors
+    /// With ringctl's own words.
+    pub fn status<S: DeserializeOwned>(&self) -> Result<S> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringctl"));
+        command.arg("--socket").arg(control(self.folder.path()));
+        let output = command.args(["status", "--json"]).output()?;
+        // The exit code tells of some states, in which there is a status all the same.
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+
     /// The status, and when it was so.
     ///
     /// # Errors
     /// With ringctl's own words.
+    #[allow(dead_code, reason = "not every bench wants to know when")]
     pub fn look(&self) -> Result<(Status, Instant)> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ringctl"));
-        command.arg("--socket").arg(control(self.folder.path()));
         let before = Instant::now();
-        let output = command.args(["status", "--json"]).output()?;
-        let took = before.elapsed();
-        if !output.status.success() {
-            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        let status = self.status()?;
+        Ok((status, before + before.elapsed() / 2))
+    }
+
+    /// Waits for a status of some kind; `missing` says what it is not like until then.
+    ///
+    /// # Errors
+    /// It does not come to that.
+    pub fn wait_for<S: DeserializeOwned + Debug>(
+        &self,
+        missing: &str,
+        is_so: impl Fn(&S) -> bool,
+    ) -> Result<S> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            thread::sleep(POLL);
+            match self.status() {
+                Ok(status) if is_so(&status) => return Ok(status),
+                Ok(_) | Err(_) if Instant::now() < deadline => {}
+                Ok(status) => bail!("{missing}: {status:?}"),
+                Err(error) => return Err(error.context("a daemon does not answer")),
+            }
         }
-        let status = serde_json::from_slice(&output.stdout)?;
-        Ok((status, before + took / 2))
     }
 
     /// Waits until this member knows all the others, and the token goes round.
     ///
     /// # Errors
     /// It does not come to that.
+    #[allow(dead_code, reason = "not every bench has a ring of Lab2")]
     pub fn wait_until_joined(&self, members: usize) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            thread::sleep(POLL);
-            match self.look() {
-                Ok((status, _))
-                    if status.members.len() == members && status.counters.hand_overs > 0 =>
-                {
-                    return Ok(());
-                }
-                Ok(_) | Err(_) if Instant::now() < deadline => {}
-                Ok((status, _)) => bail!("the ring does not form: {status:?}"),
-                Err(error) => return Err(error.context("a daemon does not answer")),
-            }
-        }
+        let joined =
+            |status: &Status| status.members.len() == members && status.counters.hand_overs > 0;
+        self.wait_for("the ring does not form", joined).map(drop)
     }
 }
 

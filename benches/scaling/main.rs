@@ -11,6 +11,8 @@
 //! cargo bench --bench scaling -- --sizes ''         # only draw what is there
 //! ```
 
+#[path = "../support/chart.rs"]
+mod chart;
 mod cost;
 mod curves;
 mod measure;

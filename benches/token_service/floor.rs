@@ -8,7 +8,8 @@ use anyhow::Result;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
-use super::raw::{REQUEST_LEN, median};
+use super::median::median;
+use super::raw::REQUEST_LEN;
 
 /// The median time of an exchange.
 pub fn round_trip(time: Duration) -> Result<Duration> {

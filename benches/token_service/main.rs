@@ -13,8 +13,12 @@
 //! ```
 
 mod floor;
+#[path = "../support/median.rs"]
+mod median;
 mod pool;
 mod raw;
+#[path = "../support/resident.rs"]
+mod resident;
 mod server;
 
 use std::time::Duration;

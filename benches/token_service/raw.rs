@@ -11,6 +11,7 @@ use ring_proto::{Machine, Sent};
 use ringd::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
 use ringd::sys::{UdpLink, UdpOptions, clock};
 
+use super::median::median;
 use super::server::Running;
 
 /// About as long as a REQUEST and a GRANT of the round trip.
@@ -21,12 +22,6 @@ const WINDOW: usize = 32;
 const LEN: usize = 256;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The median.
-pub fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
 
 /// A session with one server.
 pub struct Session {

@@ -12,6 +12,8 @@ use ring_proto::ftn::Servers;
 use ringd::token::read_servers;
 use tempfile::TempDir;
 
+use super::resident::resident;
+
 /// ST.
 pub const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -94,12 +96,7 @@ impl Running {
 
     /// The memory that a server has, in bytes.
     pub fn resident(&self, index: usize) -> Result<u64> {
-        let status = self.file(index, "status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib: u64 = line
-            .and_then(|line| line.split_whitespace().next()?.parse().ok())
-            .context("no resident memory")?;
-        Ok(kib * 1024)
+        Ok(resident(self.processes[index].id())? * 1024)
     }
 
     /// Kills a server.

@@ -13,7 +13,8 @@ use super::connections::{Connection, reason};
 
 /// Maximum unconsumed bytes of a connection, and maximum bytes read from it in one turn.
 pub const RECEIVE_ROOM: usize = 64 * 1024;
-/// Maximum bytes read in one call: a buffer grows with what is received.
+/// Maximum bytes read in the first call. Each further one reads as many as there are already: a buffer grows with what is
+/// received.
 const READ: usize = 4 * 1024;
 /// Maximum bytes taken from a machine at a time.
 const WRITE: usize = 16 * 1024;
@@ -182,7 +183,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_ROOM {
             let len = self.received.len();
-            self.received.resize(RECEIVE_ROOM.min(len + READ), 0);
+            self.received
+                .resize(RECEIVE_ROOM.min(len + READ.max(len)), 0);
             let read = self.connection.read(&mut self.received[len..]);
             self.received.truncate(len + *read.as_ref().unwrap_or(&0));
             match read {

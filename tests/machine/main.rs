@@ -2,6 +2,8 @@
 
 mod checks;
 mod ftn;
+mod jitterbug;
+mod script;
 
 use std::fs;
 use std::path::Path;
@@ -35,6 +37,11 @@ fn the_corpus_of_servers_of_the_token_service_passes() {
 #[test]
 fn the_corpus_of_clients_of_the_token_service_passes() {
     passes("ftn_client", ftn::run_client);
+}
+
+#[test]
+fn the_corpus_of_nodes_of_jitterbug_passes() {
+    passes("jitterbug_node", jitterbug::run);
 }
 
 /// The same few scripts each time, unless more are asked for in the environment.
@@ -73,5 +80,12 @@ proptest! {
         script in prop::collection::vec(any::<u8>(), 0..1_500)
     ) {
         ftn::run_client(&script);
+    }
+
+    #[test]
+    fn random_scripts_pass_at_a_node_of_jitterbug(
+        script in prop::collection::vec(any::<u8>(), 0..1_500)
+    ) {
+        jitterbug::run(&script);
     }
 }

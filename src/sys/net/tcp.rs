@@ -1,13 +1,14 @@
 //! TCP, as the driver's connections want it: nothing waits, and each change is told once.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use nix::sys::socket::setsockopt;
 use rustix::event::{Timespec, epoll};
+use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
 use super::internet;
@@ -61,6 +62,8 @@ pub struct TcpNetwork {
     epoll: OwnedFd,
     /// Keys of those that have changed.
     changes: Vec<u64>,
+    /// There were no more when they were fetched.
+    is_last: bool,
 }
 
 impl TcpNetwork {
@@ -84,6 +87,7 @@ impl TcpNetwork {
             listener,
             epoll,
             changes: Vec::with_capacity(CHANGES),
+            is_last: false,
         })
     }
 
@@ -160,10 +164,13 @@ impl Network<SocketAddr> for TcpNetwork {
     }
 
     fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
-        let (socket, from) = self.listener.accept().map_err(named)?;
-        socket.set_nonblocking(true)?;
-        prepare(&socket, &self.options)?;
-        Ok((TcpConnection(socket), internet::address(&from)?))
+        // It has the listener's options from the kernel, before this process has it: there is no time in which
+        // being killed would close it in order.
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accepted = acceptfrom_with(&self.listener, flags);
+        let (socket, from) = accepted.map_err(|error| named(error.into()))?;
+        let from = from.ok_or(ErrorKind::Unsupported)?.try_into()?;
+        Ok((TcpConnection(socket.into()), from))
     }
 
     fn watch(&mut self, connection: &TcpConnection, key: u64) -> io::Result<()> {
@@ -177,10 +184,14 @@ impl Network<SocketAddr> for TcpNetwork {
 
     fn changed(&mut self) -> Option<Changed> {
         if self.changes.is_empty() {
+            if mem::take(&mut self.is_last) {
+                return None;
+            }
             let mut room = [const { MaybeUninit::uninit() }; CHANGES];
             // What has changed is still there the next time, if this one is interrupted.
             let (changes, _) = epoll::wait(&self.epoll, &mut room, Some(&AT_ONCE)).ok()?;
             self.changes.extend(changes.iter().map(|it| it.data.u64()));
+            self.is_last = (1..CHANGES).contains(&self.changes.len());
         }
         Some(match self.changes.pop()? {
             LISTENER => Changed::Listener,
@@ -228,5 +239,84 @@ impl Connection for TcpConnection {
     fn abort(self) {
         // If that does not work it is closed like any other.
         let _ = self.0.set_linger(Some(Duration::ZERO));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{Ipv4Addr, TcpStream};
+    use std::time::Duration;
+
+    use super::{TcpConnection, TcpNetwork, TcpOptions};
+    use crate::driver::{Changed, Connection, Network};
+    use crate::sys::{Interest, Poller};
+
+    /// How long something that must happen may take.
+    const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+
+    struct Rig {
+        network: TcpNetwork,
+        poller: Poller,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let options = TcpOptions {
+                resets: true,
+                ..TcpOptions::default()
+            };
+            let any = (Ipv4Addr::LOCALHOST, 0).into();
+            let network = TcpNetwork::listen(any, options).expect("it listens");
+            let poller = Poller::new().expect("a poller");
+            poller.add(&network, 0, Interest::Read).expect("added");
+            Self { network, poller }
+        }
+
+        /// A connection from a peer, and the peer's end.
+        fn connect(&mut self) -> (TcpConnection, TcpStream) {
+            let to = self.network.address().expect("an address");
+            let peer = TcpStream::connect(to).expect("it is accepted");
+            peer.set_read_timeout(PATIENCE).expect("a timeout");
+            assert_eq!(self.changes(), [Changed::Listener]);
+            let (connection, from) = self.network.accept().expect("a peer");
+            assert_eq!(from, peer.local_addr().expect("an address"));
+            (connection, peer)
+        }
+
+        /// What the network tells once it has something to tell.
+        fn changes(&mut self) -> Vec<Changed> {
+            self.poller.wait(PATIENCE).expect("a wait");
+            std::iter::from_fn(|| self.network.changed()).collect()
+        }
+    }
+
+    #[test]
+    fn an_accepted_connection_is_reset_unless_it_is_closed_in_so_many_words() {
+        let mut rig = Rig::new();
+        let (dropped, mut peer) = rig.connect();
+        drop(dropped);
+        let read = peer.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::ConnectionReset));
+        let (closed, mut peer) = rig.connect();
+        closed.close();
+        assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
+    }
+
+    #[test]
+    fn nothing_waits_at_an_accepted_connection_and_each_change_is_told_once() {
+        let mut rig = Rig::new();
+        let (mut connection, mut peer) = rig.connect();
+        let read = connection.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::WouldBlock));
+        rig.network.watch(&connection, 7).expect("it is watched");
+        assert_eq!(rig.changes(), [Changed::Connection(7)]);
+        for byte in [1, 2] {
+            peer.write_all(&[byte]).expect("it is sent");
+            assert_eq!(rig.changes(), [Changed::Connection(7)]);
+            let mut room = [0; 2];
+            assert_eq!(connection.read(&mut room).expect("a byte"), 1);
+            assert_eq!(room[0], byte);
+        }
     }
 }

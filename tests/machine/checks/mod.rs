@@ -7,6 +7,8 @@ mod predict;
 mod script;
 mod station;
 
+use crate::script::read;
+use script::{Nature, Step};
 use station::Station;
 
 /// Leads a machine through the script that `data` is read as.
@@ -14,7 +16,7 @@ use station::Station;
 /// # Panics
 /// The machine did what it must not.
 pub fn run(data: &[u8]) {
-    let Some((nature, steps)) = script::read(data) else {
+    let Some((nature, steps)) = read::<Nature, Step>(data) else {
         return;
     };
     let mut station = Station::new(&nature);

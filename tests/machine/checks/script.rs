@@ -1,6 +1,6 @@
 //! What happens to one machine, as any bytes can be read.
 
-use arbitrary::{Arbitrary, Unstructured};
+use arbitrary::Arbitrary;
 
 /// What kind of machine it is.
 #[derive(Debug, Arbitrary)]
@@ -13,17 +13,6 @@ pub struct Nature {
     pub small_table: bool,
     /// How many members are expected; none: it does not know.
     pub expect: u8,
-}
-
-/// A machine and the steps of its life. Bytes that run out in the middle of a step end it there.
-pub fn read(data: &[u8]) -> Option<(Nature, impl Iterator<Item = Step>)> {
-    let mut data = Unstructured::new(data);
-    let nature = data.arbitrary().ok()?;
-    let steps = std::iter::from_fn(move || {
-        let left = !data.is_empty();
-        left.then(|| data.arbitrary().ok()).flatten()
-    });
-    Some((nature, steps))
 }
 
 /// One input.

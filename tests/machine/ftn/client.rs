@@ -9,10 +9,11 @@ use ring_proto::Machine;
 use ring_proto::ftn::client::{Client, Command, Event, Net, Options, Standing};
 use ring_proto::time::{Instant, Now};
 
-use super::life::{Clock, Subject};
+use super::life::Subject;
 use super::said::{Said, What};
-use super::script::{self, Common, Peer};
+use super::script::{Common, Peer};
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
+use crate::script::{Clock, read};
 
 /// The tokens that are asked for.
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"swarm"];
@@ -70,7 +71,7 @@ struct Station {
 }
 
 pub fn run(data: &[u8]) {
-    let Some(((), steps)) = script::read::<(), Step>(data) else {
+    let Some(((), steps)) = read::<(), Step>(data) else {
         return;
     };
     let mut station = Station::new();

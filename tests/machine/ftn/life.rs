@@ -1,30 +1,13 @@
-//! What happens to servers and clients alike, and the time in which it happens.
+//! What happens to servers and clients alike.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_proto::time::{Instant, Now};
+use ring_proto::time::Instant;
 
 use super::said::What;
 use super::script::{Common, Peer};
-
-/// The time of a process.
-pub struct Clock(pub Now);
-
-impl Clock {
-    pub fn new() -> Self {
-        Self(Now {
-            monotonic: Instant::from_nanos(1_000_000_000),
-            wall: 1_800_000_000_000_000_000,
-        })
-    }
-
-    fn advance_to(&mut self, to: Instant) {
-        let by = to.since(self.0.monotonic);
-        self.0.wall += u64::try_from(by.as_nanos()).expect("scripts are short");
-        self.0.monotonic = self.0.monotonic.max(to);
-    }
-}
+use crate::script::Clock;
 
 /// A machine with what it needs to live.
 pub trait Subject {

@@ -1,23 +1,8 @@
-//! What happens to one machine, as any bytes can be read.
+//! What happens to servers and clients, as any bytes can be read.
 
-use arbitrary::{Arbitrary, Unstructured};
+use arbitrary::Arbitrary;
 
 use super::said::What;
-
-/// Steps in the life of a machine, after what kind it is. Bytes that run out in the middle of a step end it there.
-pub fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
-where
-    N: Arbitrary<'a>,
-    S: Arbitrary<'a>,
-{
-    let mut data = Unstructured::new(data);
-    let nature = data.arbitrary().ok()?;
-    let steps = std::iter::from_fn(move || {
-        let left = !data.is_empty();
-        left.then(|| data.arbitrary().ok()).flatten()
-    });
-    Some((nature, steps))
-}
 
 /// What happens to servers and clients alike.
 #[derive(Debug, Arbitrary)]

@@ -10,10 +10,11 @@ use ring_proto::Machine;
 use ring_proto::ftn::server::{Command, Durable, Net, Options, Server, Snapshot, TOKEN_BYTES};
 use ring_proto::time::{Instant, Now};
 
-use super::life::{Clock, Subject};
+use super::life::Subject;
 use super::said::{Said, What};
-use super::script::{self, Common, Peer};
+use super::script::{Common, Peer};
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
+use crate::script::{Clock, read};
 
 /// What kind of server it is.
 #[derive(Debug, Arbitrary)]
@@ -49,7 +50,7 @@ struct Station {
 }
 
 pub fn run(data: &[u8]) {
-    let Some((nature, steps)) = script::read::<Nature, Step>(data) else {
+    let Some((nature, steps)) = read::<Nature, Step>(data) else {
         return;
     };
     let mut station = Station::new(&nature);

@@ -89,7 +89,7 @@ fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// With data that takes a while to write, most of a turn is the pass. Costs five seconds.
+/// With data that takes a while to write, most of a turn is the pass. Costs six seconds.
 fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<()> {
     const LINES: u64 = 40_000;
     // A counter of fixed length with a long tail: the tail must come whole, or not at all.

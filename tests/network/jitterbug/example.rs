@@ -22,7 +22,7 @@ pub fn tests() -> Vec<Test> {
 const PI: &str =
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899";
 
-/// Costs six seconds.
+/// Costs seven seconds.
 fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     let recipe = block(JITTERBUG, "ringd jitterbug eth0 --compute")?;
     let line = recipe.lines().next().context("no line")?;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use ring_segment::{Test, tests};
 
 use super::record::{Record, Sent, Stream};
 use super::stand::UDP_PORT;
@@ -158,4 +159,62 @@ pub fn number(data: &[u8]) -> Result<u64> {
         [] => Ok(0),
         digits => Ok(std::str::from_utf8(digits)?.parse()?),
     }
+}
+
+pub fn tests() -> Vec<Test> {
+    let all = tests![
+        a_token_that_two_nodes_give_away_is_seen,
+        data_that_goes_back_is_seen,
+        who_answers_more_than_it_was_asked_is_seen,
+    ];
+    all.into_iter().map(Test::without_stalls).collect()
+}
+
+/// A pass of token 7 at a time, from one node to another, by the last bytes of their addresses.
+fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
+    let address = |last| IpAddr::from([10, 77, 0, last]);
+    Pass {
+        at: Duration::from_secs(at),
+        from: address(from),
+        to: address(to),
+        id: 7,
+        data: data.to_vec(),
+    }
+}
+
+/// Costs nothing, as the others below.
+fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
+    let chain = [made_up(1, 1, 2, b"1"), made_up(2, 2, 3, b"2")];
+    check_chains(&chain)?;
+    let twice = [made_up(1, 1, 2, b"1"), made_up(2, 1, 3, b"2")];
+    ensure!(check_chains(&twice).is_err());
+    Ok(())
+}
+
+fn data_that_goes_back_is_seen() -> Result<()> {
+    let seen = |last: &[u8]| Seen {
+        datagrams: Vec::new(),
+        passes: vec![made_up(1, 1, 2, b"9"), made_up(2, 2, 1, last)],
+    };
+    seen(b"10").check_data(number)?;
+    ensure!(seen(b"8").check_data(number).is_err());
+    Ok(())
+}
+
+fn who_answers_more_than_it_was_asked_is_seen() -> Result<()> {
+    let sent = |from: u8, to: u8, datagram: Datagram| {
+        let address = |last| IpAddr::from([10, 77, 0, last]);
+        let sent = Sent {
+            node: usize::from(from),
+            from: address(from),
+            to: address(to),
+            bytes: Vec::new(),
+        };
+        (sent, datagram)
+    };
+    let asks = sent(1, 255, Datagram::Tr1 { id: -7, port: 1 });
+    let answers = sent(2, 1, Datagram::Tr2 { id: 8 });
+    check_answers(&[asks.clone(), answers.clone()])?;
+    ensure!(check_answers(&[asks, answers.clone(), answers]).is_err());
+    Ok(())
 }

@@ -14,7 +14,7 @@ pub fn tests() -> Vec<Test> {
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Costs four seconds.
+/// Costs seven seconds.
 fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     let mut stand = Stand::new(Kind::Switch(3), 4, &[])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;

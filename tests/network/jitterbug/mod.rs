@@ -24,6 +24,7 @@ pub fn tests() -> Vec<Test> {
         big::tests(),
         control::tests(),
         service::tests(),
+        judge::tests(),
     ];
     parts.into_iter().flatten().collect()
 }

@@ -5,5 +5,7 @@
 #[path = "../../ftn/mod.rs"]
 #[expect(dead_code, reason = "each of the two targets uses a half")]
 mod ftn;
+#[path = "../../script.rs"]
+mod script;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ftn::run_client(data));

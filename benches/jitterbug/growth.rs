@@ -1,0 +1,164 @@
+//! How restores, datagrams and the idle ring grow with the nodes, in memory.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use ring_proto::jitterbug::{Options, State};
+
+use super::chart;
+use super::ring::{Count, Ring};
+
+/// No election takes longer.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Until the list has gone round.
+const REST: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(10);
+
+/// What rings of one size cost.
+#[derive(Debug)]
+pub struct Growth {
+    nodes: usize,
+    form: Cost,
+    fail_over: Cost,
+    idle: Cost,
+}
+
+/// What was sent in a time, and the restores begun in it.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    time: Duration,
+    sent: Count,
+}
+
+/// A feat's name, and its cost.
+type Feat = (&'static str, fn(&Growth) -> &Cost);
+/// A curve's name, and its values.
+type Curve = (&'static str, fn(&Growth) -> f64);
+/// A file, what its ordinate shows, and the curves in it.
+type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
+
+pub fn measure(nodes: usize) -> Result<Growth> {
+    let mut ring = Ring::new(nodes, Options::default());
+    let start = (ring.now(), Count::default());
+    ring.leader(LIMIT).context("nobody is elected")?;
+    let form = cost(&ring, start);
+    ring.run(REST);
+    let lost = ring.has_state(State::Orphan);
+    ensure!(lost == 0, "{lost} of {nodes} are orphans in a ring at rest");
+    let start = (ring.now(), ring.count());
+    ring.run(IDLE);
+    let idle = cost(&ring, start);
+    let leader = ring.leader(LIMIT).context("the token is lost")?;
+    ring.kill(leader);
+    let start = (ring.now(), ring.count());
+    ring.leader(LIMIT).context("nobody takes over")?;
+    Ok(Growth {
+        nodes,
+        form,
+        idle,
+        fail_over: cost(&ring, start),
+    })
+}
+
+fn cost(ring: &Ring, (from, before): (Duration, Count)) -> Cost {
+    let after = ring.count();
+    Cost {
+        time: ring.now().saturating_sub(from),
+        sent: Count {
+            broadcast: after.broadcast - before.broadcast,
+            unicast: after.unicast - before.unicast,
+            passes: after.passes - before.passes,
+            restores: after.restores - before.restores,
+        },
+    }
+}
+
+impl Cost {
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    fn datagrams(&self) -> f64 {
+        (self.sent.broadcast + self.sent.unicast) as f64
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    fn passes(&self) -> f64 {
+        self.sent.passes as f64 / self.time.as_secs_f64()
+    }
+}
+
+pub fn table(all: &[Growth]) -> String {
+    let mut text = "| | nodes | restores | datagrams to all | to one | time |\n".to_owned();
+    text += "|---|---:|---:|---:|---:|---:|\n";
+    let feats: [Feat; 2] = [
+        ("start", |it| &it.form),
+        ("a leader's death", |it| &it.fail_over),
+    ];
+    for (name, of) in feats {
+        for growth in all {
+            let Cost { time, sent } = of(growth);
+            let Count {
+                broadcast,
+                unicast,
+                restores,
+                ..
+            } = sent;
+            let (nodes, time) = (growth.nodes, time.as_secs_f64());
+            let _ = writeln!(
+                text,
+                "| {name} | {nodes} | {restores} | {broadcast} | {unicast} | {time:.2} s |"
+            );
+        }
+    }
+    text += "\n| idle, nodes | passes a second | messages a second on connections | datagrams a second |\n";
+    text += "|---:|---:|---:|---:|\n";
+    for growth in all {
+        let passes = growth.idle.passes();
+        let datagrams = growth.idle.datagrams() / growth.idle.time.as_secs_f64();
+        let _ = writeln!(
+            text,
+            "| {} | {passes:.1} | {:.1} | {datagrams:.1} |",
+            growth.nodes,
+            3.0 * passes
+        );
+    }
+    text
+}
+
+/// Draws the curves into a folder.
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+pub fn draw(all: &[Growth], folder: &Path) -> Result<()> {
+    let charts: [Chart<'_>; 3] = [
+        (
+            "jitterbug-datagrams.svg",
+            "datagrams until there is a leader",
+            &[
+                ("start", |it| it.form.datagrams()),
+                ("leader's death", |it| it.fail_over.datagrams()),
+            ],
+        ),
+        (
+            "jitterbug-restores.svg",
+            "restores until there is a leader",
+            &[
+                ("start", |it| it.form.sent.restores as f64),
+                ("leader's death", |it| it.fail_over.sent.restores as f64),
+            ],
+        ),
+        (
+            "jitterbug-idle.svg",
+            "passes a second, idle",
+            &[("idle", |it| it.idle.passes())],
+        ),
+    ];
+    for (file, what, of) in charts {
+        let curve = |(colour, (name, value)): (usize, &Curve)| {
+            let points = all.iter().map(|it| (it.nodes as f64, value(it)));
+            (*name, colour, points.collect())
+        };
+        let curves: Vec<chart::Curve<'_>> = of.iter().enumerate().map(curve).collect();
+        chart::draw(&folder.join(file), ["nodes", what], &curves)
+            .map_err(|error| anyhow!("cannot draw {file}: {error}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Memory with the longest list.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use ring_codec::jitterbug::{MAX_NODES, Node};
+use serde_json::Value;
+
+use super::nodes::{self, Token, address_all, listener};
+use super::real::fabric::{Fabric, Kind};
+use super::resident::resident;
+
+pub fn measure() -> Result<()> {
+    let fabric = Fabric::new(Kind::Pair, 2)?;
+    address_all(&fabric.places)?;
+    let node = nodes::start(1, &fabric.places[1], &[])?;
+    let status = nodes::wait_for_leader(&node)?;
+    let resident = || resident(node.process.id());
+    let before = resident()?;
+    let to = listener(&status, 1)?;
+    let own = Node {
+        ip: to.ip(),
+        port: to.port(),
+    };
+    let first = Ipv4Addr::new(172, 16, 0, 1).to_bits();
+    let strangers = (first..).take(usize::try_from(MAX_NODES)? - 1);
+    let strangers = strangers.map(|address| Node {
+        ip: Ipv4Addr::from_bits(address).into(),
+        port: 7000,
+    });
+    let list: Vec<Node> = std::iter::once(own).chain(strangers).collect();
+    let token = Token::new(1, &list, b"1");
+    fabric.places[0].ns.run(|| token.give(to))??;
+    let after = resident()?;
+    node.wait_for("it has not taken the list", |status: &Value| {
+        status["nodes"].as_array().map(Vec::len) == Some(list.len())
+    })?;
+    let asked = resident()?;
+    println!(
+        "\nResident: {before} KiB alone, {after} KiB with a list of {}, {asked} KiB once `status` was asked for.",
+        list.len()
+    );
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Nodes as they ship, in namespaces, and a giver of the bench's own.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use ring_codec::jitterbug::{Message, Node, TokenId, node_list_hash};
+use serde_json::Value;
+
+use super::real::daemon::Daemon;
+use super::real::fabric::Place;
+use super::real::start::Start;
+
+const TP2: u8 = 0x31;
+
+pub fn address(at: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, u8::try_from(at + 1).expect("there are few"))
+}
+
+/// Gives places their addresses.
+pub fn address_all(places: &[Place]) -> Result<()> {
+    for (at, place) in places.iter().enumerate() {
+        place
+            .ns
+            .ip(&format!("addr add {}/24 brd + dev eth0\n", address(at)))?;
+    }
+    Ok(())
+}
+
+/// A node, as it ships.
+pub fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon> {
+    let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
+    Daemon::run(&Start::default(), at, place, ringd, |command, _| {
+        command.args(["jitterbug", "eth0"]).args(options);
+    })
+}
+
+/// Waits until a node leads.
+pub fn wait_for_leader(node: &Daemon) -> Result<Value> {
+    node.wait_for("nobody leads", |status: &Value| status["state"] == "leader")
+}
+
+/// Where a node takes the token.
+pub fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
+    let port = status["tcp_port"].as_u64().context("no port")?;
+    Ok((address(at), u16::try_from(port)?).into())
+}
+
+fn encode(message: &Message<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; message.encoded_len()];
+    message.encode(&mut bytes).expect("it is legal");
+    bytes
+}
+
+/// A token as a giver has it.
+pub struct Token {
+    offer: Vec<u8>,
+    list: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl Token {
+    pub fn new(id: u32, list: &[Node], data: &[u8]) -> Self {
+        let token_id = TokenId::new(id, true).expect("it is legal");
+        Self {
+            offer: encode(&Message::Tp1 {
+                token_id,
+                node_list_hash: node_list_hash(&list.into()),
+            }),
+            list: encode(&Message::Tp4 {
+                node_list: list.into(),
+            }),
+            last: encode(&Message::Tp5 { token_id, data }),
+        }
+    }
+
+    /// A whole pass.
+    pub fn give(&self, to: SocketAddr) -> Result<()> {
+        let mut stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        stream.write_all(&self.offer)?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        if answer == [TP2] {
+            stream.write_all(&self.list)?;
+        }
+        stream.write_all(&self.last)?;
+        acknowledged(stream)
+    }
+
+    /// The same bytes, all at once, to who only reads them.
+    pub fn send(&self, to: SocketAddr) -> Result<()> {
+        let mut stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        stream.write_all(&[&self.offer[..], &self.last].concat())?;
+        acknowledged(stream)
+    }
+}
+
+fn acknowledged(mut stream: TcpStream) -> Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    let count = stream.read(&mut [0]);
+    ensure!(matches!(count, Ok(0)), "{count:?} is no acknowledgement");
+    Ok(())
+}
+
+/// The floor: takes connections, reads each to its end, and closes it. If it `answers`, it does so with a byte after
+/// TP1, as a candidate does.
+pub fn read_all(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
+    const OFFER: usize = 9;
+    let mut room = vec![0; 1 << 16];
+    loop {
+        let (mut stream, _) = listener.accept()?;
+        stream.set_nodelay(true)?;
+        if answers {
+            match stream.read_exact(&mut room[..OFFER]) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+                read => read?,
+            }
+            stream.write_all(&[0x41])?;
+        }
+        let mut count = 0;
+        loop {
+            match stream.read(&mut room)? {
+                0 => break,
+                read => count += read,
+            }
+        }
+        if count == 0 {
+            return Ok(());
+        }
+    }
+}

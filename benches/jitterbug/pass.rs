@@ -1,0 +1,118 @@
+//! The latency of a pass, beside a bare exchange of the same bytes.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use ring_codec::jitterbug::Node;
+use serde_json::Value;
+
+use super::median::median;
+use super::nodes::{self, Token, address, address_all, listener, read_all};
+use super::real::fabric::{Fabric, Kind, Place};
+
+/// How often pass and floors are measured, in turn.
+const TURNS: usize = 5;
+/// How long a ring of two passes its token.
+const TIME: Duration = Duration::from_secs(3);
+
+pub fn measure(passes: usize) -> Result<()> {
+    println!("| data | pass, p50 | floor, p50 | ÷ | floor with an answer, p50 | ÷ |");
+    println!("|---:|---:|---:|---:|---:|---:|");
+    for len in [1, 1 << 10, 1 << 16] {
+        println!("{}", row(len, passes)?);
+    }
+    round()
+}
+
+/// A node that keeps what it is given, and is given the same again and again.
+fn row(len: usize, passes: usize) -> Result<String> {
+    let fabric = Fabric::new(Kind::Pair, 2)?;
+    address_all(&fabric.places)?;
+    // It leads for so long that no pass of its own is in the way, and what it is given is equal to what it has.
+    let options = ["--renew-timeout", "1h", "--hold", "1h", "--compute", "cat"];
+    let node = nodes::start(1, &fabric.places[1], &options)?;
+    let status = nodes::wait_for_leader(&node)?;
+    let to = listener(&status, 1)?;
+    let own = Node {
+        ip: to.ip(),
+        port: to.port(),
+    };
+    let token = Token::new(1, &[own], &vec![b'7'; len]);
+    let bare = Floor::start(&fabric.places[1], false)?;
+    let answering = Floor::start(&fabric.places[1], true)?;
+    let mut medians = [Vec::new(), Vec::new(), Vec::new()];
+    let kinds: [&(dyn Fn() -> Result<()> + Sync); 3] =
+        [&|| token.give(to), &|| token.send(bare.at), &|| {
+            token.give(answering.at)
+        }];
+    for _ in 0..TURNS {
+        for (medians, what) in medians.iter_mut().zip(kinds) {
+            let measured = fabric.places[0].ns.run(|| times(passes, what))?;
+            medians.push(median(measured?));
+        }
+    }
+    for floor in [bare, answering] {
+        fabric.places[0].ns.run(|| TcpStream::connect(floor.at))??;
+        floor.thread.join().expect("it does not panic")?;
+    }
+    let [pass, bare, answering] = medians.map(median);
+    let over = |floor: Duration| pass.as_secs_f64() / floor.as_secs_f64();
+    Ok(format!(
+        "| {len} | {pass:.1?} | {bare:.1?} | {:.2} | {answering:.1?} | {:.2} |",
+        over(bare),
+        over(answering)
+    ))
+}
+
+fn times(count: usize, what: &dyn Fn() -> Result<()>) -> Result<Vec<Duration>> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let start = Instant::now();
+        what()?;
+        times.push(start.elapsed());
+    }
+    Ok(times)
+}
+
+struct Floor {
+    at: SocketAddr,
+    thread: thread::JoinHandle<std::io::Result<()>>,
+}
+
+impl Floor {
+    fn start(place: &Place, answers: bool) -> Result<Self> {
+        let listener = place.ns.run(|| TcpListener::bind((address(1), 0)))??;
+        Ok(Self {
+            at: listener.local_addr()?,
+            thread: thread::spawn(move || read_all(&listener, answers)),
+        })
+    }
+}
+
+/// Two nodes that do nothing but pass.
+fn round() -> Result<()> {
+    let fabric = Fabric::new(Kind::Pair, 2)?;
+    address_all(&fabric.places)?;
+    let places = fabric.places.iter().enumerate();
+    let nodes = places.map(|(at, place)| nodes::start(at, place, &["--hold", "0s"]));
+    let nodes = nodes.collect::<Result<Vec<_>>>()?;
+    for node in &nodes {
+        node.wait_for("no ring", |status| done(status) > 100)?;
+    }
+    let passes = || -> Result<u64> { Ok(done(&nodes[0].status()?) + done(&nodes[1].status()?)) };
+    let (before, start) = (passes()?, Instant::now());
+    thread::sleep(TIME);
+    let (after, took) = (passes()?, start.elapsed());
+    let count = u32::try_from(after - before)?;
+    let each = took.checked_div(count).context("nothing was passed")?;
+    println!(
+        "\nTwo nodes without a hold: {each:.1?} a turn, with its computation and its pass, on average."
+    );
+    Ok(())
+}
+
+fn done(status: &Value) -> u64 {
+    status["counters"]["passes_done"].as_u64().unwrap_or(0)
+}

@@ -1,0 +1,233 @@
+//! Rings in the simulator's kernel: the machine that ships, on a network that takes 20 to 100 µs and loses nothing. Their
+//! figures are the same on every machine.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ring_proto::jitterbug::{Event, Jitterbug, Net, Network as Place, Options, State};
+use ringd::driver::Connections;
+use ringd::sim::kernel::network::Network;
+use ringd::sim::kernel::node::Node;
+use ringd::sim::kernel::rng::{Rng, Stream};
+use ringd::sim::kernel::streams::{Fabric, Tcp};
+use ringd::sim::kernel::system::{Count as Counted, Listens, Moment, Route, System};
+use ringd::sim::kernel::world::World;
+
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PREFIX: u8 = 16;
+const ALL: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 255);
+const UDP_PORT: u16 = 57_700;
+const TCP_PORT: u16 = 7_000;
+/// In nanoseconds: at least, and how much longer at most.
+const LATENCY: (u64, u64) = (20_000, 80_000);
+/// The 16 that may come in, the own one, and some to be turned away.
+const SLOTS: u16 = 24;
+const LONGEST: usize = 64;
+
+fn address(at: usize) -> IpAddr {
+    let at = u32::try_from(at).expect("there are few");
+    Ipv4Addr::from_bits(FIRST.to_bits() + at).into()
+}
+
+fn node_of(address: SocketAddr) -> Option<usize> {
+    let IpAddr::V4(ip) = address.ip() else {
+        return None;
+    };
+    usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
+}
+
+/// What has been sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Count {
+    /// Datagrams to all and to one.
+    pub broadcast: u64,
+    pub unicast: u64,
+    pub passes: u64,
+    pub restores: u64,
+}
+
+/// Nodes that are started in the same instant.
+pub struct Ring(World<Segment>);
+
+impl Ring {
+    pub fn new(count: usize, options: Options) -> Self {
+        let node = |at| Node::new(address(at), LONGEST, 1_000_000_000);
+        let nodes = (0..count).map(node).collect();
+        let rng = Rng::new(1, Stream::World);
+        let mut world = World::assemble(nodes, Network::new(LATENCY), rng, Segment::default());
+        for at in 0..count {
+            let machine = Jitterbug::new(options, 1 + at as u64).expect("they can work");
+            world.launch(at, machine);
+        }
+        for at in 0..count {
+            let net = Net::Up(Place {
+                address: address(at),
+                prefix: PREFIX,
+                scope: 1,
+                tcp_port: TCP_PORT,
+            });
+            world.input(at, |driver, now, surroundings| {
+                driver.link_changed(now, net, surroundings);
+            });
+        }
+        Self(world)
+    }
+
+    pub fn now(&self) -> Duration {
+        self.0.now()
+    }
+
+    pub fn count(&self) -> Count {
+        let [broadcast, unicast] = self.0.system.datagrams;
+        let mut count = Count {
+            broadcast,
+            unicast,
+            ..Count::default()
+        };
+        for machine in self.machines() {
+            count.passes += machine.counters().passes_done;
+            count.restores += machine.counters().restores;
+        }
+        count
+    }
+
+    fn machines(&self) -> impl Iterator<Item = &Jitterbug> {
+        self.0.live().filter_map(|at| self.0.machine(at))
+    }
+
+    pub fn has_state(&self, state: State) -> usize {
+        let all = self.machines();
+        all.filter(|machine| machine.standing().state == state)
+            .count()
+    }
+
+    pub fn run(&mut self, time: Duration) {
+        self.0.run(time);
+    }
+
+    /// Waits for a node that leads and may use its token.
+    pub fn leader(&mut self, limit: Duration) -> Option<usize> {
+        self.0
+            .run_until(limit, |world| !world.system.leaders.is_empty())?;
+        self.0.system.leaders.first().copied()
+    }
+
+    /// The process dies, and the kernel resets its connections.
+    pub fn kill(&mut self, at: usize) {
+        self.0.end(at);
+        self.0.system.leaders.remove(&at);
+    }
+}
+
+/// What is counted of all nodes.
+#[derive(Default)]
+struct Segment {
+    /// To all, and to one.
+    datagrams: [u64; 2],
+    /// Those that may use their tokens.
+    leaders: BTreeSet<usize>,
+}
+
+impl System for Segment {
+    type Machine = Jitterbug;
+    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Address = SocketAddr;
+    type Label = ();
+    type Node = IpAddr;
+    type Missed = ();
+    type Event = Infallible;
+    type Fault = Infallible;
+
+    const HEADER_LEN: usize = 0;
+    const LONGEST: usize = LONGEST;
+    const FLOODED: bool = false;
+
+    fn address(_: usize, own: &IpAddr) -> SocketAddr {
+        SocketAddr::new(*own, UDP_PORT)
+    }
+
+    fn listens(_: &IpAddr, to: SocketAddr) -> Listens {
+        if to.port() == TCP_PORT {
+            Listens::Yes
+        } else {
+            Listens::No
+        }
+    }
+
+    fn listen(
+        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        node: usize,
+        own: &IpAddr,
+    ) -> Self::Streams {
+        let tcp = Tcp::of(fabric, node, Self::address(node, own), node_of);
+        Connections::new(tcp.resetting(), SLOTS)
+    }
+
+    fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {
+        to.ip() == ALL
+    }
+
+    fn route(world: &World<Self>, to: SocketAddr) -> Route {
+        if Self::is_broadcast(&[], to) {
+            return Route::All;
+        }
+        Route::One(node_of(to).filter(|&node| node < world.len()))
+    }
+
+    fn sent(
+        &mut self,
+        _: Moment,
+        _: &mut IpAddr,
+        bytes: &[u8],
+        to: SocketAddr,
+    ) -> Option<(SocketAddr, ())> {
+        self.datagrams[usize::from(!Self::is_broadcast(bytes, to))] += 1;
+        Some((to, ()))
+    }
+
+    fn look_at(world: &mut World<Self>, at: usize) {
+        if world.machine(at).is_some_and(Jitterbug::may_use_token) {
+            world.system.leaders.insert(at);
+        } else {
+            world.system.leaders.remove(&at);
+        }
+    }
+
+    fn storm(&mut self, _: u64, sent: u64) {
+        panic!("{sent} datagrams in less than a second");
+    }
+
+    fn stored(_: &mut IpAddr, durable: &Infallible) {
+        match *durable {}
+    }
+
+    fn happen(_: &mut World<Self>, event: Infallible) {
+        match event {}
+    }
+
+    fn act(_: &mut World<Self>, fault: &Infallible) {
+        match *fault {}
+    }
+
+    fn is_enough(&self) -> bool {
+        false
+    }
+
+    fn carried(&mut self, _: u64, _: Option<usize>, _: &[u8], _: SocketAddr, (): ()) {}
+
+    fn heard(&mut self, _: Moment, _: &[u8], _: Duration) {}
+
+    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
+
+    fn observed(&mut self, _: Moment, _: &mut IpAddr, _: &Event) {}
+
+    fn count(&mut self, _: Counted) {}
+
+    fn resumed(_: &mut World<Self>, _: usize, (): ()) {}
+
+    fn after_event(&mut self) {}
+}

@@ -1,0 +1,80 @@
+//! Curves on axes that are both logarithmic.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+
+/// One for each curve, all told apart by the colour-blind (Okabe and Ito's palette).
+const COLOURS: [RGBColor; 5] = [
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(213, 94, 0),
+    RGBColor(86, 86, 86),
+];
+const SIZE: (u32, u32) = (760, 480);
+
+/// A curve: its name, its colour by number, and its points.
+pub type Curve<'a> = (&'a str, usize, Vec<(f64, f64)>);
+
+/// Draws curves into a file, with what their axes show.
+pub fn draw(
+    file: &Path,
+    axes: [&str; 2],
+    curves: &[Curve<'_>],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let all = || curves.iter().flat_map(|(_, _, points)| points);
+    let least = all().map(|point| point.1).fold(f64::MAX, f64::min);
+    let most = all().map(|point| point.1).fold(f64::MIN, f64::max);
+    let largest = all().map(|point| point.0).fold(10.0, f64::max);
+    let down = 10_f64.powf(least.log10().floor());
+    let up = 10_f64.powf(most.log10().ceil()).max(down * 10.0);
+
+    let area = SVGBackend::new(file, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(16)
+        .margin_right(110)
+        .x_label_area_size(44)
+        .y_label_area_size(72)
+        .build_cartesian_2d((2.0..largest * 1.5).log_scale(), (down..up).log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc(axes[0])
+        .y_desc(axes[1])
+        .x_label_formatter(&|x| number(*x))
+        .y_label_formatter(&|y| number(*y))
+        .label_style(("sans-serif", 14))
+        .light_line_style(RGBColor(240, 240, 240))
+        .draw()?;
+    for (name, colour, points) in curves {
+        let colour = COLOURS[*colour];
+        chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+        chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
+        if let Some(&last) = points.last() {
+            let style = ("sans-serif", 14).into_font().color(&colour);
+            let label = EmptyElement::at(last) + Text::new((*name).to_owned(), (10, -6), style);
+            chart.draw_series(std::iter::once(label))?;
+        }
+    }
+    // What grows with the members is as steep as this.
+    let n = [(3.0, 3.0), (largest, largest)];
+    if n.iter().all(|&(_, y)| (down..=up).contains(&y)) {
+        chart.draw_series(DashedLineSeries::new(n, 4, 4, BLACK.stroke_width(1)))?;
+        let style = ("sans-serif", 14).into_font().color(&BLACK);
+        // Not at the right, where the curves end.
+        let at = 3.0 * (largest / 3.0).powf(0.6);
+        let label = EmptyElement::at((at, at)) + Text::new("n", (-4, -20), style);
+        chart.draw_series(std::iter::once(label))?;
+    }
+    area.present()?;
+    Ok(())
+}
+
+fn number(value: f64) -> String {
+    if value >= 1.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value}")
+    }
+}

@@ -1,0 +1,9 @@
+//! The middle of several times.
+
+use std::time::Duration;
+
+/// The median.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,115 @@
+//! The connections of a node, as its driver has them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use ring_proto::StreamId;
+use ring_proto::time::Instant;
+
+/// What has become of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Open,
+    /// The node has closed its side.
+    Finished,
+    Closed,
+    Reset,
+    /// By the peer, or the kernel.
+    Gone,
+}
+
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that know nothing of each other"
+)]
+#[derive(Debug)]
+pub struct Connection {
+    pub peer: SocketAddr,
+    /// A giver's; otherwise that of a candidate.
+    pub is_inbound: bool,
+    /// When it was accepted, or asked for.
+    pub since: Instant,
+    pub fate: Fate,
+    /// Whether a candidate's stands.
+    pub is_connected: bool,
+    /// All that the peer has sent.
+    pub brought: Vec<u8>,
+    /// How much of that the node is done with.
+    pub used: usize,
+    pub has_ended: bool,
+    pub written: Vec<u8>,
+    /// The node was promised to be asked for more.
+    pub wants_to_write: bool,
+}
+
+impl Connection {
+    pub fn is_open(&self) -> bool {
+        matches!(self.fate, Fate::Open | Fate::Finished)
+    }
+}
+
+#[derive(Default)]
+pub struct Connections {
+    all: BTreeMap<StreamId, Connection>,
+    made: u16,
+}
+
+impl Connections {
+    /// The id of the next.
+    pub fn vacant(&self) -> StreamId {
+        StreamId {
+            slot: self.made,
+            generation: 1,
+        }
+    }
+
+    pub fn add(&mut self, peer: SocketAddr, is_inbound: bool, since: Instant) -> StreamId {
+        let id = self.vacant();
+        self.made += 1;
+        let connection = Connection {
+            peer,
+            is_inbound,
+            since,
+            fate: Fate::Open,
+            is_connected: is_inbound,
+            brought: Vec::new(),
+            used: 0,
+            has_ended: false,
+            written: Vec::new(),
+            wants_to_write: false,
+        };
+        self.all.insert(id, connection);
+        id
+    }
+
+    /// Forgets those that are no longer open.
+    pub fn clear(&mut self) {
+        self.all.retain(|_, connection| connection.is_open());
+    }
+
+    pub fn get_mut(&mut self, id: StreamId) -> Option<&mut Connection> {
+        self.all.get_mut(&id)
+    }
+
+    pub fn open(&self) -> impl Iterator<Item = (StreamId, &Connection)> {
+        let all = self.all.iter().filter(|(_, it)| it.is_open());
+        all.map(|(id, it)| (*id, it))
+    }
+
+    pub fn inbound(&self) -> impl Iterator<Item = &Connection> {
+        self.open().map(|(_, it)| it).filter(|it| it.is_inbound)
+    }
+
+    /// One of those that are open, by any number.
+    pub fn pick(&self, number: u8) -> Option<StreamId> {
+        let count = self.open().count();
+        let at = usize::from(number).checked_rem(count)?;
+        self.open().nth(at).map(|(id, _)| id)
+    }
+
+    /// That of the pass which goes on.
+    pub fn candidate(&self) -> Option<StreamId> {
+        self.open()
+            .find_map(|(id, it)| (!it.is_inbound).then_some(id))
+    }
+}

@@ -1,0 +1,232 @@
+//! What must hold of one node whatever comes (`docs/jitterbug.md`, sections 6, 7 and 11), from its public face.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::{Node, node_list_hash};
+use ring_proto::jitterbug::{Acceptance, Decide, Event, Jitterbug, Snapshot, State, policy};
+use ring_proto::time::{Instant, Now};
+use ring_proto::{Machine, StreamId};
+
+use super::connections::{Connection, Connections, Fate};
+use super::station::is_tr1;
+use super::tally::{Done, Tally};
+use super::wire;
+
+/// The most inbound connections.
+const INBOUND: usize = 16;
+/// How long TP1 is.
+pub const OFFER: usize = 9;
+
+#[derive(Default)]
+pub struct Oracle {
+    tally: Tally,
+    /// The node's time: it never goes back.
+    pub now: Instant,
+    data: Vec<u8>,
+    addresses: BTreeSet<IpAddr>,
+    refused: u64,
+    state: Option<State>,
+    token_id: u32,
+    /// Ids of tokens that were given away, or may have been, and have not come back.
+    lost: BTreeSet<u32>,
+    /// That of the pass which goes on, and whether all of it was given.
+    offered: BTreeMap<StreamId, (u32, bool)>,
+    is_finished: bool,
+}
+
+impl Oracle {
+    /// A datagram was given to the link.
+    pub fn sent(&mut self, node: &Jitterbug, bytes: &[u8]) {
+        assert!(node.address().is_some(), "it speaks without a network");
+        assert!(!node.is_finished(), "it speaks after its end");
+        self.tally.count(if is_tr1(bytes) {
+            "tr1_sent"
+        } else {
+            "tr2_sent"
+        });
+    }
+
+    pub fn note(&mut self, event: &Event) {
+        self.tally.note(event);
+        match event {
+            Event::StateChanged { state, token_id } => {
+                if (self.state, state) == (Some(State::Leader), &State::Leader) {
+                    assert!(
+                        *token_id >= self.token_id,
+                        "the token that it holds goes back"
+                    );
+                }
+                (self.state, self.token_id) = (Some(*state), *token_id);
+            }
+            Event::Accepted { how, token_id, .. } if *how != Acceptance::Absorbed => {
+                self.lost.remove(token_id);
+            }
+            // Ids that are drawn now may have been about before, once in 2^16 times.
+            Event::RestoreWon => self.lost.clear(),
+            Event::Passed { .. } | Event::PassUnknown { .. } => {
+                self.lost.extend(self.offered.values().map(|it| it.0));
+            }
+            // Whatever the node calls it: once all was given the candidate may have it.
+            Event::PassFailed { .. } | Event::PassAborted { .. } => {
+                let given = self.offered.values().filter(|it| it.1);
+                self.lost.extend(given.map(|it| it.0));
+            }
+            _ => {}
+        }
+    }
+
+    /// After each input.
+    pub fn look(&mut self, node: &Jitterbug, now: Now, connections: &Connections, done: &Done) {
+        self.now = self.now.max(now.monotonic);
+        self.tally.check(node.counters());
+        let snapshot = node.snapshot();
+        self.check_token(node, connections);
+        Self::check_connections(node, connections, done);
+        self.check_list(node, &snapshot);
+        self.check_data(node);
+        let is_unknown = |event: &Event| matches!(event, Event::PassUnknown { .. });
+        if done.has(is_unknown) && !node.is_finished() {
+            let is_orphan = |event: &Event| {
+                let state = State::Orphan;
+                matches!(event, Event::StateChanged { state: it, .. } if *it == state)
+            };
+            assert!(done.has(is_orphan), "it goes on, and may have no token");
+        }
+        if let Some(state) = self.state {
+            assert_eq!(
+                (snapshot.state, snapshot.token_id),
+                (state, self.said(node))
+            );
+        }
+        if std::mem::replace(&mut self.is_finished, node.is_finished()) {
+            let said = |event: &Event| !matches!(event, Event::UseChanged { may_use: false });
+            assert!(!done.has(said), "{:?} after its end", done.events);
+        }
+        if node.is_finished() {
+            assert_eq!(connections.open().count(), 0, "open after its end");
+            assert_eq!(node.poll_timeout(), None);
+        }
+    }
+
+    /// The second try of a restore has another id, of which nothing is said.
+    fn said(&self, node: &Jitterbug) -> u32 {
+        let id = node.standing().token_id;
+        if self.state == Some(State::Orphan) {
+            id
+        } else {
+            self.token_id
+        }
+    }
+
+    /// After a time-out: nothing lasts for longer than it may.
+    pub fn woken(&self, node: &Jitterbug, connections: &Connections) {
+        let timeout = node.options().token_pass_timeout;
+        for (_, connection) in connections.open() {
+            assert!(
+                connection.since + timeout > self.now,
+                "{connection:?} lasts"
+            );
+        }
+    }
+
+    fn check_token(&mut self, node: &Jitterbug, connections: &Connections) {
+        self.offered.clear();
+        let passes = connections.open().filter(|(_, it)| !it.is_inbound);
+        for (id, connection) in passes {
+            let written = &connection.written[..];
+            let Some(token_id) = wire::offer(written) else {
+                assert!(written.len() < OFFER, "{written:?} is no offer");
+                continue;
+            };
+            assert!(
+                !self.lost.contains(&token_id),
+                "a token that is not its own"
+            );
+            let is_given = connection.fate == Fate::Finished;
+            self.offered.insert(id, (token_id, is_given));
+            if is_given {
+                let answer = connection.brought.first().copied();
+                let whole = wire::whole(written, answer.unwrap_or_default());
+                assert_eq!(whole, Some(token_id), "half a token");
+            }
+        }
+        let standing = node.standing();
+        assert!(
+            !standing.may_use || !self.lost.contains(&standing.token_id),
+            "it uses a token that another may have"
+        );
+        let passing = connections.open().any(|(_, it)| !it.is_inbound);
+        assert!(!passing || !node.may_use_token(), "it gives what it uses");
+        let takes = connections.inbound().any(|it| !it.written.is_empty());
+        assert!(!passing || !takes, "it gives and takes");
+    }
+
+    fn check_connections(node: &Jitterbug, connections: &Connections, done: &Done) {
+        let mut givers = BTreeSet::new();
+        for connection in connections.inbound() {
+            assert!(givers.insert(connection.peer.ip()), "two of one address");
+            let written = &connection.written[..];
+            assert!(matches!(written, [] | [wire::TP2 | wire::TP3]));
+        }
+        assert!(givers.len() <= INBOUND, "{} givers", givers.len());
+        assert!(connections.open().count() <= givers.len() + 1, "two passes");
+        let timeout = node.options().token_pass_timeout;
+        let ends = connections.open().map(|(_, it)| it.since + timeout).min();
+        if let Some(end) = ends {
+            let due = node.poll_timeout();
+            assert!(due.is_some_and(|due| due <= end), "it lasts: {due:?}");
+        }
+        let accepted: Vec<u32> = done
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Accepted { token_id, .. } => Some(*token_id),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(accepted, done.acknowledged, "what is taken is acknowledged");
+    }
+
+    fn check_list(&mut self, node: &Jitterbug, snapshot: &Snapshot) {
+        let nodes: Vec<Node> = snapshot.nodes.iter().map(|it| it.node).collect();
+        let addresses: BTreeSet<IpAddr> = nodes.iter().map(|it| it.ip).collect();
+        assert_eq!(addresses.len(), nodes.len(), "an address twice");
+        assert_eq!(snapshot.node_list_hash, node_list_hash(&nodes[..].into()));
+        let refused = node.counters().nodes_refused;
+        if refused == self.refused {
+            assert!(
+                addresses.is_superset(&self.addresses),
+                "a node has left the list"
+            );
+        }
+        self.refused = refused;
+        let waiting: BTreeSet<IpAddr> = snapshot.to_add.iter().map(|it| it.ip).collect();
+        assert_eq!(waiting.len(), snapshot.to_add.len(), "one waits twice");
+        let known = addresses.union(&waiting).count();
+        let most = usize::try_from(node.options().max_nodes).expect("it is small");
+        assert!(known <= most, "{known} nodes are known");
+        self.addresses = addresses;
+    }
+
+    fn check_data(&mut self, node: &Jitterbug) {
+        let data = node.data();
+        assert!(data.len() <= node.options().max_data, "too much data");
+        let goes_on = match node.options().decide {
+            Decide::Greater => policy::greater(data, &self.data),
+            Decide::Longer => policy::longer(data, &self.data),
+            Decide::Program => true,
+        };
+        assert!(goes_on, "{data:?} after {:?}", self.data);
+        data.clone_into(&mut self.data);
+    }
+}
+
+/// The absolute id of a token that the node has acknowledged, which must have come whole.
+pub fn acknowledged(connection: &Connection) -> u32 {
+    let answer = connection.written.first().copied();
+    let whole = wire::whole(&connection.brought, answer.unwrap_or_default());
+    whole
+        .filter(|_| connection.has_ended)
+        .expect("it acknowledges a token that did not come whole")
+}

@@ -1,0 +1,109 @@
+//! Messages as they lie on the wire, with legal numbers and others: written by hand, since the codec refuses those.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ring_codec::jitterbug::{Message, Node, node_list_hash};
+use ring_codec::{StreamState, Streamed};
+
+pub const TP2: u8 = 0x31;
+pub const TP3: u8 = 0x41;
+
+/// The address of a host by its number: most are on the segment.
+pub fn host(is_ipv6: bool, number: u8) -> IpAddr {
+    let (subnet, last) = match number {
+        250.. => (1, number),
+        _ => (0, number % 41),
+    };
+    if !is_ipv6 {
+        return Ipv4Addr::new(10, 0, subnet, last).into();
+    }
+    let prefix = if subnet == 0 { 0xfe80 } else { 0x2001 };
+    Ipv6Addr::new(prefix, 0, 0, 0, 0, 0, 0, last.into()).into()
+}
+
+pub fn node(is_ipv6: bool, number: u8) -> Node {
+    Node {
+        ip: host(is_ipv6, number),
+        port: 7000 + u16::from(number),
+    }
+}
+
+fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend(parts.concat());
+    bytes
+}
+
+pub fn tr1(id: i32, port: u16) -> Vec<u8> {
+    message(0x01, &[&id.to_be_bytes(), &port.to_be_bytes()])
+}
+
+pub fn tr2(id: i32) -> Vec<u8> {
+    message(0x11, &[&id.to_be_bytes()])
+}
+
+pub fn tp1(id: i32, hash: i32) -> Vec<u8> {
+    message(0x21, &[&id.to_be_bytes(), &hash.to_be_bytes()])
+}
+
+pub fn tp4(nodes: &[Node]) -> Vec<u8> {
+    let node_list = nodes.into();
+    let message = Message::Tp4 { node_list };
+    let mut bytes = vec![0; message.encoded_len()];
+    message.encode(&mut bytes).expect("there is room");
+    bytes
+}
+
+pub fn count(count: u32) -> Vec<u8> {
+    message(0x51, &[&count.to_be_bytes()])
+}
+
+pub fn tp5(id: i32, data: &[u8]) -> Vec<u8> {
+    message(0x61, &[&id.to_be_bytes(), data])
+}
+
+/// The absolute id of a token that is offered.
+pub fn offer(bytes: &[u8]) -> Option<u32> {
+    match Message::decode_stream(bytes, StreamState::Open, 0) {
+        Ok(Streamed::Message {
+            message: Message::Tp1 { token_id, .. },
+            ..
+        }) => token_id.is_leader().then(|| token_id.random()),
+        _ => None,
+    }
+}
+
+/// The absolute id of a whole exchange that was answered with this, or nothing: there is more or less on the wire, or
+/// something else.
+pub fn whole(bytes: &[u8], answer: u8) -> Option<u32> {
+    let mut rest = bytes;
+    let mut next = || {
+        let state = StreamState::Ended;
+        match Message::decode_stream(rest, state, u32::MAX).ok()? {
+            Streamed::Message { message, consumed } => {
+                rest = &rest[consumed..];
+                Some(message)
+            }
+            Streamed::Incomplete { .. } => None,
+        }
+    };
+    let Message::Tp1 {
+        token_id,
+        node_list_hash: hash,
+    } = next()?
+    else {
+        return None;
+    };
+    if answer == TP2 {
+        let Message::Tp4 { node_list } = next()? else {
+            return None;
+        };
+        if node_list_hash(&node_list) != hash {
+            return None;
+        }
+    }
+    let Message::Tp5 { token_id: id, .. } = next()? else {
+        return None;
+    };
+    (id == token_id && id.is_leader()).then_some(id.random())
+}

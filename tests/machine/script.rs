@@ -1,0 +1,37 @@
+//! What happens to one machine, as any bytes can be read; and the time in which it happens.
+
+use arbitrary::{Arbitrary, Unstructured};
+use ring_proto::time::{Instant, Now};
+
+/// Steps in the life of a machine, after what kind it is. Bytes that run out in the middle of a step end it there.
+pub fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
+where
+    N: Arbitrary<'a>,
+    S: Arbitrary<'a>,
+{
+    let mut data = Unstructured::new(data);
+    let nature = data.arbitrary().ok()?;
+    let steps = std::iter::from_fn(move || {
+        let left = !data.is_empty();
+        left.then(|| data.arbitrary().ok()).flatten()
+    });
+    Some((nature, steps))
+}
+
+/// The time of a process.
+pub struct Clock(pub Now);
+
+impl Clock {
+    pub fn new() -> Self {
+        Self(Now {
+            monotonic: Instant::from_nanos(1_000_000_000),
+            wall: 1_800_000_000_000_000_000,
+        })
+    }
+
+    pub fn advance_to(&mut self, to: Instant) {
+        let by = to.since(self.0.monotonic);
+        self.0.wall += u64::try_from(by.as_nanos()).expect("scripts are short");
+        self.0.monotonic = self.0.monotonic.max(to);
+    }
+}
