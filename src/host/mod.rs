@@ -28,7 +28,7 @@ pub mod worker;
 
 pub(crate) use crate::observe::{spoken, spoken_bytes};
 pub use backstop::Backstops;
-pub(crate) use duration::parse_duration;
+pub use duration::parse_duration;
 pub use errand::{Errand, Step};
 pub use error::{Error, SystemError};
 pub use jobs::{NoTask, Task};
