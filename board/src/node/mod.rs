@@ -1,0 +1,11 @@
+//! A node of the ring, in the host of `ringd`.
+
+mod audience;
+mod condition;
+mod link;
+mod report;
+mod start;
+mod status;
+mod system;
+
+pub use start::run;
