@@ -1,5 +1,6 @@
 //! The command line of `ring-board`.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,7 +23,8 @@ FILE lists all nodes that may be in the ring, the same on each, a line a node; t
   1,192.0.2.1,7400,8080
   2,192.0.2.2,7400,8080
 
-Nodes talk to one another at address and port, by UDP and TCP. Names are not resolved. The database says who is in the
+Nodes talk to one another at address and port, by UDP and TCP; browsers see the board at address and http_port. Names are
+not resolved. The page asks for no password: who can reach it can read and post. The database says who is in the
 ring, and in which order; all nodes are given the same. Which one:
 
   sqlite:///PATH                 a file, for nodes of one machine. Nothing to install.
@@ -58,7 +60,8 @@ Exit codes:
 /// Run a node of a coordinated ring.
 ///
 /// The nodes of a list form a ring, whose order a database has. A coordinator puts nodes in and takes failed ones out; if it
-/// is lost another is elected. A token goes round, and whoever has it may use the table of posts.
+/// is lost another is elected. A token goes round, and whoever has it may use the table of posts,
+/// which a web page shows.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ring-board",
@@ -129,6 +132,14 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub alone_timeout: Duration,
 
+    /// How long a request of the page waits for the token.
+    #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
+    pub request_timeout: Duration,
+
+    /// Where the page is [default: the address and http_port of this node's line]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
+
     /// The control socket for ringctl [default: /run/ringd/board-ID.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
@@ -180,7 +191,7 @@ impl Options {
             poll: self.poll,
             database_timeout: self.database_timeout,
             alone_timeout: self.alone_timeout,
-            ..andrews::Options::new(self.id)
+            request_timeout: self.request_timeout,
         }
     }
 
@@ -256,6 +267,7 @@ mod tests {
             ("--hold", "5", "no unit"),
             ("--poll", "-1s", "cannot be negative"),
             ("--election", "lots", "chang-roberts"),
+            ("--http", "8080", "invalid"),
             ("--database", "mysql://x", "give sqlite:///"),
             ("--database", "sqlite://board.db", "three slashes"),
         ] {
@@ -280,6 +292,9 @@ mod tests {
             "sqlite:///var/lib/ringd/board.db",
             "postgres://",
             "Without TLS",
+            "http_port of this node",
+            "no password",
+            "10s",
             "/run/ringd/board-ID.sock",
             "  8  ",
         ];

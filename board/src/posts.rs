@@ -109,21 +109,9 @@ impl Desk {
 
 /// Those who listen to new posts. The worker at the database feeds them, once a visit of the token.
 pub trait Feed: Debug + Send + Sync {
-    /// The smallest id up to which any of them has had all posts; `None`: nobody listens.
+    /// After which id the next visit is to read; `None`: nobody listens, or none of them reads.
     fn after(&self) -> Option<i64>;
 
-    /// Gives them posts that come right after that, in order of their ids.
-    fn feed(&self, posts: &[Post]);
-}
-
-/// Nobody listens.
-#[derive(Debug)]
-pub struct Nobody;
-
-impl Feed for Nobody {
-    fn after(&self) -> Option<i64> {
-        None
-    }
-
-    fn feed(&self, _: &[Post]) {}
+    /// Gives them the posts that come right after `after`, in order of their ids.
+    fn feed(&self, after: i64, posts: &[Post]);
 }

@@ -57,8 +57,8 @@ pub fn serve(
     let Some((found, news)) = done else {
         return Ok(Outcome::Refused);
     };
-    if let Some(news) = news.filter(|news| !news.is_empty()) {
-        feed.feed(&news);
+    if let (Some(after), Some(news)) = (after, news) {
+        feed.feed(after, &news);
     }
     for (id, found) in found {
         desk.answer(id, found);

@@ -7,5 +7,6 @@ mod report;
 mod start;
 mod status;
 mod system;
+mod web;
 
 pub use start::run;

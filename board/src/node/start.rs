@@ -11,12 +11,14 @@ use tracing::info;
 use super::audience::Audience;
 use super::link::NodeLink;
 use super::system::{NoStore, Node};
+use super::web::Web;
 use crate::database::{Setting, Url, Worker};
 use crate::error::Error;
+use crate::http::Replies;
 use crate::list::List;
 use crate::observe::Log;
 use crate::options::Options;
-use crate::posts::{Desk, Nobody};
+use crate::posts::Desk;
 
 const PROGRAM: Program = Program("ring-board");
 /// What is said to clients of the control socket who ask for more than a node tells.
@@ -43,6 +45,17 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         list: options.nodes.clone(),
         source,
     })?;
+    let (address, desk) = (
+        options.http.unwrap_or(place.http),
+        Arc::new(Desk::default()),
+    );
+    let web = Web::bind(address, Arc::clone(&desk)).map_err(|source| Error::Bind {
+        address,
+        what: "HTTP",
+        id: options.id,
+        list: options.nodes.clone(),
+        source,
+    })?;
     try_file(options)?;
     let seed = random().map_err(|source| host::Error::System {
         what: "draw a random number",
@@ -62,6 +75,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         audience: Audience {
             log: Log::new(options.verbose),
             history: History::new(host.started()),
+            replies: Replies::new(),
+            has_news: false,
         },
         onlookers: Onlookers::new(REFUSAL),
         worker: Some(Worker::new(Setting {
@@ -69,9 +84,10 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             timeout: options.database_timeout,
             own: options.id,
             lines: list.lines().to_vec(),
-            desk: Arc::new(Desk::default()),
-            feed: Arc::new(Nobody),
+            desk,
+            feed: web.listeners(),
         })),
+        web,
         late_wake_ups: 0,
     };
     let received = datagrams::receive_batch(ROOM);

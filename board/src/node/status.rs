@@ -102,6 +102,11 @@ impl Status {
             && self.database == DatabaseState::Up.name()
     }
 
+    /// As JSON: strings, numbers and maps with string keys, nothing that it lacks.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// The same as one sentence.
     pub fn sentence(&self) -> String {
         let coordinator = self

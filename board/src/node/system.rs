@@ -20,6 +20,7 @@ use super::condition::Condition;
 use super::link::{NodeLink, Sockets};
 use super::report;
 use super::status::Status;
+use super::web::Web;
 use crate::database::Worker;
 
 /// Nothing survives a restart but what the database has.
@@ -40,20 +41,25 @@ pub struct Node {
     pub onlookers: Onlookers,
     /// Until the host has it.
     pub worker: Option<Worker>,
+    pub web: Web,
     pub late_wake_ups: u64,
 }
 
 impl Node {
     fn status(&mut self, machine: &Andrews) -> Status {
-        let mut troubles = Vec::new();
-        if !self.link.is_up() {
-            let address = self.link.address();
-            troubles.push(format!(
-                "cannot use {address}: no datagrams are sent or received"
-            ));
-        }
-        Status::of(machine, self.link.drops(), self.late_wake_ups, troubles)
+        status(&mut self.link, self.late_wake_ups, machine)
     }
+}
+
+fn status(link: &mut NodeLink, late_wake_ups: u64, machine: &Andrews) -> Status {
+    let mut troubles = Vec::new();
+    if !link.is_up() {
+        let address = link.address();
+        troubles.push(format!(
+            "cannot use {address}: no datagrams are sent or received"
+        ));
+    }
+    Status::of(machine, link.drops(), late_wake_ups, troubles)
 }
 
 impl System for Node {
@@ -79,10 +85,16 @@ impl System for Node {
 
     /// The datagrams come with the first look at the network.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        waiting.add(self.link.sockets().streams.network(), LINK)
+        waiting.add(self.link.sockets().streams.network(), LINK)?;
+        self.web.start(waiting)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn own_readable(&mut self, _: Now) -> Result<(), Error> {
+        self.web.heard();
         Ok(())
     }
 
@@ -106,7 +118,8 @@ impl System for Node {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.link.deadline()
+        let deadlines = [self.link.deadline(), self.web.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     fn answer(
@@ -133,15 +146,28 @@ impl System for Node {
         }
     }
 
-    fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Andrews) -> Option<Command> {
+    fn poll_clients(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        machine: &Andrews,
+    ) -> Option<Command> {
         let recent = self.audience.history.recent();
         self.onlookers.serve(now, server, recent, |entry, number| {
             Reply::Event(entry.message(number))
         });
-        None
+        let (link, late) = (&mut self.link, self.late_wake_ups);
+        self.web.next(&mut self.audience.replies, || {
+            status(link, late, machine).json()
+        })
     }
 
-    fn after_turn(&mut self, _: Now, _: &Andrews) {}
+    fn after_turn(&mut self, _: Now, machine: &Andrews) {
+        if std::mem::take(&mut self.audience.has_news) {
+            let (link, late) = (&mut self.link, self.late_wake_ups);
+            self.web.tell(|| status(link, late, machine).json());
+        }
+    }
 
     fn every_second(&mut self, _: Now) {}
 

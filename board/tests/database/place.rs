@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_board::database::{Around, Kind, Nodes, Session, Url, run, transaction};
 use ring_board::list::Line;
-use ring_board::posts::{Desk, Nobody};
+use ring_board::posts::{Desk, Feed, Post};
 use ring_proto::andrews::{Outcome, Rows, Seat, Work, Write};
 use ring_segment::PostgreSql;
 use tempfile::TempDir;
@@ -30,6 +30,18 @@ pub struct Place {
     pub url: Url,
     text: String,
     _folder: Option<TempDir>,
+}
+
+/// Nobody listens.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Feed for Nobody {
+    fn after(&self) -> Option<i64> {
+        None
+    }
+
+    fn feed(&self, _: i64, _: &[Post]) {}
 }
 
 /// The server, once it was asked for, and how many databases it has for tests.

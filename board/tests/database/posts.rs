@@ -179,7 +179,7 @@ impl Feed for Listener {
         Some(self.after)
     }
 
-    fn feed(&self, posts: &[Post]) {
+    fn feed(&self, _: i64, posts: &[Post]) {
         self.heard.lock().unwrap().extend(posts.iter().cloned());
     }
 }

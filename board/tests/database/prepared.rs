@@ -2,10 +2,10 @@
 
 use anyhow::{Result, ensure};
 use ring_board::database::{Nodes, VERSION, run};
-use ring_board::posts::{Desk, Nobody};
+use ring_board::posts::Desk;
 use ring_proto::andrews::{Outcome, Rows, Seat, Work};
 
-use crate::place::{Place, lines, look, query, work};
+use crate::place::{Nobody, Place, lines, look, query, work};
 use crate::{Test, named};
 
 pub fn tests() -> Vec<(&'static str, Test)> {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use ring_board::database::{Setting, Url, Worker};
-use ring_board::posts::{Desk, Nobody};
+use ring_board::posts::Desk;
 use ring_proto::andrews::{Command, Job, Outcome, Work};
 use ringd::host::Task;
 use ringd::host::worker::Bell;
 
-use crate::place::{Place, TIMEOUT, lines};
+use crate::place::{Nobody, Place, TIMEOUT, lines};
 use crate::{Test, named};
 
 pub fn tests() -> Vec<(&'static str, Test)> {

@@ -4,10 +4,11 @@
 mod refusals;
 mod rings;
 mod stand;
+mod web;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let parts = [rings::tests(), refusals::tests()];
+    let parts = [rings::tests(), refusals::tests(), web::tests()];
     ring_segment::main(parts.into_iter().flatten().collect())
 }
