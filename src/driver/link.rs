@@ -67,6 +67,35 @@ pub trait Link<P = ()> {
     }
 }
 
+/// A link that may be lost while another one beside it ([`Joined`](super::Joined)) is there: nothing comes of it, and nothing
+/// can be sent.
+impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
+    const QUOTA: Quota = L::QUOTA;
+
+    fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()> {
+        if let Some(link) = self {
+            return link.receive(now, batch);
+        }
+        batch.clear();
+        Ok(())
+    }
+
+    fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused> {
+        match self {
+            Some(link) => link.send(batch),
+            None => Err(io::Error::from(io::ErrorKind::NotConnected).into()),
+        }
+    }
+
+    fn left_by(&self, now: Now) -> Now {
+        self.as_ref().map_or(now, |link| link.left_by(now))
+    }
+
+    fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
+        self.as_mut().and_then(Link::streams)
+    }
+}
+
 /// Why a message was not accepted for sending.
 #[derive(Debug, Error)]
 pub enum Refused {

@@ -8,10 +8,12 @@ mod duration;
 mod endpoint;
 mod errand;
 mod error;
+mod history;
 pub mod hooks;
 mod housekeeping;
 mod jobs;
 mod notify;
+mod onlookers;
 mod pace;
 
 mod recent;
@@ -28,10 +30,12 @@ pub mod worker;
 
 pub(crate) use crate::observe::{spoken, spoken_bytes};
 pub use backstop::Backstops;
-pub(crate) use duration::parse_duration;
+pub use duration::parse_duration;
 pub use errand::{Errand, Step};
 pub use error::{Error, SystemError};
+pub use history::{Entry, History};
 pub use jobs::{NoTask, Task};
+pub use onlookers::{Onlookers, Reaction};
 pub use pace::Pace;
 pub use recent::{Priority, REMEMBERED, Recent};
 pub use run::Host;

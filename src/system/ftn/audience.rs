@@ -3,7 +3,7 @@
 use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
 
-use super::history::History;
+use super::history::{History, remember};
 use crate::driver::Observe;
 use crate::host::Priority;
 use crate::observe::ftn::{Log, News, print};
@@ -35,6 +35,6 @@ impl Observe<Event> for Audience {
         if let Some(hidden) = line {
             print(&told, hidden);
         }
-        self.history.remember(now, told, priority);
+        remember(&mut self.history, now, told, priority);
     }
 }

@@ -9,7 +9,6 @@ mod link;
 mod node;
 mod options;
 mod report;
-mod service;
 mod start;
 mod state_file;
 mod status;

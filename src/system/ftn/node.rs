@@ -12,14 +12,14 @@ use super::audience::Audience;
 use super::condition::Condition;
 use super::link::ServerLink;
 use super::report;
-use super::service::{Reaction, Service};
 use super::state_file::StateFile;
 use super::status::{Around, status};
 use crate::control::ftn::Status;
 use crate::control::{NoRequest, NodeStatus, Reply, Request, Snapshot};
 use crate::driver::Environment;
 use crate::host::{
-    Answer, Client, Error, LINK, NoTask, Patience, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, NoTask, Onlookers, Patience, Reaction, Server, ShutDown, System,
+    Waiting,
 };
 use crate::observe::ftn::Names;
 use crate::sys::UdpLink;
@@ -37,7 +37,7 @@ pub struct Node {
     pub store: StateFile,
     pub audience: Audience,
     pub housekeeping: Housekeeping,
-    pub service: Service,
+    pub onlookers: Onlookers,
     /// What is to be known of its options.
     pub doubts: Vec<String>,
     pub late_wake_ups: u64,
@@ -122,8 +122,8 @@ impl System for Node {
         _: &mut Vec<OwnedFd>,
         machine: &Machine,
     ) -> Answer<Command> {
-        let history = &self.audience.history;
-        match self.service.answer(client.id, &request, history) {
+        let recent = self.audience.history.recent();
+        match self.onlookers.answer(client.id, &request, recent) {
             Reaction::Reply(reply) => Answer::Reply(reply),
             Reaction::Later => Answer::Later,
             Reaction::Status => {
@@ -139,7 +139,10 @@ impl System for Node {
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Machine) -> Option<Command> {
-        self.service.serve(now, server, &self.audience.history);
+        let recent = self.audience.history.recent();
+        self.onlookers.serve(now, server, recent, |entry, number| {
+            Reply::Event(entry.message(number))
+        });
         None
     }
 

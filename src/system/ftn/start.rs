@@ -11,16 +11,19 @@ use super::error::Error;
 use super::history::History;
 use super::link::ServerLink;
 use super::node::Node;
-use super::service::Service;
 use super::state_file::{Record, StateFile};
 use crate::driver::{Driver, datagrams};
-use crate::host::{self, Host};
+use crate::host::{self, Host, Onlookers};
 use crate::observe::ftn::{Log, Names, News};
 use crate::sys::random;
 use crate::system::PROGRAM;
 use crate::system::housekeeping::Housekeeping;
 use crate::system::record_file::Found;
 use crate::token::{ServerList, read_list};
+
+/// What is said to clients who ask for more than a server of tokens tells.
+const REFUSAL: &str = "a server of the token service is asked for its status and its events alone; for tokens ask by \
+                       ringctl token";
 
 /// Runs a server until it has shut down on request.
 ///
@@ -81,7 +84,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             "datagrams",
             "this server says nothing until it can, as if it were cut off",
         ),
-        service: Service::default(),
+        onlookers: Onlookers::new(REFUSAL),
         doubts,
         late_wake_ups: 0,
     };

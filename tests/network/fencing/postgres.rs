@@ -1,28 +1,26 @@
 //! Tables that compare, in a PostgreSQL of the test's own.
 
-mod server;
-
 use std::cell::Cell;
 use std::process::{Command, Output};
 
 use anyhow::{Result, ensure};
+use ring_segment::PostgreSql;
 
 use crate::fencing::machines::{Machines, check_late_writer, check_order, script};
 use crate::fencing::page::block;
-use server::Server;
 
 /// What psql exits with when a statement has failed.
 const FAILED: i32 = 3;
 
 /// Two machines and a server that both can ask.
 struct Place {
-    server: Server,
+    server: PostgreSql,
     machines: Machines,
 }
 
 impl Place {
     fn new() -> Result<Self> {
-        let server = Server::start()?;
+        let server = PostgreSql::start()?;
         let machines = Machines::with(server.programs().to_owned())?;
         Ok(Self { server, machines })
     }

@@ -1,10 +1,9 @@
-//! What clients of the control socket ask a server: its status, and to be told what happens.
+//! Clients of the control socket that look on: they ask for the status, and to be told what happens.
 
-use ring_proto::time::Now;
+use ring_proto::time::{Instant, Now};
 
-use super::history::{Entry, History};
-use crate::control::{NoRequest, PROTOCOL, Reply, Request, Version};
-use crate::host::{ClientId, Server, Watchers};
+use super::{ClientId, Recent, Server, Watchers};
+use crate::control::{OwnRequest, PROTOCOL, Reply, Request, Version};
 
 /// How to answer a request.
 #[derive(Debug)]
@@ -19,21 +18,33 @@ pub enum Reaction {
     Snapshot,
 }
 
-/// The clients of the control socket.
-#[derive(Debug, Default)]
-pub struct Service {
+/// The clients of the control socket of a system whose nodes are asked for nothing else.
+#[derive(Debug)]
+pub struct Onlookers {
     watchers: Watchers,
     /// Those whose connections may be silent from now on.
     lasting: Vec<ClientId>,
+    /// What is said to who asks for more.
+    refusal: &'static str,
 }
 
-impl Service {
+impl Onlookers {
+    /// Nobody yet. `refusal` is what is said to who asks for anything else.
+    #[must_use]
+    pub fn new(refusal: &'static str) -> Self {
+        Self {
+            watchers: Watchers::default(),
+            lasting: Vec::new(),
+            refusal,
+        }
+    }
+
     /// Returns how to answer a request.
-    pub fn answer(
+    pub fn answer<R: OwnRequest, E: Clone>(
         &mut self,
         client: ClientId,
-        request: &Request<NoRequest>,
-        history: &History,
+        request: &Request<R>,
+        events: &Recent<E>,
     ) -> Reaction {
         match *request {
             Request::Version => Reaction::Reply(Reply::Version(Version {
@@ -47,30 +58,36 @@ impl Service {
             }
             Request::Watch { from, turns } => {
                 self.lasting.push(client);
-                if self.watchers.add(client, from, turns, history.recent()) {
+                if self.watchers.add(client, from, turns, events) {
                     Reaction::Later
                 } else {
                     Reaction::Snapshot
                 }
             }
-            _ => error(
-                "a server of the token service is asked for its status and its events alone; for tokens ask by \
-                 ringctl token",
-            ),
+            _ => error(self.refusal),
         }
     }
 
     /// Tells watchers what has happened.
-    pub fn serve(&mut self, now: Now, server: &mut Server, history: &History) {
+    pub fn serve<E: Clone>(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        events: &Recent<E>,
+        message: impl Fn(&E, u64) -> Reply,
+    ) {
+        let Now { monotonic, .. } = now;
+        self.let_go(monotonic, server);
+        self.watchers.tell(monotonic, server, events, message);
+    }
+
+    fn let_go(&mut self, now: Instant, server: &mut Server) {
         while let Some(client) = server.take_gone() {
             self.watchers.forget(client);
         }
         for client in self.lasting.drain(..) {
-            server.set_lasting(now.monotonic, client, true);
+            server.set_lasting(now, client, true);
         }
-        let message = |entry: &Entry, number| Reply::Event(entry.message(number));
-        let recent = history.recent();
-        self.watchers.tell(now.monotonic, server, recent, message);
     }
 }
 

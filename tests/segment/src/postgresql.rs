@@ -15,15 +15,20 @@ const USER: &str = "postgres";
 /// Somebody without any rights: the server refuses to run as root.
 const NOBODY: u32 = 65534;
 
-/// A server that runs.
-pub struct Server {
+/// A PostgreSQL server on a socket in a folder. It is stopped when this is dropped.
+#[derive(Debug)]
+pub struct PostgreSql {
     programs: PathBuf,
     folder: TempDir,
     /// What runs a command as that somebody.
     as_nobody: Vec<String>,
 }
 
-impl Server {
+impl PostgreSql {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// The server is not installed, or does not start: what to do, and what it says.
     pub fn start() -> Result<Self> {
         let (folder, programs) = (tempfile::tempdir()?, programs()?);
         let as_nobody = as_nobody(folder.path())?;
@@ -63,11 +68,20 @@ impl Server {
     }
 
     /// Where psql and the others are.
+    #[must_use]
     pub fn programs(&self) -> &Path {
         &self.programs
     }
 
-    /// What a client needs to know.
+    /// Where it is, for clients that are given an address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let folder = self.folder.path().display().to_string().replace('/', "%2F");
+        format!("postgres://{USER}@{folder}/{USER}")
+    }
+
+    /// The same for those that look into their environment.
+    #[must_use]
     pub fn environment(&self) -> [(&'static str, String); 3] {
         let folder = self.folder.path().display().to_string();
         [
@@ -96,7 +110,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgreSql {
     fn drop(&mut self) {
         let stopped = self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"]);
         if let Err(error) = stopped {

@@ -1,0 +1,253 @@
+//! What requests must be.
+
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use hyper::{HeaderMap, StatusCode};
+use serde::Deserialize;
+
+use super::output::{JSON, Refusal};
+use crate::posts::NewPost;
+
+/// Characters of an author's name, at most.
+const AUTHOR: usize = 64;
+/// Characters of a text, at most.
+const TEXT: usize = 2_000;
+/// Characters of a key, at most.
+const KEY: usize = 64;
+/// Posts of a read: at most, and unless it says.
+const LIMIT: (u16, u16) = (1_000, 100);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PostJson {
+    author: String,
+    text: String,
+    #[serde(default)]
+    key: Option<String>,
+}
+
+fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// A post comes from a page of this node or from no page, and as JSON, which no form of another site sends.
+///
+/// # Errors
+/// It does not.
+pub fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.contains_key(ORIGIN) {
+        let host = header(headers, HOST).unwrap_or_default();
+        let origin = header(headers, ORIGIN).unwrap_or_default();
+        let of = ["http://", "https://"].map(|scheme| origin.strip_prefix(scheme));
+        if host.is_empty() || !of.contains(&Some(host)) {
+            let text = "a page of another site may not post here";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "origin", text));
+        }
+    }
+    let kind = header(headers, CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case(JSON) {
+        return Ok(());
+    }
+    let text = "a post is sent as application/json";
+    Err(Refusal::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "type",
+        text,
+    ))
+}
+
+/// The post of a body.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
+    let post: PostJson =
+        serde_json::from_slice(body).map_err(|error| Refusal::malformed(error.to_string()))?;
+    let is_key = |key: &String| {
+        (1..=KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    if !post.key.as_ref().is_none_or(is_key) {
+        let text = format!("key: 1 to {KEY} ASCII characters without spaces");
+        return Err(Refusal::malformed(text));
+    }
+    Ok(NewPost {
+        author: said("author", &post.author, AUTHOR)?,
+        text: said("text", &post.text, TEXT)?,
+        key: post.key,
+        time_ms,
+    })
+}
+
+fn said(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
+    let text = text.trim();
+    let is_odd = |it: char| it.is_control() && it != '\n' && it != '\t';
+    if !(1..=most).contains(&text.chars().count()) || text.contains(is_odd) {
+        return Err(Refusal::malformed(format!(
+            "{name}: 1 to {most} characters, of control characters newline and tab alone"
+        )));
+    }
+    Ok(text.to_owned())
+}
+
+/// After which post is to be read, and how many at most.
+///
+/// # Errors
+/// A number is none, or out of range.
+pub fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
+    let (most, usual) = LIMIT;
+    let (mut after, mut limit) = (0, usual);
+    let pairs = query.unwrap_or_default().split('&');
+    for pair in pairs.filter(|pair| !pair.is_empty()) {
+        let wrong = || {
+            let text = format!(
+                "'{pair}' is neither after=ID, a number from 0, nor limit=L, one from 1 to {most}"
+            );
+            Refusal::malformed(text)
+        };
+        match pair.split_once('=').ok_or_else(wrong)? {
+            ("after", id) => after = id.parse().ok().filter(|&id| id >= 0).ok_or_else(wrong)?,
+            ("limit", count) => {
+                let count = count.parse().ok().filter(|it| (1..=most).contains(it));
+                limit = count.ok_or_else(wrong)?;
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    Ok((after, limit))
+}
+
+/// After which post somebody wants to listen: the last that a browser has had counts before what its page asked for.
+///
+/// # Errors
+/// It is no number.
+pub fn after(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
+    let (asked, _) = range(query)?;
+    let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {
+        return Ok(asked);
+    };
+    let last = last.parse().ok().filter(|&id| id >= 0);
+    last.ok_or_else(|| Refusal::malformed("Last-Event-ID is no number from 0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+    use serde_json::json;
+
+    use super::{after, check_origin, post, range};
+
+    fn headers(all: &[(HeaderName, &'static str)]) -> HeaderMap {
+        let header = |(name, value): &(HeaderName, &'static str)| {
+            (name.clone(), HeaderValue::from_static(value))
+        };
+        all.iter().map(header).collect()
+    }
+
+    #[test]
+    fn a_post_has_an_author_a_text_and_perhaps_a_key() {
+        let whole = json!({"author": " Ann\n", "text": "one\n\ttwo \u{1f600}", "key": "k-1"});
+        let made = post(whole.to_string().as_bytes(), 7).unwrap();
+        assert_eq!(made.author, "Ann");
+        assert_eq!(made.text, "one\n\ttwo \u{1f600}");
+        assert_eq!((made.key.as_deref(), made.time_ms), (Some("k-1"), 7));
+        let longest = json!({"author": "\u{e4}".repeat(64), "text": "\u{1f600}".repeat(2_000)});
+        assert!(post(longest.to_string().as_bytes(), 7).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_post_is_refused_with_its_reason() {
+        for (body, why) in [
+            ("{".to_owned(), "EOF"),
+            (json!([]).to_string(), "invalid"),
+            (json!({"author": "a"}).to_string(), "missing field `text`"),
+            (
+                json!({"author": "a", "text": "b", "x": 1}).to_string(),
+                "unknown field `x`",
+            ),
+            (json!({"author": " \t", "text": "b"}).to_string(), "author"),
+            (
+                json!({"author": "a".repeat(65), "text": "b"}).to_string(),
+                "author",
+            ),
+            (
+                json!({"author": "a", "text": "b".repeat(2_001)}).to_string(),
+                "text: 1 to 2000",
+            ),
+            (
+                json!({"author": "a", "text": "b\u{0}c"}).to_string(),
+                "newline and tab",
+            ),
+            (
+                json!({"author": "a\u{85}b", "text": "c"}).to_string(),
+                "author",
+            ),
+            (
+                json!({"author": "a", "text": "b", "key": ""}).to_string(),
+                "key",
+            ),
+            (
+                json!({"author": "a", "text": "b", "key": "a b"}).to_string(),
+                "key",
+            ),
+            (
+                json!({"author": "a", "text": "b", "key": "k".repeat(65)}).to_string(),
+                "key",
+            ),
+        ] {
+            let refusal = post(body.as_bytes(), 7).unwrap_err();
+            assert_eq!(refusal.status, 400, "{body}");
+            assert!(refusal.text.contains(why), "{body}: {}", refusal.text);
+        }
+    }
+
+    #[test]
+    fn another_site_and_a_form_are_kept_out() {
+        let (json, own) = ((CONTENT_TYPE, "application/json"), (HOST, "node:8080"));
+        let status = |all: &[_]| check_origin(&headers(all)).map_err(|it| it.status.as_u16());
+        assert_eq!(status(&[json.clone(), own.clone()]), Ok(()));
+        let charset = (CONTENT_TYPE, "Application/JSON; charset=utf-8");
+        assert_eq!(
+            status(&[charset, (ORIGIN, "http://x"), (HOST, "x")]),
+            Ok(())
+        );
+        assert_eq!(
+            status(&[json.clone(), own.clone(), (ORIGIN, "https://node:8080")]),
+            Ok(())
+        );
+        for origin in [
+            "http://evil",
+            "http://node:8081",
+            "null",
+            "node:8080",
+            "http://",
+        ] {
+            let all = [json.clone(), own.clone(), (ORIGIN, origin)];
+            assert_eq!(status(&all), Err(403), "{origin}");
+        }
+        assert_eq!(status(&[json, (ORIGIN, "http://")]), Err(403));
+        for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
+            assert_eq!(status(&[(CONTENT_TYPE, kind)]), Err(415), "{kind}");
+        }
+        assert_eq!(status(&[]), Err(415));
+    }
+
+    #[test]
+    fn ranges_are_numbers_in_range() {
+        assert_eq!(range(None).unwrap(), (0, 100));
+        assert_eq!(range(Some("limit=1000&after=7")).unwrap(), (7, 1000));
+        for wrong in [
+            "after=-1",
+            "after=x",
+            "limit=0",
+            "limit=1001",
+            "limit",
+            "x=1",
+        ] {
+            assert_eq!(range(Some(wrong)).unwrap_err().status, 400, "{wrong}");
+        }
+        let last = |id| headers(&[(HeaderName::from_static("last-event-id"), id)]);
+        assert_eq!(after(&last("9"), Some("after=3")), Ok(9));
+        assert_eq!(after(&headers(&[]), Some("after=3")), Ok(3));
+        assert!(after(&last("x"), None).is_err());
+    }
+}

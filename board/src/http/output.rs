@@ -1,0 +1,175 @@
+//! How requests are answered.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Response, StatusCode};
+use ring_proto::andrews::Answer;
+use serde::Serialize;
+
+use crate::posts::Post;
+
+/// What is sent.
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The type of JSON.
+pub const JSON: &str = "application/json";
+
+#[derive(Serialize)]
+struct PostJson<'a> {
+    id: i64,
+    author: &'a str,
+    text: &'a str,
+    node: u32,
+    sequence: u64,
+    time_ms: i64,
+}
+
+impl<'a> From<&'a Post> for PostJson<'a> {
+    fn from(post: &'a Post) -> Self {
+        Self {
+            id: post.id,
+            author: &post.author,
+            text: &post.text,
+            node: post.node,
+            sequence: post.sequence,
+            time_ms: post.time_ms,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PostsJson<'a> {
+    posts: Vec<PostJson<'a>>,
+    last: i64,
+}
+
+#[derive(Serialize)]
+struct WrittenJson {
+    id: i64,
+    sequence: u64,
+}
+
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    error: &'a str,
+    text: &'a str,
+}
+
+/// A value as JSON: numbers, text and lists, nothing that JSON lacks.
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A post, in one line.
+pub fn post_json(post: &Post) -> Arc<str> {
+    text(&PostJson::from(post)).into()
+}
+
+/// A request that cannot be answered as it wishes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: StatusCode,
+    /// For programs.
+    pub word: &'static str,
+    /// For people.
+    pub text: String,
+}
+
+impl Refusal {
+    /// One with these words.
+    pub fn new(status: StatusCode, word: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { status, word, text }
+    }
+
+    /// What is wrong with what was sent.
+    pub fn malformed(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "malformed", text)
+    }
+
+    /// That the machine has answered so.
+    pub fn of(answer: Answer) -> Self {
+        let text = match answer {
+            Answer::Token => "the token did not come in time: nothing was written",
+            Answer::Database => "the database does not answer: nothing was written",
+            Answer::Unknown | Answer::Done { .. } => {
+                "the commit was not answered in time: it may have been written; ask again with the same key"
+            }
+            Answer::Crowded => "too many requests wait: nothing was written",
+        };
+        let word = answer.error().unwrap_or("unknown");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, word, text)
+    }
+}
+
+/// An answer with a body of a type.
+pub fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+    with_body(status, kind, Full::new(body.into()).boxed_unsync())
+}
+
+/// The same with a body that is not there yet.
+pub fn with_body(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers: [(HeaderName, &'static str); 4] = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, "default-src 'self'"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    for (name, value) in headers {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+/// Posts that were read, after this one.
+pub fn posts(found: &[Post], after: i64) -> Response<Body> {
+    let posts: Vec<_> = found.iter().map(PostJson::from).collect();
+    let last = found.last().map_or(after, |post| post.id);
+    answer(StatusCode::OK, JSON, text(&PostsJson { posts, last }))
+}
+
+/// A post that is in the table.
+pub fn written(id: i64, sequence: u64, is_old: bool) -> Response<Body> {
+    let status = if is_old {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
+    answer(status, JSON, text(&WrittenJson { id, sequence }))
+}
+
+/// Why not.
+pub fn refused(refusal: &Refusal) -> Response<Body> {
+    let said = ErrorJson {
+        error: refusal.word,
+        text: &refusal.text,
+    };
+    let mut response = answer(refusal.status, JSON, text(&said));
+    if refusal.status == StatusCode::SERVICE_UNAVAILABLE {
+        let value = HeaderValue::from_static("1");
+        response.headers_mut().insert(RETRY_AFTER, value);
+    }
+    response
+}
+
+/// Only these methods are known there.
+pub fn not_allowed(methods: &'static str) -> Response<Body> {
+    let text = format!("the methods here: {methods}");
+    let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text);
+    let mut response = refused(&refusal);
+    let value = HeaderValue::from_static(methods);
+    response.headers_mut().insert(ALLOW, value);
+    response
+}

@@ -1,0 +1,160 @@
+//! Which requests there are.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use ring_proto::andrews::Answer;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::events::Ear;
+use super::output::{Body, JSON, Refusal, answer, not_allowed, posts, refused, with_body, written};
+use super::{Counter, input};
+use crate::posts::{Found, Wanted};
+
+/// Bytes of a body, at most.
+const BODY: usize = 16_384;
+/// How long a body may take.
+pub const WHOLE: Duration = Duration::from_secs(10);
+/// How often somebody who listens is told that the connection stands.
+const COMMENT: Duration = Duration::from_secs(15);
+/// Parts of a stream of events that wait to be sent.
+const PARTS: usize = 4;
+
+const PAGE: &str = include_str!("page.html");
+const SCRIPT: &str = include_str!("board.js");
+const STYLE: &str = include_str!("board.css");
+
+/// Answers a request.
+///
+/// # Errors
+/// None.
+pub async fn respond(
+    counter: Arc<Counter>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let path = request.uri().path();
+    let answered = match (path, request.method()) {
+        ("/posts", &Method::POST) => post(&counter, request).await,
+        ("/posts", &Method::GET) => read(&counter, &request).await,
+        ("/posts", _) => Ok(not_allowed("GET, POST")),
+        ("/" | "/board.js" | "/board.css" | "/ring" | "/events", method)
+            if method != Method::GET =>
+        {
+            Ok(not_allowed("GET"))
+        }
+        ("/", _) => Ok(answer(StatusCode::OK, "text/html; charset=utf-8", PAGE)),
+        ("/board.js", _) => Ok(answer(StatusCode::OK, "text/javascript", SCRIPT)),
+        ("/board.css", _) => Ok(answer(StatusCode::OK, "text/css", STYLE)),
+        ("/ring", _) => ring(&counter).await,
+        ("/events", _) => listen(&counter, &request).await,
+        _ => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing here; see /",
+        )),
+    };
+    Ok(answered.unwrap_or_else(|refusal| refused(&refusal)))
+}
+
+/// The node has ended: nothing was written.
+fn ended() -> Refusal {
+    Refusal::of(Answer::Token)
+}
+
+async fn ask(counter: &Counter, wanted: Wanted) -> Result<Found, Refusal> {
+    let answered = counter.ask(wanted).await.ok_or_else(ended)?;
+    answered.map_err(Refusal::of)
+}
+
+async fn post(counter: &Counter, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    input::check_origin(request.headers())?;
+    let body = Limited::new(request.into_body(), BODY).collect();
+    let body = timeout(WHOLE, body).await.map_err(|_| {
+        let text = "the request was not whole in time";
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, "late", text)
+    })?;
+    let body = body.map_err(|error| {
+        if error.downcast_ref::<LengthLimitError>().is_some() {
+            let text = format!("a body has {BODY} bytes at most");
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text)
+        } else {
+            Refusal::malformed("the body cannot be read")
+        }
+    })?;
+    let post = input::post(&body.to_bytes(), now())?;
+    match ask(counter, Wanted::Post(post)).await? {
+        Found::Written {
+            id,
+            sequence,
+            is_old,
+        } => Ok(written(id, sequence, is_old)),
+        Found::Posts(_) => Err(Refusal::of(Answer::Unknown)),
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    i64::try_from(millis).unwrap_or(i64::MAX)
+}
+
+async fn read(counter: &Counter, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    let (after, limit) = input::range(request.uri().query())?;
+    match ask(counter, Wanted::Read { after, limit }).await? {
+        Found::Posts(found) => Ok(posts(&found, after)),
+        Found::Written { .. } => Err(Refusal::of(Answer::Unknown)),
+    }
+}
+
+async fn ring(counter: &Counter) -> Result<Response<Body>, Refusal> {
+    let status = counter.ring().await.ok_or_else(ended)?;
+    Ok(answer(StatusCode::OK, JSON, status))
+}
+
+async fn listen(
+    counter: &Arc<Counter>,
+    request: &Request<Incoming>,
+) -> Result<Response<Body>, Refusal> {
+    let after = input::after(request.headers(), request.uri().query())?;
+    let ear = counter.listeners.add(after);
+    let ear = ear.ok_or_else(|| Refusal::of(Answer::Crowded))?;
+    counter.ring_bell();
+    let status = counter.ring().await.ok_or_else(ended)?;
+    let (sender, body) = Channel::new(PARTS);
+    tokio::spawn(tell(Arc::clone(counter), sender, ear, status));
+    Ok(with_body(
+        StatusCode::OK,
+        "text/event-stream",
+        body.boxed_unsync(),
+    ))
+}
+
+/// Tells one who listens what happens, until it has gone.
+async fn tell(counter: Arc<Counter>, mut to: Sender<Bytes>, mut ear: Ear, status: String) {
+    let mut comments = interval(COMMENT);
+    comments.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    comments.tick().await;
+    let mut part = event_of_ring(&status);
+    while to.send_data(part.into()).await.is_ok() {
+        part = tokio::select! {
+            Some((id, post)) = ear.posts.recv() => format!("event: post\nid: {id}\ndata: {post}\n\n"),
+            Ok(()) = ear.ring.changed() => event_of_ring(&ear.ring.borrow_and_update()),
+            _ = comments.tick() => ":\n\n".to_owned(),
+            else => break,
+        };
+    }
+    drop(ear);
+    // There may be no listener any longer.
+    counter.ring_bell();
+}
+
+fn event_of_ring(status: &str) -> String {
+    format!("event: ring\ndata: {status}\n\n")
+}

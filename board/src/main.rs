@@ -1,0 +1,26 @@
+//! A node of a coordinated ring: see `ring-board --help`.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use ring_board::options::Options;
+use ringd::observe::goes_to_journal;
+
+fn main() -> ExitCode {
+    let Err(error) = ring_board::run(&Options::parse()) else {
+        return ExitCode::SUCCESS;
+    };
+    // In the journal an error stands out by its priority.
+    let mut stderr = io::stderr();
+    let start = if goes_to_journal(&stderr) {
+        "<3>"
+    } else {
+        "ring-board: "
+    };
+    // Where nobody can be told, the exit code still says it.
+    let _ = writeln!(stderr, "{start}{error}");
+    ExitCode::from(error.exit_code())
+}

@@ -1,0 +1,45 @@
+//! Who sees a node's events: the log, and those who watch.
+
+use ring_proto::andrews::Event;
+use ring_proto::time::Now;
+use ringd::driver::Observe;
+use ringd::host::{History, Priority};
+
+use crate::http::Replies;
+use crate::observe::{Keys, Log, is_routine, print, tell};
+
+/// All observers of events.
+#[derive(Debug)]
+pub struct Audience {
+    pub log: Log,
+    pub history: History<Keys>,
+    /// Who waits for the answer to a request.
+    pub replies: Replies,
+    /// Something has changed that `GET /ring` shows, and not with each turn of the token.
+    pub has_news: bool,
+}
+
+impl Observe<Event> for Audience {
+    fn observe(&mut self, now: Now, event: &Event) {
+        if let Event::Answered { request, answer } = *event
+            && let Some(reply) = self.replies.remove(&request)
+        {
+            // Who asked may have gone.
+            let _ = reply.send(answer);
+        }
+        let line = self.log.admit(now.monotonic, event);
+        let priority = match event {
+            // As many as strangers please: watchers get as many as the log.
+            Event::Dropped { .. } if line.is_none() => return,
+            event if is_routine(event) => Priority::Routine,
+            _ => Priority::News,
+        };
+        let Some(told) = tell(event) else { return };
+        self.has_news |= priority == Priority::News;
+        if let Some(hidden) = line {
+            print(&told, hidden);
+        }
+        self.history
+            .remember(now, (told.event, told.text), told.keys, priority);
+    }
+}

@@ -1,0 +1,61 @@
+//! A node's condition in a few words, for the service manager.
+
+use std::fmt;
+
+use ring_proto::andrews::{Standing, State};
+
+/// A node's condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Condition {
+    state: State,
+    coordinator: Option<u32>,
+    is_coordinator: bool,
+}
+
+impl From<Standing> for Condition {
+    /// Whether the token is here changes too often to be told.
+    fn from(standing: Standing) -> Self {
+        Self {
+            state: standing.state,
+            coordinator: standing.coordinator,
+            is_coordinator: standing.is_coordinator,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.state.name())?;
+        match self.coordinator {
+            Some(_) if self.is_coordinator => f.write_str(", coordinator"),
+            Some(id) => write!(f, ", node {id} is coordinator"),
+            None => f.write_str(", no coordinator"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::andrews::{Standing, State};
+
+    use super::Condition;
+
+    #[test]
+    fn it_says_who_is_coordinator_and_not_where_the_token_is() {
+        let of = |coordinator, is_coordinator, may_use| {
+            Condition::from(Standing {
+                state: State::Member,
+                coordinator,
+                is_coordinator,
+                may_use,
+            })
+        };
+        assert_eq!(of(Some(2), true, false).to_string(), "MEMBER, coordinator");
+        assert_eq!(of(Some(2), true, true), of(Some(2), true, false));
+        assert_eq!(
+            of(Some(3), false, false).to_string(),
+            "MEMBER, node 3 is coordinator"
+        );
+        assert_eq!(of(None, false, false).to_string(), "MEMBER, no coordinator");
+    }
+}

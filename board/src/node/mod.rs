@@ -1,0 +1,12 @@
+//! A node of the ring, in the host of `ringd`.
+
+mod audience;
+mod condition;
+mod link;
+mod report;
+mod start;
+mod status;
+mod system;
+mod web;
+
+pub use start::run;

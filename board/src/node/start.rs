@@ -1,0 +1,127 @@
+//! Starts a node.
+
+use std::sync::Arc;
+
+use ring_proto::andrews::{Andrews, OptionsError};
+use ringd::driver::{Driver, datagrams};
+use ringd::host::{self, History, Host, Onlookers, Program};
+use ringd::sys::{random, runtime};
+use tracing::info;
+
+use super::audience::Audience;
+use super::link::NodeLink;
+use super::system::{NoStore, Node};
+use super::web::Web;
+use crate::database::{Setting, Url, Worker};
+use crate::error::Error;
+use crate::http::Replies;
+use crate::list::List;
+use crate::observe::Log;
+use crate::options::Options;
+use crate::posts::Desk;
+
+const PROGRAM: Program = Program("ring-board");
+/// What is said to clients of the control socket who ask for more than a node tells.
+const REFUSAL: &str = "a node of a board is asked for its status and its events alone";
+/// Room for a datagram: what round the ring is longer travels on connections, and is told from what was cut.
+const ROOM: usize = datagrams::MAX_DATAGRAM;
+
+/// Runs a node until it has shut down on request.
+///
+/// # Errors
+/// It could not start, or a system call failed that does not fail on a healthy system.
+pub fn run(options: &Options) -> Result<(), host::Error> {
+    let list = List::read(&options.nodes);
+    let list = list.map_err(|error| host::Error::Usage(error.to_string()))?;
+    let own = options.of_machine();
+    own.check(list.nodes()).map_err(unusable)?;
+    let place = list.line(options.id);
+    let place = place.ok_or_else(|| unusable(OptionsError::NotInList(options.id)))?;
+    let bound = NodeLink::bind(place.ring, options.liveness);
+    let link = bound.map_err(|(what, source)| Error::Bind {
+        address: place.ring,
+        what,
+        id: options.id,
+        list: options.nodes.clone(),
+        source,
+    })?;
+    let (address, desk) = (
+        options.http.unwrap_or(place.http),
+        Arc::new(Desk::default()),
+    );
+    let web = Web::bind(address, Arc::clone(&desk)).map_err(|source| Error::Bind {
+        address,
+        what: "HTTP",
+        id: options.id,
+        list: options.nodes.clone(),
+        source,
+    })?;
+    try_file(options)?;
+    let seed = random().map_err(|source| host::Error::System {
+        what: "draw a random number",
+        source,
+    })?;
+    let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(unusable)?;
+    let host = Host::start(
+        PROGRAM,
+        &options.control_path(),
+        options.log_format,
+        options.verbose,
+    )?;
+    say_start(options, &list, &link);
+    let node = Node {
+        link,
+        store: NoStore,
+        audience: Audience {
+            log: Log::new(options.verbose),
+            history: History::new(host.started()),
+            replies: Replies::new(),
+            has_news: false,
+        },
+        onlookers: Onlookers::new(REFUSAL),
+        worker: Some(Worker::new(Setting {
+            url: options.database.clone(),
+            timeout: options.database_timeout,
+            own: options.id,
+            lines: list.lines().to_vec(),
+            desk,
+            feed: web.listeners(),
+        })),
+        web,
+        late_wake_ups: 0,
+    };
+    let received = datagrams::receive_batch(ROOM);
+    let transmit = datagrams::transmit_batch(ROOM);
+    host.run(Driver::with_batches(machine, received, transmit), node)
+}
+
+fn unusable(error: OptionsError) -> host::Error {
+    host::Error::Usage(format!("{error}; ring-board --help says more"))
+}
+
+/// A file that cannot be used now never can be: better to say so than to wait for it. A server may come.
+fn try_file(options: &Options) -> Result<(), Error> {
+    let Url::Sqlite(path) = &options.database else {
+        return Ok(());
+    };
+    let made = path
+        .parent()
+        .map_or(Ok(()), |folder| runtime::make_directory(folder, 0o755));
+    let opened = made.map_err(|error| error.to_string()).and_then(|()| {
+        let opened = options.database.open(options.database_timeout);
+        opened.map(drop).map_err(|fault| fault.to_string())
+    });
+    opened.map_err(|why| Error::Database {
+        url: options.database.to_string(),
+        why,
+    })
+}
+
+fn say_start(options: &Options, list: &List, link: &NodeLink) {
+    let (version, id, address) = (env!("CARGO_PKG_VERSION"), options.id, link.address());
+    let (nodes, database) = (list.lines().len(), &options.database);
+    info!(
+        event = "started", version, node = id, %address, nodes, %database,
+        "ring-board {version}, node {id} of {nodes}, at {address}, with {database}"
+    );
+}

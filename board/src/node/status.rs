@@ -1,0 +1,147 @@
+//! What a node shows of itself (`docs/board.md`, section 11).
+
+use std::collections::BTreeMap;
+
+use ring_codec::andrews::Kind;
+use ring_proto::andrews::{Andrews, Counters, DatabaseState, Reason, State};
+use ringd::control::NodeStatus;
+use serde::Serialize;
+
+use super::link::Drops;
+use crate::observe::method_name;
+use crate::options::SYSTEM;
+
+/// A node's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    id: u32,
+    state: &'static str,
+    coordinator: Option<u32>,
+    acting: bool,
+    term: u64,
+    members: Vec<u32>,
+    successor: Option<u32>,
+    predecessor: Option<u32>,
+    token: Token,
+    election: Election,
+    database: &'static str,
+    waiting: usize,
+    troubles: Vec<String>,
+    counters: Counted,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Token {
+    held: bool,
+    /// A decimal string: it may be larger than what a double holds.
+    sequence: String,
+    seen_ms: Option<u128>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Election {
+    method: &'static str,
+    ongoing: bool,
+    started: u64,
+    won: u64,
+}
+
+/// What is counted; what is 0 by type or reason is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Counted {
+    received: BTreeMap<&'static str, u64>,
+    sent: BTreeMap<&'static str, u64>,
+    dropped: BTreeMap<&'static str, u64>,
+    #[serde(flatten)]
+    plain: BTreeMap<&'static str, u64>,
+}
+
+impl Status {
+    /// The node as it sees itself, the others, and its surroundings.
+    pub fn of(machine: &Andrews, drops: Drops, late_wake_ups: u64, troubles: Vec<String>) -> Self {
+        let it = machine.snapshot();
+        let mut counters = counted(machine.counters());
+        let around = [
+            ("kernel_drops", drops.kernel),
+            ("too_long", drops.cut),
+            ("late_wake_ups", late_wake_ups),
+        ];
+        counters.plain.extend(around);
+        Self {
+            id: it.id,
+            state: it.state.name(),
+            coordinator: it.coordinator,
+            acting: it.acting,
+            term: it.term,
+            members: it.members,
+            successor: it.successor,
+            predecessor: it.predecessor,
+            token: Token {
+                held: it.token.held,
+                sequence: it.token.sequence.to_string(),
+                seen_ms: it.token.seen.map(|ago| ago.as_millis()),
+            },
+            election: Election {
+                method: method_name(it.election.method),
+                ongoing: it.election.ongoing,
+                started: it.election.started,
+                won: it.election.won,
+            },
+            database: it.database.name(),
+            waiting: it.waiting,
+            troubles,
+            counters,
+        }
+    }
+
+    /// Whether the node is in the ring, with both its neighbours, and the database answers.
+    pub fn is_healthy(&self) -> bool {
+        self.state == State::Member.name()
+            && self.successor.is_some()
+            && self.predecessor.is_some()
+            && self.database == DatabaseState::Up.name()
+    }
+
+    /// As JSON: strings, numbers and maps with string keys, nothing that it lacks.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The same as one sentence.
+    pub fn sentence(&self) -> String {
+        let coordinator = self
+            .coordinator
+            .map_or_else(|| "none".to_owned(), |id| id.to_string());
+        let acting = if self.acting { " (acting)" } else { "" };
+        format!(
+            "node {}, {}, coordinator {coordinator}{acting}, term {}, {} members, database {}, token {}",
+            self.id,
+            self.state,
+            self.term,
+            self.members.len(),
+            self.database,
+            if self.token.held { "here" } else { "elsewhere" },
+        )
+    }
+}
+
+impl From<&Status> for NodeStatus {
+    fn from(status: &Status) -> Self {
+        Self::new(SYSTEM, status.is_healthy(), status)
+    }
+}
+
+fn counted(counters: &Counters) -> Counted {
+    let of_kinds = |count: &dyn Fn(Kind) -> u64| {
+        let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), count(kind)));
+        kinds.filter(|(_, count)| *count > 0).collect()
+    };
+    let reasons = Reason::ALL.iter();
+    let dropped = reasons.map(|&reason| (reason.key(), counters.dropped(reason)));
+    Counted {
+        received: of_kinds(&|kind| counters.received(kind)),
+        sent: of_kinds(&|kind| counters.sent(kind)),
+        dropped: dropped.filter(|(_, count)| *count > 0).collect(),
+        plain: counters.plain().collect(),
+    }
+}

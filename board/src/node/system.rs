@@ -1,0 +1,221 @@
+//! A node, as the host sees it.
+
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use ring_proto::Stored;
+use ring_proto::andrews::{Andrews, Command, Listening};
+use ring_proto::time::{Instant, Now};
+use ringd::control::{NoRequest, NodeStatus, Reply, Request, Snapshot};
+use ringd::driver::{Environment, Store};
+use ringd::host::{
+    Answer, Client, Error, LINK, Onlookers, Patience, Reaction, Server, ShutDown, System, Waiting,
+};
+use tracing::info;
+
+use super::audience::Audience;
+use super::condition::Condition;
+use super::link::{NodeLink, Sockets};
+use super::report;
+use super::status::Status;
+use super::web::Web;
+use crate::database::Worker;
+
+/// Nothing survives a restart but what the database has.
+#[derive(Debug)]
+pub struct NoStore;
+
+impl Store<Infallible> for NoStore {
+    fn store(&mut self, durable: &Infallible) -> Stored {
+        match *durable {}
+    }
+}
+
+/// A node of a coordinated ring, but for its machine.
+pub struct Node {
+    pub link: NodeLink,
+    pub store: NoStore,
+    pub audience: Audience,
+    pub onlookers: Onlookers,
+    /// Until the host has it.
+    pub worker: Option<Worker>,
+    pub web: Web,
+    pub late_wake_ups: u64,
+}
+
+impl Node {
+    fn status(&mut self, machine: &Andrews) -> Status {
+        status(&mut self.link, self.late_wake_ups, machine)
+    }
+}
+
+fn status(link: &mut NodeLink, late_wake_ups: u64, machine: &Andrews) -> Status {
+    let mut troubles = Vec::new();
+    if !link.is_up() {
+        let address = link.address();
+        troubles.push(format!(
+            "cannot use {address}: no datagrams are sent or received"
+        ));
+    }
+    Status::of(machine, link.drops(), late_wake_ups, troubles)
+}
+
+impl System for Node {
+    type Machine = Andrews;
+    type Link = Sockets;
+    type Store = NoStore;
+    type Observer = Audience;
+    type Task = Worker;
+    type Request = NoRequest;
+    type Condition = Condition;
+
+    fn environment(&mut self) -> Environment<'_, Sockets, NoStore, Audience> {
+        Environment {
+            link: Some(self.link.sockets()),
+            store: &mut self.store,
+            observer: &mut self.audience,
+        }
+    }
+
+    fn task(&mut self) -> Option<Worker> {
+        self.worker.take()
+    }
+
+    /// The datagrams come with the first look at the network.
+    fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
+        waiting.add(self.link.sockets().streams.network(), LINK)?;
+        self.web.start(waiting)
+    }
+
+    fn network_readable(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn own_readable(&mut self, _: Now) -> Result<(), Error> {
+        self.web.heard();
+        Ok(())
+    }
+
+    fn poll_network(
+        &mut self,
+        now: Instant,
+        waiting: &Waiting,
+    ) -> Result<Option<Listening>, Error> {
+        if !self.link.look(now) {
+            return Ok(None);
+        }
+        if let Some(datagrams) = &self.link.sockets().datagrams {
+            waiting.add(datagrams, LINK)?;
+        }
+        Ok(Some(Listening))
+    }
+
+    fn link_failed(&mut self, now: Instant, error: &io::Error) -> Listening {
+        self.link.fail(now, error);
+        Listening
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let deadlines = [self.link.deadline(), self.web.deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn answer(
+        &mut self,
+        _: Now,
+        client: Client,
+        request: Request<NoRequest>,
+        _: &mut Vec<OwnedFd>,
+        machine: &Andrews,
+    ) -> Answer<Command> {
+        let recent = self.audience.history.recent();
+        match self.onlookers.answer(client.id, &request, recent) {
+            Reaction::Reply(reply) => Answer::Reply(reply),
+            Reaction::Later => Answer::Later,
+            Reaction::Status => {
+                let status = NodeStatus::from(&self.status(machine));
+                Answer::Reply(Reply::Status(status))
+            }
+            Reaction::Snapshot => {
+                let status = NodeStatus::from(&self.status(machine));
+                let number = self.audience.history.recent().latest();
+                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
+            }
+        }
+    }
+
+    fn poll_clients(
+        &mut self,
+        now: Now,
+        server: &mut Server,
+        machine: &Andrews,
+    ) -> Option<Command> {
+        let recent = self.audience.history.recent();
+        self.onlookers.serve(now, server, recent, |entry, number| {
+            Reply::Event(entry.message(number))
+        });
+        let (link, late) = (&mut self.link, self.late_wake_ups);
+        self.web.next(&mut self.audience.replies, || {
+            status(link, late, machine).json()
+        })
+    }
+
+    fn after_turn(&mut self, _: Now, machine: &Andrews) {
+        if std::mem::take(&mut self.audience.has_news) {
+            let (link, late) = (&mut self.link, self.late_wake_ups);
+            self.web.tell(|| status(link, late, machine).json());
+        }
+    }
+
+    fn every_second(&mut self, _: Now) {}
+
+    fn count_late_wake_up(&mut self) {
+        self.late_wake_ups += 1;
+    }
+
+    fn patience(machine: &Andrews) -> Patience {
+        let ack_timeout = machine.options().ack_timeout;
+        Patience {
+            noticed: ack_timeout / 2,
+            harmful: ack_timeout,
+        }
+    }
+
+    fn condition(&self, machine: &Andrews) -> Condition {
+        machine.standing().into()
+    }
+
+    fn report(&mut self, _: Now, machine: &Andrews) {
+        report::log(&self.status(machine));
+    }
+
+    fn leave(&mut self) -> &'static str {
+        info!(
+            event = "stopping",
+            "shutting down: a token that is here goes on first"
+        );
+        "passing the token on"
+    }
+
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    fn shut_down(machine: &Andrews) -> ShutDown<Command> {
+        let options = machine.options();
+        ShutDown {
+            command: Command::ShutDown,
+            // The machine itself gives up sooner.
+            patience: options.ack_timeout + options.database_timeout + Duration::from_secs(1),
+            last_word: Command::ShutDown,
+        }
+    }
+
+    fn is_finished(machine: &Andrews) -> bool {
+        machine.is_finished()
+    }
+
+    fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {}
+}

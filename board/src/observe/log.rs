@@ -1,0 +1,67 @@
+//! A log line an event.
+
+use std::time::Duration;
+
+use ring_proto::andrews::Event;
+use ring_proto::time::Instant;
+use ringd::observe::RateLimit;
+use tracing::{Level, debug, info, warn};
+
+use super::telling::{Told, is_routine};
+
+/// Changes of all kinds: what a storm of them gets at once, and in the long run.
+const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
+/// Turns of the token.
+const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
+/// Dropped frames.
+const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+
+/// Prints a line an event through `tracing`, and limits how many.
+#[derive(Debug)]
+pub struct Log {
+    verbose: bool,
+    changes: RateLimit,
+    turns: RateLimit,
+    drops: RateLimit,
+}
+
+impl Log {
+    /// If `verbose`, turns of the token are told too, and why frames are dropped.
+    pub const fn new(verbose: bool) -> Self {
+        Self {
+            verbose,
+            changes: CHANGES,
+            turns: TURNS,
+            drops: DROPS,
+        }
+    }
+
+    /// Whether a line is to be printed for an event, and how many before it were not.
+    pub fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
+        let limit = match event {
+            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
+            event if is_routine(event) => self.verbose.then_some(&mut self.turns)?,
+            _ => &mut self.changes,
+        };
+        limit.allow(now).then(|| limit.take_refused())
+    }
+}
+
+/// Prints the line of an event, `hidden` being how many before it were not printed.
+pub fn print(told: &Told, hidden: u64) {
+    let (event, text, node) = (told.event, &told.text, told.keys.node);
+    let more = match hidden {
+        0 => String::new(),
+        hidden => format!(" (and {hidden} more like this were not shown)"),
+    };
+    macro_rules! line {
+        ($level:ident) => {
+            $level!(event, node, "{text}{more}")
+        };
+    }
+    match told.level {
+        Level::WARN => line!(warn),
+        Level::INFO => line!(info),
+        _ => line!(debug),
+    }
+}

@@ -1,0 +1,7 @@
+//! What is said of a node's events: one sentence for the log and for who watches.
+
+mod log;
+mod telling;
+
+pub use log::{Log, print};
+pub use telling::{Keys, is_routine, method_name, tell};

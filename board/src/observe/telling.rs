@@ -1,0 +1,254 @@
+//! What an event is called, how much it matters, and the sentence for it.
+
+use ring_codec::andrews::Method;
+use ring_proto::andrews::{DatabaseState, Event, State};
+use serde::Serialize;
+use tracing::Level;
+
+/// An event, told.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What: a name, in `snake_case`.
+    pub event: &'static str,
+    /// How much it matters.
+    pub level: Level,
+    /// The same for people.
+    pub text: String,
+    /// What it is about.
+    pub keys: Keys,
+}
+
+/// The keys of an event that are this system's own.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Keys {
+    /// The node that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+    /// The token's, as a decimal string: it may be larger than what a double holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
+}
+
+/// Whether it happens with each turn of the token, or whenever a stranger pleases.
+pub const fn is_routine(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TokenHeld { .. } | Event::TokenPassed { .. } | Event::Dropped { .. }
+    )
+}
+
+fn told(event: &'static str, level: Level, text: impl Into<String>) -> Told {
+    Told {
+        event,
+        level,
+        text: text.into(),
+        keys: Keys::default(),
+    }
+}
+
+fn of_node(event: &'static str, level: Level, id: u32, text: String) -> Told {
+    let mut told = told(event, level, text);
+    told.keys.node = Some(id);
+    told
+}
+
+fn of_token(event: &'static str, level: Level, sequence: u64, text: &str) -> Told {
+    let mut told = told(event, level, format!("{text} (sequence {sequence})"));
+    told.keys.sequence = Some(sequence.to_string());
+    told
+}
+
+/// Tells an event; `None`: it concerns one client alone.
+pub fn tell(event: &Event) -> Option<Told> {
+    use Level as L;
+    Some(match *event {
+        Event::StateChanged { state } => state_changed(state),
+        Event::CoordinatorChanged { id, term, acting } => coordinator_changed(id, term, acting),
+        Event::MembersChanged { members } => told(
+            "members_changed",
+            L::INFO,
+            format!("the ring has {members} members"),
+        ),
+        Event::SuccessorUp { id } => of_node(
+            "successor_up",
+            L::INFO,
+            id,
+            format!("connected to node {id}, the successor"),
+        ),
+        Event::SuccessorLost { id, why } => of_node(
+            "successor_lost",
+            L::WARN,
+            id,
+            format!("node {id}, the successor, is lost: {}", why.text()),
+        ),
+        Event::SuccessorFailed { id } => of_node(
+            "successor_failed",
+            L::WARN,
+            id,
+            format!("node {id}, the successor, has failed and is to be removed"),
+        ),
+        Event::PredecessorUp { id } => of_node(
+            "predecessor_up",
+            L::INFO,
+            id,
+            format!("node {id} is the predecessor"),
+        ),
+        Event::PredecessorLost { id } => of_node(
+            "predecessor_lost",
+            L::INFO,
+            id,
+            format!("the connection of node {id}, the predecessor, is gone"),
+        ),
+        Event::NodeJoined { id } => of_node(
+            "node_joined",
+            L::INFO,
+            id,
+            format!("put node {id} into the ring"),
+        ),
+        Event::NodeRemoved { id } => of_node(
+            "node_removed",
+            L::WARN,
+            id,
+            format!("took node {id} out of the ring"),
+        ),
+        Event::Removed => told(
+            "removed",
+            L::WARN,
+            "another has taken this node out of the ring",
+        ),
+        Event::Claimed => told(
+            "claimed",
+            L::WARN,
+            "acting as coordinator until one is elected",
+        ),
+        Event::TokenHeld { .. }
+        | Event::TokenPassed { .. }
+        | Event::TokenReturned { .. }
+        | Event::TokenLost { .. }
+        | Event::TokenMade { .. } => return token(event),
+        Event::ElectionStarted { method } => told(
+            "election_started",
+            L::INFO,
+            format!("started an election ({})", method_name(method)),
+        ),
+        Event::ElectionWon { method } => told(
+            "election_won",
+            L::INFO,
+            format!("won an election ({})", method_name(method)),
+        ),
+        Event::ElectionResult { id } => of_node(
+            "election_result",
+            L::INFO,
+            id,
+            format!("node {id} has been elected"),
+        ),
+        Event::DatabaseChanged { state } => database_changed(state),
+        Event::Dropped { from, reason } => told(
+            "dropped",
+            L::DEBUG,
+            format!("dropped what came from {from}: {}", reason.text()),
+        ),
+        Event::ShutDown => told("shut_down", L::INFO, "left the ring"),
+        Event::Answered { .. } | Event::Fed => return None,
+    })
+}
+
+/// Tells what has become of a token.
+fn token(event: &Event) -> Option<Told> {
+    use Level as L;
+    Some(match *event {
+        Event::TokenHeld { sequence } => {
+            of_token("token_held", L::DEBUG, sequence, "the token is here")
+        }
+        Event::TokenPassed { sequence } => of_token(
+            "token_passed",
+            L::DEBUG,
+            sequence,
+            "the successor has the token",
+        ),
+        Event::TokenReturned { sequence } => of_token(
+            "token_returned",
+            L::WARN,
+            sequence,
+            "the token was not acknowledged, and is here again",
+        ),
+        Event::TokenLost { sequence } => of_token(
+            "token_lost",
+            L::WARN,
+            sequence,
+            "the token that was here is forgotten, in favour of a newer one",
+        ),
+        Event::TokenMade { sequence } => of_token("token_made", L::WARN, sequence, "made a token"),
+        _ => return None,
+    })
+}
+
+/// The method's name, as `--election` has it.
+pub const fn method_name(method: Method) -> &'static str {
+    match method {
+        Method::RingBased => "ring",
+        Method::ChangRoberts => "chang-roberts",
+        Method::Bully => "bully",
+    }
+}
+
+fn state_changed(state: State) -> Told {
+    let text = match state {
+        State::Starting => "starting",
+        State::Joining => "asking for a place in the ring",
+        State::Member => "in the ring",
+        State::Recovering => "in the ring, without a successor",
+    };
+    let name = state.name();
+    told("state_changed", Level::INFO, format!("{name}: {text}"))
+}
+
+fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Told {
+    let Some(id) = id else {
+        let text = format!("there is no coordinator (term {term})");
+        return told("coordinator_changed", Level::INFO, text);
+    };
+    let acting = if acting { "acting " } else { "" };
+    let text = format!("node {id} is {acting}coordinator (term {term})");
+    of_node("coordinator_changed", Level::INFO, id, text)
+}
+
+fn database_changed(state: DatabaseState) -> Told {
+    let (level, text) = match state {
+        DatabaseState::Up => (Level::INFO, "the database answers"),
+        DatabaseState::Slow => (
+            Level::WARN,
+            "the database does not answer in time: the token goes on, nothing is written",
+        ),
+        DatabaseState::Gone => (
+            Level::WARN,
+            "the database is gone: the token goes on, nothing is written",
+        ),
+    };
+    told("database_changed", level, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::andrews::{Event, Loss};
+
+    use super::tell;
+
+    #[test]
+    fn an_event_has_its_sentence_and_what_it_is_about() {
+        let lost = Event::SuccessorLost {
+            id: 4,
+            why: Loss::Ended,
+        };
+        let told = tell(&lost).unwrap();
+        assert_eq!(
+            told.text,
+            "node 4, the successor, is lost: its connection has ended"
+        );
+        assert_eq!(told.keys.node, Some(4));
+        let held = Event::TokenHeld { sequence: 1 << 60 };
+        let keys = serde_json::to_string(&tell(&held).unwrap().keys).unwrap();
+        assert_eq!(keys, r#"{"sequence":"1152921504606846976"}"#);
+        assert!(tell(&Event::Fed).is_none());
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a node does not start.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use ring_segment::{PATIENCE, Test, tests};
+
+use super::stand::{Kind, PORT, Stand};
+
+pub fn tests() -> Vec<Test> {
+    tests![what_cannot_start_says_why]
+}
+
+fn what_cannot_start_says_why() -> Result<()> {
+    let stand = Stand::without_nodes(1, Kind::Sqlite)?;
+    let folder = stand.list();
+    let folder = folder.parent().expect("it is in one");
+    let lists = [
+        ("double.csv", "1,10.77.0.1,7400,8080\n1,10.77.0.2,7400,8080"),
+        ("other.csv", "1,10.99.0.1,7400,8080"),
+        ("none.csv", ""),
+    ];
+    for (name, text) in lists {
+        fs::write(folder.join(name), text)?;
+    }
+    let list = |name: &str| folder.join(name).display().to_string();
+    let cases = [
+        ("--id", "7".to_owned(), 2, "--id 7 is not in the list"),
+        ("--nodes", list("absent.csv"), 2, "absent.csv"),
+        ("--nodes", list("double.csv"), 2, "two nodes with id 1"),
+        ("--nodes", list("none.csv"), 2, "has no nodes"),
+        ("--nodes", list("other.csv"), 1, "not this machine's"),
+        ("--poll", "0s".to_owned(), 2, "--poll must be longer"),
+        (
+            "--database",
+            "sqlite:///proc/x/board.db".to_owned(),
+            7,
+            "--database",
+        ),
+        ("--database", "redis://x".to_owned(), 2, "give sqlite:///"),
+    ];
+    for (option, value, code, said) in cases {
+        let mut node = stand.options(1)?.option(option, &value).spawn()?;
+        let end = node.wait_exit(PATIENCE)?;
+        let text = node.wait_for_line(PATIENCE, |line| line.contains(said))?;
+        ensure!(end.code() == Some(code), "{option} {value}: {end}: {text}");
+    }
+    let ns = stand.segment().node(0).ns();
+    let taken = ns.run(|| std::net::TcpListener::bind(("10.77.0.1", PORT)))??;
+    let mut node = stand.options(1)?.spawn()?;
+    let end = node.wait_exit(PATIENCE)?;
+    node.wait_for_line(PATIENCE, |line| line.contains("another process has it"))?;
+    ensure!(end.code() == Some(1), "{end}");
+    drop(taken);
+    Ok(())
+}

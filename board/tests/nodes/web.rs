@@ -1,0 +1,249 @@
+//! The page and its requests.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{PATIENCE, Test, tests};
+use serde_json::{Value, json};
+
+use super::stand::{Kind, Stand};
+
+/// Where browsers are answered.
+const HTTP: u16 = 8080;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        posts_of_all_nodes_are_read_at_each_in_one_order,
+        a_post_with_the_same_key_is_written_once,
+        who_listens_gets_the_ring_and_each_post_once,
+        what_is_no_request_is_refused_with_a_word,
+        the_page_has_no_code_of_its_own_in_it,
+    ]
+}
+
+/// An answer.
+#[derive(Debug)]
+struct Said {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Said {
+    fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.body).with_context(|| format!("{self:?}"))
+    }
+}
+
+fn connect(stand: &Stand, id: usize) -> Result<TcpStream> {
+    let node = stand.segment().node(id - 1);
+    let ip = node.ip().context("it has an address")?;
+    let stream = node.ns().run(|| TcpStream::connect((ip, HTTP)))??;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// Sends a request as it stands, and reads the answer to its end.
+fn raw(stand: &Stand, id: usize, request: &[u8]) -> Result<Said> {
+    let mut stream = connect(stand, id)?;
+    // It may be refused before all of it is there.
+    let _ = stream.write_all(request);
+    let mut text = Vec::new();
+    let read = stream.read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (head, body) = text
+        .split_once("\r\n\r\n")
+        .with_context(|| format!("no head: {text} {read:?}"))?;
+    let status = head.split(' ').nth(1).context("a status")?;
+    Ok(Said {
+        status: status.parse()?,
+        head: head.to_ascii_lowercase(),
+        body: body.to_owned(),
+    })
+}
+
+fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> Result<Said> {
+    let length = body.len();
+    let request = format!(
+        "{line} HTTP/1.1\r\nHost: board\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    );
+    raw(stand, id, request.as_bytes())
+}
+
+fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
+    ask(stand, id, &format!("GET {path}"), "", "")
+}
+
+fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
+    let headers = "Content-Type: application/json\r\n";
+    ask(stand, id, "POST /posts", headers, &what.to_string())
+}
+
+fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
+    let stand = Stand::new(3, Kind::PostgreSql, &[])?;
+    stand.wait_for_ring(&[1, 2, 3])?;
+    for round in 0..3 {
+        for id in 1..=3 {
+            let said = post(
+                &stand,
+                id,
+                &json!({"author": format!("{id}"), "text": format!(" {round} ")}),
+            )?;
+            ensure!(said.status == 201, "{said:?}");
+        }
+    }
+    let read = |id: usize, path: &str| get(&stand, id, path)?.json();
+    let all = read(1, "/posts")?;
+    let texts = all["posts"].as_array().context("posts")?;
+    let said = |post: &Value| (post["author"].clone(), post["text"].clone());
+    let expected: Vec<_> = (0..3)
+        .flat_map(|round| {
+            (1..=3).map(move |id| (json!(format!("{id}")), json!(format!("{round}"))))
+        })
+        .collect();
+    ensure!(
+        texts.iter().map(said).collect::<Vec<_>>() == expected,
+        "{all:#}"
+    );
+    let sequences: Vec<_> = texts.iter().map(|post| post["sequence"].as_u64()).collect();
+    ensure!(sequences.is_sorted(), "{sequences:?}");
+    for id in 2..=3 {
+        ensure!(
+            read(id, "/posts?limit=1000")? == all,
+            "node {id} has others"
+        );
+    }
+    let fourth = texts[3]["id"].clone();
+    let few = read(2, &format!("/posts?after={fourth}&limit=2"))?;
+    ensure!(
+        few["posts"] == json!(texts[4..6]) && few["last"] == texts[5]["id"],
+        "{few:#}"
+    );
+    let ring = read(2, "/ring")?;
+    ensure!(
+        ring["coordinator"] == 3 && ring["counters"]["posts"].is_u64(),
+        "{ring:#}"
+    );
+    Ok(())
+}
+
+fn a_post_with_the_same_key_is_written_once() -> Result<()> {
+    let stand = Stand::new(2, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1, 2])?;
+    let what = json!({"author": "a", "text": "b", "key": "k"});
+    let (first, again) = (post(&stand, 1, &what)?, post(&stand, 2, &what)?);
+    ensure!(
+        first.status == 201 && again.status == 200,
+        "{first:?} {again:?}"
+    );
+    ensure!(first.json()? == again.json()?);
+    let all = get(&stand, 1, "/posts")?.json()?;
+    ensure!(all["posts"].as_array().map(Vec::len) == Some(1), "{all:#}");
+    Ok(())
+}
+
+fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
+    let stand = Stand::new(2, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1, 2])?;
+    for text in ["old", "new"] {
+        post(&stand, 2, &json!({"author": "a", "text": text}))?;
+    }
+    let mut stream = connect(&stand, 1)?;
+    stream.write_all(b"GET /events?after=0 HTTP/1.1\r\nHost: board\r\nLast-Event-ID: 1\r\n\r\n")?;
+    let mut lines = BufReader::new(stream).lines();
+    let mut data = |kind: &str| -> Result<String> {
+        loop {
+            let line = lines.next().context("the stream has ended")??;
+            if line == format!("event: {kind}") {
+                let mut line = lines.next().context("the stream has ended")??;
+                if kind == "post" {
+                    line = lines.next().context("the stream has ended")??;
+                }
+                return Ok(line);
+            }
+        }
+    };
+    ensure!(data("ring")?.contains(r#""state":"MEMBER""#));
+    ensure!(
+        data("post")?.contains(r#""text":"new""#),
+        "the last one that it has had came again"
+    );
+    let said = post(&stand, 2, &json!({"author": "a", "text": "news"}))?;
+    ensure!(said.status == 201, "{said:?}");
+    ensure!(data("post")?.contains(r#""text":"news""#));
+    Ok(())
+}
+
+fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
+    let stand = Stand::new(1, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1])?;
+    let (kind, long) = ("Content-Type: application/json\r\n", "a".repeat(16_385));
+    let origin = format!("{kind}Origin: http://evil\r\n");
+    let cases = [
+        ("GET /nothing", "", "", 404, "not_found"),
+        ("PUT /posts", "", "", 405, "method"),
+        ("POST /ring", "", "", 405, "method"),
+        ("GET /posts?limit=0", "", "", 400, "malformed"),
+        ("POST /posts", kind, "{", 400, "malformed"),
+        ("POST /posts", kind, long.as_str(), 413, "too_large"),
+        (
+            "POST /posts",
+            "Content-Type: text/plain\r\n",
+            "{}",
+            415,
+            "type",
+        ),
+        ("POST /posts", origin.as_str(), "{}", 403, "origin"),
+    ];
+    for (line, headers, body, status, word) in cases {
+        let said = ask(&stand, 1, line, headers, body)?;
+        ensure!(said.status == status, "{line}: {said:?}");
+        ensure!(said.json()?["error"] == word, "{line}: {said:?}");
+        ensure!(
+            status != 405 || said.head.contains("\r\nallow: "),
+            "{said:?}"
+        );
+    }
+    let long = format!(
+        "GET / HTTP/1.1\r\nHost: board\r\nX: {}\r\n\r\n",
+        "a".repeat(20_000)
+    );
+    let said = raw(&stand, 1, long.as_bytes())?;
+    ensure!(said.status == 431, "{said:?}");
+    // A head, and a body, that never end.
+    let body = format!("POST /posts HTTP/1.1\r\nHost: board\r\n{kind}Content-Length: 9\r\n\r\n{{");
+    for request in ["GET / HTTP/1.1\r\nHo", body.as_str()] {
+        let said = raw(&stand, 1, request.as_bytes())?;
+        ensure!(said.status == 408, "{said:?}");
+    }
+    Ok(())
+}
+
+fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
+    let stand = Stand::new(1, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1])?;
+    let page = get(&stand, 1, "/")?;
+    ensure!(
+        page.status == 200 && page.head.contains("text/html"),
+        "{page:?}"
+    );
+    ensure!(
+        !page.body.contains("<style") && !page.body.contains("<script>"),
+        "{page:?}"
+    );
+    for path in ["/", "/board.js", "/board.css"] {
+        let said = get(&stand, 1, path)?;
+        for header in [
+            "content-security-policy: default-src 'self'",
+            "x-content-type-options: nosniff",
+        ] {
+            ensure!(
+                said.status == 200 && said.head.contains(header),
+                "{path}: {said:?}"
+            );
+        }
+    }
+    ensure!(!get(&stand, 1, "/board.js")?.body.contains("innerHTML"));
+    Ok(())
+}
