@@ -28,6 +28,12 @@ impl Lab2 {
     /// Offers the token to the member whose turn it is; whether there is one. An offer that could not be
     /// sent has its time before it is repeated, whatever comes meanwhile.
     pub(super) fn pass(&mut self) -> bool {
+        if let Role::Owner(tenure) = &mut self.role
+            && let Some(last) = tenure.interrupted.take()
+        {
+            // The others have waited for longer than any work that there is here by now.
+            return self.offer_after(last, true);
+        }
         if !self.may_pass() {
             return false;
         }
@@ -94,6 +100,9 @@ impl Lab2 {
     /// this node stays OWNER. Whether it is offered.
     fn offer_after(&mut self, last: MacAddr, minted: bool) -> bool {
         if self.waits_for_objections() {
+            if let Role::Owner(tenure) = &mut self.role {
+                tenure.interrupted = minted.then_some(last);
+            }
             return false;
         }
         let me = self.me();

@@ -52,7 +52,7 @@ impl Role {
 
     /// Who waits for an acknowledgement of what it has handed over. A WAITER may owe it still: the token
     /// has gone on before it was due.
-    const fn unacknowledged(&self) -> Option<Owed> {
+    pub(super) const fn unacknowledged(&self) -> Option<Owed> {
         match self {
             Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
                 *unacknowledged
@@ -140,6 +140,8 @@ pub(super) struct Tenure {
     pub(super) giver: Option<MacAddr>,
     /// The member that was offered the token before its turn, since it was passed over.
     pub(super) ahead: Option<MacAddr>,
+    /// After whom a round goes on that waits for objections.
+    pub(super) interrupted: Option<MacAddr>,
 }
 
 impl Tenure {
@@ -149,6 +151,7 @@ impl Tenure {
             rests_until: Instant::from_nanos(0),
             giver: None,
             ahead: None,
+            interrupted: None,
             token,
             known_before: None,
             next_progress: None,

@@ -1,10 +1,13 @@
 //! The node's own end.
 
+use std::time::Duration;
+
 use ring_codec::MacAddr;
 
 use super::Lab2;
 use super::outbox::Content;
 use super::role::Role;
+use super::timer::Timer;
 
 /// How far a shutdown has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,8 +55,11 @@ impl Lab2 {
     /// Says LEAVING, the last word.
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
-            if matches!(self.role, Role::Waiter(_)) {
-                // Nobody waits for the rest of the time that it was put off.
+            if matches!(self.role, Role::Waiter(_)) && self.role.unacknowledged().is_some() {
+                if self.out.replies_left() < 2 {
+                    // It is no answer to the frame in hand.
+                    return self.timer_in(Timer::Acknowledge, Duration::ZERO);
+                }
                 self.acknowledge();
             }
             self.shutdown = Shutdown::Leaving;

@@ -180,6 +180,7 @@ impl Writer {
                 rests_until,
                 giver,
                 ahead,
+                interrupted,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.map(|owed| owed.to).hash(self);
@@ -193,7 +194,7 @@ impl Writer {
                     Answer::Unsure(Told::At(at)) => (5, at + objected),
                 };
                 (step, at.since(self.now)).hash(self);
-                (rests_until.since(self.now), giver, ahead).hash(self);
+                (rests_until.since(self.now), giver, ahead, interrupted).hash(self);
                 failing.map(|failing| failing.count).hash(self);
                 self.age_up_to(failing.map(|failing| failing.since), silence);
                 let refused = refusals.map(|refusals| (refusals.count, refusals.is_asked));

@@ -124,7 +124,11 @@ impl Lab2 {
         if want {
             tenure.rests_until = tenure.rests_until.max(sure_at + idle_hold);
         }
-        self.plan_pass();
+        if tenure.interrupted.is_some() {
+            self.pass();
+        } else {
+            self.plan_pass();
+        }
     }
 
     /// Whether the token must not go to another yet, who would be sure of it: the others, who have been told,

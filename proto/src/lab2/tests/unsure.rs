@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, here, ms, take, token, token_of,
-    was_here,
+    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, here, ms, ping, take, token,
+    token_of, was_here,
 };
 use crate::lab2::{Command, Constants, DropReason, Event, State, Trouble};
 
@@ -172,6 +172,25 @@ fn a_token_that_was_late_and_has_gone_on_already_is_told_of() {
     };
     let told = after("TOKEN_IS_HERE 13-n5-1 to all");
     assert_eq!(after("TAKE_TOKEN 14-n5-1 to n3"), told + TAKE_TIMEOUT);
+}
+
+/// Whatever work there is here by then.
+#[test]
+fn a_round_that_had_begun_goes_on_when_others_could_object() {
+    let mut rig = settled();
+    rig.hear(4, ping(NO_IP));
+    for member in [4, 7] {
+        rig.hear_all(member, Message::WantToken);
+    }
+    rig.stalls = TAKE_TIMEOUT + ms(1);
+    assert_eq!(rig.hear(3, take(token(11))), ["TAKE_TOKEN 12-n3-1 to n7"]);
+    rig.stalls = Duration::ZERO;
+    rig.command(Command::WantToken);
+    let said = rig.pass_time(5 * TAKE_TIMEOUT);
+    assert!(
+        said.contains(&"TAKE_TOKEN 14-n5-1 to n4".into()),
+        "{said:?}"
+    );
 }
 
 /// With the token on its way, and work here, what is known of it takes the acknowledgement's place; where a
