@@ -37,10 +37,17 @@ impl Jitterbug {
         }
     }
 
+    /// Ends since its time to leave is over, and that of a pass with it.
+    pub(super) fn finish_in_time(&mut self) {
+        self.give_up_pass();
+        if !self.is_finished {
+            self.finish();
+        }
+    }
+
     /// Ends at once.
     pub(super) fn finish(&mut self) {
         self.is_finished = true;
-        self.abort_pass();
         self.reset_exchanges();
         self.data.cancel();
         // An answer that has not left would name a leader who is gone.

@@ -241,7 +241,7 @@ impl Jitterbug {
     fn on_time(&mut self) {
         let now = self.now;
         if self.leave_by.is_some_and(|due| due <= now) {
-            return self.finish();
+            return self.finish_in_time();
         }
         self.on_restore_due();
         if matches!(&self.role, Role::Waiter(waiter) if waiter.renew_at <= now) {

@@ -172,6 +172,39 @@ fn it_ends_after_two_token_pass_timeouts() {
 }
 
 #[test]
+fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
+    for is_given in [false, true] {
+        let mut rig = Rig::leader(5);
+        rig.know(2);
+        rig.command(Command::ShutDown);
+        for _ in 0..60 {
+            if let Some((stream, _)) = rig.candidate() {
+                rig.gone(stream, Closed::Refused);
+            }
+            rig.run(ms(10));
+        }
+        let (stream, _) = rig.candidate().expect("it goes on trying");
+        rig.connected(stream);
+        if is_given {
+            rig.receive(stream, TP3);
+        }
+        rig.forget();
+        rig.run(ms(400));
+        assert!(rig.machine.is_finished());
+        assert_eq!(rig.fate(stream), Fate::Reset);
+        let counters = rig.machine.counters();
+        let unknown = u64::from(is_given);
+        assert_eq!(
+            (counters.passes_unknown, counters.passes_aborted),
+            (unknown, 0)
+        );
+        let ends = rig.events().into_iter().filter(|it| *it == Event::ShutDown);
+        assert_eq!(ends.count(), 1);
+        assert_eq!(rig.said(), []);
+    }
+}
+
+#[test]
 fn a_leader_that_knows_nobody_ends_at_once() {
     let mut rig = Rig::leader(5);
     rig.command(Command::ShutDown);
