@@ -24,6 +24,7 @@ macro_rules! schedules {
 schedules! {
     a_full_list_has_no_room_for_a_new_address,
     a_giver_dies_while_its_token_is_on_its_way,
+    a_giver_loses_its_link_and_the_token_arrives_late,
     a_giver_moves_before_it_hears_that_its_pass_is_done,
     a_leader_that_leaves_has_no_time_left_for_its_pass,
     a_leader_that_leaves_was_given_data_behind_its_own,
