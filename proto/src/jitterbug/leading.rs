@@ -24,10 +24,10 @@ impl Jitterbug {
         } else {
             hold
         };
-        let held = turn.held_until(hold, renew_timeout, self.list.len());
+        let until = turn.held_until(hold, renew_timeout, self.list.len());
         // Who leaves would pass data that is behind what it was given, or lose that.
         let leaves = self.leave_by.filter(|_| self.data.is_deciding());
-        leaves.map_or(held, |end| held.max(end.before(token_pass_timeout)))
+        leaves.map_or(until, |end| until.max(end.before(token_pass_timeout)))
     }
 
     /// Whether nothing is waited for any more: a stronger token was heard of, or the node is to leave.

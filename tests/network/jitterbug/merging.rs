@@ -102,7 +102,8 @@ fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
         limit::until("both commands run", || begun.iter().all(|it| it.exists()));
         sides([0, 0]);
         let is_over = |run: &Option<std::thread::ScopedJoinHandle<_>>| {
-            run.as_ref().is_some_and(|run| run.is_finished())
+            run.as_ref()
+                .is_some_and(std::thread::ScopedJoinHandle::is_finished)
         };
         limit::until("a command is ended", || runs.iter().any(is_over));
         let weaker = runs.iter().position(is_over).context("none is")?;
