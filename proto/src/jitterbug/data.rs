@@ -194,21 +194,11 @@ impl Data {
         }
     }
 
-    /// Kills whatever runs. What a program was to decide continues in the order in which it came, as when time is over;
-    /// what is decided here waits for that, or the data could go back.
-    pub(super) fn cancel(&mut self, decide: Decide) -> Vec<Ended> {
-        let running = self.running.take();
-        if running.is_some() {
+    /// Kills whatever runs, and forgets what waits to be decided.
+    pub(super) fn cancel(&mut self) {
+        self.waiting.clear();
+        if self.running.take().is_some() {
             self.jobs.push_back(JobOp::Cancel);
         }
-        let in_hand = running.and_then(|running| running.received);
-        let waiting = match decide {
-            Decide::Program => std::mem::take(&mut self.waiting),
-            Decide::Greater | Decide::Longer => VecDeque::new(),
-        };
-        let undecided = in_hand.into_iter().chain(waiting);
-        undecided
-            .map(|received| self.decided(&received, true, true))
-            .collect()
     }
 }

@@ -60,8 +60,14 @@ impl Jitterbug {
 
     /// Ends the pass if its time is over.
     pub(super) fn on_pass_due(&mut self) {
-        let late = self.pass().filter(|pass| pass.deadline <= self.now);
-        if let Some(end) = late.map(|pass| pass.broken(Failure::TimedOut)) {
+        if self.pass().is_some_and(|pass| pass.deadline <= self.now) {
+            self.give_up_pass();
+        }
+    }
+
+    /// Ends the pass, if there is one, as when its time is over.
+    pub(super) fn give_up_pass(&mut self) {
+        if let Some(end) = self.pass().map(|pass| pass.broken(Failure::TimedOut)) {
             self.end_pass(end);
         }
     }

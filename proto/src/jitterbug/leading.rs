@@ -1,23 +1,33 @@
 //! The steps of a leader's turn (`docs/jitterbug.md`, section 5).
 
+use std::time::Duration;
+
 use ring_codec::jitterbug::Node;
 
 use super::data::Ended;
 use super::role::Role;
 use super::turn::{Phase, Round, Turn};
-use super::{Event, Jitterbug, Reason};
+use super::{Event, Jitterbug, Options, Reason};
 use crate::time::Instant;
 
 impl Jitterbug {
     /// Until when a leader holds the token, without local work.
     pub(super) fn held_until(&self, turn: &Turn) -> Instant {
-        let options = &self.options;
+        let Options {
+            hold,
+            renew_timeout,
+            token_pass_timeout,
+            ..
+        } = self.options;
         let hold = if self.leave_by.is_some() {
-            std::time::Duration::ZERO
+            Duration::ZERO
         } else {
-            options.hold
+            hold
         };
-        turn.held_until(hold, options.renew_timeout, self.list.len())
+        let until = turn.held_until(hold, renew_timeout, self.list.len());
+        // Who leaves would pass data that is behind what it was given, or lose that.
+        let leaves = self.leave_by.filter(|_| self.data.is_deciding());
+        leaves.map_or(until, |end| until.max(end.before(token_pass_timeout)))
     }
 
     /// Whether nothing is waited for any more: a stronger token was heard of, or the node is to leave.
@@ -103,7 +113,7 @@ impl Jitterbug {
             self.finish();
             return false;
         } else {
-            self.role = Role::Leader(Turn::new(now, true));
+            self.role = Role::Leader(self.next_turn(true));
         }
         true
     }

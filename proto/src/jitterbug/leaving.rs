@@ -37,12 +37,19 @@ impl Jitterbug {
         }
     }
 
+    /// Ends since its time to leave is over, and that of a pass with it.
+    pub(super) fn finish_in_time(&mut self) {
+        self.give_up_pass();
+        if !self.is_finished {
+            self.finish();
+        }
+    }
+
     /// Ends at once.
     pub(super) fn finish(&mut self) {
         self.is_finished = true;
-        self.abort_pass();
         self.reset_exchanges();
-        self.data.cancel(self.options.decide);
+        self.data.cancel();
         // An answer that has not left would name a leader who is gone.
         self.out.clear_datagrams();
         self.out.event(Event::ShutDown);
@@ -54,9 +61,7 @@ impl Jitterbug {
         }
         self.leave_by = Some(self.now + self.options.token_pass_timeout.saturating_mul(2));
         if self.role.turn().is_some() {
-            for ended in self.data.cancel(self.options.decide) {
-                self.on_ended(Some(ended));
-            }
+            self.data.cancel_computation();
         } else {
             self.finish();
         }

@@ -87,9 +87,7 @@ impl NodeList {
         let listed = self.list.port(node.ip);
         if listed == Some(node.port) {
             // What was heard of it before is out of date.
-            if self.to_add.contains(node.ip) {
-                self.to_add.retain(|it| it.ip != node.ip);
-            }
+            self.to_add.remove(node.ip);
             return true;
         }
         let is_new = listed.is_none() && !self.to_add.contains(node.ip);

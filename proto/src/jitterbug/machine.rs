@@ -44,6 +44,8 @@ pub struct Jitterbug {
     pub(super) inbound: Inbound,
     pub(super) data: Data,
     pub(super) out: Output,
+    /// Turns begun.
+    turns: u64,
     /// Local work wants the token or has it.
     pub(super) has_work: bool,
     /// What observers were told last of whether local work may use the token.
@@ -76,6 +78,7 @@ impl Jitterbug {
             inbound: Inbound::default(),
             data: Data::new(),
             out: Output::new(),
+            turns: 0,
             has_work: false,
             told_may_use: false,
             leave_by: None,
@@ -100,6 +103,12 @@ impl Jitterbug {
     pub fn may_use_token(&self) -> bool {
         let turn = self.role.turn();
         turn.is_some_and(|turn| turn.round().is_none()) && !self.is_finished
+    }
+
+    /// The number of the node's present turn, or of its last one; 0: it had none.
+    #[must_use]
+    pub const fn turn(&self) -> u64 {
+        self.turns
     }
 
     /// The own entry of the list.
@@ -147,6 +156,8 @@ impl Jitterbug {
     /// Leaves the state that the node is in.
     pub(super) fn enter(&mut self, role: Role) {
         self.abort_pass();
+        // What was computed for a turn that is over would be computed twice.
+        self.data.cancel_computation();
         self.role = role;
         self.tell_state();
     }
@@ -186,7 +197,13 @@ impl Jitterbug {
 
     pub(super) fn become_leader(&mut self) {
         self.gave.forget();
-        self.enter(Role::Leader(Turn::new(self.now, false)));
+        let turn = self.next_turn(false);
+        self.enter(Role::Leader(turn));
+    }
+
+    pub(super) fn next_turn(&mut self, is_untaken: bool) -> Turn {
+        self.turns += 1;
+        Turn::new(self.now, is_untaken)
     }
 
     /// What follows from an input, whatever it was.
@@ -224,7 +241,7 @@ impl Jitterbug {
     fn on_time(&mut self) {
         let now = self.now;
         if self.leave_by.is_some_and(|due| due <= now) {
-            return self.finish();
+            return self.finish_in_time();
         }
         self.on_restore_due();
         if matches!(&self.role, Role::Waiter(waiter) if waiter.renew_at <= now) {

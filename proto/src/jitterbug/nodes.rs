@@ -67,6 +67,17 @@ impl Nodes {
         }
     }
 
+    /// Takes one out; those behind it move up.
+    pub(super) fn remove(&mut self, address: IpAddr) {
+        let Some(place) = self.places.remove(&address) else {
+            return;
+        };
+        self.nodes.remove(place);
+        for behind in self.places.values_mut().filter(|it| **it > place) {
+            *behind -= 1;
+        }
+    }
+
     /// Keeps those that `keeps` says.
     pub(super) fn retain(&mut self, keeps: impl FnMut(&Node) -> bool) {
         self.nodes.retain(keeps);

@@ -1,6 +1,6 @@
 //! Carries a schedule's actions out.
 
-use ring_proto::jitterbug::Command;
+use ring_proto::jitterbug::{Command, State};
 
 use super::node::Told;
 use super::plan::Fault;
@@ -125,8 +125,11 @@ impl World {
             }
             Fault::Refuse { node, rate } => self.nodes[node].refuse = rate,
             Fault::Link { node, up } if self.nodes[node].driver.is_some() => {
-                // Who stands still does not hear of it, and misses what it is sent.
-                self.system.checks.exempt.is_disturbed |= self.nodes[node].paused.is_some();
+                // Who stands still does not hear of it, and misses what it is sent. Of a pass the token may be held up, and
+                // its reset lost.
+                let at = &self.nodes[node];
+                let is_giving = at.own.state == State::Leader && !at.own.uses;
+                self.system.checks.exempt.is_disturbed |= at.paused.is_some() || is_giving;
                 self.nodes[node].unplugged = !up;
                 self.system.met(FaultKind::Link);
                 self.tell_network(node);

@@ -62,6 +62,7 @@ impl Checks {
             return;
         }
         let is_void = self.chain.excuse(id).filter(|_| id == its);
+        self.exempt.doubled = self.exempt.doubled.or(is_void);
         if id == its {
             let what = format!("n{node} and n{other} use {id}");
             self.judge((at, node), is_void, Rule::Chain, what);

@@ -1,5 +1,7 @@
 //! What the page allows to break, and when: nothing else is excused.
 
+use super::outcome::Excuse;
+
 /// What voids promises.
 #[derive(Debug, Default)]
 pub struct Exempt {
@@ -10,6 +12,8 @@ pub struct Exempt {
     pub is_full: bool,
     /// A stranger has made up an id above which there is no room for as many restores as a run has.
     pub is_wrapped: bool,
+    /// Two nodes have used tokens of one id, of which there may be two: each goes round with a list of its own order.
+    pub doubled: Option<Excuse>,
 }
 
 /// Ids up to this one have room above them.

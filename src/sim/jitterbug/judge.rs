@@ -16,6 +16,8 @@ impl World {
     /// A node was given an input.
     pub fn look_at_node(&mut self, at: usize) {
         self.take_jobs(at);
+        let node = &mut self.nodes[at];
+        node.own.busy_until = node.clock.monotonic(self.now + node.slow);
         let input = std::mem::take(&mut self.nodes[at].own.input);
         self.look_at_answers(at);
         self.look_at_lists(at, &input);
@@ -120,13 +122,13 @@ impl World {
         own.clone_into(&mut node.own.data);
     }
 
-    /// A process stands still.
+    /// A process stands still. One that is in a slow turn does so from the end of that: for its machine the turn is over.
     pub fn stand_still(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
         if node.is_running() && node.own.state == State::Leader {
             node.own.stands = Some(Stands {
-                since: node.clock.monotonic(now),
+                since: node.clock.monotonic(now).max(node.own.busy_until),
                 stalls: node.own.stalls,
             });
         }

@@ -32,6 +32,8 @@ pub struct Own {
     pub led: u64,
     /// How often it has noticed that it stood still.
     pub stalls: u64,
+    /// When its last turn ends, by its own clock: a process that is slow is still in it.
+    pub busy_until: Instant,
     /// It stands still as leader: since when, and how often it had before.
     pub stands: Option<Stands>,
     /// Its list, and what waits to be in it, as they were after the last input.
@@ -92,6 +94,7 @@ impl Own {
             uses: false,
             led: 0,
             stalls: 0,
+            busy_until: Instant::default(),
             stands: None,
             list: Vec::new(),
             to_add: Vec::new(),

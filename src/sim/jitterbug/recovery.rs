@@ -143,7 +143,12 @@ impl World {
     }
 
     fn lists_become_equal(&mut self, limit: Duration, before: Duration) -> bool {
+        self.system.checks.exempt.doubled = None;
         let Some(took) = self.run_until(limit, Self::has_equal_lists) else {
+            if let Some(excuse) = self.system.checks.exempt.doubled {
+                self.system.checks.excuse(excuse);
+                return false;
+            }
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
             self.broken(Rule::EqualLists, what);
             return false;

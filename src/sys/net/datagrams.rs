@@ -6,13 +6,14 @@
 
 use std::io::IoSlice;
 use std::mem;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::Duration;
 
-use libc::{c_int, iovec, mmsghdr};
+use libc::{c_int, in_addr, in_pktinfo, in6_addr, in6_pktinfo, iovec, mmsghdr};
 use nix::errno::Errno;
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use rustix::io;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg, sendto};
 
@@ -185,6 +186,68 @@ pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch<SocketAddr>) ->
         }
     }
     Ok(sent)
+}
+
+/// Where datagrams are sent from: an address, and the number of its interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Source {
+    pub ip: IpAddr,
+    pub index: u32,
+}
+
+/// The same as [`send`], from this address.
+pub(super) fn send_from(
+    socket: BorrowedFd<'_>,
+    source: Source,
+    batch: &TransmitBatch<SocketAddr>,
+) -> io::Result<usize> {
+    let mut sent = 0;
+    for (message, to) in batch.iter() {
+        match send_one_from(socket, source, message, to) {
+            Ok(()) => sent += 1,
+            Err(_) if sent > 0 => break,
+            Err(error) => return Err(io::Errno::from_raw_os_error(error as i32)),
+        }
+    }
+    Ok(sent)
+}
+
+fn send_one_from(
+    socket: BorrowedFd<'_>,
+    source: Source,
+    message: &[u8],
+    to: SocketAddr,
+) -> nix::Result<()> {
+    let (four, six);
+    let source = match source.ip {
+        IpAddr::V4(ip) => {
+            four = in_pktinfo {
+                ipi_ifindex: c_int::try_from(source.index).unwrap_or_default(),
+                ipi_spec_dst: in_addr {
+                    s_addr: u32::from_ne_bytes(ip.octets()),
+                },
+                ipi_addr: in_addr { s_addr: 0 },
+            };
+            ControlMessage::Ipv4PacketInfo(&four)
+        }
+        IpAddr::V6(ip) => {
+            six = in6_pktinfo {
+                ipi6_addr: in6_addr {
+                    s6_addr: ip.octets(),
+                },
+                ipi6_ifindex: source.index,
+            };
+            ControlMessage::Ipv6PacketInfo(&six)
+        }
+    };
+    sendmsg(
+        socket.as_raw_fd(),
+        &[IoSlice::new(message)],
+        &[source],
+        MsgFlags::MSG_DONTWAIT,
+        Some(&SockaddrStorage::from(to)),
+    )
+    .map(drop)
 }
 
 /// Sends the next messages; returns how many were accepted, and of how many.

@@ -10,7 +10,7 @@ use ring_proto::time::Now;
 use socket2::{InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use super::arrival::Arrivals;
-use super::datagrams::{self, Receiver};
+use super::datagrams::{self, Receiver, Source};
 use super::internet;
 use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch, datagrams as kind};
 use crate::sys::clock;
@@ -35,6 +35,7 @@ mod options {
 #[derive(Debug)]
 pub struct UdpLink {
     socket: Socket,
+    source: Option<Source>,
     arrivals: Arrivals,
     receiver: Receiver,
     /// Datagrams that were longer than their buffers.
@@ -49,6 +50,9 @@ pub struct UdpOptions {
     /// Everything goes through this interface alone, by its name and number; datagrams to a multicast group
     /// as well.
     pub interface: Option<(String, u32)>,
+    /// Everything is sent from this address; otherwise from the one that the kernel chooses for each destination, which
+    /// may be another one of the interface's.
+    pub source: Option<IpAddr>,
     /// Others of this machine may have the same port.
     pub shared: bool,
     /// Multicast groups to receive from, of the address's kind and on the interface named. The address is then
@@ -82,8 +86,10 @@ impl UdpLink {
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         let arrivals = Arrivals::new();
         socket.bind(&address.into())?;
+        let index = interface.map_or(0, |&(_, index)| index);
         Ok(Self {
             socket,
+            source: options.source.map(|ip| Source { ip, index }),
             arrivals,
             receiver: Receiver::new(),
             cut: 0,
@@ -214,7 +220,12 @@ impl Link<SocketAddr> for UdpLink {
     }
 
     fn send(&mut self, batch: &TransmitBatch<SocketAddr>) -> Result<usize, Refused> {
-        datagrams::send(self.socket.as_fd(), batch).map_err(|error| match error {
+        let socket = self.socket.as_fd();
+        let sent = match self.source {
+            Some(source) => datagrams::send_from(socket, source, batch),
+            None => datagrams::send(socket, batch),
+        };
+        sent.map_err(|error| match error {
             rustix::io::Errno::MSGSIZE => Refused::TooLong,
             other => Refused::Other(other.into()),
         })

@@ -271,6 +271,8 @@ impl SegmentLink {
         };
         let udp = UdpOptions {
             interface: Some((self.name.clone(), place.index)),
+            // Others know a node by where its datagrams come from.
+            source: Some(place.address.ip),
             ..UdpOptions::default()
         };
         let any: IpAddr = match place.address.ip {

@@ -314,8 +314,7 @@ fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
     let lease = machine.options().stall();
     MachineState {
         may_use,
-        // Each turn computes once.
-        turn: machine.counters().computes,
+        turn: machine.turn(),
         ends,
         loss: match machine.standing().state {
             _ if machine.address().is_none() => LossReason::Link,

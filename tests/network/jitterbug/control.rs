@@ -227,8 +227,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
     stand.wait_for_ring(&[0, 1])?;
     std::thread::scope(|scope| -> Result<()> {
         let stand = &stand;
-        let run =
-            scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "--", "sleep", "1000"]));
+        let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "--", "sleep", "60"]));
         let at_work = |line: &str| line.contains("\"event\":\"lock_granted\"");
         let mut watch = UnixStream::connect(stand.control(0))?;
         watch.set_read_timeout(Some(PATIENCE))?;

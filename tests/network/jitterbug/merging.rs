@@ -1,7 +1,7 @@
 //! Two rings that become one.
 
-use anyhow::{Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use anyhow::{Context, Result, ensure};
+use ring_segment::{PATIENCE, Test, WAIT, limit, tests};
 use serde_json::Value;
 
 use super::stand::{Kind, Stand, count, counter};
@@ -10,6 +10,7 @@ pub fn tests() -> Vec<Test> {
     let all = tests![
         two_rings_become_one_when_a_cut_heals,
         a_node_that_was_cut_off_knows_what_the_others_know_afterwards,
+        when_rings_meet_the_command_under_the_weaker_token_is_ended,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
@@ -78,5 +79,47 @@ fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()>
         .node(2)
         .wait_for_status(PATIENCE, |status| status["state"] == "waiter")?;
     ensure!(super::stand::addresses(&pages).len() == 3, "{pages:#}");
+    stand.judge().map(drop)
+}
+
+/// Costs six seconds. The lease is a second.
+fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
+    let stand = Stand::new(Kind::Switch(5), 2, &[("--tr-interval", "200ms")])?;
+    stand.wait_for_ring(&[0, 1])?;
+    let sides = |sides: [usize; 2]| {
+        let rules = stand.segment().rules();
+        rules.set(|rules| rules.side = sides.to_vec());
+    };
+    sides([0, 1]);
+    let folder = tempfile::tempdir_in("/run")?;
+    let begun = [0, 1].map(|index| folder.path().join(format!("begun{index}")));
+    std::thread::scope(|scope| -> Result<()> {
+        let (stand, begun) = (&stand, &begun);
+        let mut runs = [0, 1].map(|index| {
+            let line = format!("touch {}; exec sleep 60", begun[index].display());
+            Some(scope.spawn(move || stand.ringctl(index, &["run", "-w", WAIT, "-c", &line])))
+        });
+        limit::until("both commands run", || begun.iter().all(|it| it.exists()));
+        sides([0, 0]);
+        let is_over = |run: &Option<std::thread::ScopedJoinHandle<_>>| {
+            run.as_ref()
+                .is_some_and(std::thread::ScopedJoinHandle::is_finished)
+        };
+        limit::until("a command is ended", || runs.iter().any(is_over));
+        let weaker = runs.iter().position(is_over).context("none is")?;
+        let run = runs[weaker].take().context("it was run")?;
+        let ended = run.join().expect("it does not panic")?;
+        let said = String::from_utf8_lossy(&ended.stderr);
+        ensure!(
+            ended.status.code() == Some(75) && said.contains("stronger token"),
+            "{said}"
+        );
+        let stronger = 1 - weaker;
+        ensure!(!is_over(&runs[stronger]), "its command goes on");
+        let yields = stand.ringctl(stronger, &["yield"])?;
+        ensure!(yields.status.success(), "{yields:?}");
+        Ok(())
+    })?;
+    stand.wait_for_rounds(&[0, 1])?;
     stand.judge().map(drop)
 }

@@ -16,6 +16,7 @@ pub fn tests() -> Vec<Test> {
         twelve_nodes_on_ipv6_become_one_ring,
         a_command_decides_which_data_continues,
         a_node_alone_leads_and_one_that_comes_later_is_taken_in,
+        a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are,
         a_node_without_an_address_waits_for_one_and_another_address_is_another_entry,
         a_token_that_is_held_for_no_time_goes_round_all_the_same,
     ]
@@ -88,6 +89,25 @@ fn five_nodes_are_a_ring() -> Result<()> {
 /// Costs three seconds.
 fn twelve_nodes_on_ipv6_become_one_ring() -> Result<()> {
     ring_of(Kind::Six, 12)
+}
+
+/// Costs two seconds. The kernel would speak from the newest address of an interface, and the node hear itself as
+/// another one.
+fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Result<()> {
+    let stand = Stand::new(Kind::Six, 1, &[])?;
+    stand.wait_for_count(0, 3)?;
+    let node = stand.segment().node(0);
+    node.ns().ip("addr add fe80::99/64 dev eth0 nodad\n")?;
+    let said = counter(&stand.wait_for_count(0, 0)?, "announcements");
+    let more = |status: &serde_json::Value| counter(status, "announcements") > said + 1;
+    let status = stand.status_when(0, more)?;
+    let own = [stand.address(0).to_string()];
+    ensure!(addresses(&status) == own, "{status:#}");
+    ensure!(
+        counter(&status, "tr1_received") == 0,
+        "it hears itself: {status:#}"
+    );
+    Ok(())
 }
 
 /// Costs a second.

@@ -179,6 +179,11 @@ impl Stand {
         count(&status)
     }
 
+    /// Waits until a node's status is so.
+    pub fn status_when(&self, index: usize, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+        self.nodes[index].wait_for_status(PATIENCE, is_so)
+    }
+
     /// Waits until a node has counted so far.
     pub fn wait_for_count(&self, index: usize, least: u64) -> Result<Value> {
         let is_there = |status: &Value| count(status).is_ok_and(|count| count >= least);

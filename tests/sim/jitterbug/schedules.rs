@@ -24,10 +24,15 @@ macro_rules! schedules {
 schedules! {
     a_full_list_has_no_room_for_a_new_address,
     a_giver_dies_while_its_token_is_on_its_way,
+    a_giver_loses_its_link_and_the_token_arrives_late,
     a_giver_moves_before_it_hears_that_its_pass_is_done,
+    a_leader_that_leaves_has_no_time_left_for_its_pass,
+    a_leader_that_leaves_was_given_data_behind_its_own,
+    a_pause_within_a_slow_turn_is_no_stall,
     a_token_that_is_lost_at_the_end_of_a_cut_takes_a_weaker_one_along,
     ids_that_began_again_at_the_bottom_cost_more_restores,
     two_tokens_of_one_forged_id_do_not_meet,
+    two_tokens_of_one_forged_id_have_lists_of_two_orders,
 }
 
 fn holds(text: &str) {

@@ -267,6 +267,24 @@ fn a_computation_that_hangs_holds_the_token_for_compute_timeout_at_most() {
 }
 
 #[test]
+fn a_computation_ends_with_its_turn() {
+    let mut rig = Rig::leader_with(computing(), 5);
+    let lost = rig.job();
+    rig.stop(ms(600));
+    rig.time_out();
+    assert_eq!(rig.state(), State::Orphan);
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    rig.jobs.clear();
+    rig.run(rig.options().restore());
+    assert_eq!(rig.state(), State::Leader);
+    let next = rig.job();
+    rig.done(lost.id, Outcome::Computed(b"1".to_vec().into()));
+    assert_eq!(rig.machine.data(), b"", "nobody asked for it any more");
+    rig.done(next.id, Outcome::Computed(b"2".to_vec().into()));
+    assert_eq!(rig.machine.data(), b"2");
+}
+
+#[test]
 fn tr1_is_answered_while_something_is_computed() {
     let mut rig = Rig::leader_with(computing(), 5);
     rig.run(ms(700));

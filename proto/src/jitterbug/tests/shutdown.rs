@@ -42,8 +42,8 @@ fn a_leader_kills_a_running_program() {
     assert!(rig.candidate().is_some());
 }
 
-#[test]
-fn what_was_being_decided_continues() {
+/// A leader that shuts down while a program decides about `7`, which came with a merged token; its own data is `1`.
+fn leaving_undecided() -> (Rig, u64) {
     let options = Options {
         decide: Decide::Program,
         ..Options::default()
@@ -52,10 +52,50 @@ fn what_was_being_decided_continues() {
     rig.given(2, 4, &[1, 2].map(node), b"7");
     let job = rig.job();
     rig.command(Command::ShutDown);
+    (rig, job.id)
+}
+
+#[test]
+fn what_is_being_decided_is_waited_for_and_not_guessed() {
+    for (received, data) in [(true, b"7"), (false, b"1")] {
+        let (mut rig, job) = leaving_undecided();
+        assert_eq!(rig.jobs, [], "the decision goes on");
+        rig.run(ms(499));
+        assert!(rig.candidate().is_none());
+        rig.done(job, Outcome::Decided { received });
+        assert_eq!(rig.machine.data(), data, "and nothing is computed");
+        assert!(rig.candidate().is_some());
+    }
+}
+
+#[test]
+fn a_decision_that_takes_longer_than_a_pass_may_leaves_the_data_as_it_is() {
+    let (mut rig, job) = leaving_undecided();
+    rig.run(ms(500));
+    let (stream, _) = rig.candidate().expect("the token goes on");
+    assert_eq!(rig.machine.data(), b"1");
+    rig.takes(stream);
+    assert!(rig.machine.is_finished());
     assert_eq!(rig.jobs, [JobOp::Cancel]);
-    assert_eq!(rig.machine.data(), b"7", "as when time is over");
-    rig.done(job.id, Outcome::Decided { received: false });
-    assert_eq!(rig.machine.data(), b"7");
+    rig.done(job, Outcome::Decided { received: true });
+    assert_eq!(rig.machine.data(), b"1");
+}
+
+#[test]
+fn a_waiter_that_ends_guesses_nothing_either() {
+    let options = Options {
+        decide: Decide::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    rig.given(2, 4, &[1, 2].map(node), b"0");
+    rig.job();
+    rig.command(Command::ShutDown);
+    assert!(rig.machine.is_finished());
+    assert_eq!(rig.machine.data(), b"1");
 }
 
 #[test]
@@ -129,6 +169,39 @@ fn it_ends_after_two_token_pass_timeouts() {
     assert!(rig.machine.is_finished());
     assert_eq!(rig.fate(stream), Fate::Reset);
     assert_eq!(rig.due(), None);
+}
+
+#[test]
+fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
+    for is_given in [false, true] {
+        let mut rig = Rig::leader(5);
+        rig.know(2);
+        rig.command(Command::ShutDown);
+        for _ in 0..60 {
+            if let Some((stream, _)) = rig.candidate() {
+                rig.gone(stream, Closed::Refused);
+            }
+            rig.run(ms(10));
+        }
+        let (stream, _) = rig.candidate().expect("it goes on trying");
+        rig.connected(stream);
+        if is_given {
+            rig.receive(stream, TP3);
+        }
+        rig.forget();
+        rig.run(ms(400));
+        assert!(rig.machine.is_finished());
+        assert_eq!(rig.fate(stream), Fate::Reset);
+        let counters = rig.machine.counters();
+        let unknown = u64::from(is_given);
+        assert_eq!(
+            (counters.passes_unknown, counters.passes_aborted),
+            (unknown, 0)
+        );
+        let ends = rig.events().into_iter().filter(|it| *it == Event::ShutDown);
+        assert_eq!(ends.count(), 1);
+        assert_eq!(rig.said(), []);
+    }
 }
 
 #[test]

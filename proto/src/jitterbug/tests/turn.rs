@@ -2,7 +2,7 @@
 
 use super::rig::{Fate, Rig, hash, host, id, ms, node, tp1, tp4, tp5, tr1};
 use crate::Closed;
-use crate::jitterbug::{Command, Compute, Event, Options, Outcome, State, Work};
+use crate::jitterbug::{Command, Compute, Decide, Event, Options, Outcome, State, Work};
 
 #[test]
 fn the_token_is_held_for_the_hold_and_then_passed() {
@@ -229,4 +229,27 @@ fn a_token_that_comes_begins_a_turn() {
     assert_eq!(rig.machine.token_id, id(-9));
     rig.run(ms(100));
     assert!(rig.candidate().is_some());
+}
+
+#[test]
+fn each_turn_has_a_number_of_its_own() {
+    let options = Options {
+        decide: Decide::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    let turn = rig.machine.turn();
+    rig.given(2, 4, &[1, 2].map(node), b"41");
+    let job = rig.job();
+    rig.done(job.id, Outcome::Decided { received: true });
+    assert_eq!(rig.machine.data(), b"42", "it was computed again");
+    assert_eq!(rig.machine.turn(), turn);
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    assert_eq!(rig.machine.turn(), turn);
+    // The next one begins with a decision, which takes its time.
+    rig.given(2, 5, &[1, 2].map(node), b"43");
+    rig.job();
+    assert!(rig.machine.may_use_token());
+    assert_eq!(rig.machine.turn(), turn + 1);
 }
