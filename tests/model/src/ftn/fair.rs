@@ -22,6 +22,8 @@ pub struct Fair<'a> {
     group: Group,
     began: Instant,
     at_once: usize,
+    /// Nodes from here on are not started.
+    present: usize,
 }
 
 impl<'a> Fair<'a> {
@@ -36,6 +38,7 @@ impl<'a> Fair<'a> {
             group,
             began,
             at_once: 0,
+            present: setup.scenario.nodes(),
         }
     }
 
@@ -46,7 +49,8 @@ impl<'a> Fair<'a> {
     #[must_use]
     pub fn form(setup: &Setup) -> Group {
         let mut fair = Fair::from(setup, &Group::new(setup));
-        let mut formed = fair.run(is_formed);
+        fair.present -= setup.scenario.absent;
+        let mut formed = fair.run(|setup, group| is_formed(setup, group, setup.scenario.absent));
         if let (Ok(()), true) = (&formed, setup.scenario.is_held) {
             let at = setup.scenario.servers;
             let access = setup.scenario.access(at);
@@ -129,7 +133,8 @@ impl<'a> Fair<'a> {
     /// All that was sent arrives.
     fn settle(&mut self) -> Result<(), Breach> {
         loop {
-            if let Some(at) = self.group.nodes.iter().position(|it| it.station.is_none()) {
+            let mut present = self.group.nodes.iter().take(self.present);
+            if let Some(at) = present.position(|it| it.station.is_none()) {
                 self.tell(at, Input::Begin)?;
             } else if !self.group.frames.is_empty() {
                 let flying = self.group.frames.remove(0);
@@ -165,8 +170,9 @@ impl<'a> Fair<'a> {
 }
 
 /// All servers are READY and agree, and all clients are live.
-fn is_formed(setup: &Setup, group: &Group) -> bool {
-    group.nodes.iter().enumerate().all(|(at, node)| {
+fn is_formed(setup: &Setup, group: &Group, absent: usize) -> bool {
+    let present = group.nodes.iter().take(setup.scenario.nodes() - absent);
+    present.enumerate().all(|(at, node)| {
         let Some(server) = node.server() else {
             return node.is_live();
         };

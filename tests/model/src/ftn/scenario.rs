@@ -31,6 +31,8 @@ pub struct Scenario {
     pub at: usize,
     /// Whether the first client holds it at the beginning.
     pub is_held: bool,
+    /// How many nodes do not run at the beginning: the last ones.
+    pub absent: usize,
     /// Q.
     pub quorum: usize,
     /// How fast each node's clock goes, servers first, in thousandths; right is what none is said of.
@@ -93,6 +95,7 @@ impl Scenario {
             clients: &[Access::Exclusive, Access::Exclusive],
             at: 0,
             is_held: false,
+            absent: 0,
             quorum: 1,
             speeds: &[],
             faults: Faults {
@@ -202,7 +205,12 @@ impl fmt::Display for Scenario {
         let clients = clients.len();
         write!(
             f,
-            "{name}: {servers} servers, {clients} clients, a token at s{}{}, Q = {quorum}",
+            "{name}: {servers} servers, {clients} clients{}, a token at s{}{}, Q = {quorum}",
+            if self.absent > 0 {
+                ", not all at first"
+            } else {
+                ""
+            },
             self.at,
             if self.is_held { ", held" } else { "" },
         )?;

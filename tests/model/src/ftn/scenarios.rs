@@ -84,16 +84,16 @@ pub fn small() -> Vec<Scenario> {
         })
         .lasts(200, 64),
         Scenario {
-            wishes: wishes(1, 0),
+            absent: 1,
+            wishes: wishes(2, 0),
             ..Scenario::new("a client starts, and a server crashes")
         }
         .faults(Faults {
-            deaths: 1,
             crashes: 1,
             returns: 1,
             ..NONE
         })
-        .lasts(200, 64),
+        .lasts(1_500, 64),
         Scenario {
             at: 1,
             is_held: true,
