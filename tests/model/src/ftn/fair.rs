@@ -54,7 +54,7 @@ impl<'a> Fair<'a> {
         if let (Ok(()), true) = (&formed, setup.scenario.is_held) {
             let at = setup.scenario.servers;
             let access = setup.scenario.access(at);
-            let asked = fair.tell(at, Input::Wish(Wish::Ask(access)));
+            let asked = fair.tell(at, &Input::Wish(Wish::Ask(access)));
             formed = asked.and_then(|()| fair.settle()).map_err(Some);
         }
         assert!(formed.is_ok(), "it does not form: {:?}", fair.group);
@@ -81,7 +81,7 @@ impl<'a> Fair<'a> {
             })
             .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
             let access = setup.scenario.access(at);
-            fair.tell(at, Input::Wish(Wish::Ask(access)))?;
+            fair.tell(at, &Input::Wish(Wish::Ask(access)))?;
             fair.run(|_, group| !group.nodes[at].program.is_busy)
                 .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
             waiting.remove(0);
@@ -115,7 +115,7 @@ impl<'a> Fair<'a> {
                 self.group.now = due;
                 self.at_once = 0;
             }
-            self.tell(at, Input::TimeOut)?;
+            self.tell(at, &Input::TimeOut)?;
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Fair<'a> {
             let Some(at) = self.holder() else {
                 return Ok(());
             };
-            self.tell(at, Input::Wish(Wish::Give(None)))?;
+            self.tell(at, &Input::Wish(Wish::Give(None)))?;
         }
     }
 
@@ -135,12 +135,12 @@ impl<'a> Fair<'a> {
         loop {
             let mut present = self.group.nodes.iter().take(self.present);
             if let Some(at) = present.position(|it| it.station.is_none()) {
-                self.tell(at, Input::Begin)?;
+                self.tell(at, &Input::Begin)?;
             } else if !self.group.frames.is_empty() {
                 let flying = self.group.frames.remove(0);
                 if let Some(at) = self.group.at(self.setup, flying.to) {
                     let age = self.group.now.since(flying.at);
-                    self.tell(at, Input::Datagram(flying.from, flying.bytes, age))?;
+                    self.tell(at, &Input::Datagram(flying.from, flying.bytes, age))?;
                 }
             } else {
                 return Ok(());
@@ -157,13 +157,13 @@ impl<'a> Fair<'a> {
         self.group.nodes.iter().enumerate().find_map(gives)
     }
 
-    fn tell(&mut self, at: usize, input: Input) -> Result<(), Breach> {
+    fn tell(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
         self.at_once += 1;
         if self.at_once > MAX_AT_ONCE {
             return Err(Breach::Busy);
         }
         let node = Arc::clone(&self.group.nodes[at]);
-        let outcome = Outcome::of(self.setup, at, &node, &input, self.group.now);
+        let outcome = Outcome::of(self.setup, at, &node, input, self.group.now);
         self.group.take(self.setup, at, &outcome);
         self.group.breach.take().map_or(Ok(()), Err)
     }

@@ -162,7 +162,13 @@ pub fn large() -> Vec<Scenario> {
             .lasts(2_500, 256),
         );
     }
-    all.extend([
+    all.extend(one_by_one());
+    all
+}
+
+/// Of those, each with one kind of trouble, for longer or among more.
+fn one_by_one() -> Vec<Scenario> {
+    vec![
         Scenario {
             clients: ONE_SHARES,
             wishes: Wishes {
@@ -234,6 +240,5 @@ pub fn large() -> Vec<Scenario> {
             ..NONE
         })
         .lasts(1_700, 256),
-    ]);
-    all
+    ]
 }

@@ -30,8 +30,8 @@ impl Setup {
         let list = list(scenario.servers).expect("a few servers");
         let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
         let mut names = (0..100).map(token_name);
-        let is_there = |name: &Box<[u8]>| list.responsible(name, &all) == Some(scenario.at);
-        let token = names.find(is_there).expect("a token at each server");
+        let token = names.find(|name| list.responsible(name, &all) == Some(scenario.at));
+        let token = token.expect("a token at each server");
         Self {
             scenario,
             token,
