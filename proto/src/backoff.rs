@@ -6,7 +6,7 @@ use super::time::Instant;
 
 /// When something is to be repeated: after the first interval, then after twice as long each time, up to the
 /// longest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     due: Instant,
     interval: Duration,

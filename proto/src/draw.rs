@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A sequence of numbers that nobody guesses who does not know the seed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct Draw {
     seed: u64,
     drawn: u64,

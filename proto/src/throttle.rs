@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::time::Instant;
 
 /// When something was done last, and so whether it may be done again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Throttle {
     last: Option<Instant>,
 }

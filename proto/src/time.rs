@@ -49,7 +49,7 @@ pub fn nanos(duration: Duration) -> u64 {
 }
 
 /// What time it is, by both clocks that the protocols use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Now {
     /// For time-outs; never goes back.
     pub monotonic: Instant,

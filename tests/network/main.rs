@@ -14,6 +14,7 @@ mod locks;
 mod note;
 mod peer;
 mod recipes;
+mod record;
 mod ring;
 mod service;
 mod station;

@@ -3,7 +3,7 @@
 use ring_codec::ftn::ServerState;
 
 /// A configuration. A later one has a larger number, whoever made it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Configuration {
     number: u32,
     states: Box<[ServerState]>,

@@ -7,7 +7,7 @@ use ring_codec::ftn::{hash, server_sequence, server_signature};
 use super::{Configuration, MAX_SERVERS};
 
 /// The servers as a client or a server was told of them at its start (`docs/ftn.md`, section 1).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Servers {
     addresses: Box<[SocketAddr]>,
     signature: i32,

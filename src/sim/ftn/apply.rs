@@ -3,6 +3,7 @@
 use ring_codec::ftn::Access;
 use ring_proto::ftn::{client, server};
 
+use super::node::Doom;
 use super::plan::Fault;
 use super::settings::FaultKind;
 use super::station::Command;
@@ -70,6 +71,9 @@ impl World {
                 } else {
                     self.system.met(FaultKind::Crash);
                 }
+            }
+            Fault::Doom { node, sends, us } if self.nodes[node].driver.is_some() => {
+                self.nodes[node].own.doom = Doom::Waits(sends, us * 1_000);
             }
             Fault::Start { node } => self.start(node),
             Fault::Pause { node } => {

@@ -150,6 +150,13 @@ impl Checks {
         }
     }
 
+    /// Two leaders have authority, though a majority is to follow each.
+    pub fn two_lead(&mut self, at: u64, nodes: (usize, usize)) {
+        let excuse = self.exempt.grants(at);
+        let what = format!("n{} and n{} lead with authority", nodes.0, nodes.1);
+        self.judge((at, nodes.0), excuse, Rule::Authority, what);
+    }
+
     /// Two clients no longer hold one token at the same time.
     pub fn no_clash(&mut self, node: usize, token: usize) {
         self.clashes

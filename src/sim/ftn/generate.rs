@@ -1,5 +1,6 @@
 //! Makes a run's schedule from its seed.
 
+use ring_codec::ftn::Kind as Type;
 use ring_proto::ftn::server::majority;
 use ring_proto::time::nanos;
 
@@ -9,6 +10,19 @@ use crate::sim::kernel::rng::{Rng, Stream};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
+/// What servers die of.
+const BY_SERVERS: [Type; 8] = [
+    Type::Config,
+    Type::Grant,
+    Type::Confirm,
+    Type::State,
+    Type::State,
+    Type::Heartbeat,
+    Type::Elect,
+    Type::Transfer,
+];
+/// What clients die of.
+const BY_CLIENTS: [Type; 4] = [Type::Login, Type::Request, Type::Return, Type::Catalog];
 /// Memory that is never full.
 const MEMORY: usize = 256 << 20;
 /// Room for four tokens with the longest data of a run.
@@ -247,6 +261,7 @@ impl Maker {
                 self.span(at, Fault::Pause { node }, Fault::Resume { node });
             }
             FaultKind::Crash => self.crash(at),
+            FaultKind::Doom => self.doom(at),
             FaultKind::Forget => {
                 let (node, forget) = (self.server(), true);
                 self.span(at, Fault::End { node, forget }, Fault::Start { node });
@@ -313,6 +328,27 @@ impl Maker {
                 self.span(at, Fault::Leave { node }, Fault::Start { node });
             }
             _ => {}
+        }
+    }
+
+    /// A process dies of what it sends: there are more of these than of other crashes, and mostly it is soon back.
+    fn doom(&mut self, at: u64) {
+        for _ in 0..self.rng.between(1, 4) {
+            let node = self.node();
+            let kinds: &[Type] = if node < self.servers {
+                &BY_SERVERS
+            } else {
+                &BY_CLIENTS
+            };
+            let kind = self.rng.pick(kinds);
+            let us = if self.rng.chance(400) {
+                self.rng.between(MS, 300 * MS)
+            } else {
+                self.rng.between(MS, self.span)
+            };
+            let sends = Type::ALL.iter().position(|it| *it == kind).unwrap_or(0);
+            let at = at + self.rng.below(self.span);
+            self.at(at, Fault::Doom { node, sends, us });
         }
     }
 

@@ -9,7 +9,7 @@ mod checks;
 mod exempt;
 mod generate;
 mod node;
-mod notation;
+pub mod notation;
 mod outcome;
 mod plan;
 mod program;
@@ -18,7 +18,7 @@ mod register;
 mod run;
 mod service;
 mod settings;
-mod station;
+pub mod station;
 mod stranger;
 mod world;
 

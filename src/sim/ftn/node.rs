@@ -13,8 +13,22 @@ pub struct Own {
     pub address: SocketAddr,
     /// Which of its lives this is.
     pub life: u32,
+    /// What it dies of.
+    pub doom: Doom,
     /// What it is.
     pub kind: Kind,
+}
+
+/// Whether a process dies of what it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Doom {
+    /// It does not.
+    #[default]
+    None,
+    /// It does, once it has sent a message of this type, and starts again so many nanoseconds later.
+    Waits(usize, u64),
+    /// It is dead, as everybody will know when this input is over.
+    Dead(u64),
 }
 
 /// What is kept of a server, or of a client.
@@ -48,6 +62,8 @@ pub struct ClientOwn {
     pub todo: Vec<Todo>,
     /// Jobs so far.
     pub numbered: u32,
+    /// The configuration that the session has gone by so far; `None`: there is no session.
+    pub configuration: Option<u32>,
 }
 
 /// What a program does with a token.

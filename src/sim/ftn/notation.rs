@@ -10,7 +10,7 @@ use super::plan::TOKENS;
 /// The port of every server.
 const PORT: u16 = 7_000;
 /// The port of a client's first socket.
-pub(super) const FIRST_PORT: u16 = 20_000;
+pub const FIRST_PORT: u16 = 20_000;
 /// What a network address says of who has it.
 const SERVERS: u8 = 0;
 const CLIENTS: u8 = 1;
@@ -23,12 +23,14 @@ fn address(net: u8, number: usize, port: u16) -> SocketAddr {
 }
 
 /// A server's address.
-pub(super) fn server_address(server: usize) -> SocketAddr {
+#[must_use]
+pub fn server_address(server: usize) -> SocketAddr {
     address(SERVERS, server, PORT)
 }
 
 /// The address of a client's socket; clients are numbered from 0 here.
-pub(super) fn client_address(client: usize, port: u16) -> SocketAddr {
+#[must_use]
+pub fn client_address(client: usize, port: u16) -> SocketAddr {
     address(CLIENTS, client, port)
 }
 
@@ -43,7 +45,8 @@ pub(super) fn is_stranger(address: SocketAddr) -> bool {
 }
 
 /// The node that an address is one of.
-pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
+#[must_use]
+pub fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
     };
@@ -57,14 +60,16 @@ pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
 }
 
 /// The list of so many servers.
-pub(super) fn list(servers: usize) -> Option<Servers> {
+#[must_use]
+pub fn list(servers: usize) -> Option<Servers> {
     let lines: Vec<String> = (0..servers).map(|at| format!("s{at}:{PORT}")).collect();
     let servers = lines.iter().enumerate();
     Servers::new(servers.map(|(at, line)| (line.as_str(), server_address(at))))
 }
 
 /// The name of a token.
-pub(super) fn token_name(token: usize) -> Box<[u8]> {
+#[must_use]
+pub fn token_name(token: usize) -> Box<[u8]> {
     format!("t{token}").into_bytes().into()
 }
 
@@ -76,7 +81,8 @@ pub(super) fn token_of(name: &[u8]) -> Option<usize> {
 }
 
 /// A datagram as a line of text.
-pub(super) fn line(bytes: &[u8]) -> String {
+#[must_use]
+pub fn line(bytes: &[u8]) -> String {
     let datagram = match Datagram::decode(bytes) {
         Ok(datagram) => datagram,
         Err(error) => return format!("{} bytes that are no datagram: {error}", bytes.len()),

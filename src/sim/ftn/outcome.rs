@@ -20,6 +20,10 @@ pub enum Rule {
     Fencing,
     /// 5: a server that was marked DOWN or restarted serves nothing that it knew before.
     Stale,
+    /// Section 4: with a majority as quorum no two leaders have authority at the same time.
+    Authority,
+    /// Section 5: a client never goes back to an earlier configuration.
+    Backwards,
     /// 6: a stranger gets at most one datagram of 16 + n bytes for one.
     Stranger,
     /// 6: no input crashes a program.
@@ -49,6 +53,8 @@ impl Rule {
             Self::Exclusion => "promise 2: two live clients hold one token and do not share it",
             Self::Fencing => "promise 4: fencing numbers do not grow",
             Self::Stale => "promise 5: a server serves what it knew before it was DOWN",
+            Self::Authority => "section 4: two leaders have authority at the same time",
+            Self::Backwards => "section 5: a client goes back to an earlier configuration",
             Self::Stranger => "promise 6: a stranger gets more than it may",
             Self::Panic => "promise 6: a program crashes",
             Self::Memory => "promise 6: memory is not bounded",

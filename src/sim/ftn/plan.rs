@@ -75,6 +75,9 @@ pub enum Fault {
     Hear,
     /// A process dies; a server may lose its state file.
     End { node: usize, forget: bool },
+    /// A process dies as soon as it has sent a message of this type, a place in the list of types, and starts again
+    /// so much later.
+    Doom { node: usize, sends: usize, us: u64 },
     /// It starts again.
     Start { node: usize },
     /// A process stands still.
@@ -133,6 +136,7 @@ impl Fault {
             Self::Unheard { node, by } => [Some(node), Some(by)],
             Self::List { node, server } => [Some(node), Some(server)],
             Self::End { node, .. }
+            | Self::Doom { node, .. }
             | Self::Start { node }
             | Self::Pause { node }
             | Self::Resume { node }
@@ -241,6 +245,9 @@ impl Schedule {
                     if millionths.unsigned_abs() > MAX_RATE.unsigned_abs() =>
                 {
                     return Err(format!("{millionths} millionths are more than {MAX_RATE}"));
+                }
+                Fault::Doom { us, .. } if us > MAX_TIME_US => {
+                    return Err("nothing lasts more than a year".into());
                 }
                 Fault::Run { token, .. }
                 | Fault::Hold { token, .. }

@@ -6,6 +6,7 @@ use ring_proto::ftn::client::{self, Refusal};
 use super::checks::Grant;
 use super::node::{ClientOwn, Job, Todo};
 use super::notation::{token_name, token_of};
+use super::outcome::Rule;
 use super::plan::TOKENS;
 use super::register::data;
 use super::service::{Due, Service};
@@ -293,7 +294,25 @@ impl World {
                 }
             }
         }
+        self.look_at_configuration(at);
         self.look_for_clashes(at);
+    }
+
+    /// The configuration of a session never goes back.
+    fn look_at_configuration(&mut self, at: usize) {
+        let client = self.machine(at).and_then(|station| station.client());
+        let number = client.and_then(|client| Some(client.configuration()?.number()));
+        let Some(own) = self.nodes[at].own.client_mut() else {
+            return;
+        };
+        let before = std::mem::replace(&mut own.configuration, number);
+        if let (Some(before), Some(number)) = (before, number)
+            && number < before
+        {
+            let (now, what) = (self.now, format!("{number} after {before}"));
+            let checks = &mut self.system.checks;
+            checks.broken(now, Some(at), Rule::Backwards, what);
+        }
     }
 
     fn look_for_clashes(&mut self, at: usize) {

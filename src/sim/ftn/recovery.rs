@@ -7,6 +7,7 @@ use ring_proto::ftn::RETRY_MAX;
 use ring_proto::ftn::client::Standing;
 use ring_proto::ftn::server::{Options, RoleKind, Server};
 
+use super::node::Doom;
 use super::outcome::Rule;
 use super::plan::Schedule;
 use super::world::World;
@@ -49,6 +50,7 @@ impl World {
             let node = &mut self.nodes[at];
             (node.deaf, node.disk_full) = (false, false);
             (node.slow, node.refuse) = (0, 0);
+            node.own.doom = Doom::None;
             self.set_rate(at, 0);
             self.resume(at);
             self.start(at);

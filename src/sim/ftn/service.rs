@@ -12,7 +12,7 @@ use ring_proto::ftn::{LONGEST, server};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::checks::Checks;
-use super::node::{Kind, Own};
+use super::node::{Doom, Kind, Own};
 use super::notation::{is_stranger, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::plan::Fault;
@@ -34,6 +34,8 @@ pub enum Due {
     },
     /// A program ends of its own.
     End { node: usize, life: u32 },
+    /// A process that has died of what it sent starts again.
+    Start { node: usize, life: u32 },
 }
 
 /// What is known of the whole service, and what is counted of a run.
@@ -142,6 +144,9 @@ impl System for Service {
         to: SocketAddr,
     ) -> Option<(SocketAddr, Option<usize>)> {
         let Moment { at, node } = moment;
+        if matches!(own.doom, Doom::Dead(_)) {
+            return None;
+        }
         let datagram = match Datagram::decode(bytes) {
             Ok(datagram) => datagram,
             Err(error) => {
@@ -166,6 +171,11 @@ impl System for Service {
         }
         self.tell(at, || format!("n{node} sends to {to}: {}", line(bytes)));
         let place = Type::ALL.iter().position(|kind| *kind == message.kind());
+        if let Doom::Waits(sends, for_so_long) = own.doom
+            && Some(sends) == place
+        {
+            own.doom = Doom::Dead(for_so_long);
+        }
         Some((to, place))
     }
 
@@ -199,6 +209,9 @@ impl System for Service {
 
     fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
         let Moment { at, node } = moment;
+        if matches!(own.doom, Doom::Dead(_)) {
+            return;
+        }
         self.tell(at, || match event {
             Event::Server(event) => format!("n{node} tells {event:?}"),
             Event::Client(event) => format!("n{node} tells {event:?}"),
@@ -213,6 +226,9 @@ impl System for Service {
     }
 
     fn stored(own: &mut Own, durable: &server::Durable) {
+        if matches!(own.doom, Doom::Dead(_)) {
+            return;
+        }
         if let Some(server) = own.server_mut() {
             server.durable = *durable;
         }
@@ -254,7 +270,8 @@ impl System for Service {
                     world.start(node);
                 }
             }
-            Due::Done { .. } | Due::End { .. } => {}
+            Due::Start { node, life } if world.nodes[node].own.life == life => world.start(node),
+            Due::Done { .. } | Due::End { .. } | Due::Start { .. } => {}
         }
     }
 
@@ -263,6 +280,7 @@ impl System for Service {
     }
 
     fn look_at(world: &mut World, at: usize) {
+        world.meet_doom(at);
         if at < world.system.servers {
             world.look_at_server(at);
         } else {

@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, Sent, Stored, Ticket, Transmit};
 
 /// A server or a client.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub enum Station {
     /// A server.
     Server(Box<server::Server>),

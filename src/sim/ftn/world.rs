@@ -7,11 +7,12 @@ use ring_proto::ftn::{LONGEST, Servers};
 
 use super::checks::Checks;
 use super::exempt::Exempt;
-use super::node::{ClientOwn, Kind, Own, ServerOwn};
+use super::node::{ClientOwn, Doom, Kind, Own, ServerOwn};
 use super::notation::{FIRST_PORT, client_address, list, server_address, token_of};
 use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
 use super::service::Service;
+use super::settings::FaultKind;
 use super::station::{Command, Net, Station};
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::node::Node;
@@ -62,6 +63,7 @@ impl World {
             let own = Own {
                 address,
                 life: 0,
+                doom: Doom::None,
                 kind,
             };
             let mut node = Node::new(own, LONGEST, 1 + rng.below(1_000_000_000_000));
@@ -159,11 +161,25 @@ impl World {
         }
         let now = self.now;
         self.end(at);
+        self.nodes[at].own.doom = Doom::None;
         if at < self.system.servers {
             let exempt = &mut self.system.checks.exempt;
             exempt.note_memory_lost(now, at);
             exempt.note_leading(now, at, false);
             exempt.known[at] = 0;
+        }
+    }
+
+    /// A process that is dead of what it has sent dies; it starts again later.
+    pub fn meet_doom(&mut self, at: usize) {
+        if let Doom::Dead(for_so_long) = self.nodes[at].own.doom {
+            self.system.met(FaultKind::Doom);
+            self.die(at);
+            let life = self.nodes[at].own.life;
+            let start = super::service::Due::Start { node: at, life };
+            let then = self.now.saturating_add(for_so_long);
+            self.queue
+                .push(then, crate::sim::kernel::queue::Event::Own(start));
         }
     }
 
@@ -177,8 +193,28 @@ impl World {
         });
     }
 
+    /// With a majority as quorum no two leaders have authority at the same time, by the clock of each.
+    fn look_at_authority(&mut self, at: usize) {
+        let leads = |other: usize| {
+            let server = self.machine(other)?.server()?;
+            let is_majority = 2 * server.options().quorum > self.system.servers;
+            let is_leader = is_majority && server.standing().role == RoleKind::Leader;
+            let local = self.nodes[other].clock.monotonic(self.now);
+            (is_leader && server.snapshot(local).authority).then_some(other)
+        };
+        let Some(one) = leads(at) else {
+            return;
+        };
+        let mut others = (0..self.system.servers).filter(|&other| other != at);
+        if let Some(other) = others.find_map(leads) {
+            let now = self.now;
+            self.system.checks.two_lead(now, (one, other));
+        }
+    }
+
     /// A server was given an input.
     pub fn look_at_server(&mut self, at: usize) {
+        self.look_at_authority(at);
         let now = self.now;
         let node = &mut self.nodes[at];
         let is_running = node.is_running();
@@ -189,6 +225,13 @@ impl World {
         let snapshot = server.snapshot(local);
         let checks = &mut self.system.checks;
         let leads = is_running && snapshot.role == RoleKind::Leader;
+        if snapshot.states[at] == ServerState::Down
+            && snapshot.state == ServerState::Booting
+            && snapshot.tokens > 0
+        {
+            let what = format!("{} tokens of before it was DOWN", snapshot.tokens);
+            checks.broken(now, Some(at), Rule::Stale, what);
+        }
         checks.exempt.note_leading(now, at, leads);
         let mut known = 0;
         for token in server.tokens() {

@@ -20,8 +20,8 @@ pub struct Copy {
 }
 
 /// Lab2's machine, of which driver, world and checker know the types. Of the token service and of Jitterbug the machines
-/// and the worlds: these name them as they are.
-pub const COPIES: [Copy; 6] = [
+/// and the worlds, of the former the model as well: these name them as they are.
+pub const COPIES: [Copy; 7] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
@@ -88,6 +88,19 @@ pub const COPIES: [Copy; 6] = [
                 "ringd::sim::ftn::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
             ),
         ],
+    },
+    Copy {
+        from: "tests/model/src/ftn/",
+        to: "model/ftn",
+        renames: &[
+            ("crate::", "ring_model::"),
+            ("ring_proto::ftn", "crate::ftn"),
+            ("ringd::sim::ftn", "crate::sim::ftn"),
+        ],
+        shared: &[(
+            "scenario.rs",
+            "ring_model::ftn::{CLIENT_TIMEOUT, EPOCH, Faults, HEARTBEAT, SERVER_TIMEOUT, Scenario, Wishes}",
+        )],
     },
     Copy {
         from: "src/sim/jitterbug/",
@@ -159,5 +172,6 @@ pub fn modules(out: &Path) -> String {
     ];
     let machines = machines.map(|(place, name)| declare(place, name)).concat();
     let worlds = worlds.map(|(place, name)| declare(place, name)).concat();
-    format!("{machines}mod sim {{\n{worlds}}}\n")
+    let checked = declare("model/ftn", "ftn");
+    format!("{machines}mod sim {{\n{worlds}}}\nmod model {{\n{checked}}}\n")
 }

@@ -4,8 +4,8 @@
 //! the rule which its head names. The build makes the copies, so the sources that ship have no
 //! switch for it; with one flaw a machine here is the one that ships but for a few lines.
 //!
-//! Lab2's world runs any machine. Those of the token service and of Jitterbug name their machines: their copies name the
-//! copies.
+//! Lab2's world runs any machine. Those of the token service and of Jitterbug name their machines, as does the model of the
+//! token service: their copies name the copies.
 //!
 //! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
 
@@ -73,6 +73,12 @@ impl Flaw {
     #[must_use]
     pub fn simulate_ftn(&self, settings: &world::Settings) -> world::Outcome {
         sim::ftn::run(settings)
+    }
+
+    /// What the model checker finds out of its machines with it.
+    #[must_use]
+    pub fn explore_ftn(&self, scenario: &ring_model::ftn::Scenario) -> Report {
+        model::ftn::explore(scenario, 1)
     }
 
     /// What the simulator of Jitterbug finds out of its machine with it.

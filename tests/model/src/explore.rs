@@ -1,26 +1,26 @@
 //! The ring as a model: what may happen next, and what then is.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
-use ring_proto::lab2::Command;
-use ring_proto::time::{Instant, nanos};
+use ring_proto::lab2::{Command, Lab2};
+use ring_proto::time::Instant;
 use stateright::{Model, Property};
 
 use crate::action::Action;
 use crate::fair::Fair;
 use crate::machine::{self, Snapshot};
-use crate::node::{Input, Trouble};
+use crate::node::{Input, Node, Trouble};
 use crate::notation;
+use crate::outcome::Outcome;
+use crate::recoveries::Recoveries;
+use crate::report::{self, Explored, Report, SAFE};
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{Flying, Ring};
-use crate::turns::Turns;
+use crate::turns::{Asked, Turns};
 
 /// All runs of a scenario.
 pub struct Exploration {
@@ -29,9 +29,8 @@ pub struct Exploration {
     start: machine::Start,
     base: u64,
     partitions: Vec<Sides>,
-    recoveries: AtomicU64,
-    slowest: AtomicU64,
-    turns: Turns,
+    recoveries: Recoveries,
+    turns: Turns<Node, Input, Outcome>,
 }
 
 impl Exploration {
@@ -48,19 +47,11 @@ impl Exploration {
             start,
             base: 0,
             partitions,
-            recoveries: AtomicU64::new(0),
-            slowest: AtomicU64::new(0),
+            recoveries: Recoveries::default(),
             turns: Turns::default(),
         };
         exploration.base = exploration.first().progress();
         exploration
-    }
-
-    /// How many recoveries were run, and how long the slowest took.
-    #[must_use]
-    pub fn recoveries(&self) -> (u64, Duration) {
-        let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
-        (self.recoveries.load(Ordering::Relaxed), slowest)
     }
 
     fn first(&self) -> Ring {
@@ -86,9 +77,17 @@ impl Exploration {
     }
 
     fn tell(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
-        let node = &ring.nodes[at];
-        let how = (time, refused);
-        let outcome = self.turns.outcome(&self.scenario, at, node, input, how);
+        let asked = Asked {
+            at,
+            node: Arc::clone(&ring.nodes[at]),
+            input: input.clone(),
+            time,
+            refused,
+        };
+        let outcome = self.turns.outcome(asked, |asked| {
+            let how = (asked.time, asked.refused);
+            Outcome::of(&self.scenario, at, &asked.node, &asked.input, how)
+        });
         let said = ring.take(&self.scenario, at, &outcome);
         ring.frames.extend(said);
     }
@@ -254,28 +253,62 @@ impl Exploration {
 
     /// Whether the ring recovers from here; `true` from states that are not chosen.
     fn recovers(&self, ring: &Ring) -> bool {
+        let recover = || Fair::from(&self.scenario, ring).recover();
         let one_in = self.scenario.recover_one_in;
-        if one_in == 0 || ring.breach.is_some() || !fingerprint(ring).is_multiple_of(one_in) {
-            return true;
-        }
-        self.recoveries.fetch_add(1, Ordering::Relaxed);
-        match Fair::from(&self.scenario, ring).recover() {
-            Ok(took) => {
-                self.slowest.fetch_max(nanos(took), Ordering::Relaxed);
-                true
-            }
-            Err(_) => false,
-        }
+        ring.breach.is_some() || self.recoveries.run(ring, one_in, recover)
     }
 }
 
 /// How far a token goes forward that has met a rival (`docs/protocol.md`, "Passing").
 const LEAP: u64 = 1_024;
 
-/// The names of the two properties.
-pub const SAFE: &str = "no step breaks a rule";
-/// See [`SAFE`].
+/// What must become so from any state.
 pub const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
+
+/// Explores a scenario with machines of the kind `M`.
+///
+/// # Panics
+/// If a thread of the checker panics: a machine has.
+#[must_use]
+pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
+    report::run(Exploration::of::<M>(scenario.clone()), threads)
+}
+
+/// Explores a scenario with the machine that ships, on one thread: the same every time.
+#[must_use]
+pub fn explore_shipping(scenario: &Scenario) -> Report {
+    explore::<Lab2>(scenario, 1)
+}
+
+impl Explored for Exploration {
+    fn title(&self) -> String {
+        self.scenario.to_string()
+    }
+
+    fn depth(&self) -> usize {
+        self.scenario.bounds.depth
+    }
+
+    fn recoveries(&self) -> &Recoveries {
+        &self.recoveries
+    }
+
+    fn recovery_limit(&self) -> Duration {
+        self.scenario.recovery_limit()
+    }
+
+    fn tell(&self, ring: &Ring, action: &Action) -> String {
+        action.tell(ring)
+    }
+
+    fn why(&self, property: &str, ring: &Ring) -> Option<String> {
+        let breach = ring.breach.clone().or_else(|| {
+            let recovery = || Fair::from(&self.scenario, ring).recover().err();
+            (property == RECOVERS).then(recovery).flatten()
+        })?;
+        Some(breach.to_string())
+    }
+}
 
 impl Model for Exploration {
     type State = Ring;
@@ -346,10 +379,4 @@ fn mislead(ring: &mut Ring, frame: usize) {
         let bytes = Arc::clone(&bytes);
         ring.frames.push(Flying { to, bytes, sent });
     }
-}
-
-fn fingerprint(ring: &Ring) -> u64 {
-    let mut hasher = DefaultHasher::new(); // with the same keys in every run
-    ring.hash(&mut hasher);
-    hasher.finish()
 }

@@ -11,9 +11,9 @@ use ring_proto::time::Instant;
 use crate::breach::Breach;
 use crate::machine::AnyMachine;
 use crate::node::{Input, Trouble};
+use crate::outcome::Outcome;
 use crate::scenario::Scenario;
 use crate::state::{Flying, Ring};
-use crate::turns::Outcome;
 
 /// More events at one time than any ring of this size has use for.
 const MAX_AT_ONCE: usize = 1_000;

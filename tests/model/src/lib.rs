@@ -14,7 +14,12 @@
 //! states the faults end and a fair run begins, in which invariants 2, 3 and 5 must be reached
 //! ([`fair`]).
 
+pub mod digest;
 pub mod fair;
+pub mod ftn;
+pub mod recoveries;
+pub mod report;
+pub mod turns;
 
 mod action;
 mod breach;
@@ -24,20 +29,19 @@ mod judge;
 mod machine;
 mod node;
 mod notation;
-mod report;
+mod outcome;
 mod scenario;
 mod scenarios;
 mod sides;
 mod state;
-mod turns;
 
 pub use action::Action;
 pub use breach::Breach;
-pub use explore::Exploration;
+pub use explore::{Exploration, explore, explore_shipping};
 pub use findings::Findings;
 pub use machine::Snapshot;
 pub use node::Trouble;
-pub use report::{Report, explore, explore_shipping};
+pub use report::Report;
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
 pub use scenarios::{large, quorums_of_four, quorums_of_three, small};
 pub use state::Ring;

@@ -1,27 +1,32 @@
 #![forbid(unsafe_code)]
-//! Explores the machine that ships and prints states and bounds: see `scripts/model-check`.
+//! Explores the machines that ship and prints states and bounds: see `scripts/model-check`.
 
 use std::process::ExitCode;
 
-use ring_model::{Scenario, explore, large, small};
+use ring_model::{Report, Scenario, explore, ftn, large, small};
 use ring_proto::lab2::Lab2;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let chosen = match &arguments[..] {
-        [] => choose("small"),
-        [which] => choose(which),
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let chosen = match arguments[..] {
+        [] => choose(None, "small"),
+        [system @ ("lab2" | "ftn")] => choose(Some(system), "small"),
+        [which] => choose(None, which),
+        [system @ ("lab2" | "ftn"), which] => choose(Some(system), which),
         _ => None,
     };
-    let Some(scenarios) = chosen else {
-        eprintln!("give small, large, or a number of nodes: 2, 3 or 4");
+    let Some(chosen) = chosen else {
+        eprintln!(
+            "give lab2 or ftn, or neither for both, and small, large, or for lab2 a number of nodes: 2, 3 or 4"
+        );
         return ExitCode::from(2);
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut code = ExitCode::SUCCESS;
     let (mut unique, mut generated) = (0, 0);
-    for scenario in &scenarios {
-        let report = explore::<Lab2>(scenario, threads);
+    for scenario in &chosen {
+        let report = scenario.explore(threads);
         println!("{report}");
         unique += report.unique;
         generated += report.generated;
@@ -33,17 +38,39 @@ fn main() -> ExitCode {
     code
 }
 
-/// `small`, `large`, or those of the large ones with so many nodes.
-fn choose(which: &str) -> Option<Vec<Scenario>> {
-    match which {
-        "small" => Some(small()),
-        "large" => Some(large()),
-        nodes => {
-            let nodes: usize = nodes.parse().ok()?;
-            let chosen = large()
-                .into_iter()
-                .filter(|scenario| scenario.nodes == nodes);
-            Some(chosen.collect()).filter(|chosen: &Vec<_>| !chosen.is_empty())
+/// A scenario of either system.
+enum Chosen {
+    Ring(Scenario),
+    Group(ftn::Scenario),
+}
+
+impl Chosen {
+    fn explore(&self, threads: usize) -> Report {
+        match self {
+            Self::Ring(scenario) => explore::<Lab2>(scenario, threads),
+            Self::Group(scenario) => ftn::explore(scenario, threads),
         }
     }
+}
+
+/// `small`, `large`, or those of Lab2's large ones with so many nodes; of a system, or of all.
+fn choose(system: Option<&str>, which: &str) -> Option<Vec<Chosen>> {
+    let (rings, groups) = match which {
+        "small" => (small(), ftn::small()),
+        "large" => (large(), ftn::large()),
+        nodes => {
+            let nodes: usize = nodes.parse().ok()?;
+            let mut rings = large();
+            rings.retain(|scenario| scenario.nodes == nodes);
+            (rings, Vec::new())
+        }
+    };
+    let rings = rings.into_iter().map(Chosen::Ring);
+    let groups = groups.into_iter().map(Chosen::Group);
+    let chosen: Vec<Chosen> = match system {
+        None => rings.chain(groups).collect(),
+        Some("lab2") => rings.collect(),
+        Some(_) => groups.collect(),
+    };
+    Some(chosen).filter(|chosen| !chosen.is_empty())
 }

@@ -1,7 +1,8 @@
 //! One node: a machine and what surrounds it.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -9,8 +10,8 @@ use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
 use ring_proto::lab2::{Command, Durable};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Sent, Stored, Transmit};
-use xxhash_rust::xxh3::xxh3_128;
 
+use crate::digest::{Digest, Key};
 use crate::machine::{AnyMachine, Start};
 use crate::notation;
 use crate::scenario::Scenario;
@@ -81,16 +82,6 @@ pub const NARROW: usize = 576;
 /// What comes before what an MTU counts.
 const ETHERNET_HEADER: usize = 14;
 
-/// Made when it is first asked for. A clone has none: what is cloned is about to change.
-#[derive(Default)]
-struct Digest(OnceLock<u128>);
-
-impl Clone for Digest {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
 /// What a machine is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -102,6 +93,16 @@ pub enum Input {
     Command(Command),
     /// The link is up, or down.
     Link(bool),
+}
+
+// Commands have no hash; there are few of them.
+impl Hash for Input {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        if let Self::Frame(bytes, age) = self {
+            (bytes, age).hash(state);
+        }
+    }
 }
 
 /// A node after an input, and what it has said.
@@ -319,20 +320,7 @@ impl Node {
     /// The key, in short: long enough that no two nodes share one by chance.
     #[must_use]
     pub fn digest(&self) -> u128 {
-        *self.digest.0.get_or_init(|| xxh3_128(&self.key()))
-    }
-}
-
-/// Takes down all that is hashed into it.
-struct Key(Vec<u8>);
-
-impl Hasher for Key {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        0
+        self.digest.of(|| self.key())
     }
 }
 

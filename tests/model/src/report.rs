@@ -1,23 +1,43 @@
 //! Running an exploration, and telling what it found.
 
-use std::fmt::{self, Write as _};
+use std::fmt::{self, Debug, Write as _};
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use ring_proto::lab2::Lab2;
-use stateright::{Checker, HasDiscoveries, Model, Path};
+use stateright::{Checker, HasDiscoveries, Path};
+pub use stateright::{Model, Property};
 
-use crate::action::Action;
-use crate::explore::{Exploration, RECOVERS};
-use crate::fair::Fair;
-use crate::machine::Snapshot;
-use crate::scenario::Scenario;
-use crate::state::Ring;
+use crate::recoveries::Recoveries;
+
+/// The names of the two properties.
+pub const SAFE: &str = "no step breaks a rule";
+
+/// All runs of a scenario, of whatever system.
+pub trait Explored:
+    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
+    + Send
+    + Sync
+    + 'static
+{
+    /// What is explored, in a line.
+    fn title(&self) -> String;
+    /// The most events in a run.
+    fn depth(&self) -> usize;
+    /// What recoveries there were.
+    fn recoveries(&self) -> &Recoveries;
+    /// How long one may take.
+    fn recovery_limit(&self) -> Duration;
+    /// An action in words, in the state that it happens in.
+    fn tell(&self, state: &Self::State, action: &Self::Action) -> String;
+    /// What is wrong with a state in which this property does not hold.
+    fn why(&self, property: &str, state: &Self::State) -> Option<String>;
+}
 
 /// What an exploration came to.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// What was explored.
-    pub scenario: Scenario,
+    pub title: String,
     /// States that differ.
     pub unique: usize,
     /// States that were reached, by whatever way.
@@ -26,28 +46,26 @@ pub struct Report {
     pub depth: usize,
     /// How long it took.
     pub took: Duration,
-    /// From how many states the ring had to recover.
+    /// From how many states the system had to recover.
     pub recoveries: u64,
-    /// How long the slowest recovery took, in the ring's time.
+    /// How long the slowest recovery took, in the system's time.
     pub slowest: Duration,
+    /// How long it may take.
+    pub limit: Duration,
     /// The rule that is broken, and how that comes about.
     pub found: Option<String>,
 }
 
-/// Explores a scenario with machines of the kind `M`.
+/// Explores, breadth first.
 ///
 /// # Panics
 /// If a thread of the checker panics: a machine has.
 #[must_use]
-pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
-    run(Exploration::of::<M>(scenario.clone()), threads)
-}
-
-fn run(exploration: Exploration, threads: usize) -> Report {
-    let scenario = exploration.scenario.clone();
+pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
+    let (title, limit) = (exploration.title(), exploration.recovery_limit());
     let began = Instant::now();
     // A state at the checker's greatest depth is no longer looked at.
-    let depth = scenario.bounds.depth + 2;
+    let depth = exploration.depth() + 2;
     let checker = exploration
         .checker()
         .threads(threads)
@@ -55,46 +73,34 @@ fn run(exploration: Exploration, threads: usize) -> Report {
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
         .join();
-    let (recoveries, slowest) = checker.model().recoveries();
+    let (recoveries, slowest) = checker.model().recoveries().so_far();
     let discoveries = checker.discoveries();
     let found = discoveries.into_iter().min_by_key(|&(name, _)| name);
     Report {
-        scenario,
+        title,
         unique: checker.unique_state_count(),
         generated: checker.state_count(),
         depth: checker.max_depth().min(depth - 1) - 1,
         took: began.elapsed(),
         recoveries,
         slowest,
+        limit,
         found: found.map(|(name, path)| tell(checker.model(), name, path)),
     }
 }
 
-/// Explores a scenario with the machine that ships, on one thread: the same every time.
-#[must_use]
-pub fn explore_shipping(scenario: &Scenario) -> Report {
-    explore::<Lab2>(scenario, 1)
-}
-
 /// A run in words.
-fn tell(model: &Exploration, name: &str, path: Path<Ring, Action>) -> String {
+fn tell<E: Explored>(model: &E, name: &str, path: Path<E::State, E::Action>) -> String {
     let mut told = String::new();
     let steps = path.into_vec();
-    for (ring, action) in &steps {
-        let _ = writeln!(told, "    {ring:?}");
+    for (state, action) in &steps {
+        let _ = writeln!(told, "    {state:?}");
         if let Some(action) = action {
-            let _ = writeln!(told, "  {}", action.tell(ring));
+            let _ = writeln!(told, "  {}", model.tell(state, action));
         }
     }
-    let last = steps.last().map(|(ring, _)| ring);
-    let why = match last.and_then(|ring| ring.breach.clone()) {
-        Some(breach) => Some(breach),
-        None if name == RECOVERS => {
-            last.and_then(|ring| Fair::from(&model.scenario, ring).recover().err())
-        }
-        None => None,
-    };
-    match why {
+    let last = steps.last().map(|(state, _)| state);
+    match last.and_then(|state| model.why(name, state)) {
         Some(breach) => format!("{breach}:\n{told}"),
         None => format!("{name}: not so:\n{told}"),
     }
@@ -102,7 +108,7 @@ fn tell(model: &Exploration, name: &str, path: Path<Ring, Action>) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.scenario)?;
+        writeln!(f, "{}", self.title)?;
         write!(
             f,
             "  {} states, {} generated, {} events deep, in {:.1} s",
@@ -112,8 +118,7 @@ impl fmt::Display for Report {
             self.took.as_secs_f64()
         )?;
         if self.recoveries > 0 {
-            let limit = self.scenario.recovery_limit();
-            let (count, slowest) = (self.recoveries, self.slowest);
+            let (count, slowest, limit) = (self.recoveries, self.slowest, self.limit);
             write!(
                 f,
                 "; {count} recoveries, the slowest {slowest:?} of {limit:?}"

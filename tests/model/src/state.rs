@@ -14,9 +14,9 @@ use crate::judge;
 use crate::machine::Start;
 use crate::node::{EPOCH, Node, Trouble};
 use crate::notation;
+use crate::outcome::Outcome;
 use crate::scenario::{Faults, Scenario, Timing};
 use crate::sides::{self, Sides};
-use crate::turns::Outcome;
 
 /// A frame under way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

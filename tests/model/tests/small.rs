@@ -1,28 +1,37 @@
 #![forbid(unsafe_code)]
-//! The machine that ships, in every order of events of the small scenarios.
+//! The machines that ship, in every order of events of the small scenarios.
 //! `cargo test -p ring-model -- --nocapture` prints the states and bounds.
 
-use ring_model::{explore_shipping, findings, small};
+use ring_model::{Report, explore_shipping, findings, ftn, small};
 
-/// Explores one of the small scenarios; it has to be as large as is claimed.
-fn holds(test: &'static str, name: &str, at_least: usize) {
+/// What the exploration of one of the small scenarios came to; it has to be as large as is claimed.
+fn holds(test: &'static str, report: &Report, at_least: usize) {
     let mut findings = findings!(test);
-    let scenario = small().into_iter().find(|scenario| scenario.name == name);
-    let report = explore_shipping(&scenario.expect("a small scenario"));
-    findings.note(&report);
+    findings.note(report);
     assert!(report.found.is_none(), "{report}");
     assert!(report.unique >= at_least, "only {report}");
     assert!(report.recoveries > 0, "no recovery: {report}");
     findings.keep().expect("findings kept");
 }
 
-/// A test for each scenario, and the list of them.
+fn ring(name: &str) -> Report {
+    let scenario = small().into_iter().find(|scenario| scenario.name == name);
+    explore_shipping(&scenario.expect("a small scenario"))
+}
+
+fn group(name: &str) -> Report {
+    let mut scenarios = ftn::small().into_iter();
+    let scenario = scenarios.find(|scenario| scenario.name == name);
+    ftn::explore(&scenario.expect("a small scenario"), 1)
+}
+
+/// A test for each scenario, and the list of them. `$path` is that of the tests.
 macro_rules! scenarios {
-    ($($test:ident($name:literal, $at_least:literal);)*) => {
+    ($explore:ident, $path:literal: $($test:ident($name:literal, $at_least:literal);)*) => {
         $(
             #[test]
             fn $test() {
-                holds(stringify!($test), $name, $at_least);
+                holds(concat!($path, stringify!($test)), &$explore($name), $at_least);
             }
         )*
 
@@ -30,7 +39,7 @@ macro_rules! scenarios {
     };
 }
 
-scenarios! {
+scenarios! { ring, "":
     any_order_from_the_start("a ring forms in any order", 10_000);
     any_order("a ring in any order", 10_000);
     any_order_of_three("three in any order", 10_000);
@@ -59,4 +68,29 @@ fn every_small_scenario_has_its_test() {
     let mut findings = findings!("every_small_scenario_has_its_test");
     findings.note(format_args!("{} scenarios", small.len()));
     findings.keep().expect("findings kept");
+}
+
+/// Of the token service.
+mod token_service {
+    use super::{findings, ftn, group, holds};
+
+    scenarios! { group, "token_service::":
+        lost_and_doubled("datagrams are lost and come again", 10_000);
+        other_access("who holds the token asks for the other access", 10_000);
+        holders_server("the server of a held token crashes", 10_000);
+        any_server("a server crashes, and may be the leader", 10_000);
+        soon_back("a server crashes and is soon back", 10_000);
+        new_client("a client starts, and a server crashes", 10_000);
+        stands_still("a server stands still, of a majority", 10_000);
+    }
+
+    #[test]
+    fn every_small_scenario_has_its_test() {
+        let small = ftn::small();
+        let small: Vec<&str> = small.iter().map(|scenario| scenario.name).collect();
+        assert_eq!(small, TESTED);
+        let mut findings = findings!("token_service::every_small_scenario_has_its_test");
+        findings.note(format_args!("{} scenarios", small.len()));
+        findings.keep().expect("findings kept");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -12,11 +13,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ring_segment::{PATIENCE, Test, tests};
 
-use super::stand::Stand;
+use super::judge::{Service, judge};
+use super::stand::{PORT, Stand};
+use crate::record::Record;
 
 const CLIENTS: usize = 20;
 /// CT, of which three quarters outlast a change of leader.
 const CLIENT_TIMEOUT: &str = "5s";
+/// Three quarters of it.
+const LEASE: Duration = Duration::from_millis(3_750);
 /// How many grants show that the token goes round.
 const ROUND: usize = 5;
 /// How many clients are killed at a time.
@@ -37,6 +42,8 @@ struct Crowd {
     /// Of all work: its begin and its end, a line each, with the fencing number.
     log: PathBuf,
     clients: Vec<Child>,
+    record: Record,
+    service: Service,
 }
 
 impl Crowd {
@@ -57,7 +64,20 @@ impl Crowd {
             stand.list().display(),
             log.display()
         );
+        let lines = fs::read_to_string(stand.list())?;
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        let mut addresses = Vec::new();
+        for node in &stand.segment().nodes()[..servers] {
+            let ip = node.ip().context("it has an address")?;
+            addresses.push(SocketAddr::new(ip.to_string().parse()?, PORT));
+        }
         let mut crowd = Self {
+            record: Record::start(stand.segment())?,
+            service: Service {
+                lines,
+                servers: addresses,
+                lease: LEASE,
+            },
             stand,
             log,
             clients: Vec::new(),
@@ -131,6 +151,12 @@ impl Crowd {
             }
         }
         ensure!(ended.len() >= 6 * ROUND, "only {} have ended", ended.len());
+        let granted = judge(&self.record, &self.service)?;
+        ensure!(
+            granted >= ended.len(),
+            "{granted} grants on the wire, {} of work",
+            ended.len()
+        );
         Ok(())
     }
 }

@@ -6,9 +6,11 @@ mod client_page;
 mod client_stand;
 mod client_waits;
 mod crowd;
+mod judge;
 mod servers;
 mod service;
 mod stand;
+mod wire;
 
 use ring_segment::Test;
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
-use super::record::{Record, Sent, Stream};
 use super::stand::UDP_PORT;
 use super::wire::{Datagram, Given};
+use crate::record::{Record, Sent, Stream};
 
 /// A token that was given away, and taken.
 #[derive(Debug, Clone)]

@@ -7,7 +7,6 @@ mod example;
 mod judge;
 mod merging;
 mod peer;
-mod record;
 mod rings;
 mod service;
 mod stand;

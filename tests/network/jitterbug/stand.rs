@@ -12,7 +12,7 @@ use ring_segment::{Binaries, Daemon, Layout, Node, PATIENCE, Ringd, Segment, bin
 use serde_json::Value;
 
 use super::judge::{Seen, judge, number};
-use super::record::Record;
+use crate::record::Record;
 
 pub const BINARIES: Binaries = binaries!();
 /// Where nodes speak.

@@ -15,12 +15,12 @@ const HEAD: usize = 96;
 const LENGTHS: usize = 8;
 
 /// The answers to the servers that have asked for one in the present configuration. Each is made once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Answers {
     by_server: BTreeMap<usize, Answer>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 struct Answer {
     /// The datagrams.
     parts: Vec<Box<[u8]>>,

@@ -5,7 +5,7 @@ use ring_codec::ftn::{Access, Flags};
 use crate::ftn::catalog;
 
 /// A token of the session. One that is none of these is not in its table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) enum Token {
     /// It is not held; a REQUEST is outstanding.
     Awaited(Request),
@@ -15,21 +15,21 @@ pub(super) enum Token {
 }
 
 /// How a program wants a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Want {
     pub(super) access: Access,
     pub(super) fence: bool,
 }
 
 /// An outstanding REQUEST.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Request {
     pub(super) number: i64,
     pub(super) want: Want,
 }
 
 /// A grant.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Hold {
     pub(super) access: Access,
     pub(super) fence: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Hold {
 }
 
 /// A token that is held.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Held {
     pub(super) hold: Hold,
     /// Whether the program was told that somebody else waits.
@@ -53,7 +53,7 @@ pub(super) struct Held {
 }
 
 /// A RETURN with UPDATE, and what waits behind it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Update {
     /// `None`: it is not outstanding yet, since a REQUEST is that is no upgrade.
     pub(super) number: Option<i64>,
@@ -67,7 +67,7 @@ pub(super) struct Update {
 }
 
 /// An outstanding RETURN with DEASSIGN.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Leaving {
     pub(super) number: i64,
     /// How it was held; `None`: it was not.

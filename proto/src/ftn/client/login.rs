@@ -14,7 +14,7 @@ const ALL_ANSWER: Duration = Duration::from_millis(50);
 const REMEMBERED: Duration = Duration::from_secs(2);
 
 /// A client that asks for a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Login {
     /// The port that the servers are told of.
     pub(super) port: u16,
@@ -26,7 +26,7 @@ pub(super) struct Login {
     other_list: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 struct Answer {
     configuration: Configuration,
     /// The id that it gives as the leader.

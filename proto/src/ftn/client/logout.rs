@@ -10,7 +10,7 @@ use crate::time::Instant;
 const TIMES: u32 = 3;
 
 /// A client that ends its session. It holds nothing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Logout {
     pub(super) session: i32,
     configuration: Configuration,

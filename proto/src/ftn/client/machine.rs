@@ -23,7 +23,7 @@ const OTHER_LISTS: usize = 1_024;
 const FORMER: usize = 64;
 
 /// A client of the token service. See [the contract](crate#contract) of its calls.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct Client {
     pub(super) options: Options,
     /// The latest time that the machine was told.

@@ -2,7 +2,7 @@
 
 /// One counter for all messages of a process: from the wall clock in microseconds at its start, so that a
 /// larger number means later, in earlier runs as well (`docs/ftn.md`, section 2).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Numbers {
     /// The next; 0: the time was not told yet.
     next: i64,

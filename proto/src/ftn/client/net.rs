@@ -1,7 +1,7 @@
 //! What a client is told of its socket.
 
 /// The datagram socket that the client has now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Net {
     /// None, or one that can send nothing.
     Down,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::ftn::{RETRY, RETRY_MAX, Servers};
 
 /// What a client is started with (`docs/ftn.md`, section 1).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The servers.
     pub servers: Servers,

@@ -1,6 +1,7 @@
 //! What waits to be sent and to be told, and what every rule needs to say something.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use super::msgnum::Numbers;
 use super::{Event, Options};
@@ -8,7 +9,7 @@ use crate::time::Instant;
 
 /// A datagram to send. What it carries beyond this is read from the session when it is encoded; if
 /// that is over by then, it is not sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Outgoing {
     /// The server's index.
     pub(super) to: usize,
@@ -16,7 +17,7 @@ pub(super) struct Outgoing {
 }
 
 /// What a datagram says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Content {
     Login,
     Alive,
@@ -34,6 +35,14 @@ pub(super) enum Content {
 pub(super) struct Output {
     pub(super) outbox: VecDeque<Outgoing>,
     pub(super) events: VecDeque<Event>,
+}
+
+// Events are for the program: nothing follows from them.
+impl Hash for Output {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { outbox, events: _ } = self;
+        outbox.hash(state);
+    }
 }
 
 /// What every rule needs besides what it changes.

@@ -11,7 +11,7 @@ use crate::time::Instant;
 pub(super) const AT_ONCE: Instant = Instant::from_nanos(0);
 
 /// What kind of message it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Which {
     /// REQUEST of a token.
     Request,
@@ -22,7 +22,7 @@ pub(super) enum Which {
 }
 
 /// A message that awaits an answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Entry {
     pub(super) name: Box<[u8]>,
     pub(super) which: Which,
@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 /// All of a session's messages that await an answer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Outstanding {
     by_number: BTreeMap<i64, Entry>,
     by_due: BTreeSet<(Instant, i64)>,

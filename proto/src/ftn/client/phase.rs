@@ -7,7 +7,7 @@ use super::{Options, Standing};
 use crate::time::Instant;
 
 /// What a client is doing. To enter a phase is to forget the one before.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) enum Phase {
     /// It waits for a socket.
     NoSocket {

@@ -11,7 +11,7 @@ use crate::time::Instant;
 const REMEMBERED: usize = 64;
 
 /// How the session stands with its leader.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Renewal {
     /// When the session's id was taken up.
     begun: Instant,
@@ -21,14 +21,14 @@ pub(super) struct Renewal {
     next: Next,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 struct Lease {
     since: Instant,
     until: Instant,
 }
 
 /// When the next renewal is sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 enum Next {
     /// As soon as anything is done.
     AtOnce,

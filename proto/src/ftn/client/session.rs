@@ -10,7 +10,7 @@ use crate::ftn::Configuration;
 use crate::time::Instant;
 
 /// A session. Whatever ends with it is here.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Session {
     pub(super) id: i32,
     /// The port that it lives at.

@@ -14,7 +14,7 @@ use crate::time::Instant;
 const BATCH: usize = 64;
 
 /// The tokens of a session.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Tokens {
     pub(super) known: BTreeMap<Box<[u8]>, Token>,
     pub(super) outstanding: Outstanding,

@@ -14,7 +14,7 @@ use crate::ftn::{MAX_DATA, MAX_NAME, WINDOW};
 use crate::time::Instant;
 
 /// What is known of a token that the server did not know.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Gained {
     claims: Vec<Claim>,
     /// Where its data is from; `None`: nobody has said.
@@ -25,14 +25,14 @@ pub(super) struct Gained {
 }
 
 /// Who says that it holds a token, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Claim {
     session: i32,
     holding: Holding,
 }
 
 /// Where data is from, the best first: of clients the first in this order, among equals the lowest session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Source {
     Transfer,
     /// The server had it when another took the token over, which has come to nothing.

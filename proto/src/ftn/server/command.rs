@@ -18,7 +18,7 @@ pub enum Net {
 }
 
 /// What must survive a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Durable {
     /// The highest configuration number seen, 0 if there was none: stored before it is used.
     pub configuration: u32,

@@ -7,7 +7,7 @@ use crate::ftn::MIN_SESSION;
 const IDS: u64 = (1 << 31) - MIN_SESSION as u64;
 
 /// Ids that nobody guesses who does not know the seed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Draw(draw::Draw);
 
 impl Draw {

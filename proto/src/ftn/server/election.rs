@@ -14,7 +14,7 @@ use crate::time::{Instant, Now};
 const NOBODY: i32 = -1;
 
 /// What an electing server knows of the others.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Election {
     since: Instant,
     /// Since when no STATE has come.
@@ -27,7 +27,7 @@ pub(super) struct Election {
     entries: Vec<Option<Entry>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Vote {
     Nobody,
     For {
@@ -41,7 +41,7 @@ enum Vote {
 }
 
 /// The last ELECT of another server.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 struct Entry {
     seq: i64,
     vote: i32,

@@ -13,7 +13,7 @@ use crate::ftn::{Configuration, RETRY, next_number};
 use crate::time::{Instant, Now};
 
 /// What ends with the leadership.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Leadership {
     /// By index; the own one is not used.
     pub(super) peers: Vec<Peer>,
@@ -41,7 +41,7 @@ pub(super) struct Leadership {
 }
 
 /// What the leader knows of another server.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Peer {
     pub(super) heard: Instant,
     /// The newest seq that it has acknowledged, 0: none.

@@ -30,7 +30,7 @@ use crate::{Machine, Sent, Stored, Ticket, Transmit};
 ///
 /// It starts when it is told for the first time that its network is [up](Net::Up). Time-outs are to be told only
 /// after all that waits in the socket was.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub struct Server {
     pub(super) options: Options,
     pub(super) servers: Servers,

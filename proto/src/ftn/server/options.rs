@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// What a server is told at its start. All servers of a list are to have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
     /// HB: the period of the leader's STATE, and the window of an election.
     pub heartbeat: Duration,

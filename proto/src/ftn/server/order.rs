@@ -5,12 +5,12 @@
 const CHUNK: usize = 128;
 
 /// Numbers of tokens in chunks, each sorted, and one behind the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Order {
     chunks: Vec<Chunk>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 struct Chunk {
     /// Not above any name of the chunk, and above all of those before it. It stands here so that the chunk is
     /// found without a look at its tokens.

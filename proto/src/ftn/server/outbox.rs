@@ -1,6 +1,7 @@
 //! What leaves a server: datagrams, events and counts.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
 use ring_codec::ftn::{Datagram, Header, Kind, Message};
@@ -11,7 +12,7 @@ use super::{Counters, Event, Reason};
 const USUAL: usize = 1 << 20;
 
 /// Datagrams that wait for the driver, encoded one behind the other.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 struct Outbox {
     bytes: Vec<u8>,
     /// Where the next to be fetched begins.
@@ -20,7 +21,7 @@ struct Outbox {
 }
 
 /// Everything that the driver drains, and the counters.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Output {
     from: i32,
     ssig: i32,
@@ -29,6 +30,21 @@ pub(super) struct Output {
     pub(super) counters: Counters,
     /// Nothing leaves: what it would tell of is not stored, or the server has left.
     pub(super) is_mute: bool,
+}
+
+// Counters and events are for people: nothing follows from them.
+impl Hash for Output {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self {
+            from,
+            ssig,
+            outbox,
+            events: _,
+            counters: _,
+            is_mute,
+        } = self;
+        (from, ssig, outbox, is_mute).hash(state);
+    }
 }
 
 impl Output {

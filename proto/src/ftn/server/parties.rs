@@ -6,7 +6,7 @@ use ring_codec::ftn::Access;
 const NO_MSGNUM: i64 = i64::MIN;
 
 /// What a session has to do with a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Party {
     pub(super) session: i32,
     pub(super) held: Option<Access>,
@@ -31,7 +31,7 @@ impl Party {
 }
 
 /// The parties of a token, by session. Most tokens have one, which takes no memory of its own.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) enum Parties {
     #[default]
     None,

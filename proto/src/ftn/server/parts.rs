@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Grows with what has come, not with what was announced.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Parts {
     announced: Option<u32>,
     got: BTreeSet<u32>,

@@ -11,7 +11,7 @@ pub(super) const PENDING_FOR: Duration = Duration::from_secs(5);
 /// How many ids are kept so at most.
 pub(super) const PENDING_MAX: usize = 4_096;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Pending {
     by_address: BTreeMap<SocketAddr, (i32, Instant)>,
     /// By the time that they were given.

@@ -5,7 +5,7 @@ use super::election::Election;
 use super::leader::Leadership;
 use crate::time::Instant;
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) enum Role {
     Electing(Election),
     Follower(Following),
@@ -13,7 +13,7 @@ pub(super) enum Role {
 }
 
 /// What a follower knows of its leader.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Following {
     pub(super) leader: usize,
     /// When its last STATE came.

@@ -14,7 +14,7 @@ use crate::time::Instant;
 const SWEEP: u32 = 8_192;
 
 /// Which tokens the server knows, and what it does to know its others or to hand some over.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Knowledge {
     /// The configuration under which it knew all its tokens: it is settled for that.
     pub(super) settled: Option<Configuration>,

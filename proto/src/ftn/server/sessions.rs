@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use crate::time::Instant;
 
 /// A client at work.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Session {
     pub(super) address: SocketAddr,
     /// From this session messages about tokens with a lower msgnum are late here.
@@ -17,7 +17,7 @@ pub(super) struct Session {
     pub(super) listed: i64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Sessions {
     by_id: BTreeMap<i32, Session>,
     by_address: BTreeMap<SocketAddr, i32>,

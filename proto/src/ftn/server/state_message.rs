@@ -35,7 +35,7 @@ pub(super) struct Whole {
 }
 
 /// The parts of the newest STATE that is not whole yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Assembly {
     seq: i64,
     parts: u32,

@@ -6,7 +6,7 @@ use super::{Durable, Event, Server};
 use crate::Stored;
 use crate::time::Instant;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Storage {
     seen: u32,
     stored: u32,

@@ -17,7 +17,7 @@ use crate::time::Instant;
 const ASKED: usize = 1_024;
 
 /// What ends with a survey.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Survey {
     pub(super) configuration: u32,
     /// The server is BOOTING: it also awaits what the others hand over.
@@ -32,7 +32,7 @@ pub(super) struct Survey {
 }
 
 /// A session whose answer is awaited.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Awaited {
     address: SocketAddr,
     /// `None`: it is to be asked for the first time.

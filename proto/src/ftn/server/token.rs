@@ -9,7 +9,7 @@ use crate::backoff::Backoff;
 use crate::time::Instant;
 
 /// A token. There may be a million of them, so that it is small, and what few have is in boxes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Token {
     /// The name, and the data behind it.
     text: Box<[u8]>,
@@ -30,7 +30,7 @@ pub(super) struct Token {
 }
 
 /// Who waits for a token, in order, and the REVOKE for the first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<i32, Wait>,
     order: BTreeMap<u32, i32>,
@@ -40,7 +40,7 @@ pub(super) struct Queue {
 }
 
 /// A REQUEST that waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Wait {
     pub(super) msgnum: i64,
     pub(super) access: Access,

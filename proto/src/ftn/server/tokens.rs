@@ -14,7 +14,7 @@ use crate::time::Instant;
 /// A token's number, good as long as it is there.
 pub(super) type Id = u32;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Tokens {
     slots: Vec<Option<Box<Token>>>,
     vacant: Vec<Id>,

@@ -18,7 +18,7 @@ const HOLDER: usize = 5;
 const HOLDERS: usize = 100;
 
 /// The tokens that go to a server which is BOOTING.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct Outgoing {
     to: usize,
     configuration: u32,

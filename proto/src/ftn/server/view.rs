@@ -46,7 +46,7 @@ pub(super) fn configuration_of(seq: i64) -> Option<u32> {
 }
 
 /// The last STATE that this server has sent as the leader or followed.
-#[derive(Debug)]
+#[derive(Debug, Clone, Hash)]
 pub(super) struct View {
     /// Its seq; 0 if there was none.
     pub(super) seq: i64,

@@ -45,12 +45,15 @@ pub struct Record {
     thread: Option<JoinHandle<Result<()>>>,
 }
 
-/// A datagram of the protocol's port.
+/// A datagram from or to the protocol's port.
 #[derive(Debug, Clone)]
 pub struct Sent {
+    pub at: Duration,
     pub node: usize,
     pub from: IpAddr,
+    pub from_port: u16,
     pub to: IpAddr,
+    pub to_port: u16,
     pub bytes: Vec<u8>,
 }
 
@@ -101,15 +104,27 @@ impl Record {
 
     /// All datagrams so far to a port, in order.
     pub fn datagrams(&self, port: u16) -> Vec<Sent> {
+        let mut all = self.exchanged(port);
+        all.retain(|sent| sent.to_port == port);
+        all
+    }
+
+    /// All datagrams so far to a port or from it, in order.
+    pub fn exchanged(&self, port: u16) -> Vec<Sent> {
         let packets = self.packets();
         let all = packets.iter().filter_map(|packet| {
             let (from, to, body) = transport(&packet.bytes, UDP)?;
-            let to_port = u16::from_be_bytes(body.get(2..4)?.try_into().ok()?);
-            let length = usize::from(u16::from_be_bytes(body.get(4..6)?.try_into().ok()?));
-            (to_port == port).then(|| Sent {
+            let number = |at: usize| -> Option<u16> {
+                Some(u16::from_be_bytes(body.get(at..at + 2)?.try_into().ok()?))
+            };
+            let (from_port, to_port, length) = (number(0)?, number(2)?, usize::from(number(4)?));
+            [from_port, to_port].contains(&port).then(|| Sent {
+                at: packet.at,
                 node: packet.node,
                 from,
+                from_port,
                 to,
+                to_port,
                 bytes: body.get(8..length).unwrap_or_default().to_vec(),
             })
         });

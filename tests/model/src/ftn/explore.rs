@@ -1,0 +1,371 @@
+//! The group as a model: what may happen next, and what then is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring_codec::ftn::Access;
+use ring_proto::time::Instant;
+
+use super::action::Action;
+use super::fair::Fair;
+use super::group::{Flying, Group, other};
+use super::node::{Input, Node, Wish};
+use super::outcome::Outcome;
+use super::scenario::Scenario;
+use super::setup::Setup;
+use crate::recoveries::Recoveries;
+use crate::report::{self, Explored, Model, Property, Report, SAFE};
+use crate::turns::{Asked, Turns};
+
+/// All runs of a scenario.
+pub struct Exploration {
+    setup: Setup,
+    first: Group,
+    end: Instant,
+    recoveries: Recoveries,
+    turns: Turns<Node, Input, Outcome>,
+}
+
+/// What must become so from any state.
+const RECOVERS: &str = "once faults end, each client is granted the token";
+
+/// Explores a scenario.
+///
+/// # Panics
+/// If a thread of the checker panics: a machine has.
+#[must_use]
+pub fn explore(scenario: &Scenario, threads: usize) -> Report {
+    report::run(Exploration::of(scenario.clone()), threads)
+}
+
+impl Exploration {
+    /// All runs of `scenario`, from a group that has formed.
+    #[must_use]
+    pub fn of(scenario: Scenario) -> Self {
+        let lasts = scenario.lasts;
+        let setup = Setup::of(scenario);
+        let first = Fair::form(&setup);
+        Self {
+            setup,
+            end: first.now + lasts,
+            first,
+            recoveries: Recoveries::default(),
+            turns: Turns::default(),
+        }
+    }
+
+    fn tell(&self, group: &mut Group, at: usize, input: Input) {
+        let asked = Asked {
+            at,
+            node: Arc::clone(&group.nodes[at]),
+            input,
+            time: group.now,
+            refused: false,
+        };
+        let outcome = self.turns.outcome(asked, |asked| {
+            Outcome::of(&self.setup, at, &asked.node, &asked.input, asked.time)
+        });
+        group.take(&self.setup, at, &outcome);
+    }
+
+    fn read(&self, group: &mut Group, flying: Flying) {
+        let Some(at) = group.at(&self.setup, flying.to) else {
+            return;
+        };
+        let age = group.now.since(flying.at);
+        self.tell(group, at, Input::Datagram(flying.from, flying.bytes, age));
+    }
+
+    /// The process that reads a datagram.
+    fn reader(&self, group: &Group, flying: &Flying) -> Option<usize> {
+        let at = group.at(&self.setup, flying.to);
+        at.filter(|&at| group.nodes[at].hears())
+    }
+
+    /// Whose turn it is: the first process for which something is under way; `None`: nothing is. Turns of two
+    /// processes at one time lead to the same in either order, but for what one of them is sent by the other: that
+    /// overtakes what was under way if that is late.
+    fn turn(&self, group: &Group) -> Option<usize> {
+        let frames = group.frames.iter();
+        frames.filter_map(|flying| self.reader(group, flying)).min()
+    }
+
+    /// What may become of what is under way to a process.
+    fn frame_actions(&self, group: &Group, node: usize, actions: &mut Vec<Action>) {
+        let is_its = |flying: &&Flying| self.reader(group, flying) == Some(node);
+        // What waits in a socket is read in the order in which it came.
+        let first = group.frames.iter().filter(is_its).map(|flying| flying.at);
+        let first = first.min();
+        for (frame, flying) in group.frames.iter().enumerate() {
+            let is_double = frame > 0 && group.frames[frame - 1] == *flying;
+            if is_double || !is_its(&flying) || Some(flying.at) != first {
+                continue;
+            }
+            actions.push(Action::Deliver { frame });
+            // What has waited in a socket has arrived.
+            if flying.at == group.now {
+                if group.left.lost > 0 {
+                    actions.push(Action::Lose { frame });
+                }
+                if group.left.doubled > 0 {
+                    actions.push(Action::Double { frame });
+                }
+                if group.left.late > 0 {
+                    actions.push(Action::Delay { frame });
+                }
+            }
+        }
+    }
+
+    fn late_actions(&self, group: &Group, node: usize, actions: &mut Vec<Action>) {
+        for (frame, flying) in group.late.iter().enumerate() {
+            if self.reader(group, flying) == Some(node) {
+                actions.push(Action::DeliverLate { frame });
+            }
+        }
+    }
+
+    /// Time passes, up to the next time-out.
+    fn time_actions(&self, group: &Group, actions: &mut Vec<Action>) {
+        let nodes = group.nodes.iter().enumerate();
+        let due = nodes.filter_map(|(at, node)| {
+            let due = node.due(&self.setup, at)?.max(group.now);
+            Some((at, due))
+        });
+        let due: Vec<(usize, Instant)> = due.collect();
+        let Some(next) = due.iter().map(|(_, due)| *due).min() else {
+            return;
+        };
+        if next > self.end {
+            return;
+        }
+        for (node, _) in due.into_iter().filter(|(_, due)| *due == next) {
+            actions.push(if group.nodes[node].stopped.is_some() {
+                Action::Resume { node }
+            } else {
+                Action::TimeOut { node }
+            });
+        }
+    }
+
+    /// What may happen to a process. What begins something new does so when nothing is under way: it may be overtaken
+    /// from then on all the same.
+    fn node_actions(&self, group: &Group, node: usize, is_quiet: bool, actions: &mut Vec<Action>) {
+        let (it, left) = (&group.nodes[node], &group.left);
+        if it.station.is_none() {
+            if is_quiet && left.returns > 0 {
+                actions.push(Action::Begin { node });
+            }
+            return;
+        }
+        let (crashes, stops) = if self.setup.scenario.is_server(node) {
+            (left.crashes, left.server_stops)
+        } else {
+            (left.deaths, left.client_stops)
+        };
+        if crashes > 0 {
+            actions.push(Action::Crash { node });
+        }
+        if it.stopped.is_some() {
+            return;
+        }
+        if stops > 0 {
+            actions.push(Action::Stop { node });
+        }
+        if self.setup.scenario.is_server(node) {
+            if left.leaves > 0 {
+                actions.push(Action::Leave { node });
+            }
+        } else {
+            let wishes = self.wishes(group, node, is_quiet);
+            actions.extend(wishes.map(|wish| Action::Wish { node, wish }));
+        }
+    }
+
+    fn wishes(
+        &self,
+        group: &Group,
+        node: usize,
+        is_quiet: bool,
+    ) -> impl Iterator<Item = Wish> + use<> {
+        let it = &group.nodes[node];
+        let (program, wishes) = (it.program, group.wishes);
+        let asks = is_quiet && it.is_live() && !program.is_busy && wishes.asks > 0;
+        let holding = it.holding(&self.setup, node, group.now);
+        let holding = holding.filter(|_| !program.leaving && program.writing.is_none());
+        let idle = holding.filter(|_| !program.changing);
+        let alone = idle.filter(|access| *access == Access::Exclusive);
+        let update = alone.map(|_| group.seen.next());
+        [
+            asks.then(|| Wish::Ask(self.setup.scenario.access(node))),
+            idle.filter(|_| wishes.gives > 0)
+                .map(|_| Wish::Give(update)),
+            update.filter(|_| wishes.updates > 0).map(Wish::Write),
+            idle.filter(|_| wishes.changes > 0)
+                .map(|access| Wish::Change(other(access))),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    fn apply(&self, group: &mut Group, action: Action) {
+        let setup = &self.setup;
+        match action {
+            Action::Deliver { frame } => {
+                let flying = group.frames.remove(frame);
+                self.read(group, flying);
+            }
+            Action::DeliverLate { frame } => {
+                let mut flying = group.late.remove(frame);
+                flying.at = group.now;
+                self.read(group, flying);
+            }
+            Action::Lose { frame } => {
+                group.left.lost -= 1;
+                group.frames.remove(frame);
+            }
+            Action::Double { frame } => {
+                group.left.doubled -= 1;
+                let double = group.frames[frame].clone();
+                group.late.push(double);
+            }
+            Action::Delay { frame } => {
+                group.left.late -= 1;
+                let late = group.frames.remove(frame);
+                group.late.push(late);
+            }
+            Action::TimeOut { node } => {
+                let due = group.nodes[node].due(setup, node).unwrap_or(group.now);
+                group.now = group.now.max(due);
+                self.tell(group, node, Input::TimeOut);
+            }
+            Action::Resume { node } => {
+                let due = group.nodes[node].stopped.unwrap_or(group.now);
+                group.now = group.now.max(due);
+                group.nodes[node] = Arc::new(group.nodes[node].resumed());
+            }
+            Action::Crash { node } => {
+                if setup.scenario.is_server(node) {
+                    group.left.crashes -= 1;
+                } else {
+                    group.left.deaths -= 1;
+                }
+                group.end(setup, node);
+            }
+            Action::Leave { node } => {
+                group.left.leaves -= 1;
+                group.lose_memory(setup, node);
+                self.tell(group, node, Input::Leave);
+                group.end(setup, node);
+            }
+            Action::Begin { node } => {
+                group.left.returns -= 1;
+                self.tell(group, node, Input::Begin);
+            }
+            Action::Stop { node } => {
+                if setup.scenario.is_server(node) {
+                    group.left.server_stops -= 1;
+                    group.lose_memory(setup, node);
+                } else {
+                    group.left.client_stops -= 1;
+                }
+                let until = group.now + setup.scenario.stop(node);
+                group.nodes[node] = Arc::new(group.nodes[node].stopped(until));
+            }
+            Action::Wish { node, wish } => self.wish(group, node, wish),
+        }
+        group.frames.sort_unstable();
+        group.late.sort_unstable();
+    }
+
+    fn wish(&self, group: &mut Group, node: usize, wish: Wish) {
+        match wish {
+            Wish::Ask(_) => group.wishes.asks -= 1,
+            Wish::Change(_) => group.wishes.changes -= 1,
+            Wish::Write(update) => {
+                group.wishes.updates -= 1;
+                group.seen.begin(update);
+            }
+            Wish::Give(update) => {
+                group.wishes.gives -= 1;
+                if let Some(update) = update {
+                    group.seen.begin(update);
+                }
+            }
+        }
+        self.tell(group, node, Input::Wish(wish));
+    }
+}
+
+impl Explored for Exploration {
+    fn title(&self) -> String {
+        self.setup.scenario.to_string()
+    }
+
+    fn depth(&self) -> usize {
+        self.setup.scenario.depth
+    }
+
+    fn recoveries(&self) -> &Recoveries {
+        &self.recoveries
+    }
+
+    fn recovery_limit(&self) -> Duration {
+        self.setup.scenario.recovery_limit()
+    }
+
+    fn tell(&self, group: &Group, action: &Action) -> String {
+        action.tell(group)
+    }
+
+    fn why(&self, property: &str, group: &Group) -> Option<String> {
+        let breach = group.breach.clone().or_else(|| {
+            let recovery = || Fair::recover(&self.setup, group).err();
+            (property == RECOVERS).then(recovery).flatten()
+        })?;
+        Some(breach.to_string())
+    }
+}
+
+impl Model for Exploration {
+    type State = Group;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Group> {
+        vec![self.first.clone()]
+    }
+
+    fn actions(&self, group: &Group, actions: &mut Vec<Action>) {
+        if group.breach.is_some() {
+            return;
+        }
+        if let Some(node) = self.turn(group) {
+            self.frame_actions(group, node, actions);
+            self.late_actions(group, node, actions);
+            self.node_actions(group, node, false, actions);
+            return;
+        }
+        self.time_actions(group, actions);
+        for node in 0..group.nodes.len() {
+            self.late_actions(group, node, actions);
+            self.node_actions(group, node, true, actions);
+        }
+    }
+
+    fn next_state(&self, group: &Group, action: Action) -> Option<Group> {
+        let mut next = group.clone();
+        self.apply(&mut next, action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, group: &Group| group.breach.is_none()),
+            Property::always(RECOVERS, |model: &Self, group| {
+                let one_in = model.setup.scenario.recover_one_in;
+                let recover = || Fair::recover(&model.setup, group);
+                group.breach.is_some() || model.recoveries.run(group, one_in, recover)
+            }),
+        ]
+    }
+}

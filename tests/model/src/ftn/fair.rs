@@ -1,0 +1,183 @@
+//! The run after the faults: whatever was sent arrives at once, who is dead starts and who stands still goes on. From
+//! every state each client must be granted the token in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring_codec::ftn::ServerState;
+use ring_proto::time::Instant;
+
+use super::breach::Breach;
+use super::group::Group;
+use super::node::{Input, Node, Wish};
+use super::outcome::Outcome;
+use super::setup::Setup;
+
+/// More events at one time than a group of this size has use for.
+const MAX_AT_ONCE: usize = 1_000;
+
+/// A run in which nothing goes wrong from some point on.
+pub struct Fair<'a> {
+    setup: &'a Setup,
+    group: Group,
+    began: Instant,
+    at_once: usize,
+    /// Nodes from here on are not started.
+    present: usize,
+}
+
+impl<'a> Fair<'a> {
+    fn from(setup: &'a Setup, group: &Group) -> Self {
+        let mut group = group.clone();
+        // What has arrived, or is late, does so now.
+        let mut late = std::mem::take(&mut group.late);
+        group.frames.append(&mut late);
+        let began = group.now;
+        Self {
+            setup,
+            group,
+            began,
+            at_once: 0,
+            present: setup.scenario.nodes(),
+        }
+    }
+
+    /// A group that has formed: all servers are READY, all clients live, and nothing is under way.
+    ///
+    /// # Panics
+    /// It does not form.
+    #[must_use]
+    pub fn form(setup: &Setup) -> Group {
+        let mut fair = Fair::from(setup, &Group::new(setup));
+        fair.present -= setup.scenario.absent;
+        let mut formed = fair.run(|setup, group| is_formed(setup, group, setup.scenario.absent));
+        if let (Ok(()), true) = (&formed, setup.scenario.is_held) {
+            let at = setup.scenario.servers;
+            let access = setup.scenario.access(at);
+            let asked = fair.tell(at, &Input::Wish(Wish::Ask(access)));
+            formed = asked.and_then(|()| fair.settle()).map_err(Some);
+        }
+        assert!(formed.is_ok(), "it does not form: {:?}", fair.group);
+        fair.group
+    }
+
+    /// Runs until each client was granted the token, and says how long that took.
+    ///
+    /// # Errors
+    /// The first promise that was broken.
+    pub fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
+        let mut fair = Self::from(setup, group);
+        for node in &mut fair.group.nodes {
+            if node.stopped.is_some() {
+                *node = Arc::new(node.resumed());
+            }
+        }
+        let mut waiting: Vec<usize> = (setup.scenario.servers..setup.scenario.nodes()).collect();
+        while let Some(&at) = waiting.first() {
+            // Whatever it was about before ends first.
+            fair.run(|_, group| {
+                let node = &group.nodes[at];
+                node.is_live() && !node.program.is_busy
+            })
+            .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
+            let access = setup.scenario.access(at);
+            fair.tell(at, &Input::Wish(Wish::Ask(access)))?;
+            fair.run(|_, group| !group.nodes[at].program.is_busy)
+                .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
+            waiting.remove(0);
+        }
+        Ok(fair.elapsed())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.group.now.since(self.began)
+    }
+
+    fn unserved(&self, node: usize) -> Breach {
+        let after = self.elapsed();
+        Breach::NotServed { node, after }
+    }
+
+    /// Runs until something is so. `Err(None)`: it was not in time.
+    fn run(&mut self, so: impl Fn(&Setup, &Group) -> bool) -> Result<(), Option<Breach>> {
+        loop {
+            self.settle_instant()?;
+            if so(self.setup, &self.group) {
+                return Ok(());
+            }
+            let nodes = self.group.nodes.iter().enumerate();
+            let next = nodes.filter_map(|(at, node)| Some((node.due(self.setup, at)?, at)));
+            let (due, at) = next.min().ok_or(None)?;
+            if due > self.began + self.setup.scenario.recovery_limit() {
+                return Err(None);
+            }
+            if due > self.group.now {
+                self.group.now = due;
+                self.at_once = 0;
+            }
+            self.tell(at, &Input::TimeOut)?;
+        }
+    }
+
+    /// Everything that happens before time goes on.
+    fn settle_instant(&mut self) -> Result<(), Breach> {
+        loop {
+            self.settle()?;
+            let Some(at) = self.holder() else {
+                return Ok(());
+            };
+            self.tell(at, &Input::Wish(Wish::Give(None)))?;
+        }
+    }
+
+    /// All that was sent arrives.
+    fn settle(&mut self) -> Result<(), Breach> {
+        loop {
+            let mut present = self.group.nodes.iter().take(self.present);
+            if let Some(at) = present.position(|it| it.station.is_none()) {
+                self.tell(at, &Input::Begin)?;
+            } else if !self.group.frames.is_empty() {
+                let flying = self.group.frames.remove(0);
+                if let Some(at) = self.group.at(self.setup, flying.to) {
+                    let age = self.group.now.since(flying.at);
+                    self.tell(at, &Input::Datagram(flying.from, flying.bytes, age))?;
+                }
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A client whose program may give the token back.
+    fn holder(&self) -> Option<usize> {
+        let gives = |(at, node): (usize, &Arc<Node>)| {
+            let holds = node.holding(self.setup, at, self.group.now).is_some();
+            (holds && !node.program.leaving).then_some(at)
+        };
+        self.group.nodes.iter().enumerate().find_map(gives)
+    }
+
+    fn tell(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
+        self.at_once += 1;
+        if self.at_once > MAX_AT_ONCE {
+            return Err(Breach::Busy);
+        }
+        let node = Arc::clone(&self.group.nodes[at]);
+        let outcome = Outcome::of(self.setup, at, &node, input, self.group.now);
+        self.group.take(self.setup, at, &outcome);
+        self.group.breach.take().map_or(Ok(()), Err)
+    }
+}
+
+/// All servers are READY and agree, and all clients are live.
+fn is_formed(setup: &Setup, group: &Group, absent: usize) -> bool {
+    let present = group.nodes.iter().take(setup.scenario.nodes() - absent);
+    present.enumerate().all(|(at, node)| {
+        let Some(server) = node.server() else {
+            return node.is_live();
+        };
+        let it = server.snapshot(setup.scenario.local(at, group.now));
+        let all_ready = it.states.iter().all(|state| *state == ServerState::Ready);
+        it.state == ServerState::Ready && it.survey.is_none() && all_ready && it.authority
+    })
+}

@@ -1,0 +1,244 @@
+//! What is explored by every test run, and what by hand.
+
+use ring_codec::ftn::Access;
+
+use super::scenario::{Faults, Scenario, Wishes};
+
+const NONE: Faults = Faults {
+    lost: 0,
+    doubled: 0,
+    late: 0,
+    crashes: 0,
+    leaves: 0,
+    deaths: 0,
+    returns: 0,
+    server_stops: 0,
+    client_stops: 0,
+};
+
+const fn wishes(asks: u8, gives: u8) -> Wishes {
+    Wishes {
+        asks,
+        gives,
+        updates: 0,
+        changes: 0,
+    }
+}
+
+/// Of two clients, the second shares the token.
+const ONE_SHARES: &[Access] = &[Access::Exclusive, Access::Shared];
+
+/// What ends in some seconds, without optimisation of more than the profile asks for.
+#[must_use]
+pub fn small() -> Vec<Scenario> {
+    vec![
+        Scenario {
+            wishes: wishes(2, 1),
+            ..Scenario::new("datagrams are lost and come again")
+        }
+        .faults(Faults {
+            lost: 1,
+            doubled: 1,
+            ..NONE
+        })
+        .lasts(100, 64),
+        Scenario {
+            clients: ONE_SHARES,
+            wishes: Wishes {
+                changes: 1,
+                ..wishes(2, 2)
+            },
+            ..Scenario::new("who holds the token asks for the other access")
+        }
+        .faults(Faults { late: 1, ..NONE })
+        .lasts(100, 64),
+        Scenario {
+            at: 1,
+            is_held: true,
+            wishes: wishes(1, 0),
+            ..Scenario::new("the server of a held token crashes")
+        }
+        .faults(Faults {
+            crashes: 1,
+            lost: 1,
+            ..NONE
+        })
+        .lasts(1_800, 64),
+        Scenario {
+            is_held: true,
+            wishes: wishes(1, 1),
+            ..Scenario::new("a server crashes, and may be the leader")
+        }
+        .faults(Faults { crashes: 1, ..NONE })
+        .lasts(1_600, 64),
+        Scenario {
+            at: 1,
+            is_held: true,
+            wishes: wishes(1, 1),
+            ..Scenario::new("a server crashes and is soon back")
+        }
+        .faults(Faults {
+            crashes: 1,
+            returns: 1,
+            ..NONE
+        })
+        .lasts(200, 64),
+        Scenario {
+            absent: 1,
+            wishes: wishes(2, 0),
+            ..Scenario::new("a client starts, and a server crashes")
+        }
+        .faults(Faults {
+            crashes: 1,
+            returns: 1,
+            ..NONE
+        })
+        .lasts(1_500, 64),
+        Scenario {
+            at: 1,
+            is_held: true,
+            quorum: 2,
+            wishes: wishes(1, 0),
+            ..Scenario::new("a server stands still, of a majority")
+        }
+        .faults(Faults {
+            server_stops: 1,
+            ..NONE
+        })
+        .lasts(1_700, 64),
+    ]
+}
+
+/// What takes an hour or so on two cores, optimised.
+#[must_use]
+pub fn large() -> Vec<Scenario> {
+    let usual = Faults {
+        lost: 1,
+        doubled: 1,
+        crashes: 1,
+        returns: 1,
+        ..NONE
+    };
+    let mut all = Vec::new();
+    for at in 0..2 {
+        all.push(
+            Scenario {
+                at,
+                is_held: true,
+                wishes: wishes(1, 1),
+                ..Scenario::new("loss, doubling, one crash and a client that stands still")
+            }
+            .faults(Faults {
+                client_stops: 1,
+                ..usual
+            })
+            .lasts(150, 256),
+        );
+        all.push(
+            Scenario {
+                at,
+                is_held: true,
+                quorum: 2,
+                wishes: wishes(1, 1),
+                ..Scenario::new("the same with a server that stands still, of a majority")
+            }
+            .faults(Faults {
+                server_stops: 1,
+                ..usual
+            })
+            .lasts(150, 256),
+        );
+        all.push(
+            Scenario {
+                at,
+                is_held: true,
+                wishes: Wishes {
+                    updates: 1,
+                    ..wishes(1, 1)
+                },
+                ..Scenario::new("a crash until all is served again")
+            }
+            .faults(Faults { crashes: 1, ..NONE })
+            .lasts(2_500, 256),
+        );
+    }
+    all.extend(one_by_one());
+    all
+}
+
+/// Of those, each with one kind of trouble, for longer or among more.
+fn one_by_one() -> Vec<Scenario> {
+    vec![
+        Scenario {
+            clients: ONE_SHARES,
+            wishes: Wishes {
+                changes: 2,
+                ..wishes(2, 2)
+            },
+            ..Scenario::new("who holds the token asks for the other access")
+        }
+        .faults(Faults {
+            late: 1,
+            lost: 1,
+            ..NONE
+        })
+        .lasts(150, 256),
+        Scenario {
+            is_held: true,
+            wishes: wishes(1, 0),
+            ..Scenario::new("who holds the token stands still until its session is over")
+        }
+        .faults(Faults {
+            client_stops: 1,
+            ..NONE
+        })
+        .lasts(4_400, 256),
+        Scenario {
+            is_held: true,
+            speeds: &[942, 1_058, 1_058, 942],
+            wishes: wishes(1, 0),
+            ..Scenario::new("the same by clocks that drift")
+        }
+        .faults(Faults {
+            client_stops: 1,
+            ..NONE
+        })
+        .lasts(4_700, 256),
+        Scenario {
+            is_held: true,
+            at: 1,
+            wishes: wishes(1, 1),
+            ..Scenario::new("a server is shut down and is soon back")
+        }
+        .faults(Faults {
+            leaves: 1,
+            returns: 1,
+            lost: 1,
+            ..NONE
+        })
+        .lasts(150, 256),
+        Scenario {
+            is_held: true,
+            wishes: wishes(1, 0),
+            ..Scenario::new("all servers crash and start anew")
+        }
+        .faults(Faults {
+            crashes: 2,
+            returns: 2,
+            ..NONE
+        })
+        .lasts(150, 64),
+        Scenario {
+            servers: 3,
+            quorum: 2,
+            is_held: true,
+            wishes: wishes(1, 0),
+            ..Scenario::new("three servers, of which one stands still")
+        }
+        .faults(Faults {
+            server_stops: 1,
+            ..NONE
+        })
+        .lasts(1_700, 256),
+    ]
+}

@@ -1,0 +1,79 @@
+//! What all processes of a scenario are started with.
+
+use std::net::SocketAddr;
+
+use ring_codec::ftn::ServerState;
+use ring_proto::ftn::client::{self, Client};
+use ring_proto::ftn::server::{self, Durable, Server};
+use ring_proto::ftn::{Configuration, Servers};
+use ringd::sim::ftn::notation::{FIRST_PORT, client_address, list, server_address, token_name};
+use ringd::sim::ftn::station::Station;
+
+use super::scenario::{CLIENT_TIMEOUT, HEARTBEAT, SERVER_TIMEOUT, Scenario};
+
+/// A scenario, and what is the same in all of it.
+pub struct Setup {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The token's name.
+    pub token: Box<[u8]>,
+    list: Servers,
+}
+
+impl Setup {
+    /// That of a scenario.
+    ///
+    /// # Panics
+    /// There are no servers, or no name is at the server that the scenario wants.
+    #[must_use]
+    pub fn of(scenario: Scenario) -> Self {
+        let list = list(scenario.servers).expect("a few servers");
+        let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
+        let mut names = (0..100).map(token_name);
+        let token = names.find(|name| list.responsible(name, &all) == Some(scenario.at));
+        let token = token.expect("a token at each server");
+        Self {
+            scenario,
+            token,
+            list,
+        }
+    }
+
+    /// A process that has just been started, in its so-many-eth life.
+    ///
+    /// # Panics
+    /// The options cannot work.
+    #[must_use]
+    pub fn start(&self, node: usize, life: u16, durable: Durable) -> Station {
+        let (scenario, servers) = (&self.scenario, self.list.clone());
+        if scenario.is_server(node) {
+            // No two lives give the same ids.
+            let seed = 1_000 * u64::from(life) + node as u64;
+            let options = server::Options {
+                heartbeat: HEARTBEAT,
+                server_timeout: SERVER_TIMEOUT,
+                client_timeout: CLIENT_TIMEOUT,
+                grace: CLIENT_TIMEOUT,
+                quorum: scenario.quorum,
+                ..server::Options::default()
+            };
+            let server = Server::new(options, servers, node, durable, seed);
+            Station::Server(Box::new(server.expect("options that work")))
+        } else {
+            let options = client::Options {
+                servers,
+                client_timeout: CLIENT_TIMEOUT,
+            };
+            Station::Client(Box::new(Client::new(options)))
+        }
+    }
+
+    /// The address of a node in its so-many-eth life.
+    #[must_use]
+    pub fn address(&self, node: usize, life: u16) -> SocketAddr {
+        match node.checked_sub(self.scenario.servers) {
+            None => server_address(node),
+            Some(client) => client_address(client, FIRST_PORT + life),
+        }
+    }
+}

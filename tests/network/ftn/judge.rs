@@ -1,0 +1,303 @@
+//! What must be so of whatever servers and clients have sent (`docs/ftn.md`), judged by the frames alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::wire::{Body, Datagram, signature};
+use crate::record::{Record, Sent};
+
+/// Ids of sessions are not smaller.
+const MIN_SESSION: i64 = 1 << 20;
+/// DEASSIGN among the flags of RETURN.
+const DEASSIGN: i64 = 2;
+/// The state READY.
+const READY: i64 = 2;
+
+/// The servers, and what follows from their options.
+pub struct Service {
+    /// The list, line by line.
+    pub lines: Vec<String>,
+    /// The address of each.
+    pub servers: Vec<SocketAddr>,
+    /// How long a lease lasts: three quarters of CT.
+    pub lease: Duration,
+}
+
+/// A grant of a token.
+#[derive(Debug, Clone, Copy)]
+struct Grant {
+    at: Duration,
+    session: i64,
+    msgnum: i64,
+    fence: u64,
+}
+
+/// What was seen so far.
+#[derive(Default)]
+struct Judge {
+    /// How many datagrams each client has sent to each server, and how many CONFIGs to nobody it was answered with.
+    strangers: BTreeMap<(SocketAddr, SocketAddr), (u32, u32)>,
+    /// REQUESTs, by session and number: of which token, for whom alone.
+    requests: BTreeMap<(i64, i64), (Vec<u8>, i64)>,
+    /// RETURNs by session and number, with when they were sent, and whether they are renewals.
+    returns: BTreeMap<(i64, i64), (Duration, bool)>,
+    /// When each session has last given each token back.
+    given_back: BTreeMap<(i64, Vec<u8>), Duration>,
+    logged_out: BTreeMap<i64, Duration>,
+    /// Until when each session's lease lasts.
+    leases: BTreeMap<i64, Duration>,
+    /// The newest round of each server that led.
+    rounds: BTreeMap<i64, i64>,
+    /// What each server has said last to be.
+    states: BTreeMap<i64, i64>,
+    /// The last exclusive grant of each token.
+    grants: BTreeMap<Vec<u8>, Grant>,
+    kinds: BTreeSet<&'static str>,
+    /// How many exclusive grants there were.
+    granted: usize,
+}
+
+/// Reads all that was recorded, and judges it; how many exclusive grants there were.
+pub fn judge(record: &Record, service: &Service) -> Result<usize> {
+    let port = service.servers.first().context("no servers")?.port();
+    let mut judge = Judge::default();
+    let ssig = signature(&service.lines);
+    for sent in record.exchanged(port) {
+        let says = || format!("{sent:?}");
+        let datagram = Datagram::read(&sent.bytes).with_context(says)?;
+        ensure!(
+            datagram.ssig == ssig,
+            "signature {}, not {ssig}: {sent:?}",
+            datagram.ssig
+        );
+        judge.one(service, &sent, &datagram).with_context(says)?;
+    }
+    // What every one of these runs has.
+    for kind in [
+        "CONFIG",
+        "REQUEST",
+        "GRANT",
+        "RETURN",
+        "CONFIRM",
+        "STATE",
+        "HEARTBEAT",
+    ] {
+        ensure!(judge.kinds.contains(kind), "there is no {kind}");
+    }
+    Ok(judge.granted)
+}
+
+impl Judge {
+    fn one(&mut self, service: &Service, sent: &Sent, datagram: &Datagram) -> Result<()> {
+        let from = SocketAddr::new(sent.from, sent.from_port);
+        let to = SocketAddr::new(sent.to, sent.to_port);
+        let index = |address: SocketAddr| -> Option<i64> {
+            let at = service
+                .servers
+                .iter()
+                .position(|server| *server == address)?;
+            i64::try_from(at).ok()
+        };
+        match (index(from), index(to)) {
+            (Some(server), receiver) => {
+                ensure!(datagram.from == server, "it is from s{server}");
+                self.of_server(service, sent, (from, to), receiver, datagram)
+            }
+            (None, Some(server)) => {
+                ensure!(datagram.to == server, "it is for s{server}");
+                self.strangers.entry((from, to)).or_default().0 += 1;
+                self.of_client(sent, datagram)
+            }
+            (None, None) => anyhow::bail!("neither from a server nor to one"),
+        }
+    }
+
+    fn of_client(&mut self, sent: &Sent, datagram: &Datagram) -> Result<()> {
+        let session = datagram.from;
+        let has_session = session >= MIN_SESSION;
+        match &datagram.body {
+            Body::Login { p } => {
+                let own = format!(":{}", sent.from_port);
+                ensure!(*p == own.as_bytes() && session == 0, "LOGIN of another");
+                return Ok(());
+            }
+            Body::Request {
+                msgnum,
+                token,
+                access,
+            } => {
+                self.kinds.insert("REQUEST");
+                let request = (token.0.clone(), *access);
+                let known = self.requests.entry((session, *msgnum)).or_insert(request);
+                ensure!(known.0 == token.0, "a number for two tokens");
+            }
+            Body::Return {
+                msgnum,
+                token: (name, data),
+                flags,
+            } => {
+                self.kinds.insert("RETURN");
+                let returned = (sent.at, name.is_empty());
+                self.returns.entry((session, *msgnum)).or_insert(returned);
+                if name.is_empty() {
+                    let is_renewal = *flags == DEASSIGN && data.iter().all(u8::is_ascii_digit);
+                    ensure!(is_renewal && !data.is_empty(), "RETURN of no token");
+                } else if flags & DEASSIGN != 0 {
+                    self.given_back.insert((session, name.clone()), sent.at);
+                }
+            }
+            Body::Logout => {
+                self.logged_out.entry(session).or_insert(sent.at);
+            }
+            Body::Catalog { holdings } => {
+                let first = holdings.first().context("without a marker")?;
+                ensure!(first.0.is_empty(), "it begins with a token");
+            }
+            Body::Alive => {}
+            _ => anyhow::bail!("a client has sent what servers send"),
+        }
+        ensure!(has_session, "{session} is no session");
+        Ok(())
+    }
+
+    fn of_server(
+        &mut self,
+        service: &Service,
+        sent: &Sent,
+        (from, to): (SocketAddr, SocketAddr),
+        receiver: Option<i64>,
+        datagram: &Datagram,
+    ) -> Result<()> {
+        let (server, session) = (datagram.from, datagram.to);
+        let count = service.servers.len();
+        let between_servers = matches!(
+            datagram.body,
+            Body::State { .. }
+                | Body::Heartbeat { .. }
+                | Body::Elect { .. }
+                | Body::Transfer { .. }
+                | Body::Transferred { .. }
+        );
+        if between_servers {
+            ensure!(receiver == Some(datagram.to), "it is for another server");
+        } else {
+            ensure!(receiver.is_none(), "a server is told what clients are");
+        }
+        match &datagram.body {
+            Body::Config { leader, states } => {
+                self.kinds.insert("CONFIG");
+                ensure!(*leader > 0 && states.len() == count, "no configuration");
+                if session == 0 {
+                    ensure!(sent.bytes.len() <= 16 + count, "it is long");
+                    let (asked, told) = self.strangers.entry((to, from)).or_default();
+                    *told += 1;
+                    ensure!(told <= asked, "{told} for {asked}");
+                }
+            }
+            Body::Grant {
+                msgnum,
+                token: (name, data),
+            } if !name.is_empty() => {
+                self.kinds.insert("GRANT");
+                let said = self.states.get(&server);
+                ensure!(
+                    said.is_none_or(|state| *state == READY),
+                    "s{server} is not READY"
+                );
+                let request = self.requests.get(&(session, *msgnum));
+                let (asked, access) = request.context("nobody has asked")?;
+                ensure!(asked == name, "another token was asked for");
+                if *access == -1 {
+                    let fence = data.split(|byte| *byte == b' ').next().unwrap_or_default();
+                    let fence = std::str::from_utf8(fence)?.parse().context("no FENCE")?;
+                    let (at, msgnum) = (sent.at, *msgnum);
+                    self.granted(
+                        name,
+                        Grant {
+                            at,
+                            session,
+                            msgnum,
+                            fence,
+                        },
+                    )?;
+                }
+            }
+            Body::Confirm { msgnum } => {
+                self.kinds.insert("CONFIRM");
+                let returned = self.returns.get(&(session, *msgnum));
+                let (at, is_renewal) = returned.context("nothing was returned")?;
+                if *is_renewal {
+                    let until = self.leases.entry(session).or_default();
+                    *until = (*until).max(*at + service.lease);
+                }
+            }
+            Body::State {
+                seq,
+                leader,
+                states,
+                ..
+            } => {
+                self.kinds.insert("STATE");
+                ensure!(seq >> 32 == *leader, "seq and leader do not agree");
+                let is_leader = leader % i64::try_from(count)? == server;
+                ensure!(
+                    is_leader && states.len() == count,
+                    "s{server} does not lead under {leader}"
+                );
+                let last = self.rounds.insert(server, *seq).unwrap_or_default();
+                ensure!(*seq >= last, "seq goes back from {last}");
+                self.states.insert(server, states[usize::try_from(server)?]);
+            }
+            Body::Heartbeat { state, .. } => {
+                self.kinds.insert("HEARTBEAT");
+                self.states.insert(server, *state);
+            }
+            Body::Transfer { part, parts, .. } => {
+                ensure!(0 <= *part && part < parts, "no such part");
+            }
+            Body::Grant { .. }
+            | Body::Revoke { .. }
+            | Body::Elect { .. }
+            | Body::Transferred { .. } => {}
+            _ => anyhow::bail!("a server has sent what clients send"),
+        }
+        Ok(())
+    }
+
+    /// An exclusive grant: its number is larger than that of the one before, whose session has given the token back, or
+    /// has logged out, or is over by its lease.
+    fn granted(&mut self, name: &[u8], grant: Grant) -> Result<()> {
+        let Some(before) = self.grants.insert(name.to_vec(), grant) else {
+            self.granted += 1;
+            return Ok(());
+        };
+        if (before.session, before.msgnum, before.fence)
+            == (grant.session, grant.msgnum, grant.fence)
+        {
+            return Ok(());
+        }
+        self.granted += 1;
+        ensure!(grant.fence > before.fence, "FENCE after {}", before.fence);
+        if before.session == grant.session {
+            return Ok(());
+        }
+        let since = |at: Option<&Duration>| at.is_some_and(|at| *at >= before.at);
+        let given_back = self.given_back.get(&(before.session, name.to_vec()));
+        let is_free = since(given_back) || self.logged_out.contains_key(&before.session);
+        let lease = self
+            .leases
+            .get(&before.session)
+            .copied()
+            .unwrap_or_default();
+        ensure!(
+            is_free || lease <= grant.at,
+            "{} has it since {:?} and a lease until {lease:?}",
+            before.session,
+            before.at
+        );
+        Ok(())
+    }
+}
