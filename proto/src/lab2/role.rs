@@ -50,25 +50,25 @@ impl Role {
         }
     }
 
-    /// Who waits for an acknowledgement of what it has handed over. A WAITER may owe it still: the token
-    /// has gone on before it was due.
+    /// The acknowledgement that somebody waits for of what it has handed over. A WAITER may owe it still: the
+    /// token has gone on before it was due.
     pub(super) const fn unacknowledged(&self) -> Option<Owed> {
         match self {
-            Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
-                *unacknowledged
-            }
+            Self::Owner(tenure) => tenure.owed(),
+            Self::Waiter(Wait { unacknowledged }) => *unacknowledged,
             Self::Looser(_) | Self::Generating(_) => None,
         }
     }
 
-    /// Who waits for an acknowledgement, which it does no longer.
+    /// The same, for which nobody waits any longer.
     pub(super) fn take_unacknowledged(&mut self) -> Option<Owed> {
+        let owed = self.unacknowledged();
         match self {
-            Self::Owner(Tenure { unacknowledged, .. }) | Self::Waiter(Wait { unacknowledged }) => {
-                unacknowledged.take()
-            }
-            Self::Looser(_) | Self::Generating(_) => None,
+            Self::Owner(Tenure { unacknowledged, .. }) => *unacknowledged = None,
+            Self::Waiter(Wait { unacknowledged }) => *unacknowledged = None,
+            Self::Looser(_) | Self::Generating(_) => {}
         }
+        owed
     }
 
     /// What a WAITER has left that was this.
@@ -83,8 +83,8 @@ impl Role {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owed {
     pub(super) to: MacAddr,
-    /// After that it is too late.
-    pub(super) by: Instant,
+    /// After that it is too late; `None`: it was told otherwise before.
+    pub(super) by: Option<Instant>,
 }
 
 /// What a WAITER has left of its tenure.
@@ -125,8 +125,8 @@ pub(super) struct Tenure {
     pub(super) unsent: Option<Unsent>,
     /// From the first TAKE_TOKEN to the end of the hand-over.
     pub(super) offer: Option<Offer>,
-    /// The acknowledgement that the previous holder waits for.
-    pub(super) unacknowledged: Option<Owed>,
+    /// The previous holder, while it waits for an acknowledgement.
+    pub(super) unacknowledged: Option<MacAddr>,
     /// Whether its taking was acknowledged in time.
     pub(super) answer: Answer,
     /// Hand-overs that have failed in a row.
@@ -174,13 +174,22 @@ impl Tenure {
         Self {
             known_before,
             answer: Answer::Due(answered_by),
-            unacknowledged: Some(Owed {
-                to: giver,
-                by: answered_by,
-            }),
+            unacknowledged: Some(giver),
             giver: Some(giver),
             ..Self::of_own(token)
         }
+    }
+
+    /// The acknowledgement that the previous holder waits for.
+    const fn owed(&self) -> Option<Owed> {
+        let Some(to) = self.unacknowledged else {
+            return None;
+        };
+        let by = match self.answer {
+            Answer::Due(by) | Answer::Sent(by) => Some(by),
+            Answer::Settled | Answer::Unsure(_) => None,
+        };
+        Some(Owed { to, by })
     }
 
     /// It goes on with a token that was made here.

@@ -183,7 +183,7 @@ impl Writer {
                 interrupted,
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
-                unacknowledged.map(|owed| owed.to).hash(self);
+                unacknowledged.hash(self);
                 let (step, at) = match *answer {
                     Answer::Settled => (0, self.now),
                     Answer::Due(by) => (1, by),

@@ -90,7 +90,9 @@ impl Lab2 {
 
     /// The acknowledgement to the previous holder leaves only now, and the token has gone on already.
     pub(super) fn note_late(&mut self, owed: Owed) {
-        let late = self.now.monotonic.since(owed.by);
+        let late = owed
+            .by
+            .map_or(Duration::ZERO, |by| self.now.monotonic.since(by));
         if !late.is_zero() {
             self.note_recurring(Trouble::TakenLate {
                 late: Some(late),

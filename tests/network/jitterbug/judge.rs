@@ -205,9 +205,12 @@ fn who_answers_more_than_it_was_asked_is_seen() -> Result<()> {
     let sent = |from: u8, to: u8, datagram: Datagram| {
         let address = |last| IpAddr::from([10, 77, 0, last]);
         let sent = Sent {
+            at: Duration::ZERO,
             node: usize::from(from),
             from: address(from),
+            from_port: 1,
             to: address(to),
+            to_port: 1,
             bytes: Vec::new(),
         };
         (sent, datagram)
