@@ -79,12 +79,14 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
             .all(|seen| seen.message.token() == Some(offered)),
         "{to_high:?}"
     );
-    let given_up = to_low.at.saturating_sub(FLIGHT);
+    // After the last it waits for half as long again.
+    let take_timeout = stand.timing.take_timeout;
+    let given_up = to_low.at.saturating_sub(FLIGHT + take_timeout / 2);
     let times = to_high.iter().map(|seen| seen.at);
     let times: Vec<Duration> = times.chain([given_up]).collect();
     for pair in times.windows(2) {
         let apart = pair[1].saturating_sub(pair[0]);
-        ensure!(apart == stand.timing.take_timeout, "{apart:?} apart");
+        ensure!(apart == take_timeout, "{apart:?} apart");
     }
     ensure!(offered == next(token), "{first:?}");
     // The new chain's token has two more than the one that was given up, and is offered as one more.

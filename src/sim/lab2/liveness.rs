@@ -205,15 +205,19 @@ impl<M: Subject> World<M> {
     fn await_one_owner(&mut self, bounds: &Bounds) {
         self.phase("one owner is to remain");
         let begin = self.now();
-        let limit = if self.system.checks.exempt.names_clash() {
-            // The token is lost once more when it gets to who takes it for its past: within a round.
-            bounds.round + 2 * bounds.one_owner
-        } else if self.system.is_asked {
-            // A hand-over in flight to a station that never takes the token mints, and is in flight again.
-            bounds.round + bounds.one_owner
+        let mut limit = bounds.one_owner;
+        // A hand-over in flight to a station that never takes the token mints, and is in flight again.
+        let round = bounds.round;
+        let delayed = if self.system.is_asked {
+            round
         } else {
-            bounds.one_owner
+            Duration::ZERO
         };
+        limit += delayed;
+        if self.system.checks.exempt.names_clash() {
+            // The token is lost once more when it gets to who takes it for its past: within a round.
+            limit += round + delayed + bounds.one_owner;
+        }
         let mut since = self.has_one_owner().then_some(begin);
         let mut tables = Tables::default();
         // Who lets go leaves the ring to others, and if all have, until one of them may own again.

@@ -249,7 +249,13 @@ impl<M: Subject> System for Ring<M> {
                     self.checks.elected(at, node, &own.durable);
                 }
             }
-            Event::HandOverFailed { .. } => self.stats.failed_hand_overs += 1,
+            Event::HandOverFailed { minted, .. } => {
+                self.stats.failed_hand_overs += 1;
+                if minted.is_some() {
+                    // It had let go of what it had offered, be it within one turn.
+                    own.claim = None;
+                }
+            }
             Event::MemberSilent { .. } => self.stats.silent += 1,
             Event::MemberForgotten { .. } => self.stats.forgotten += 1,
             Event::MemberAdded { members, .. } => seen.grown = members,
