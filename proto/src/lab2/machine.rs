@@ -422,6 +422,7 @@ impl Machine for Lab2 {
             self.told_stamps(telling);
         }
         self.review_once();
+        self.want_soon();
     }
 
     fn asks_when_left(&self) -> bool {
@@ -432,6 +433,7 @@ impl Machine for Lab2 {
         self.advance(by);
         self.departed();
         self.review_once();
+        self.want_soon();
     }
 
     fn handle_stored(&mut self, now: Now, stored: Stored) {
@@ -439,6 +441,7 @@ impl Machine for Lab2 {
         self.jobs.stamps.stored(stored);
         self.on_stored(stored);
         self.review_once();
+        self.want_soon();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {

@@ -49,6 +49,11 @@ impl Output {
         self.replies_left
     }
 
+    /// Whether the input in hand is a frame, which has its number of answers.
+    pub(super) const fn is_replying(&self) -> bool {
+        self.replies_left <= MAX_REPLIES
+    }
+
     /// Whether the input in hand may lead to one more frame.
     pub(super) const fn may_reply(&self) -> bool {
         self.replies_left > 0

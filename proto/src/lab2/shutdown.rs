@@ -56,7 +56,7 @@ impl Lab2 {
     pub(super) fn leave(&mut self) {
         if self.shutdown == Shutdown::Wanted {
             if matches!(self.role, Role::Waiter(_)) && self.role.unacknowledged().is_some() {
-                if self.out.replies_left() < 2 {
+                if self.out.is_replying() {
                     // It is no answer to the frame in hand.
                     return self.timer_in(Timer::Acknowledge, Duration::ZERO);
                 }

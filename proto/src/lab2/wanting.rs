@@ -46,6 +46,14 @@ impl Lab2 {
         }
     }
 
+    /// The same where nothing was heard: the next frame, of which nobody knows yet whether it counts, is not
+    /// answered with it.
+    pub(super) fn want_soon(&mut self) {
+        if !self.is_shutting_down() && !self.out.timers.is_set(Timer::Want) && self.may_say_want() {
+            self.timer_in(Timer::Want, Duration::ZERO);
+        }
+    }
+
     /// Broadcasts WANT_TOKEN, and again every HEART_BEAT_PERIOD until the token is here. A giver asks
     /// for it too: its hand-over may take longer than a round of the others. A node that is paused
     /// would not take it, one that is deaf would not hear of it.

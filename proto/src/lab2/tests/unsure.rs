@@ -304,6 +304,24 @@ fn whoever_waits_for_an_acknowledgement_has_it_before_the_news_that_this_node_ow
     }
 }
 
+/// It is no answer to a frame, least of all to one that does not count.
+#[test]
+fn what_is_said_before_leaving_answers_no_frame() {
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.command(Command::ShutDown);
+    assert_eq!(rig.hear(7, here(token(12))), [""; 0]);
+    assert_eq!(rig.hear_bytes(b"garbage", Duration::ZERO), [""; 0]);
+    assert_eq!(
+        rig.wake(),
+        [
+            "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3",
+            "LEAVING to all"
+        ]
+    );
+}
+
 #[test]
 fn a_waiter_that_acknowledges_too_late_says_who_has_the_token() {
     let mut rig = settled();
