@@ -433,7 +433,6 @@ impl Machine for Lab2 {
         self.advance(by);
         self.departed();
         self.review_once();
-        self.want_soon();
     }
 
     fn handle_stored(&mut self, now: Now, stored: Stored) {
@@ -441,7 +440,6 @@ impl Machine for Lab2 {
         self.jobs.stamps.stored(stored);
         self.on_stored(stored);
         self.review_once();
-        self.want_soon();
     }
 
     fn poll_durable(&mut self) -> Option<Durable> {

@@ -50,6 +50,10 @@ impl Lab2 {
         } else {
             self.storage.stored = self.known.durable();
         }
+        if changes && fails && self.out.may_reply() {
+            // Whoever hears that this node owns nothing would take it for its answer to the offer.
+            self.acknowledge();
+        }
         if changes {
             self.event(Event::StorageChanged { failed: fails });
             self.timer_in(Timer::Store, Duration::ZERO);
@@ -77,8 +81,6 @@ impl Lab2 {
         }
         let told = std::mem::replace(&mut self.storage.told, failed);
         if told != failed && self.link.is_up() && !self.has_left() {
-            // As with one that is paused.
-            self.acknowledge();
             self.broadcast(Content::Ping);
         }
     }

@@ -82,7 +82,6 @@ impl Lab2 {
         tenure.answer = Answer::Unsure(Told::No);
         let offered_to = tenure.offer.map(|offer| offer.to);
         if offered_to.is_none() {
-            self.out.timers.stop(Timer::Pass);
             self.out.timers.set(Timer::Heartbeat, now);
         }
         self.note_recurring(Trouble::TakenLate { late, offered_to });

@@ -46,8 +46,8 @@ impl Lab2 {
         }
     }
 
-    /// The same where nothing was heard: the next frame, of which nobody knows yet whether it counts, is not
-    /// answered with it.
+    /// Takes up asking for the token again with the next wake-up, which is due at once. Called where no frame is in hand: what was sent has changed
+    /// the state, and the next frame, which may be garbage, must not be what WANT_TOKEN answers.
     pub(super) fn want_soon(&mut self) {
         if !self.is_shutting_down() && !self.out.timers.is_set(Timer::Want) && self.may_say_want() {
             self.timer_in(Timer::Want, Duration::ZERO);

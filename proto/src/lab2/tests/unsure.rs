@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP};
 
 use super::rig::{
-    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, here, ms, ping, take, token,
+    HEARTBEAT, IDLE_HOLD, Rig, SAME, TAKE_TIMEOUT, constants, here, mac, ms, ping, take, token,
     token_of, was_here,
 };
 use crate::lab2::{Command, Constants, DropReason, Event, State, Trouble};
@@ -140,6 +140,23 @@ fn work_that_waits_for_the_end_of_that_has_its_idle_hold_then() {
     assert!(turn_is_over(&rig));
 }
 
+#[test]
+fn a_token_that_outbids_another_is_told_of_again_if_the_link_refuses_it() {
+    let mut rig = settled();
+    rig.stalls = TAKE_TIMEOUT + ms(1);
+    rig.hear(3, take(token(11)));
+    rig.stalls = Duration::ZERO;
+    rig.wake();
+    rig.refuse = |line| line.ends_with("to all");
+    assert_eq!(rig.hear(4, was_here(token_of(15, 4, 1), 6)), [""; 0]);
+    rig.refuse = |_| false;
+    let again = "TOKEN_IS_HERE 17-n5-1 to all";
+    assert_eq!(
+        rig.timeline(TAKE_TIMEOUT),
+        [(TAKE_TIMEOUT, again.to_owned())]
+    );
+}
+
 /// Who takes it in time is sure of it.
 #[test]
 fn it_does_not_go_on_before_whoever_is_told_of_it_could_object() {
@@ -150,7 +167,9 @@ fn it_does_not_go_on_before_whoever_is_told_of_it_could_object() {
     assert_eq!(rig.wake(), ["TOKEN_IS_HERE 11-n3-1 to all"]);
     let offer = "TAKE_TOKEN 12-n3-1 to n3";
     assert_eq!(rig.hear_all(3, Message::WantToken), [""; 0]);
-    rig.command(Command::Yield(None));
+    for to in [None, Some(mac(3))] {
+        assert_eq!(rig.command(Command::Yield(to)), [""; 0]);
+    }
     rig.command(Command::ShutDown);
     assert_eq!(rig.timeline(TAKE_TIMEOUT), [(TAKE_TIMEOUT, offer.into())]);
 }
@@ -302,6 +321,19 @@ fn whoever_waits_for_an_acknowledgement_has_it_before_the_news_that_this_node_ow
         assert_eq!(said[0], "TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3");
         assert!(said[1].starts_with(news), "{said:?}");
     }
+}
+
+#[test]
+fn so_has_whoever_waits_for_one_of_a_node_that_can_no_longer_store() {
+    let mut rig = settled();
+    rig.hear_all(7, Message::WantToken);
+    rig.hear(3, take(token(11)));
+    rig.hear(7, here(token(12)));
+    rig.disk_full = true;
+    let said = rig.hear_all(7, here(token(13)));
+    // Who holds it is not stored.
+    assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n3 to n3"]);
+    assert_eq!(rig.wake(), ["PING to all"]);
 }
 
 /// It is no answer to a frame, least of all to one that does not count.
