@@ -9,6 +9,10 @@ use anyhow::{Context, Result, ensure};
 use super::wire::{Body, Datagram, signature};
 use crate::record::{Record, Sent};
 
+mod made_up;
+
+pub use made_up::tests;
+
 /// Ids of sessions are not smaller.
 const MIN_SESSION: i64 = 1 << 20;
 /// DEASSIGN among the flags of RETURN.

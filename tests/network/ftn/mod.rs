@@ -22,6 +22,7 @@ pub fn tests() -> Vec<Test> {
         client_crashes::tests(),
         client_page::tests(),
         crowd::tests(),
+        judge::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients
