@@ -96,15 +96,14 @@ fn said(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
 pub fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     let (most, usual) = LIMIT;
     let (mut after, mut limit) = (0, usual);
-    let pairs = query.unwrap_or_default().split('&');
-    for pair in pairs.filter(|pair| !pair.is_empty()) {
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let wrong = || {
             let text = format!(
-                "'{pair}' is neither after=ID, a number from 0, nor limit=L, one from 1 to {most}"
+                "'{name}={value}' is neither after=ID, a number from 0, nor limit=L, one from 1 to {most}"
             );
             Refusal::malformed(text)
         };
-        match pair.split_once('=').ok_or_else(wrong)? {
+        match (&*name, &*value) {
             ("after", id) => after = id.parse().ok().filter(|&id| id >= 0).ok_or_else(wrong)?,
             ("limit", count) => {
                 let count = count.parse().ok().filter(|it| (1..=most).contains(it));
@@ -235,6 +234,7 @@ mod tests {
     fn ranges_are_numbers_in_range() {
         assert_eq!(range(None).unwrap(), (0, 100));
         assert_eq!(range(Some("limit=1000&after=7")).unwrap(), (7, 1000));
+        assert_eq!(range(Some("after=%37&")).unwrap(), (7, 100));
         for wrong in [
             "after=-1",
             "after=x",
