@@ -16,7 +16,7 @@ pub use connection::RECEIVE_ROOM;
 pub use connections::{Changed, Connection, Connections, Network};
 pub use joined::Joined;
 pub use link::{Link, Quota, Refused};
-pub use pump::{Driver, Environment, Observe, Store};
+pub use pump::{Driver, Environment, NoStore, Observe, Store};
 pub use streams::{Happened, Streams};
 
 #[cfg(test)]

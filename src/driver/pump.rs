@@ -1,5 +1,6 @@
 //! The pump: feeds inputs to the machine and carries out everything that follows from them.
 
+use std::convert::Infallible;
 use std::io;
 
 use ring_proto::time::{Instant, Now};
@@ -14,6 +15,16 @@ const TIMEOUTS: usize = 4;
 pub trait Store<D> {
     /// Stores `durable`. The store itself reports why that failed.
     fn store(&mut self, durable: &D) -> Stored;
+}
+
+/// That of machines of which nothing survives a restart.
+#[derive(Debug, Clone, Copy)]
+pub struct NoStore;
+
+impl Store<Infallible> for NoStore {
+    fn store(&mut self, durable: &Infallible) -> Stored {
+        match *durable {}
+    }
 }
 
 /// Sees every event of a machine, and cannot change what happens.

@@ -2,21 +2,8 @@
 
 use ring_proto::time::{Instant, Now};
 
-use super::{ClientId, Recent, Server, Watchers};
-use crate::control::{OwnRequest, PROTOCOL, Reply, Request, Version};
-
-/// How to answer a request.
-#[derive(Debug)]
-pub enum Reaction {
-    /// Send this reply.
-    Reply(Reply),
-    /// The reply follows later.
-    Later,
-    /// Reply with the status.
-    Status,
-    /// Reply with the status, as it is after the latest event.
-    Snapshot,
-}
+use super::{ClientId, Reaction, Recent, Server, Watchers};
+use crate::control::{OwnRequest, Reply, Request};
 
 /// The clients of the control socket of a system whose nodes are asked for nothing else.
 #[derive(Debug)]
@@ -40,31 +27,20 @@ impl Onlookers {
     }
 
     /// Returns how to answer a request.
-    pub fn answer<R: OwnRequest, E: Clone>(
+    pub fn answer<R: OwnRequest, E: Clone, C>(
         &mut self,
         client: ClientId,
         request: &Request<R>,
         events: &Recent<E>,
-    ) -> Reaction {
+    ) -> Reaction<C> {
         match *request {
-            Request::Version => Reaction::Reply(Reply::Version(Version {
-                protocol: PROTOCOL,
-                ringd: env!("CARGO_PKG_VERSION").to_owned(),
-                interface: None,
-            })),
+            Request::Version => Reaction::version(None),
             Request::Status => Reaction::Status,
-            Request::Watch { .. } if self.watchers.include(client) => {
-                error("this connection watches already; open another one")
-            }
             Request::Watch { from, turns } => {
                 self.lasting.push(client);
-                if self.watchers.add(client, from, turns, events) {
-                    Reaction::Later
-                } else {
-                    Reaction::Snapshot
-                }
+                self.watchers.add(client, from, turns, events)
             }
-            _ => error(self.refusal),
+            _ => Reaction::error(self.refusal),
         }
     }
 
@@ -89,8 +65,4 @@ impl Onlookers {
             server.set_lasting(now, client, true);
         }
     }
-}
-
-fn error(why: &str) -> Reaction {
-    Reaction::Reply(Reply::Error(why.to_owned()))
 }

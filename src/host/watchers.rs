@@ -2,7 +2,7 @@
 
 use ring_proto::time::Instant;
 
-use super::{ClientId, Recent, Server};
+use super::{ClientId, Reaction, Recent, Server};
 use crate::control::Reply;
 
 /// Maximum events that one client gets in one turn of the loop.
@@ -29,22 +29,28 @@ impl Watchers {
         self.0.iter().any(|watcher| watcher.client == client)
     }
 
-    /// Adds a client, which gets all events from now on, or from event `from` on if that is still retained.
-    /// Returns whether it goes on from there; if not, send it a snapshot first.
-    pub fn add<E: Clone>(
+    /// Adds a client, which gets all events from event `from` on if that is still retained, and otherwise a
+    /// snapshot and all from now on. Its connection may be silent from then on. One that watches already is told so.
+    pub fn add<E: Clone, C>(
         &mut self,
         client: ClientId,
         from: Option<u64>,
         routine: bool,
         events: &Recent<E>,
-    ) -> bool {
+    ) -> Reaction<C> {
+        if self.include(client) {
+            return Reaction::error("this connection watches already; open another one");
+        }
         let known = from.filter(|&from| events.has(from, routine));
         self.0.push(Watcher {
             client,
             next: known.unwrap_or(events.latest() + 1),
             routine,
         });
-        known.is_some()
+        match known {
+            Some(_) => Reaction::Later,
+            None => Reaction::Snapshot,
+        }
     }
 
     /// Removes a client.

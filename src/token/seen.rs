@@ -1,24 +1,12 @@
 //! What a session's machine has told, as far as programs are concerned.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use ring_proto::Stored;
 use ring_proto::ftn::client::{Event, Loss, Trouble};
 use ring_proto::time::Now;
 
-use crate::driver::{Observe, Store};
-
-/// A client keeps nothing across restarts.
-#[derive(Debug)]
-pub(super) struct NoStore;
-
-impl Store<Infallible> for NoStore {
-    fn store(&mut self, durable: &Infallible) -> Stored {
-        match *durable {}
-    }
-}
+use crate::driver::Observe;
 
 /// Events that the program has not taken yet, and what the others have shown.
 #[derive(Debug, Default)]

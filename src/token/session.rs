@@ -10,9 +10,9 @@ use ring_proto::ftn::client::{Client, Command, Event, Holding, Net, Options, Sta
 use ring_proto::ftn::{Configuration, LONGEST, Servers};
 use ring_proto::time::Instant;
 
-use super::seen::{NoStore, Seen};
+use super::seen::Seen;
 use super::{Error, Obstacle};
-use crate::driver::{Driver, datagrams};
+use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::{Errand, LINK};
 use crate::sys::{UdpLink, UdpOptions, clock};
 

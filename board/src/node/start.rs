@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ring_proto::andrews::{Andrews, OptionsError};
-use ringd::driver::{Driver, datagrams};
+use ringd::driver::{Driver, NoStore, datagrams};
 use ringd::host::{self, History, Host, Onlookers, Program};
 use ringd::sys::{random, runtime};
 use tracing::info;
 
 use super::audience::Audience;
 use super::link::NodeLink;
-use super::system::{NoStore, Node};
+use super::system::Node;
 use super::web::Web;
 use crate::database::{Setting, Url, Worker};
 use crate::error::Error;

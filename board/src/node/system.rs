@@ -1,17 +1,15 @@
 //! A node, as the host sees it.
 
-use std::convert::Infallible;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ring_proto::Stored;
 use ring_proto::andrews::{Andrews, Command, Listening};
 use ring_proto::time::{Instant, Now};
-use ringd::control::{NoRequest, NodeStatus, Reply, Request, Snapshot};
-use ringd::driver::{Environment, Store};
+use ringd::control::{NoRequest, NodeStatus, Reply, Request};
+use ringd::driver::{Environment, NoStore};
 use ringd::host::{
-    Answer, Client, Error, LINK, Onlookers, Patience, Reaction, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, Onlookers, Patience, Server, ShutDown, System, Waiting,
 };
 use tracing::info;
 
@@ -22,16 +20,6 @@ use super::report;
 use super::status::Status;
 use super::web::Web;
 use crate::database::Worker;
-
-/// Nothing survives a restart but what the database has.
-#[derive(Debug)]
-pub struct NoStore;
-
-impl Store<Infallible> for NoStore {
-    fn store(&mut self, durable: &Infallible) -> Stored {
-        match *durable {}
-    }
-}
 
 /// A node of a coordinated ring, but for its machine.
 pub struct Node {
@@ -131,19 +119,9 @@ impl System for Node {
         machine: &Andrews,
     ) -> Answer<Command> {
         let recent = self.audience.history.recent();
-        match self.onlookers.answer(client.id, &request, recent) {
-            Reaction::Reply(reply) => Answer::Reply(reply),
-            Reaction::Later => Answer::Later,
-            Reaction::Status => {
-                let status = NodeStatus::from(&self.status(machine));
-                Answer::Reply(Reply::Status(status))
-            }
-            Reaction::Snapshot => {
-                let status = NodeStatus::from(&self.status(machine));
-                let number = self.audience.history.recent().latest();
-                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
-            }
-        }
+        let latest = recent.latest();
+        let reaction = self.onlookers.answer(client.id, &request, recent);
+        reaction.answer(latest, || NodeStatus::from(&self.status(machine)))
     }
 
     fn poll_clients(

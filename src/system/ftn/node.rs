@@ -15,11 +15,10 @@ use super::report;
 use super::state_file::StateFile;
 use super::status::{Around, status};
 use crate::control::ftn::Status;
-use crate::control::{NoRequest, NodeStatus, Reply, Request, Snapshot};
+use crate::control::{NoRequest, NodeStatus, Reply, Request};
 use crate::driver::Environment;
 use crate::host::{
-    Answer, Client, Error, LINK, NoTask, Onlookers, Patience, Reaction, Server, ShutDown, System,
-    Waiting,
+    Answer, Client, Error, LINK, NoTask, Onlookers, Patience, Server, ShutDown, System, Waiting,
 };
 use crate::observe::ftn::Names;
 use crate::sys::UdpLink;
@@ -123,19 +122,9 @@ impl System for Node {
         machine: &Machine,
     ) -> Answer<Command> {
         let recent = self.audience.history.recent();
-        match self.onlookers.answer(client.id, &request, recent) {
-            Reaction::Reply(reply) => Answer::Reply(reply),
-            Reaction::Later => Answer::Later,
-            Reaction::Status => {
-                let status = self.status(now, machine);
-                Answer::Reply(Reply::Status(NodeStatus::from(&status)))
-            }
-            Reaction::Snapshot => {
-                let status = NodeStatus::from(&self.status(now, machine));
-                let number = self.audience.history.recent().latest();
-                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
-            }
-        }
+        let latest = recent.latest();
+        let reaction = self.onlookers.answer(client.id, &request, recent);
+        reaction.answer(latest, || NodeStatus::from(&self.status(now, machine)))
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Machine) -> Option<Command> {

@@ -1,10 +1,8 @@
 //! A node, as the host sees it.
 
-use std::convert::Infallible;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use ring_proto::Stored;
 use ring_proto::jitterbug::{Command, Jitterbug, Net};
 use ring_proto::time::{Instant, Now};
 use tracing::info;
@@ -15,26 +13,16 @@ use super::condition::Condition;
 use super::link::{SegmentLink, Sockets};
 use super::programs::Programs;
 use super::report;
-use super::service::{Reaction, Service};
+use super::service::Service;
 use super::status::status;
 use crate::control::jitterbug::{JitterbugRequest, Status};
-use crate::control::{NodeStatus, Reply, Request, Snapshot};
-use crate::driver::{Environment, Store};
+use crate::control::{NodeStatus, Request};
+use crate::driver::{Environment, NoStore};
 use crate::host::hooks::Hooks;
 use crate::host::{
     Answer, Client, Error, LINK, NETWORK, Patience, Server, ShutDown, System, Waiting,
 };
 use crate::system::housekeeping::{Housekeeping, PaceNews};
-
-/// Nothing survives a restart.
-#[derive(Debug)]
-pub struct NoStore;
-
-impl Store<Infallible> for NoStore {
-    fn store(&mut self, durable: &Infallible) -> Stored {
-        match *durable {}
-    }
-}
 
 /// A node of a Jitterbug ring, but for its machine.
 #[derive(Debug)]
@@ -126,19 +114,8 @@ impl System for Node {
         let reaction = self
             .service
             .answer(now, client, request, descriptors, machine, history);
-        match reaction {
-            Reaction::Reply(reply) => Answer::Reply(reply),
-            Reaction::Later => Answer::Later,
-            Reaction::Status => {
-                let status = self.status(machine);
-                Answer::Reply(Reply::Status(NodeStatus::from(&status)))
-            }
-            Reaction::Snapshot => {
-                let status = NodeStatus::from(&self.status(machine));
-                let number = self.audience.history.recent().latest();
-                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
-            }
-        }
+        let latest = history.recent().latest();
+        reaction.answer(latest, || NodeStatus::from(&self.status(machine)))
     }
 
     fn poll_clients(

@@ -4,34 +4,19 @@ use std::os::fd::OwnedFd;
 
 use ring_proto::jitterbug::{Command, Jitterbug, State};
 use ring_proto::time::{Instant, Now};
-use tracing::{info, warn};
 
 use super::history::{Entry, History};
 use super::locks::{Locks, MachineState, Notice};
 use crate::control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
 use crate::control::{
-    Grant, Loss, MAX_LABEL, OwnJson, PROTOCOL, Refusal, Renewal, Reply, Request, TokenData,
-    Version, hex,
+    Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData, hex,
 };
-use crate::host::{Backstops, Client, ClientId, Server, Watchers};
+use crate::host::{Backstops, Client, ClientId, Reaction, Server, Watchers, say_lost};
 
 /// The most data that a holder is told with its grant: an environment has no room for more.
 const DATA_OF_GRANT: usize = 1024;
 /// A lease is renewed when it has grown by this share of its length.
 const STEPS: u32 = 8;
-
-/// How to answer a request.
-#[derive(Debug)]
-pub enum Reaction {
-    /// Send this reply.
-    Reply(Reply),
-    /// The reply follows later.
-    Later,
-    /// Reply with the status.
-    Status,
-    /// Reply with a snapshot, which contains the status.
-    Snapshot,
-}
 
 /// All clients that want more than the status.
 #[derive(Debug)]
@@ -80,20 +65,18 @@ impl Service {
         descriptors: &mut Vec<OwnedFd>,
         machine: &Jitterbug,
         history: &History,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         let client = peer.id;
         match request {
-            Request::Version => Reaction::Reply(Reply::Version(Version {
-                protocol: PROTOCOL,
-                ringd: env!("CARGO_PKG_VERSION").to_owned(),
-                interface: Some(self.interface.clone()),
-            })),
+            Request::Version => Reaction::version(Some(&self.interface)),
             Request::Status => Reaction::Status,
             Request::Lock(request) => self.lock(now, peer, request, machine),
-            Request::Bind if !self.locks.holds(client) => error("this connection has no lock"),
+            Request::Bind if !self.locks.holds(client) => {
+                Reaction::error("this connection has no lock")
+            }
             Request::Bind => match self.backstops.set(peer, descriptors) {
                 Ok(()) => Reaction::Reply(Reply::Done {}),
-                Err(why) => error(why),
+                Err(why) => Reaction::error(why),
             },
             Request::Unlock => {
                 self.backstops.cancel(client);
@@ -106,39 +89,32 @@ impl Service {
                 hex: hex::encode(machine.data()),
                 token: Some(OwnJson::of(&machine.standing().token_id)),
             })),
-            Request::DataSet { .. } => error(
+            Request::DataSet { .. } => Reaction::error(
                 "the data of Jitterbug is computed by its leader (ringd jitterbug --compute), and cannot be set",
             ),
-            Request::Watch { .. } if self.watchers.include(client) => {
-                error("this connection watches already; open another one")
-            }
             Request::Watch { from, turns } => {
                 self.changed.push((client, true));
-                if self.watchers.add(client, from, turns, history.recent()) {
-                    Reaction::Later
-                } else {
-                    Reaction::Snapshot
-                }
+                self.watchers.add(client, from, turns, history.recent())
             }
             Request::Own(request) => self.answer_own(&request, machine),
         }
     }
 
     /// Returns how to answer a request that not every system knows.
-    fn answer_own(&mut self, request: &JitterbugRequest, machine: &Jitterbug) -> Reaction {
+    fn answer_own(&mut self, request: &JitterbugRequest, machine: &Jitterbug) -> Reaction<Command> {
         match request {
             JitterbugRequest::Yield { to: None } => self.yield_token(machine),
-            JitterbugRequest::Yield { to: Some(_) } => error(
+            JitterbugRequest::Yield { to: Some(_) } => Reaction::error(
                 "the token of Jitterbug goes to the next node of the list that can take it, and to no other: ringctl yield \
                  alone",
             ),
-            JitterbugRequest::Once {} => error(
+            JitterbugRequest::Once {} => Reaction::error(
                 "Jitterbug remembers no runs, so there is no job that it could run once: ringctl run, or Lab2",
             ),
-            JitterbugRequest::Pause {} | JitterbugRequest::Resume => error(
+            JitterbugRequest::Pause {} | JitterbugRequest::Resume => Reaction::error(
                 "a node of Jitterbug cannot be paused: whoever is in the list is given the token; stop its ringd",
             ),
-            JitterbugRequest::Forget {} => error(
+            JitterbugRequest::Forget {} => Reaction::error(
                 "no entry leaves a list of Jitterbug: a node that is gone is tried ever less often",
             ),
         }
@@ -150,15 +126,15 @@ impl Service {
         peer: Client,
         request: LockRequest,
         machine: &Jitterbug,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         if self.locks.concerns(peer.id) {
-            return error("this connection holds a lock, or waits for one, already");
+            return Reaction::error("this connection holds a lock, or waits for one, already");
         }
         if request.label.len() > MAX_LABEL {
-            return error(&format!("a label has at most {MAX_LABEL} bytes"));
+            return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
         if let Some(grade) = &request.require {
-            return error(&format!(
+            return Reaction::error(&format!(
                 "a lock of Jitterbug has no grade, '{}' or other: nobody confirms a leader; use Lab2 for that",
                 grade.escape_debug()
             ));
@@ -187,12 +163,12 @@ impl Service {
         Some(fencing(self.locks.held()?, machine))
     }
 
-    fn yield_token(&mut self, machine: &Jitterbug) -> Reaction {
+    fn yield_token(&mut self, machine: &Jitterbug) -> Reaction<Command> {
         if !machine.may_use_token() {
-            return error("this node does not have the token");
+            return Reaction::error("this node does not have the token");
         }
         if machine.is_alone() {
-            return error("there is nobody to hand the token over to");
+            return Reaction::error("there is nobody to hand the token over to");
         }
         self.locks.yield_token();
         Reaction::Reply(Reply::Done {})
@@ -341,30 +317,9 @@ const fn loss(why: LossReason) -> &'static str {
 
 /// Logs whose work was ended, and why.
 fn say_loss(peer: Option<Client>, label: &str, why: LossReason) {
-    let (reason, text) = (why.name(), loss(why));
-    let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
-    let who = peer.map_or_else(
-        || "a client that is gone".to_owned(),
-        |peer| peer.to_string(),
+    let is_wrong = matches!(
+        why,
+        LossReason::StrongerToken | LossReason::Lease | LossReason::Link
     );
-    macro_rules! line {
-        ($level:ident) => {
-            $level!(
-                event = "lock_lost",
-                label,
-                pid,
-                uid,
-                reason,
-                "{label:?} ({who}) has lost the token: {text}"
-            )
-        };
-    }
-    match why {
-        LossReason::StrongerToken | LossReason::Lease | LossReason::Link => line!(warn),
-        _ => line!(info),
-    }
-}
-
-fn error(text: &str) -> Reaction {
-    Reaction::Reply(Reply::Error(text.to_owned()))
+    say_lost(peer, label, (why.name(), loss(why)), is_wrong);
 }

@@ -12,11 +12,11 @@ use super::attachment::Step;
 use super::change::Change;
 use super::condition::Condition;
 use super::report;
-use super::service::{Reaction, Service};
+use super::service::Service;
 use super::state_file::StateFile;
 use super::surroundings::{Audience, Surroundings};
 use crate::control::lab2::RingRequest;
-use crate::control::{NodeStatus, Reply, Request, Snapshot};
+use crate::control::{NodeStatus, Request};
 use crate::driver::Environment;
 use crate::host::hooks::Hooks;
 use crate::host::{
@@ -116,20 +116,11 @@ impl System for Node {
             around, service, ..
         } = self;
         let history = &around.audience.history;
-        match service.answer(now, client, request, descriptors, machine, history) {
-            Reaction::Reply(reply) => Answer::Reply(reply),
-            Reaction::Later => Answer::Later,
-            Reaction::Command(command, reply) => Answer::Command(command, reply),
-            Reaction::Status => {
-                let status = around.status(now, machine, service);
-                Answer::Reply(Reply::Status(NodeStatus::from(&status)))
-            }
-            Reaction::Snapshot => {
-                let status = NodeStatus::from(&around.status(now, machine, service));
-                let number = around.audience.history.recent().latest();
-                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
-            }
-        }
+        let latest = history.recent().latest();
+        let reaction = service.answer(now, client, request, descriptors, machine, history);
+        reaction.answer(latest, || {
+            NodeStatus::from(&around.status(now, machine, service))
+        })
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {

@@ -19,7 +19,6 @@ use crate::control::{OwnJson, Refusal, Reply};
 use crate::fencing::FencingToken;
 use crate::host::{Backstops, ClientId, Watchers};
 use crate::system::Error;
-pub use requests::Reaction;
 
 /// What a request has changed.
 #[derive(Debug, Clone, Copy)]

@@ -20,17 +20,15 @@ use ring_note::{Command, Event, Job, Net, Note, Notes, Options, Version, wire};
 use ring_proto::Stored;
 use ring_proto::time::{Instant, Now, nanos};
 use ring_segment::PATIENCE;
-use ringd::control::{
-    EventHead, EventMessage, NoRequest, NodeStatus, Reply, Request, Snapshot, TokenData,
-};
+use ringd::control::{EventHead, EventMessage, NoRequest, NodeStatus, Reply, Request, TokenData};
 use ringd::driver::{
     Connections, Driver, Environment, Joined, Observe, ReceiveBatch, Store, TransmitBatch,
 };
 use ringd::host::worker::Bell;
 use ringd::host::worker::program::{self, End, Terms};
 use ringd::host::{
-    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Priority, Program, Recent,
-    SYSTEM, Server, ShutDown, System, Task, Waiting, Watchers,
+    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Priority, Program, Reaction,
+    Recent, SYSTEM, Server, ShutDown, System, Task, Waiting, Watchers,
 };
 use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
 use serde::Serialize;
@@ -403,28 +401,25 @@ impl System for NoteNode {
         _: &mut Vec<OwnedFd>,
         machine: &Notes,
     ) -> Answer<Command> {
-        match request {
-            Request::Status => Answer::Reply(Reply::Status(self.status(now.monotonic, machine))),
+        let events = &self.seen.events;
+        let latest = events.latest();
+        let reaction = match request {
+            Request::Status => Reaction::Status,
             Request::Watch { from, turns } => {
                 self.new_watchers.push(client.id);
-                let events = &self.seen.events;
-                if self.watchers.add(client.id, from, turns, events) {
-                    return Answer::Later;
-                }
-                let number = events.latest();
-                let status = self.status(now.monotonic, machine);
-                Answer::Reply(Reply::Snapshot(Box::new(Snapshot { number, status })))
+                self.watchers.add(client.id, from, turns, events)
             }
-            Request::DataGet => Answer::Reply(Reply::Data(TokenData {
+            Request::DataGet => Reaction::Reply(Reply::Data(TokenData {
                 hex: digits(&machine.note().bytes),
                 token: None,
             })),
             Request::DataSet { hex, .. } => match bytes(&hex) {
-                Some(bytes) => Answer::Command(Command::Write(bytes), Reply::Done {}),
-                None => Answer::Reply(Reply::Error("these are no hexadecimal digits".to_owned())),
+                Some(bytes) => Reaction::Command(Command::Write(bytes), Reply::Done {}),
+                None => Reaction::error("these are no hexadecimal digits"),
             },
-            _ => Answer::Reply(Reply::Error("a note has no such thing".to_owned())),
-        }
+            _ => Reaction::error("a note has no such thing"),
+        };
+        reaction.answer(latest, || self.status(now.monotonic, machine))
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, _: &Notes) -> Option<Command> {

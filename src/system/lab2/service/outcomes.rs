@@ -13,7 +13,7 @@ use super::super::runs::{has_run, say_end};
 use super::{Done, Service, fencing, refused, shown};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::control::{Grant, Loss, Refusal, Renewal, Reply, hex};
-use crate::host::{Client, Server};
+use crate::host::{Client, Server, say_lost};
 
 impl Service {
     /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
@@ -236,35 +236,18 @@ const fn grade(grade: lab2::Grade) -> Grade {
 
 /// Logs whose work was ended, and why.
 fn say_loss(peer: Option<Client>, label: &str, why: LossReason, loss: &Loss) {
-    let (reason, text) = (why.name(), &loss.text);
-    let (pid, uid) = peer.map_or((None, None), |peer| (peer.pid, peer.uid));
-    let who = peer.map_or_else(
-        || "a client that is gone".to_owned(),
-        |peer| peer.to_string(),
-    );
-    macro_rules! line {
-        ($level:ident) => {
-            $level!(
-                event = "lock_lost",
-                label,
-                pid,
-                uid,
-                reason,
-                "{label:?} ({who}) has lost the token: {text}"
-            )
-        };
-    }
-    match why {
+    let is_wrong = match why {
         LossReason::StrongerToken
         | LossReason::Lease
         | LossReason::NotStored
         | LossReason::NobodyTakes
         | LossReason::Link
-        | LossReason::Grade => line!(warn),
+        | LossReason::Grade => true,
         LossReason::Yield
         | LossReason::MaxHold
         | LossReason::Shutdown
         | LossReason::Paused
-        | LossReason::Gone => line!(info),
-    }
+        | LossReason::Gone => false,
+    };
+    say_lost(peer, label, (why.name(), &loss.text), is_wrong);
 }

@@ -13,24 +13,9 @@ use super::super::history::History;
 use super::super::locks::Job;
 use super::{Done, Service, refused, shown};
 use crate::control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
-use crate::control::{MAX_LABEL, PROTOCOL, Reply, Request, TokenData, Version, hex};
-use crate::host::{Client, ClientId, spoken};
+use crate::control::{MAX_LABEL, Reply, Request, TokenData, hex};
+use crate::host::{Client, ClientId, Reaction, spoken};
 use crate::observe::lab2::Limit;
-
-/// How to answer a request.
-#[derive(Debug)]
-pub enum Reaction {
-    /// Send this reply.
-    Reply(Reply),
-    /// The reply follows later.
-    Later,
-    /// Give the machine this command, then send this reply.
-    Command(Command, Reply),
-    /// Reply with the status.
-    Status,
-    /// Reply with a snapshot, which contains the status.
-    Snapshot,
-}
 
 impl Service {
     /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the
@@ -43,7 +28,7 @@ impl Service {
         descriptors: &mut Vec<OwnedFd>,
         machine: &Lab2,
         history: &History,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         let client = peer.id;
         match request {
             Request::Lock(request) => self.lock(now, peer, &request, None, machine),
@@ -62,12 +47,11 @@ impl Service {
             Request::DataSet { hex, token } => {
                 self.set_data(client, &hex, token.as_deref(), machine)
             }
-            Request::Watch { from, turns } => self.watch(client, from, turns, history),
-            Request::Version => Reaction::Reply(Reply::Version(Version {
-                protocol: PROTOCOL,
-                ringd: env!("CARGO_PKG_VERSION").to_owned(),
-                interface: Some(self.interface.clone()),
-            })),
+            Request::Watch { from, turns } => {
+                self.changed.push((client, true));
+                self.watchers.add(client, from, turns, history.recent())
+            }
+            Request::Version => Reaction::version(Some(&self.interface)),
             Request::Status => Reaction::Status,
             Request::Own(request) => self.answer_own(now, peer, request, machine),
         }
@@ -80,7 +64,7 @@ impl Service {
         peer: Client,
         request: RingRequest,
         machine: &Lab2,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         match request {
             RingRequest::Once(request) => self.once(now, peer, &request, machine),
             RingRequest::Ran { done } => self.ran(peer.id, done),
@@ -99,12 +83,12 @@ impl Service {
         request: &LockRequest,
         job: Option<Job>,
         machine: &Lab2,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         if self.locks.concerns(peer.id) {
-            return error("this connection holds a lock, or waits for one, already");
+            return Reaction::error("this connection holds a lock, or waits for one, already");
         }
         if request.label.len() > MAX_LABEL {
-            return error(&format!("a label has at most {MAX_LABEL} bytes"));
+            return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
         let way = machine.constants().request_timeout();
         let asked = if self.is_held_under(request.under.as_deref()) {
@@ -123,22 +107,30 @@ impl Service {
         Reaction::Later
     }
 
-    fn bind(&mut self, client: Client, descriptors: &mut Vec<OwnedFd>) -> Reaction {
+    fn bind(&mut self, client: Client, descriptors: &mut Vec<OwnedFd>) -> Reaction<Command> {
         if !self.locks.holds(client.id) {
-            return error("this connection has no lock");
+            return Reaction::error("this connection has no lock");
         }
         match self.backstops.set(client, descriptors) {
             Ok(()) => Reaction::Reply(Reply::Done {}),
-            Err(why) => error(why),
+            Err(why) => Reaction::error(why),
         }
     }
 
-    fn once(&mut self, now: Now, peer: Client, request: &OnceRequest, machine: &Lab2) -> Reaction {
+    fn once(
+        &mut self,
+        now: Now,
+        peer: Client,
+        request: &OnceRequest,
+        machine: &Lab2,
+    ) -> Reaction<Command> {
         let Some(name) = JobName::new(&request.name) else {
-            return error("a job's name has 1 to 32 printable ASCII characters, and no blanks");
+            return Reaction::error(
+                "a job's name has 1 to 32 printable ASCII characters, and no blanks",
+            );
         };
         if request.every_ms == 0 {
-            return error("a job's period cannot be 0");
+            return Reaction::error("a job's period cannot be 0");
         }
         let job = Job {
             name,
@@ -149,9 +141,11 @@ impl Service {
     }
 
     /// A job whose lock was lost counts as lost, whatever its client reports.
-    fn ran(&mut self, client: ClientId, done: bool) -> Reaction {
+    fn ran(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
         if !self.locks.holds(client) || self.locks.held().is_none() {
-            return error("this connection has no lock: whether the job was done is not recorded");
+            return Reaction::error(
+                "this connection has no lock: whether the job was done is not recorded",
+            );
         }
         let end = if done { RunEnd::Done } else { RunEnd::Failed };
         let job = self.locks.job(client);
@@ -159,14 +153,16 @@ impl Service {
         Reaction::Command(Command::EndOnce(client, end), Reply::Done {})
     }
 
-    fn not_run(&self, client: ClientId) -> Reaction {
+    fn not_run(&self, client: ClientId) -> Reaction<Command> {
         if !self.locks.holds(client) {
-            return error("this connection has no lock: that the job was not run is not recorded");
+            return Reaction::error(
+                "this connection has no lock: that the job was not run is not recorded",
+            );
         }
         Reaction::Command(Command::EndOnce(client, RunEnd::NotRun), Reply::Done {})
     }
 
-    fn yield_to(&mut self, to: Option<&str>, machine: &Lab2) -> Reaction {
+    fn yield_to(&mut self, to: Option<&str>, machine: &Lab2) -> Reaction<Command> {
         let member = match to.map(|to| address(to, machine)).transpose() {
             Ok(member) => member,
             Err(why) => return Reaction::Reply(Reply::Error(why)),
@@ -182,13 +178,13 @@ impl Service {
             }
         }
         if !machine.may_use_token() {
-            return error("this node does not have the token");
+            return Reaction::error("this node does not have the token");
         }
         if machine
             .members()
             .all(|other| machine.is_own(other.mac) || other.paused)
         {
-            return error("there is nobody to hand the token over to");
+            return Reaction::error("there is nobody to hand the token over to");
         }
         self.locks.yield_to(member);
         Reaction::Reply(Reply::Done {})
@@ -200,10 +196,10 @@ impl Service {
         peer: Client,
         request: &PauseRequest,
         machine: &Lab2,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         let id = peer.id;
         if self.pausing.concerns(id) {
-            return error("this connection waits for a pause already");
+            return Reaction::error("this connection waits for a pause already");
         }
         if self.is_held_under(request.under.as_deref()) {
             let why = RefusalReason::Nested;
@@ -231,7 +227,7 @@ impl Service {
         Reaction::Later
     }
 
-    fn resume(&mut self, peer: Client) -> Reaction {
+    fn resume(&mut self, peer: Client) -> Reaction<Command> {
         if let Err(why) = self.stored_pause.forget() {
             return Reaction::Reply(Reply::Error(why));
         }
@@ -250,14 +246,14 @@ impl Service {
         digits: &str,
         token: Option<&str>,
         machine: &Lab2,
-    ) -> Reaction {
+    ) -> Reaction<Command> {
         let Some(held) = self.locks.held() else {
-            return error("nobody on this machine holds the token: take the lock first");
+            return Reaction::error("nobody on this machine holds the token: take the lock first");
         };
         let allowed = token.map_or_else(|| self.locks.holds(client), |_| self.is_held_under(token));
         let is_here = machine.may_use_token() && machine.token() == Some(held);
         if !allowed || !is_here {
-            return error("that lock is no longer held here");
+            return Reaction::error("that lock is no longer held here");
         }
         match hex::decode(digits) {
             Some(data) => {
@@ -267,31 +263,13 @@ impl Service {
                 }
                 Reaction::Reply(Reply::Error(Limit(limit).to_string()))
             }
-            None => error("the data must be hexadecimal digits, two a byte"),
-        }
-    }
-
-    fn watch(
-        &mut self,
-        client: ClientId,
-        from: Option<u64>,
-        turns: bool,
-        history: &History,
-    ) -> Reaction {
-        if self.watchers.include(client) {
-            return error("this connection watches already; open another one");
-        }
-        self.changed.push((client, true));
-        if self.watchers.add(client, from, turns, history.recent()) {
-            Reaction::Later
-        } else {
-            Reaction::Snapshot
+            None => Reaction::error("the data must be hexadecimal digits, two a byte"),
         }
     }
 }
 
 /// Removes a member from all tables, unless it is heard.
-fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction {
+fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
     let mac = match address(member, machine) {
         Ok(mac) => mac,
         Err(why) => return Reaction::Reply(Reply::Error(why)),
@@ -336,8 +314,4 @@ fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
             "several members of the ring have the ip {text}: give a MAC"
         )),
     }
-}
-
-fn error(text: &str) -> Reaction {
-    Reaction::Reply(Reply::Error(text.to_owned()))
 }

@@ -1,0 +1,51 @@
+//! How a client's request is answered, before the node's status is asked for.
+
+use super::Answer;
+use crate::control::{NodeStatus, PROTOCOL, Reply, Snapshot, Version};
+
+/// How to answer a request.
+#[derive(Debug)]
+pub enum Reaction<C> {
+    /// Send this reply.
+    Reply(Reply),
+    /// The reply follows later.
+    Later,
+    /// Give the machine this command, then send this reply.
+    Command(C, Reply),
+    /// Reply with the status.
+    Status,
+    /// Reply with the status, as it is after the latest event.
+    Snapshot,
+}
+
+impl<C> Reaction<C> {
+    /// Replies with what is wrong.
+    #[must_use]
+    pub fn error(text: &str) -> Self {
+        Self::Reply(Reply::Error(text.to_owned()))
+    }
+
+    /// Replies with the versions of the protocol and of this program, and the interface of nodes that have one.
+    #[must_use]
+    pub fn version(interface: Option<&str>) -> Self {
+        Self::Reply(Reply::Version(Version {
+            protocol: PROTOCOL,
+            ringd: env!("CARGO_PKG_VERSION").to_owned(),
+            interface: interface.map(str::to_owned),
+        }))
+    }
+
+    /// What the host is to do. `latest`: the number of the latest event; `status`: makes the node's status.
+    pub fn answer(self, latest: u64, status: impl FnOnce() -> NodeStatus) -> Answer<C> {
+        Answer::Reply(match self {
+            Self::Reply(reply) => reply,
+            Self::Later => return Answer::Later,
+            Self::Command(command, reply) => return Answer::Command(command, reply),
+            Self::Status => Reply::Status(status()),
+            Self::Snapshot => Reply::Snapshot(Box::new(Snapshot {
+                number: latest,
+                status: status(),
+            })),
+        })
+    }
+}
