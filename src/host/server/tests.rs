@@ -128,7 +128,7 @@ fn one_request_after_the_other_is_answered() {
 fn what_is_no_request_gets_an_error_and_the_next_one_an_answer() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();
-    client.write_all(b"{\"request\":\"sing\"}\n").unwrap();
+    client.write_all(b"{\"request\":7}\n").unwrap();
     rig.rounds(2);
     assert!(take(&client).0.contains("not a message that is known here"));
     client.write_all(STATUS).unwrap();
