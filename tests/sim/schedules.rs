@@ -24,6 +24,12 @@ macro_rules! schedules {
 
 schedules! {
     a_flipped_bit_that_strengthens_a_chain_costs_one_more_election,
+    a_clock_counts_for_who_knows_of_no_clock_yet,
+    an_election_of_a_deaf_node_that_cannot_send_counts_for_the_clocks,
+    an_election_whose_winner_cannot_send_counts_for_the_clocks,
+    who_has_too_small_an_mtu_to_say_so_says_it_again_after_a_cut,
+    who_says_where_the_token_is_while_it_offers_it_still_wants_it,
+    who_says_with_a_heartbeat_where_the_token_is_still_wants_it,
     an_owner_is_not_kept_busy_by_two_of_one_address_one_of_them_held_off,
     a_giver_asks_for_the_token_while_it_waits_for_an_answer,
     a_member_without_an_ip_is_believed_though_a_table_has_lied,

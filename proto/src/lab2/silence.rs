@@ -23,9 +23,6 @@ const DOUBTS: u32 = 3;
 /// Members that were removed stay away for so many WAITER_TIMEOUTs, whatever tables tell.
 const AWAY: u32 = 16;
 
-/// Who has the smallest MTU says so every so many WAITER_TIMEOUTs.
-const SMALL: u32 = 4;
-
 /// Bytes of a FORGET payload before its first member.
 const FORGET_HEAD: usize = 10;
 
@@ -197,7 +194,8 @@ impl Lab2 {
     }
 
     /// Who has an MTU so small that PING does not say it asks where the token is, now and then, as soon as that is
-    /// no answer to a frame: newcomers have not heard it.
+    /// no answer to a frame: newcomers have not heard it, nor has who was on the other side of a cut, and its tokens
+    /// do not arrive here until it has.
     pub(super) fn say_mtu_in_time(&mut self) {
         if self.is_too_small_to_say() && self.is_mtu_due() {
             self.out.timers.set(Timer::Members, self.now.monotonic);
@@ -205,7 +203,7 @@ impl Lab2 {
     }
 
     fn is_mtu_due(&self) -> bool {
-        let period = self.constants.waiter_timeout() * SMALL;
+        let period = self.constants.waiter_timeout();
         self.silence.said_mtu.is_open(self.now.monotonic, period)
     }
 

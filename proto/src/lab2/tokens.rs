@@ -8,6 +8,7 @@ use ring_codec::lab2::Token;
 use super::input::Envelope;
 use super::outbox::Content;
 use super::role::{Role, Tenure};
+use super::timer::Timer;
 use super::{Lab2, Reason};
 
 impl Lab2 {
@@ -219,6 +220,10 @@ impl Lab2 {
     pub(super) fn token_is_here(&mut self, to: MacAddr) {
         if let Role::Owner(tenure) = self.role {
             self.send(to, Content::TokenIsHere(tenure.token));
+            // Who offers the token and has asked for it again has unsaid that to everybody.
+            if to == MacAddr::BROADCAST && self.out.timers.is_set(Timer::Want) {
+                self.timer_in(Timer::Want, Duration::ZERO);
+            }
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Checks {
     chains: BTreeMap<Chain, u64>,
     /// The chain that was seen last, which is mostly the next one too.
     latest: Option<(Chain, u64)>,
-    /// The largest progress of any tenure.
+    /// The largest progress of any tenure, or of a token that was elected and that nobody was told of.
     strongest: u64,
     /// The runs of jobs, in order of time.
     pub(super) runs: Vec<Run>,
@@ -69,7 +69,7 @@ impl Checks {
         self.violations.len() >= MAX_VIOLATIONS
     }
 
-    /// The largest progress of any tenure so far.
+    /// The largest progress of any tenure, or election, so far.
     pub(super) const fn strongest(&self) -> u64 {
         self.strongest
     }
@@ -120,21 +120,22 @@ impl Checks {
     }
 
     /// A node was elected, and has stored its token. Its clock had a say in the token's progress: not more than
-    /// 30 days beyond what is known, if anything is.
-    pub(super) fn elected(&mut self, at: u64, node: usize, durable: &Durable) {
-        let Some(token) = durable.known.filter(|token| !self.exempt.progress(token)) else {
+    /// 30 days beyond what is known, if the node knows of anything that a clock had a say in: it `knew` this progress.
+    pub(super) fn elected(&mut self, at: u64, node: usize, knew: u64, durable: &Durable) {
+        let Some(token) = durable.known.filter(|_| !self.exempt.progress()) else {
             return;
         };
-        let most = if self.strongest < CLOCKED {
+        let most = if knew < CLOCKED {
             LATEST
         } else {
             self.strongest.saturating_add(CLOCK_STEP)
         };
+        self.strongest = self.strongest.max(token.progress);
         // An election adds something whatever the clocks show.
         if token.progress > most.saturating_add(ELECTIONS) {
             let what = format!(
-                "{token}, though no tenure was stronger than {}",
-                self.strongest
+                "{token}, though nothing was stronger than {}",
+                most.saturating_sub(CLOCK_STEP)
             );
             self.broken(at, Some(node), Rule::Clock, what);
         }

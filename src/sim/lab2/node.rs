@@ -57,6 +57,8 @@ pub struct Own {
     pub(super) ip: [u8; 16],
     /// The state file.
     pub(super) durable: Durable,
+    /// The progress that was known before the file told of the chain of tokens that it tells of now.
+    pub(super) knew: u64,
     /// What of it is on the disk for certain.
     pub(super) synced: Durable,
     /// How often it was written since.
@@ -104,6 +106,7 @@ impl Own {
             card: 0,
             ip,
             durable: BLANK,
+            knew: 0,
             synced: BLANK,
             unsynced: 0,
             stamps: Vec::new(),

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::Subject;
 use super::checks::Checks;
 use super::claim::claim;
+use super::exempt::chain;
 use super::node::{Missed, Own};
 use super::notation::node_of;
 use super::outcome::{Rule, Stats};
@@ -246,8 +247,15 @@ impl<M: Subject> System for Ring<M> {
                 if to == State::Owner && reason == Reason::Elected {
                     self.stats.elections += 1;
                     let Moment { at, node } = moment;
-                    self.checks.elected(at, node, &own.durable);
+                    self.checks.elected(at, node, own.knew, &own.durable);
                 }
+            }
+            // Who is elected and cannot say so stands again, but knows the token that it has stored, and answers with it.
+            Event::TransmitFailed {
+                kind: Kind::TokenIsHere,
+            } if own.held.is_none() => {
+                let Moment { at, node } = moment;
+                self.checks.elected(at, node, own.knew, &own.durable);
             }
             Event::HandOverFailed { minted, .. } => {
                 self.stats.failed_hand_overs += 1;
@@ -271,6 +279,9 @@ impl<M: Subject> System for Ring<M> {
         if own.unsynced > UNSYNCED {
             own.unsynced = 0;
             own.synced = own.durable;
+        }
+        if durable.known.as_ref().map(chain) != own.durable.known.as_ref().map(chain) {
+            own.knew = own.durable.known.map_or(0, |known| known.progress);
         }
         own.durable = Durable {
             stamp: None,

@@ -38,6 +38,11 @@ fn timing() -> Timing {
     Timing::forbearing(HEARTBEAT)
 }
 
+/// The same for a test that nothing runs beside, and that can wait for half as long therefore.
+fn timing_alone() -> Timing {
+    Timing::forbearing(HEARTBEAT / 2)
+}
+
 /// A ring of daemons that were told how many they are to be, for a test that harms none of them.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
@@ -50,8 +55,23 @@ fn form<const N: usize>(segment: Segment) -> Result<Ring> {
     form_with(segment, N, |ringd| ringd.option("--expect", N.to_string()))
 }
 
+/// The same for a test that runs alone.
+fn form_alone<const N: usize>(segment: Segment) -> Result<Ring> {
+    let expect = |ringd: Ringd| ringd.option("--expect", N.to_string());
+    form_by(segment, N, timing_alone(), expect)
+}
+
 fn form_with(segment: Segment, count: usize, options: fn(Ringd) -> Ringd) -> Result<Ring> {
-    let ring = Ring::start_with(segment, count, timing(), BINARIES, options)?;
+    form_by(segment, count, timing(), options)
+}
+
+fn form_by(
+    segment: Segment,
+    count: usize,
+    timing: Timing,
+    options: fn(Ringd) -> Ringd,
+) -> Result<Ring> {
+    let ring = Ring::start_with(segment, count, timing, BINARIES, options)?;
     ring.wait_until_formed()?;
     Ok(ring)
 }

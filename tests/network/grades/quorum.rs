@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Layout, SLACK, Segment, Test, WAIT, tests};
+use ring_segment::{Layout, SLACK, Segment, Test, Timing, WAIT, tests};
 
 use super::holder::boottime;
-use super::{Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, no_quorum, says, timing};
+use super::{
+    Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, form_alone, no_quorum, says, timing,
+    timing_alone,
+};
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -33,7 +36,7 @@ fn a_holder_without_carrier_ends_before_the_majority_has_the_next() -> Result<()
 type Wire = fn(&Segment, usize) -> Result<()>;
 
 fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
-    let ring = form::<3>(bridge(3)?)?;
+    let ring = form_alone::<3>(bridge(3)?)?;
     let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
     let second = Holder::start(&ring.daemons[1], QUORUM)?;
     let at = boottime()?;
@@ -57,13 +60,14 @@ fn wait_was_short(from: Duration, next: &Holder) -> Result<()> {
         .first()?
         .context("it never began")?
         .saturating_sub(from);
-    let bound = timing().one_owner_bound() + timing().waiter_timeout() + SLACK;
+    let timing = timing_alone();
+    let bound = timing.one_owner_bound() + timing.waiter_timeout() + SLACK;
     ensure!(waited < bound, "it took {waited:?}");
     Ok(())
 }
 
 fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
-    let ring = form::<4>(Layout::new(4).addresses().switch(4)?)?;
+    let ring = form_alone::<4>(Layout::new(4).addresses().switch(4)?)?;
     let mut before = Holder::at_work(&ring.daemons[0], QUORUM)?;
     ring.segment
         .rules()
@@ -98,8 +102,8 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
 }
 
 /// Works on for so long that everything that was promised before has run out.
-fn works_on(holder: &Holder) -> Result<()> {
-    holder.wait_for_sign(boottime()? + 3 * timing().waiter_timeout())
+fn works_on(holder: &Holder, timing: Timing) -> Result<()> {
+    holder.wait_for_sign(boottime()? + 3 * timing.waiter_timeout())
 }
 
 fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
@@ -108,7 +112,7 @@ fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
     for at in [0, 4] {
         ring.daemons[at].kill()?;
     }
-    works_on(&holder)?;
+    works_on(&holder, timing())?;
     ensure!(ring.daemons[1].status()?["grade"] == "quorum");
     ring.daemons[2].kill()?;
     let code = holder.wait_exit()?;
@@ -126,16 +130,16 @@ fn a_member_that_stands_still_is_not_missed() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
     let holder = Holder::at_work(&ring.daemons[0], QUORUM)?;
     ring.daemons[1].signal(Signal::SIGSTOP)?;
-    works_on(&holder)?;
+    works_on(&holder, timing())?;
     ensure!(ring.daemons[0].status()?["grade"] == "quorum");
     ring.daemons[1].signal(Signal::SIGCONT)?;
-    works_on(&holder)?;
+    works_on(&holder, timing())?;
     holder.finish()
 }
 
 /// Nobody tells the command: its keeper knows by when it must have ended.
 fn a_holder_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()> {
-    let ring = form::<3>(bridge(3)?)?;
+    let ring = form_alone::<3>(bridge(3)?)?;
     let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
     let second = Holder::start(&ring.daemons[1], QUORUM)?;
     let at = boottime()?;
@@ -146,7 +150,7 @@ fn a_holder_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()
     check_apart(&first, &second)?;
     wait_was_short(at, &second)?;
     ring.daemons[0].signal(Signal::SIGCONT)?;
-    works_on(&second)?;
+    works_on(&second, timing_alone())?;
     second.finish()
 }
 
@@ -161,7 +165,7 @@ fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     rules.set(|rules| rules.blocked.extend([(0, 2), (2, 0)]));
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
     let second = Holder::start(&ring.daemons[2], QUORUM)?;
-    works_on(&first)?;
+    works_on(&first, timing())?;
     ring.daemons[1].kill()?;
     ring.segment.cut(0)?;
     let at = boottime()?;

@@ -188,6 +188,16 @@ fn an_interface_that_no_promise_fits_is_named_once_and_nothing_too_long_is_tried
     assert_eq!(told(&rig)[1..], [(small, true)]);
 }
 
+/// Who was on the other side of a cut has not heard it, and sends heartbeats that do not arrive here.
+#[test]
+fn an_mtu_that_no_ping_says_is_said_again_every_waiter_timeout() {
+    let mut rig = Rig::owner();
+    with_mtu(&mut rig, 68);
+    let said = rig.pass_time(4 * WAITER_TIMEOUT);
+    let again = said.iter().filter(|line| *line == "WHERE_IS_TOKEN to all");
+    assert!((3..=4).contains(&again.count()), "{said:?}");
+}
+
 /// What does not fit its interface would not reach it: a profile, and a promise.
 #[test]
 fn a_member_of_the_smallest_mtu_is_named_and_is_sent_nothing_that_does_not_fit_it() {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ring_codec::lab2::{Message, NO_IP, Token};
 
 use super::rig::{
-    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, WAITER_TIMEOUT, constants, here, ms,
-    ping, take, token, token_of, was_here,
+    ANSWER_TIMEOUT, HAND_OVER, HEARTBEAT, IDLE_HOLD, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants,
+    here, ms, ping, take, token, token_of, was_here,
 };
 use crate::lab2::{Command, Constants, State};
 
@@ -315,6 +315,24 @@ fn a_giver_that_has_asked_again_acknowledges_without_unsaying_that() {
     assert_eq!(rig.command(Command::WantToken), [WANT]);
     let said = rig.pass_time(ms(1));
     assert_eq!(said, ["TOKEN_WAS_HERE_RECENTLY 12-n3-1 at n7 to n3"]);
+}
+
+/// Everybody forgets that it wants the token when it says that it is here. Found by the simulator: a giver whose
+/// offer a slow member had taken, and passed on, said so with a heartbeat, and was passed over.
+#[test]
+fn a_giver_that_has_asked_again_asks_once_more_after_its_heartbeat() {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    rig.pass_time(HEARTBEAT - ms(1));
+    rig.hear_all(7, Message::WantToken);
+    rig.command(Command::WorkDone);
+    assert_eq!(rig.command(Command::WantToken), [WANT]);
+    let said = rig.pass_time(TAKE_TIMEOUT);
+    let is_here = said
+        .iter()
+        .position(|line| line == "TOKEN_IS_HERE 11-n3-1 to all");
+    let after = &said[is_here.expect("a heartbeat")..];
+    assert!(after.iter().any(|line| line == WANT), "{said:?}");
 }
 
 #[test]

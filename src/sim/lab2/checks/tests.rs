@@ -4,8 +4,9 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Frame, Message, Token};
 use ring_proto::lab2::Durable;
 
-use super::Checks;
+use super::{CLOCKED, Checks, ELECTIONS, LATEST};
 use crate::sim::lab2::Rule;
+use crate::sim::lab2::node::BLANK;
 use crate::sim::lab2::notation::mac;
 
 fn token(progress: u64, author: usize, number: u32) -> Token {
@@ -136,4 +137,26 @@ fn tables_out_of_order_or_too_large_are_found() {
         checks.violations.len()
     };
     assert_eq!((table(Some(5)), table(Some(6)), table(None)), (0, 1, 1));
+}
+
+/// What is broken if a node that `knew` this progress is elected, after a tenure of some other.
+fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
+    let mut checks = Checks::default();
+    checks.tenure(7, 1, &token(after, 1, 1), None, || None);
+    let durable = Durable {
+        known: Some(token(progress, 0, 1)),
+        ..BLANK
+    };
+    checks.elected(8, 0, knew, &durable);
+    checks.violations.iter().map(|broken| broken.rule).collect()
+}
+
+#[test]
+fn a_clock_takes_a_token_thirty_days_further_than_any_was_if_its_node_knows_of_one() {
+    let (strongest, days) = (CLOCKED + 7, 30 * 24 * 60 * 60 * 1_000_000_000);
+    assert_eq!(elected(CLOCKED, strongest, strongest + days), []);
+    let far = strongest + days + 2 * ELECTIONS;
+    assert_eq!(elected(CLOCKED, strongest, far), [Rule::Clock]);
+    assert_eq!(elected(1, strongest, far), []);
+    assert_eq!(elected(1, strongest, LATEST + 2 * ELECTIONS), [Rule::Clock]);
 }
