@@ -38,12 +38,12 @@ fn main() -> ExitCode {
     }
     // Those with long tests come first: one that began last would be waited for alone.
     let parts = [
+        fencing::tests(),
         untidy::tests(),
         grades::tests(),
         locks::tests(),
         recipes::tests(),
         ring::tests(),
-        fencing::tests(),
         ftn::tests(),
         jitterbug::tests(),
         peer::tests(),

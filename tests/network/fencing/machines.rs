@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -90,6 +91,12 @@ impl Machines {
     /// Starts a command on a machine.
     pub fn spawn(&self, machine: usize, command: &mut Command) -> Result<std::process::Child> {
         self.ring.segment.node(machine).ns().spawn(command)
+    }
+
+    /// A connection from a machine to an address.
+    pub fn connect(&self, machine: usize, to: &str) -> Result<TcpStream> {
+        let node = self.ring.segment.node(machine);
+        Ok(node.ns().run(|| TcpStream::connect(to))??)
     }
 
     /// A token that this machine was granted a moment ago.

@@ -196,10 +196,10 @@ fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
 }
 
 fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
-    let heartbeat = Duration::from_secs(1);
+    let heartbeat = Duration::from_millis(500);
     let timing = Timing::patient(heartbeat).idle_hold(Duration::ZERO);
     let segment = Segment::bridge(3)?;
-    // All that such a ring sends in a tenth of a heartbeat has room in the capture's socket ten times
+    // All that such a ring sends in a fifth of a heartbeat has room in the capture's socket ten times
     // over, however late the test wakes up. What it sends until it has formed has not.
     segment.capture().record_broadcasts()?;
     let ring = Ring::start(segment, 3, timing, BINARIES)?;
@@ -214,7 +214,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     let broadcasts = broadcasts.iter().filter(in_time).count();
     ensure!(broadcasts <= 6, "{broadcasts} broadcasts in one heartbeat");
     capture.record_all()?;
-    let frames = capture.watch(heartbeat / 10);
+    let frames = capture.watch(heartbeat / 5);
     capture.stop()?;
     let (hops, total) = (tenures(&frames).len(), frames.len());
     ensure!(hops > 50, "only {hops} hops in a tenth of a second");
