@@ -10,6 +10,7 @@ use super::super::Error;
 use super::listing::{Held, Listed, Page};
 use super::name::Name;
 use super::{Client, Interrupted, Outcome, failed};
+use crate::control::ftn::cut_doubt;
 use crate::host::spoken;
 use crate::sys::clock;
 use crate::token::{self, Command, Event, Patience, Session, Wake};
@@ -33,6 +34,8 @@ pub(super) struct All {
     asked: Vec<Asked>,
     /// The server, the token as it has told of it, and what of that is known here.
     tokens: Vec<(usize, Map<String, Value>, Option<Listed>)>,
+    /// The smallest quorum of those that are less than a majority.
+    quorum: Option<usize>,
 }
 
 /// Prints all tokens, and says which servers have not told of theirs.
@@ -67,6 +70,12 @@ pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyh
         // Where nobody can be told, the exit code still says it.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
+    let doubt = all
+        .quorum
+        .and_then(|quorum| cut_doubt(quorum, all.asked.len()));
+    if let Some(doubt) = doubt {
+        let _ = writeln!(io::stderr(), "ringctl: {doubt}");
+    }
     let is_complete = !all.asked.contains(&Asked::Going);
     Ok(if is_complete { 0 } else { INCOMPLETE })
 }
@@ -86,6 +95,7 @@ pub(super) fn ask(
     let mut all = All {
         asked: vec![Asked::Going; servers],
         tokens: Vec::new(),
+        quorum: None,
     };
     for server in 0..servers {
         next_page(session, server, &[])?;
@@ -145,6 +155,7 @@ impl All {
     /// Takes a page, and returns where the next one begins.
     fn take(&mut self, server: usize, page: &[u8]) -> Option<Name> {
         let page = Page::read(page)?;
+        self.quorum = self.quorum.into_iter().chain(page.quorum).min();
         let mut last = None;
         for token in page.tokens {
             let listed = Listed::of(&token);
@@ -228,6 +239,7 @@ mod tests {
         All {
             asked: vec![Asked::Going; 2],
             tokens: Vec::new(),
+            quorum: None,
         }
     }
 
@@ -258,6 +270,16 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_quorum_that_is_no_majority_is_remembered() {
+        let mut all = all();
+        for (quorum, smallest) in [(2, 2), (1, 1), (2, 1)] {
+            let page = format!(r#"{{"next":null,"tokens":[],"quorum":{quorum}}}"#);
+            all.take(0, page.as_bytes());
+            assert_eq!(all.quorum, Some(smallest));
+        }
+    }
+
+    #[test]
     fn a_server_that_goes_back_is_not_asked_for_ever() {
         let mut all = all();
         let back = PAGE.to_vec();
@@ -269,7 +291,8 @@ mod tests {
         assert_eq!(
             super::All::page(&super::All {
                 asked: vec![],
-                tokens: vec![]
+                tokens: vec![],
+                quorum: None,
             }),
             ""
         );

@@ -12,6 +12,8 @@ pub(super) struct Page {
     pub(super) next: Option<String>,
     /// The tokens, as objects.
     pub(super) tokens: Vec<Map<String, Value>>,
+    /// The server's quorum, if that is less than a majority.
+    pub(super) quorum: Option<usize>,
 }
 
 /// A token, as far as it is known here.

@@ -7,7 +7,7 @@ use ring_codec::ftn::{Message, Token as Entry};
 
 use super::serving::Serves;
 use super::token::Token;
-use super::{Reason, Server};
+use super::{Reason, Server, majority};
 use crate::ftn::catalog::hex;
 use crate::time::Instant;
 
@@ -42,7 +42,7 @@ impl Server {
         self.out.send(from, session, message);
     }
 
-    fn page(&self, now: Instant, after: &[u8]) -> String {
+    pub(super) fn page(&self, now: Instant, after: &[u8]) -> String {
         let mut tokens = String::new();
         let mut next = None;
         let mut behind = self.tokens.after(after).enumerate().peekable();
@@ -62,7 +62,14 @@ impl Server {
             }
         }
         let next = next.map_or("null".to_owned(), |name| format!("\"{name}\""));
-        format!("{{\"next\":{next},\"tokens\":[{tokens}]}}")
+        // Who reads it is to know when both sides of a cut may grant the same token.
+        let quorum = self.options.quorum;
+        let quorum = if quorum < majority(self.servers.len()) {
+            format!(",\"quorum\":{quorum}")
+        } else {
+            String::new()
+        };
+        format!("{{\"next\":{next},\"tokens\":[{tokens}]{quorum}}}")
     }
 }
 

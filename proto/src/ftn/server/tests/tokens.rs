@@ -3,7 +3,7 @@
 use ring_codec::ftn::{Access, Message, Token};
 
 use super::rig::*;
-use crate::ftn::server::{Options, Reason};
+use crate::ftn::server::{Durable, Options, Reason};
 
 /// The only server with sessions k1 to k5.
 fn rig() -> Rig {
@@ -426,6 +426,22 @@ fn a_listing_says_who_holds_and_who_waits() {
         )]
     );
     assert_eq!(rig.snapshot().tokens, 3);
+}
+
+/// Both sides of a cut may grant the same token then.
+#[test]
+fn a_listing_says_a_quorum_that_is_no_majority() {
+    for (quorum, said) in [
+        (1, r#"{"next":null,"tokens":[],"quorum":1}"#),
+        (2, r#"{"next":null,"tokens":[]}"#),
+    ] {
+        let options = Options {
+            quorum,
+            ..options()
+        };
+        let rig = Rig::start(3, 0, options, Durable::default());
+        assert_eq!(rig.server.page(rig.now.monotonic, b""), said);
+    }
 }
 
 /// At most about 1 KiB, names in order, at most 16 holders; `next` leads to the following page.
