@@ -14,6 +14,7 @@ mod housekeeping;
 pub mod jitterbug;
 pub mod lab2;
 mod record_file;
+mod status_lines;
 mod values;
 
 pub use error::Error;

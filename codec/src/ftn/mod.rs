@@ -63,6 +63,7 @@
 //! Encoding refuses what decoding would refuse.
 
 mod datagram;
+mod display;
 mod hash;
 mod message;
 mod value;

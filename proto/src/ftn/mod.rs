@@ -11,6 +11,7 @@ pub mod client;
 mod configuration;
 pub mod server;
 mod servers;
+pub mod station;
 
 pub use configuration::{Configuration, next_number};
 pub use servers::Servers;

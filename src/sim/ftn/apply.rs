@@ -6,8 +6,8 @@ use ring_proto::ftn::{client, server};
 use super::node::Doom;
 use super::plan::Fault;
 use super::settings::FaultKind;
-use super::station::Command;
 use super::world::World;
+use ring_proto::ftn::station::Command;
 
 const MS: u64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;

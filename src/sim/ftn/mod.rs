@@ -9,7 +9,7 @@ mod checks;
 mod exempt;
 mod generate;
 mod node;
-pub mod notation;
+mod notation;
 mod outcome;
 mod plan;
 mod program;
@@ -18,7 +18,6 @@ mod register;
 mod run;
 mod service;
 mod settings;
-pub mod station;
 mod stranger;
 mod world;
 

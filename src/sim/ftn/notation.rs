@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use ring_codec::ftn::{Datagram, Message};
+use ring_codec::ftn::Datagram;
 use ring_proto::ftn::Servers;
 
 use super::plan::TOKENS;
@@ -10,7 +10,7 @@ use super::plan::TOKENS;
 /// The port of every server.
 const PORT: u16 = 7_000;
 /// The port of a client's first socket.
-pub const FIRST_PORT: u16 = 20_000;
+pub(super) const FIRST_PORT: u16 = 20_000;
 /// What a network address says of who has it.
 const SERVERS: u8 = 0;
 const CLIENTS: u8 = 1;
@@ -23,14 +23,12 @@ fn address(net: u8, number: usize, port: u16) -> SocketAddr {
 }
 
 /// A server's address.
-#[must_use]
-pub fn server_address(server: usize) -> SocketAddr {
+pub(super) fn server_address(server: usize) -> SocketAddr {
     address(SERVERS, server, PORT)
 }
 
 /// The address of a client's socket; clients are numbered from 0 here.
-#[must_use]
-pub fn client_address(client: usize, port: u16) -> SocketAddr {
+pub(super) fn client_address(client: usize, port: u16) -> SocketAddr {
     address(CLIENTS, client, port)
 }
 
@@ -45,8 +43,7 @@ pub(super) fn is_stranger(address: SocketAddr) -> bool {
 }
 
 /// The node that an address is one of.
-#[must_use]
-pub fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
+pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
     };
@@ -60,16 +57,14 @@ pub fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
 }
 
 /// The list of so many servers.
-#[must_use]
-pub fn list(servers: usize) -> Option<Servers> {
+pub(super) fn list(servers: usize) -> Option<Servers> {
     let lines: Vec<String> = (0..servers).map(|at| format!("s{at}:{PORT}")).collect();
     let servers = lines.iter().enumerate();
     Servers::new(servers.map(|(at, line)| (line.as_str(), server_address(at))))
 }
 
 /// The name of a token.
-#[must_use]
-pub fn token_name(token: usize) -> Box<[u8]> {
+pub(super) fn token_name(token: usize) -> Box<[u8]> {
     format!("t{token}").into_bytes().into()
 }
 
@@ -81,79 +76,9 @@ pub(super) fn token_of(name: &[u8]) -> Option<usize> {
 }
 
 /// A datagram as a line of text.
-#[must_use]
-pub fn line(bytes: &[u8]) -> String {
-    let datagram = match Datagram::decode(bytes) {
-        Ok(datagram) => datagram,
-        Err(error) => return format!("{} bytes that are no datagram: {error}", bytes.len()),
-    };
-    let header = datagram.header();
-    let message = match datagram.message() {
-        Message::State {
-            seq,
-            leader,
-            sstates,
-            clients,
-        } => {
-            let states: Vec<_> = sstates.iter().collect();
-            let clients: Vec<_> = clients.iter().map(|client| client.id).collect();
-            let (c, r) = (seq >> 32, seq & 0xffff_ffff);
-            format!("STATE seq {c}+{r} leader {leader} {states:?} {clients:?}")
-        }
-        Message::Config { leader, sstates } => {
-            let states: Vec<_> = sstates.iter().collect();
-            format!("CONFIG {leader} {states:?}")
-        }
-        Message::Heartbeat { seq, sstate } => {
-            format!("HEARTBEAT {}+{} {sstate:?}", seq >> 32, seq & 0xffff_ffff)
-        }
-        Message::Elect { seq, leader } => {
-            format!("ELECT {}+{} {leader}", seq >> 32, seq & 0xffff_ffff)
-        }
-        Message::Catalog { holdings } => {
-            let entries: Vec<_> = holdings
-                .iter()
-                .map(|entry| format!("{}={}", shown(entry.name), shown(entry.data)))
-                .collect();
-            format!("CATALOG {}", entries.join(" "))
-        }
-        Message::Request {
-            msgnum,
-            token,
-            access,
-        } => format!("REQUEST {msgnum} {} {access:?}", shown(token.name)),
-        Message::Return {
-            msgnum,
-            token,
-            flags,
-        } => format!(
-            "RETURN {msgnum} {} {} {flags:?}",
-            shown(token.name),
-            shown(token.data)
-        ),
-        Message::Grant { msgnum, token } => {
-            format!("GRANT {msgnum} {} {}", shown(token.name), shown(token.data))
-        }
-        Message::Revoke { name } => format!("REVOKE {}", shown(name)),
-        Message::Transfer {
-            msgnum,
-            part,
-            parts,
-            assignments,
-        } => {
-            let names: Vec<_> = assignments
-                .iter()
-                .map(|it| format!("{}={}", shown(it.token.name), shown(it.token.data)))
-                .collect();
-            format!("TRANSFER {msgnum} {part}/{parts} {}", names.join(" "))
-        }
-        message => format!("{message:?}"),
-    };
-    format!("{}→{} {message}", header.from, header.to)
-}
-
-/// The first bytes of a name or of data.
-fn shown(bytes: &[u8]) -> String {
-    let first = &bytes[..bytes.len().min(24)];
-    format!("'{}'", String::from_utf8_lossy(first).trim_end_matches('.'))
+pub(super) fn line(bytes: &[u8]) -> String {
+    match Datagram::decode(bytes) {
+        Ok(datagram) => datagram.to_string(),
+        Err(error) => format!("{} bytes that are no datagram: {error}", bytes.len()),
+    }
 }

@@ -10,9 +10,9 @@ use super::outcome::Rule;
 use super::plan::TOKENS;
 use super::register::data;
 use super::service::{Due, Service};
-use super::station::Command;
 use super::world::World;
 use crate::sim::kernel::queue::Event;
+use ring_proto::ftn::station::Command;
 
 /// How many bytes an update has: mostly few, sometimes more than a datagram of several has room for.
 const LENGTHS: [usize; 5] = [0, 0, 0, 40, 1_500];

@@ -1,7 +1,6 @@
 //! Whole runs.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::outcome::{Outcome, Rule, Violation};
 use super::plan::Schedule;
@@ -56,17 +55,13 @@ fn guarded(schedule: &Schedule, story: Option<usize>, lines: &mut VecDeque<Strin
         }],
         ..Outcome::default()
     };
-    match catch_unwind(AssertUnwindSafe(run)) {
+    match kernel::guard::guarded(run) {
         Ok(Some((outcome, told))) => {
             *lines = told;
             outcome
         }
         Ok(None) => panicked("there are no servers".into()),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| Some((*panic.downcast_ref::<&str>()?).into()));
-            panicked(text.unwrap_or_default())
-        }
+        Err(what) => panicked(what),
     }
 }
 

@@ -17,10 +17,10 @@ use super::notation::{is_stranger, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::settings::FaultKind;
-use super::station::{Event, Station};
 use super::world::{Setup, World};
 use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
+use ring_proto::ftn::station::{Event, Station};
 
 /// What happens in this system only.
 #[derive(Debug)]

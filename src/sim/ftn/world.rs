@@ -13,11 +13,11 @@ use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
 use super::service::Service;
 use super::settings::FaultKind;
-use super::station::{Command, Net, Station};
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::node::Node;
 use crate::sim::kernel::rng::{Rng, Stream};
 use crate::sim::kernel::world;
+use ring_proto::ftn::station::{Command, Net, Station};
 
 /// Servers and clients on a network of datagrams.
 pub type World = world::World<Service>;

@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod faults;
+pub mod guard;
 pub mod network;
 pub mod node;
 pub mod queue;

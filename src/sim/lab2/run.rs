@@ -1,7 +1,5 @@
 //! Whole runs.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::Subject;
 use super::outcome::{Outcome, Rule, Violation};
 use super::plan::Schedule;
@@ -19,7 +17,7 @@ pub fn run<M: Subject>(settings: &Settings) -> Outcome {
 /// Runs a schedule; `record` sees every detail. A machine that panics is a violation.
 #[must_use]
 pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| {
+    kernel::guard::guarded(|| {
         let mut world = World::<M>::of(schedule);
         if let Some(record) = record {
             world.record(record);
@@ -28,21 +26,13 @@ pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) 
         world.run(schedule.time());
         world.recover(schedule);
         world.finish()
-    }))
-    .unwrap_or_else(|panic| {
-        let message = panic.downcast::<String>().map_or_else(
-            |other| {
-                other
-                    .downcast::<&str>()
-                    .map_or_else(|_| String::new(), |s| (*s).into())
-            },
-            |message| *message,
-        );
+    })
+    .unwrap_or_else(|what| {
         let violation = Violation {
             at: schedule.time(),
             node: None,
             rule: Rule::Panic,
-            what: message,
+            what,
         };
         Outcome {
             violations: vec![violation],

@@ -4,19 +4,13 @@
 //! returns what the machine has to do. One client is granted the token in each turn of this node, so that the other nodes have
 //! their turns.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
 
 use crate::control::jitterbug::{LockRequest, LossReason, RefusalReason};
-use crate::host::{Client, ClientId};
-
-/// The most clients that wait at a time.
-pub const MAX_WAITING: usize = 400;
-/// How long a holder has to end its work when somebody else decides that it ends.
-const NOTICE: Duration = Duration::from_secs(1);
+use crate::host::{Client, ClientId, LockQueue, NOTICE, NotQueued};
 
 /// The machine's state, as far as the queue depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -48,29 +42,13 @@ pub enum Notice {
     Lost(LossReason, Instant),
 }
 
-/// A client that waits.
+/// What a client was granted.
 #[derive(Debug)]
-struct Waiter {
-    client: Client,
-    request: LockRequest,
-    /// When it gives up.
-    until: Option<Instant>,
-}
-
-/// The client that has the token.
-#[derive(Debug)]
-struct Holder {
-    client: Client,
-    request: LockRequest,
-    since: Instant,
-    /// The number of its grant.
+struct Tenure {
+    /// The number of the grant.
     number: u64,
     /// [`MachineState::ends`] as it was then.
     ends: u64,
-    /// The end of the lease that it was told last.
-    until: Instant,
-    /// When its work must have ended, as it was told.
-    ends_by: Option<Instant>,
     /// The machine has the token no more.
     is_lost: bool,
 }
@@ -78,8 +56,7 @@ struct Holder {
 /// The local holder and the local queue.
 #[derive(Debug, Default)]
 pub struct Locks {
-    holder: Option<Holder>,
-    waiting: VecDeque<Waiter>,
+    queue: LockQueue<String, (), Tenure>,
     /// What the machine was told last of whether there is work.
     has_work: bool,
     /// The turn in which a client was granted the token last, or in which it is to go on.
@@ -102,84 +79,56 @@ impl Locks {
         request: LockRequest,
         way: Duration,
     ) -> Result<(), RefusalReason> {
-        let is_busy = self.holder.is_some() || !self.waiting.is_empty();
         if self.is_leaving {
             return Err(RefusalReason::Leaving);
-        } else if request.wait_ms == Some(0) && is_busy {
-            return Err(RefusalReason::Busy);
-        } else if self.waiting.len() >= MAX_WAITING {
-            return Err(RefusalReason::Crowded);
         }
-        let patience = request.wait_ms.map(|ms| match ms {
-            0 => way,
-            ms => Duration::from_millis(ms),
-        });
-        self.waiting.push_back(Waiter {
-            client,
-            request,
-            until: patience.map(|patience| now + patience),
-        });
-        Ok(())
+        let queued = self.queue.push(now, client, request, way, ());
+        queued.map_err(|why| match why {
+            NotQueued::Busy => RefusalReason::Busy,
+            NotQueued::Crowded => RefusalReason::Crowded,
+        })
     }
 
     /// Whether [`update`](Self::update) would do nothing.
     pub fn is_idle(&self) -> bool {
-        let nobody = self.holder.is_none() && self.waiting.is_empty();
-        nobody && !self.has_work && !self.is_yielding
+        self.queue.is_empty() && !self.has_work && !self.is_yielding
     }
 
     /// Whether a client of this machine holds the token.
     pub const fn is_held(&self) -> bool {
-        self.holder.is_some()
+        self.queue.holder.is_some()
     }
 
     /// The number of the grant under which a client works now.
     pub fn held(&self) -> Option<u64> {
-        let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
-        holder.map(|holder| holder.number)
+        self.queue.held().map(|tenure| tenure.number)
     }
 
     /// What the holder is called.
     pub fn label(&self) -> Option<&str> {
-        Some(&self.holder.as_ref()?.request.label)
+        Some(&self.queue.holder.as_ref()?.asked.request.label)
     }
 
     /// Whether a client holds the token.
     pub fn holds(&self, client: ClientId) -> bool {
-        self.holder
-            .as_ref()
-            .is_some_and(|it| it.client.id == client)
+        self.queue.holds(client)
     }
 
     /// Whether a client holds the token or waits for it.
     pub fn concerns(&self, client: ClientId) -> bool {
-        self.holds(client) || self.waiting.iter().any(|it| it.client.id == client)
+        self.queue.concerns(client)
     }
 
     /// A client wants the token no more. Whether it had it or waited for it.
     pub fn release(&mut self, client: ClientId) -> bool {
-        let was_concerned = self.concerns(client);
-        self.holder.take_if(|holder| holder.client.id == client);
-        self.waiting.retain(|waiter| waiter.client.id != client);
-        was_concerned
+        self.queue.release(client)
     }
 
-    /// A client is gone. If it had the token and did not say that its work has ended, that may go on for as long as it was
-    /// told. Whose lock this has ended, unless that was over already.
+    /// A client is gone. Whose lock this has ended, unless that was over already: the work may go on for as long as it
+    /// was told.
     pub fn leave_behind(&mut self, now: Instant, client: ClientId) -> Option<(Client, String)> {
-        match &mut self.holder {
-            Some(holder) if holder.client.id == client => {
-                if holder.ends_by.is_some() {
-                    return None;
-                }
-                holder.ends_by = Some(now);
-                Some((holder.client, holder.request.label.clone()))
-            }
-            _ => {
-                self.release(client);
-                None
-            }
-        }
+        let left = self.queue.leave_behind(now, client)?;
+        Some((left.client, left.request.label.clone()))
     }
 
     /// The token is to go on as soon as its holder here has let go.
@@ -195,9 +144,7 @@ impl Locks {
     /// When [`update`](Self::update) is to be called at the latest. A machine that leads wakes the loop often enough for
     /// renewals.
     pub fn deadline(&self) -> Option<Instant> {
-        let holder = self.holder.iter().filter_map(Holder::deadline);
-        let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);
-        holder.chain(waiting).min()
+        self.queue.deadline()
     }
 
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be called
@@ -210,14 +157,14 @@ impl Locks {
     ) -> Option<Command> {
         self.look_after_holder(now, machine, tell);
         self.refuse_the_impatient(now, tell);
-        let is_yielding = self.is_yielding && self.holder.is_none();
+        let is_yielding = self.is_yielding && self.queue.holder.is_none();
         if is_yielding {
             self.served = Some(machine.turn);
         }
         let is_served = machine.may_use && self.served == Some(machine.turn);
-        let has_work = match &self.holder {
-            Some(holder) => !holder.is_lost || !self.waiting.is_empty(),
-            None => !self.waiting.is_empty() && !is_served,
+        let has_work = match &self.queue.holder {
+            Some(holder) => !holder.token.is_lost || !self.queue.waiting.is_empty(),
+            None => !self.queue.waiting.is_empty() && !is_served,
         };
         if std::mem::replace(&mut self.has_work, has_work) != has_work {
             return Some(Command::Work(has_work));
@@ -226,7 +173,7 @@ impl Locks {
             self.is_yielding = false;
             return machine.may_use.then_some(Command::Yield);
         }
-        if self.holder.is_none() && machine.may_use && has_work {
+        if self.queue.holder.is_none() && machine.may_use && has_work {
             self.grant(now, machine, tell);
         }
         None
@@ -238,26 +185,23 @@ impl Locks {
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let Some(Waiter {
-            client, request, ..
-        }) = self.waiting.pop_front()
-        else {
+        let Some(waiter) = self.queue.waiting.pop_front() else {
             return;
         };
         self.served = Some(machine.turn);
         self.grants += 1;
         let (number, until) = (self.grants, machine.lease_until);
-        tell(client.id, &request, Notice::Granted(number, until));
-        self.holder = Some(Holder {
-            client,
-            request,
-            since: now,
+        tell(
+            waiter.client.id,
+            &waiter.request,
+            Notice::Granted(number, until),
+        );
+        let tenure = Tenure {
             number,
             ends: machine.ends,
-            until,
-            ends_by: None,
             is_lost: false,
-        });
+        };
+        self.queue.hold(now, waiter, tenure, until);
     }
 
     fn look_after_holder(
@@ -266,19 +210,20 @@ impl Locks {
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let Some(holder) = &mut self.holder else {
+        let Some(holder) = &mut self.queue.holder else {
             return;
         };
-        holder.is_lost |= machine.ends != holder.ends;
+        let client = holder.asked.client.id;
+        holder.token.is_lost |= machine.ends != holder.token.ends;
         if holder.ends_by.is_some() {
             if holder.gone_at() <= Some(now) {
-                self.holder = None;
+                self.queue.holder = None;
             }
             return;
         }
         // Who ends it by choice must not promise more than the lease does.
         let soon = (now + NOTICE).min(machine.lease_until);
-        let ending = if holder.is_lost {
+        let ending = if holder.token.is_lost {
             let until = match machine.loss {
                 // Its new holder may have it already.
                 LossReason::StrongerToken => now,
@@ -295,14 +240,10 @@ impl Locks {
         };
         if let Some((why, until)) = ending {
             holder.ends_by = Some(until);
-            tell(holder.client.id, &holder.request, Notice::Lost(why, until));
+            tell(client, &holder.asked.request, Notice::Lost(why, until));
         } else if machine.lease_until.since(holder.until) >= machine.step {
             holder.until = machine.lease_until;
-            tell(
-                holder.client.id,
-                &holder.request,
-                Notice::Renewed(holder.until),
-            );
+            tell(client, &holder.asked.request, Notice::Renewed(holder.until));
         }
     }
 
@@ -312,10 +253,10 @@ impl Locks {
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let is_leaving = self.is_leaving;
-        self.waiting.retain(|waiter| {
+        self.queue.waiting.retain(|waiter| {
             let why = if is_leaving {
                 RefusalReason::Leaving
-            } else if waiter.until.is_none_or(|until| until > now) {
+            } else if waiter.is_patient(now) {
                 return true;
             } else {
                 RefusalReason::Timeout
@@ -323,31 +264,6 @@ impl Locks {
             tell(waiter.client.id, &waiter.request, Notice::Refused(why));
             false
         });
-    }
-}
-
-impl Holder {
-    fn deadline(&self) -> Option<Instant> {
-        self.gone_at().or_else(|| Some(self.warn_at()?.0))
-    }
-
-    /// When none of its work is left, if it was told to end: it may not have heard that.
-    fn gone_at(&self) -> Option<Instant> {
-        self.ends_by.map(|ends_by| ends_by.max(self.until))
-    }
-
-    /// The end of its maximum hold, if it must get notice of that now.
-    fn overdue(&self, now: Instant) -> Option<Instant> {
-        let (warn_at, end) = self.warn_at()?;
-        (warn_at <= now).then_some(end)
-    }
-
-    /// When it gets notice of its end, and the end.
-    fn warn_at(&self) -> Option<(Instant, Instant)> {
-        let max_hold = self.request.max_hold_ms.map(Duration::from_millis)?;
-        let warning = NOTICE.min(max_hold / 4);
-        let end = self.since + max_hold;
-        Some((self.since + max_hold.saturating_sub(warning), end))
     }
 }
 

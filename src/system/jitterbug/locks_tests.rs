@@ -3,9 +3,9 @@ use std::time::Duration;
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
 
-use super::{Locks, MAX_WAITING, MachineState, NOTICE, Notice};
+use super::{Locks, MachineState, Notice};
 use crate::control::jitterbug::{LockRequest, LossReason, RefusalReason};
-use crate::host::{Client, ClientId};
+use crate::host::{Client, ClientId, MAX_WAITING, NOTICE};
 
 const LEASE: Duration = Duration::from_millis(500);
 const WAY: Duration = Duration::from_secs(3);

@@ -1,25 +1,14 @@
-//! The status as log lines, in answer to SIGUSR1.
-
-use tracing::info;
+//! What the log says of the status.
 
 use crate::control::jitterbug::Status;
+use crate::system::status_lines;
 
 /// The most nodes that are named.
 const NAMED: usize = 20;
 
-/// Logs the status. A JSON log has all of it in the first line.
+/// Logs the status.
 pub fn log(status: &Status) {
-    // Strings, numbers and maps with string keys: nothing that JSON lacks.
-    let json = serde_json::to_string(status).unwrap_or_default();
-    info!(
-        event = "status",
-        status = json,
-        "status: {}",
-        standing(status)
-    );
-    for line in details(status) {
-        info!(event = "status_detail", "status: {line}");
-    }
+    status_lines::log(status, &standing(status), details(status));
 }
 
 fn standing(status: &Status) -> String {

@@ -1,31 +1,24 @@
-//! The status as log lines, in answer to SIGUSR1.
+//! What the log says of the status.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
-use tracing::info;
 
 use crate::control::harmless;
 use crate::control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 use crate::observe::lab2::KnownToken;
+use crate::system::status_lines;
 
 /// Maximum members named, and maximum clients.
 const NAMED: usize = 32;
 /// Maximum names in one line.
 const IN_A_LINE: usize = 4;
 
-/// Logs the ring's status as this node sees it; `token` is the strongest that it knows. A JSON log has all of it
-/// in the first line.
+/// Logs the ring's status as this node sees it; `token` is the strongest that it knows.
 pub fn log(status: &Status, token: Option<Token>) {
-    // Strings, numbers and maps with string keys: nothing that JSON lacks.
-    let json = serde_json::to_string(status).unwrap_or_default();
-    let node = node(status, token);
-    info!(event = "status", status = json, "status: {node}");
-    for line in details(status) {
-        info!(event = "status_detail", "status: {line}");
-    }
+    status_lines::log(status, &node(status, token), details(status));
 }
 
 fn node(status: &Status, token: Option<Token>) -> String {

@@ -95,7 +95,6 @@ pub const COPIES: [Copy; 7] = [
         renames: &[
             ("crate::", "ring_model::"),
             ("ring_proto::ftn", "crate::ftn"),
-            ("ringd::sim::ftn", "crate::sim::ftn"),
         ],
         shared: &[(
             "scenario.rs",

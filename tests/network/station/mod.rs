@@ -1,6 +1,8 @@
 //! One daemon and what surrounds it on its machine.
 
+mod asking;
 mod descriptors;
+mod files;
 mod interface;
 mod news;
 mod rings;
@@ -12,6 +14,8 @@ use ring_segment::Test;
 pub fn tests() -> Vec<Test> {
     let parts = [
         surroundings::tests(),
+        files::tests(),
+        asking::tests(),
         interface::tests(),
         news::tests(),
         rings::tests(),

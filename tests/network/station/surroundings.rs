@@ -1,24 +1,19 @@
 //! What a user meets: bad surroundings get a sentence and an exit code of their own.
 
-use std::fs::{self, Permissions};
+use anyhow::{Context, Result, ensure};
+use ring_segment::{
+    Binaries, Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, tests,
+};
+use std::fs::{self};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use nix::sys::signal::Signal;
-use ring_segment::{
-    Binaries, Daemon, Layout, Node, PATIENCE, Ring, Ringd, Seen, Segment, SharedRing, Test, Timing,
-    binaries, tests,
-};
-use serde_json::Value;
-
-const BINARIES: Binaries = binaries!();
-const HEARTBEAT: Duration = Duration::from_millis(100);
+pub const BINARIES: Binaries = binaries!();
+pub const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -31,33 +26,18 @@ pub fn tests() -> Vec<Test> {
         a_second_daemon_on_the_interface_is_refused,
         a_second_daemon_is_refused_though_it_sees_other_files,
         nobody_without_rights_can_keep_a_daemon_from_starting,
-        a_state_directory_that_cannot_be_written_is_refused,
-        a_broken_state_file_is_survived,
-        what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone,
-        a_stale_socket_of_another_user_is_refused_where_others_may_make_files,
-        a_socket_is_for_the_group_whatever_the_mask,
-        a_control_socket_that_cannot_be_made_is_refused,
-        a_stale_control_socket_is_replaced,
         constants_that_cannot_work_are_refused,
         wrong_usage_is_refused,
-        the_only_daemon_is_found_without_being_named,
-        monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring,
-        monitoring_learns_that_a_machine_is_cut_off,
-        of_several_daemons_one_must_be_named,
-        nobody_to_ask_is_said,
-        a_hanging_client_does_not_stop_the_ring,
-        json_lines_are_json,
-        a_change_gets_a_line,
         macvlan_interfaces_form_a_ring,
     ]
 }
 
-fn timed(node: &Node) -> Ringd {
+pub fn timed(node: &Node) -> Ringd {
     node.ringd(BINARIES).timing(&Timing::patient(HEARTBEAT))
 }
 
 /// Waits for the daemon's end and checks its exit code, what it says, and that it is no panic.
-fn ends(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
+pub fn ends(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
     let status = daemon.wait_exit(PATIENCE)?;
     // The end of its output may come a moment after its own.
     let says = |line: &str| words.iter().all(|word| line.contains(word));
@@ -215,196 +195,6 @@ fn nobody_without_rights_can_keep_a_daemon_from_starting() -> Result<()> {
     Ok(())
 }
 
-fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    // Below a file nobody, not even root, can make a directory.
-    let mut daemon = timed(segment.node(0))
-        .option("--state-dir", "/dev/null/ringd")
-        .spawn()?;
-    ends(&mut daemon, 7, &["/dev/null/ringd", "--state-dir"])
-}
-
-fn a_broken_state_file_is_survived() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let mut daemon = timed(segment.node(0)).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    daemon.kill()?;
-    let mut broken = 0;
-    for entry in fs::read_dir(daemon.state_dir())? {
-        let path = entry?.path();
-        if path.is_file() {
-            fs::write(path, b"no state file")?;
-            broken += 1;
-        }
-    }
-    ensure!(
-        broken > 0,
-        "there is no state file in {}",
-        daemon.state_dir().display()
-    );
-    daemon.start()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("unreadable"))?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    Ok(())
-}
-
-fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let folder = tempfile::tempdir()?;
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("precious"), "data")?;
-    symlink(at("precious"), at("eth0.state"))?;
-    symlink(at("precious"), at("control.sock"))?;
-    let start = || timed(segment.node(0)).option("--state-dir", folder.path());
-    let own_state = || timed(segment.node(0));
-    ends(&mut start().spawn()?, 9, &["eth0.state", "symbolic link"])?;
-    let mut daemon = own_state()
-        .option("--control", at("control.sock"))
-        .spawn()?;
-    ends(&mut daemon, 8, &["control.sock", "not a socket"])?;
-    fs::remove_file(at("eth0.state"))?;
-    fs::hard_link(at("precious"), at("eth0.state"))?;
-    ends(&mut start().spawn()?, 9, &["eth0.state", "hard link"])?;
-    ensure!(fs::read(at("precious"))? == b"data");
-    fs::remove_file(at("eth0.state"))?;
-    let newer = [&b"RINGST02"[..], &[0; 56]].concat();
-    fs::write(at("eth0.state"), &newer)?;
-    ends(&mut start().spawn()?, 9, &["eth0.state", "newer ringd"])?;
-    ensure!(fs::read(at("eth0.state"))? == newer);
-    for name in ["eth0.state", "eth0.paused", "eth0.jobs"] {
-        for other in ["eth0.state", "eth0.paused", "eth0.jobs"] {
-            let _ = fs::remove_file(at(other));
-        }
-        symlink(at("nothing"), at(name))?;
-        ends(&mut start().spawn()?, 9, &[name, "symbolic link"])?;
-        fs::remove_file(at(name))?;
-        fs::write(at(name), "theirs")?;
-        let foreign = give_away(&at(name))?;
-        ends(&mut start().spawn()?, 9, &[name, "user 65534"])?;
-        ensure!(foreign.is_as_it_was()?, "{name} was changed");
-    }
-    Ok(())
-}
-
-/// A file of another user's, and what is in it.
-struct Foreign {
-    path: PathBuf,
-    text: Vec<u8>,
-    is_covered: bool,
-}
-
-/// Gives a file away; where there is no other user to give it to, puts one of root's in its place, who is such
-/// a user there.
-fn give_away(path: &Path) -> Result<Foreign> {
-    let is_covered = match chown(path, Some(65534), None) {
-        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {
-            let mut mount = Command::new("mount");
-            let status = mount.args(["--bind", "/etc/passwd"]).arg(path).status()?;
-            ensure!(status.success(), "mount ended with {status}");
-            true
-        }
-        given => {
-            given?;
-            false
-        }
-    };
-    Ok(Foreign {
-        path: path.to_owned(),
-        text: fs::read(path)?,
-        is_covered,
-    })
-}
-
-impl Foreign {
-    fn is_as_it_was(&self) -> Result<bool> {
-        Ok(fs::read(&self.path)? == self.text && fs::metadata(&self.path)?.uid() == 65534)
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        if self.is_covered {
-            let _ = Command::new("umount").arg(&self.path).status();
-        }
-    }
-}
-
-fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let folder = tempfile::tempdir()?;
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777))?;
-    let path = folder.path().join("control.sock");
-    drop(UnixListener::bind(&path)?);
-    let start = || timed(segment.node(0)).option("--control", &path);
-    match chown(&path, Some(65534), None) {
-        // There is no other user in this world.
-        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {}
-        given => {
-            given?;
-            ends(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;
-            ensure!(fs::metadata(&path)?.uid() == 65534, "it was replaced");
-            // Nobody else can have made it where nobody else can make files.
-            fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
-        }
-    }
-    let daemon = start().spawn()?;
-    let is_owner = |status: &Value| status["state"] == "OWNER";
-    daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
-    let output = Command::new(BINARIES.ringctl)
-        .arg("--socket")
-        .arg(&path)
-        .args(["status", "--json"])
-        .output()?;
-    ensure!(is_owner(&serde_json::from_slice(&output.stdout)?));
-    Ok(())
-}
-
-fn a_socket_is_for_the_group_whatever_the_mask() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    for mask in ["077", "000"] {
-        let masked = format!("umask {mask}; exec \"$@\"");
-        let ringd = timed(segment.node(0)).through(["sh", "-c", &masked, "sh"]);
-        let mut daemon = ringd.spawn()?;
-        daemon.wait_for_status(PATIENCE, |_| true)?;
-        let mode = fs::metadata(daemon.control())?.mode();
-        ensure!(mode & 0o777 == 0o660, "{mode:o}");
-        for entry in fs::read_dir(daemon.state_dir())? {
-            let mode = entry?.metadata()?.mode();
-            ensure!(mode & 0o777 == 0o600, "{mode:o}");
-        }
-        daemon.kill()?;
-    }
-    Ok(())
-}
-
-fn a_control_socket_that_cannot_be_made_is_refused() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let mut daemon = timed(segment.node(0))
-        .option("--control", "/dev/null/sock")
-        .spawn()?;
-    ends(&mut daemon, 8, &["/dev/null", "--control"])
-}
-
-fn a_stale_control_socket_is_replaced() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let mut daemon = timed(segment.node(0)).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    daemon.kill()?;
-    ensure!(
-        daemon.control().exists(),
-        "SIGKILL leaves the socket behind"
-    );
-    daemon.start()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
-    ensure!(
-        !daemon.control().exists(),
-        "a clean end takes the socket away"
-    );
-    Ok(())
-}
-
 fn constants_that_cannot_work_are_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let cases: [(&[&str], &str); 9] = [
@@ -444,205 +234,6 @@ fn wrong_usage_is_refused() -> Result<()> {
         let option = argument.split('=').next().unwrap_or(argument);
         ends(&mut daemon, 2, &[option]).with_context(|| argument.to_owned())?;
     }
-    Ok(())
-}
-
-/// Runs `ringctl` without a socket, and gives its exit code and all that it prints.
-fn ringctl(node: &Node, arguments: &[&str]) -> Result<(Option<i32>, String)> {
-    let mut command = std::process::Command::new(BINARIES.ringctl);
-    let streams = [std::process::Stdio::piped(), std::process::Stdio::piped()];
-    let [stdout, stderr] = streams;
-    let child = node
-        .ns()
-        .spawn(command.args(arguments).stdout(stdout).stderr(stderr))?;
-    let output = child.wait_with_output()?;
-    let text = [output.stdout, output.stderr].concat();
-    Ok((output.status.code(), String::from_utf8(text)?))
-}
-
-fn the_only_daemon_is_found_without_being_named() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let node = segment.node(0);
-    let daemon = timed(node).default_places().spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
-    for arguments in [
-        &["status"][..],
-        &["status", "-i", "eth0"],
-        &["-i", "eth0", "status"],
-    ] {
-        let (code, text) = ringctl(node, arguments)?;
-        ensure!(
-            code == Some(0) && text.contains("OWNER"),
-            "{arguments:?}: {code:?}: {text}"
-        );
-        ensure!(text.contains(&node.mac().to_string()), "{text}");
-    }
-    ensure!(
-        fs::read_dir("/var/lib/ringd")?.count() > 0,
-        "the state lies elsewhere"
-    );
-    Ok(())
-}
-
-/// Nothing but the exit code says whether the node is in a ring.
-fn in_ring(daemon: &Daemon) -> Result<i32> {
-    let output = daemon.ringctl(&["status", "-q"])?;
-    ensure!(
-        output.stdout.is_empty() && output.stderr.is_empty(),
-        "{output:?}"
-    );
-    output.status.code().context("it was killed")
-}
-
-fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let node = segment.node(0);
-    let daemon = timed(node).spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
-    ensure!(in_ring(&daemon)? == 0);
-    node.ns().ip("link set eth0 down\n")?;
-    daemon.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
-    ensure!(in_ring(&daemon)? == 5);
-    let shown = daemon.ringctl(&["status"])?;
-    ensure!(shown.status.code() == Some(5), "{shown:?}");
-    ensure!(String::from_utf8(shown.stdout)?.contains("LOOSER"));
-    node.ns().ip("link set eth0 up\n")?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    ensure!(in_ring(&daemon)? == 0);
-    Ok(())
-}
-
-/// It owns a token, and is alone, though others are there.
-fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT);
-    let mut ring = Ring::start(Segment::bridge(3)?, 3, timing, BINARIES)?;
-    ring.wait_until_formed()?;
-    ring.segment.cut(2)?;
-    let alone = |status: &Value| status["state"] == "OWNER" && status["deaf"] == true;
-    ring.daemons[2].wait_for_status(PATIENCE, alone)?;
-    ensure!(in_ring(&ring.daemons[2])? == 5);
-    for other in &ring.daemons[..2] {
-        other.wait_for_status(PATIENCE, |status| {
-            status["state"] == "OWNER" || status["state"] == "WAITER"
-        })?;
-        ensure!(in_ring(other)? == 0);
-    }
-    ring.segment.heal(2)?;
-    ring.daemons[2].wait_for_status(PATIENCE, |status| status["deaf"] == false)?;
-    ring.wait_until_formed()?;
-    ensure!(in_ring(&ring.daemons[2])? == 0);
-    // Who is left alone because all others have left is a ring of its own.
-    for other in &mut ring.daemons[1..] {
-        other.signal(Signal::SIGTERM)?;
-        ensure!(other.wait_exit(PATIENCE)?.success());
-    }
-    ring.daemons[0].wait_for_status(PATIENCE, alone)?;
-    ensure!(in_ring(&ring.daemons[0])? == 0);
-    Ok(())
-}
-
-fn of_several_daemons_one_must_be_named() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let node = segment.node(0);
-    node.ns()
-        .ip("link add veth1 type veth peer name veth2\nlink set veth1 up\nlink set veth2 up\n")?;
-    let names = ["eth0", "veth1"];
-    let start = |name: &str| timed(node).interface(name).default_places().spawn();
-    let daemons = names.map(start).into_iter().collect::<Result<Vec<_>>>()?;
-    for daemon in &daemons {
-        daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
-    }
-    let (code, text) = ringctl(node, &["status"])?;
-    ensure!(code == Some(4), "{code:?}: {text}");
-    ensure!(names.iter().all(|name| text.contains(name)), "{text}");
-    let (code, text) = ringctl(node, &["status", "--json", "-i", "veth1"])?;
-    ensure!(code == Some(0), "{code:?}: {text}");
-    let status: Value = serde_json::from_str(&text)?;
-    ensure!(status["interface"] == "veth1", "{status:#}");
-    Ok(())
-}
-
-fn nobody_to_ask_is_said() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let (code, text) = ringctl(segment.node(0), &["status", "-i", "nowhere0"])?;
-    ensure!(
-        code == Some(3) && text.contains("nowhere0"),
-        "{code:?}: {text}"
-    );
-    ensure!(!text.contains("panicked"), "{text}");
-    Ok(())
-}
-
-fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
-    use std::io::Write;
-    use std::os::unix::net::UnixStream;
-
-    let timing = Timing::forbearing(HEARTBEAT);
-    let ring = SharedRing::on(Layout::new(2), timing, BINARIES, &[])?;
-    let path = ring.daemons[0].control();
-    // Some say nothing, some say half of something, some never read, and some talk nonsense.
-    let mut clients = Vec::new();
-    for number in 0..40 {
-        let Ok(mut client) = UnixStream::connect(&path) else {
-            continue;
-        };
-        client.set_nonblocking(true)?;
-        match number % 4 {
-            0 => {}
-            1 => drop(client.write(&[0, 0, 0])),
-            2 => drop(client.write(&[0xff; 4096])),
-            _ => {
-                // Until the daemon, or the socket's buffer, takes no more.
-                while client.write(b"{\"status\":null}\n").is_ok() {}
-            }
-        }
-        clients.push(client);
-    }
-    let from = ring_segment::now();
-    thread::sleep(2 * timing.waiter_timeout());
-    ring_segment::invariants::check_one_owner(&ring.segment.capture().frames(), from)?;
-    let goes_round = |frames: &[Seen]| {
-        let since = frames.partition_point(|seen| seen.at < from);
-        (ring_segment::invariants::tenures(&frames[since..]).len() > 5).then_some(())
-    };
-    ring.segment.capture().wait_until(PATIENCE, goes_round)?;
-    drop(clients);
-    ring.statuses()?;
-    Ok(())
-}
-
-fn json_lines_are_json() -> Result<()> {
-    let segment = Segment::bridge(1)?;
-    let mut daemon = timed(segment.node(0))
-        .option("--log-format", "json")
-        .flag("-v")
-        .spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
-    let lines = daemon.output();
-    ensure!(lines.len() >= 3, "{lines:?}");
-    for line in &lines {
-        let value: serde_json::Value =
-            serde_json::from_str(line).with_context(|| format!("no JSON: {line}"))?;
-        ensure!(value.is_object(), "{line}");
-    }
-    Ok(())
-}
-
-fn a_change_gets_a_line() -> Result<()> {
-    let ring = Ring::start(Segment::bridge(2)?, 2, Timing::patient(HEARTBEAT), BINARIES)?;
-    ring.wait_until_formed()?;
-    let other = ring.macs()[1].to_string();
-    let first = &ring.daemons[0];
-    first.wait_for_line(PATIENCE, |line| {
-        line.contains("member") && line.contains(&other)
-    })?;
-    first.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
-    ring.daemons[1].signal(Signal::SIGTERM)?;
-    first.wait_for_line(PATIENCE, |line| {
-        line.contains("leaving") && line.contains(&other)
-    })?;
     Ok(())
 }
 

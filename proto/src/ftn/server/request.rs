@@ -46,11 +46,7 @@ impl Server {
             access,
             ..
         } = *wanted;
-        let floor = self
-            .sessions
-            .get(session)
-            .map_or(0, |session| session.floor);
-        if msgnum < floor {
+        if self.sessions.is_below_floor(session, msgnum) {
             return self.drop(from, Reason::Late);
         }
         let known = self.tokens.find(wanted.name);

@@ -29,11 +29,7 @@ impl Server {
             flags,
             ..
         } = *returned;
-        let floor = self
-            .sessions
-            .get(session)
-            .map_or(0, |session| session.floor);
-        if msgnum < floor {
+        if self.sessions.is_below_floor(session, msgnum) {
             return self.drop(from, Reason::Late);
         }
         let updates = matches!(flags, Flags::Update | Flags::Both);

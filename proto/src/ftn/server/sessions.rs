@@ -36,6 +36,11 @@ impl Sessions {
         self.by_id.get_mut(&id)
     }
 
+    /// Whether a message of the session `id` about a token is late here.
+    pub(super) fn is_below_floor(&self, id: i32, msgnum: i64) -> bool {
+        msgnum < self.get(id).map_or(0, |session| session.floor)
+    }
+
     /// The session `id`, if messages of it come from this address.
     pub(super) fn of(&mut self, id: i32, address: SocketAddr) -> Option<&mut Session> {
         let session = self.by_id.get_mut(&id)?;

@@ -1,158 +1,20 @@
 //! Jobs that run once in a period (`docs/once.md`).
 
-use std::time::Duration;
-
-use ring_codec::lab2::{self, Frame, Message, NO_AGE, Purpose, RunOutcome, Token};
-
-use super::grade::{beat, beating, of_three, owner as owner_of, promising};
+use super::grade::{beat, of_three, owner as owner_of, promising};
+use super::once_rig::{
+    HOUR, ID, agree, asking, begun, nightly, outcome, question, says, stamp, stamps, standing,
+    told, waiter, writing,
+};
 use super::rig::{
-    BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, decode, here, mac, ms,
-    take, token,
+    BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, take, token,
 };
 use crate::lab2::{
-    Command, Grade, JobName, Lab2, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, Stamp, State,
-    StoredStamp,
+    Command, Grade, Lab2, OnceRequest, OnceStanding, RunEnd, Stamp, State, StoredStamp,
 };
 use crate::time::nanos;
 use crate::{LinkState, Machine};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const ID: u64 = 8;
-
-fn nightly() -> OnceRequest {
-    OnceRequest {
-        id: ID,
-        name: name("nightly"),
-        every: 20 * HOUR,
-        retry: false,
-        require: Grade::Alone,
-    }
-}
-
-fn name(text: &str) -> JobName {
-    JobName::new(text).expect("a name")
-}
-
-/// A stamp of a run by n3 under 10-n3-1.
-fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
-    Stamp {
-        name: name(of),
-        progress: 10,
-        run: 0,
-        runner: mac(3),
-        outcome,
-        period: 20 * HOUR,
-    }
-}
-
-fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
-    lab2::Stamp {
-        name: *stamp.name.bytes(),
-        progress: stamp.progress.into(),
-        run: stamp.run.into(),
-        runner: stamp.runner,
-        outcome: stamp.outcome as u8,
-        period: nanos(stamp.period).into(),
-        age: age.map_or(NO_AGE, nanos).into(),
-        before: NO_AGE.into(),
-    }
-}
-
-/// The token, serial and digest of a question, or of what is told.
-type Question = (Token, u32, u64);
-
-/// What was asked, or told, last.
-fn question(rig: &Rig) -> Question {
-    let last = rig.frames.last().expect("it said something");
-    match decode(last).message {
-        Message::Stamps {
-            token,
-            serial,
-            digest,
-            ..
-        } => (token, serial, digest),
-        other => panic!("no question: {other:?}"),
-    }
-}
-
-fn stamps(frame: &[u8]) -> Vec<lab2::Stamp> {
-    match Frame::decode(frame).expect("a frame").message {
-        Message::Stamps { stamps, .. } => stamps.to_vec(),
-        other => panic!("no stamps: {other:?}"),
-    }
-}
-
-fn says(
-    (token, serial, digest): Question,
-    purpose: Purpose,
-    stamps: &[lab2::Stamp],
-) -> Message<'_> {
-    Message::Stamps {
-        token,
-        serial,
-        purpose,
-        digest,
-        stamps,
-    }
-}
-
-/// Members agree with a question.
-fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
-    for &member in members {
-        said.extend(rig.hear(member, says(asked, Purpose::Agree, &[])));
-    }
-    said
-}
-
-/// An OWNER of 11-n3-1 with work for it, just asked for a job; n3 and n7 are known. And its question.
-fn asking(request: OnceRequest) -> (Rig, Question) {
-    let mut rig = Rig::owner();
-    rig.command(Command::WantToken);
-    assert_eq!(rig.command(Command::Once(request)), ["STAMPS Ask 0 to all"]);
-    let asked = question(&rig);
-    (rig, asked)
-}
-
-/// The same when nobody knows of a run, and the stamp was told. And its question.
-fn writing(request: OnceRequest) -> (Rig, Question) {
-    let (mut rig, asked) = asking(request);
-    assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
-    let asked = question(&rig);
-    (rig, asked)
-}
-
-/// The same when it has begun.
-fn begun(request: OnceRequest) -> Rig {
-    let (mut rig, asked) = writing(request);
-    agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
-    rig
-}
-
-fn standing(rig: &Rig) -> Option<OnceStanding> {
-    let once = rig.machine.once();
-    once.map(|(id, standing)| {
-        assert_eq!(id, ID);
-        standing
-    })
-}
-
-fn outcome(rig: &Rig) -> RunOutcome {
-    let mut runs = rig.machine.runs();
-    let run = runs.find(|run| run.stamp.name == name("nightly"));
-    run.expect("it is known").stamp.outcome
-}
-
-/// A WAITER that may be counted on: it is up for long enough.
-fn waiter() -> Rig {
-    let mut rig = Rig::waiter();
-    rig.pass_time(WAITER_TIMEOUT - ms(1));
-    rig.hear_all(3, here(token(10)));
-    rig.pass_time(ms(50));
-    assert_eq!(rig.state(), State::Waiter);
-    rig
-}
+use ring_codec::lab2::{Purpose, RunOutcome};
+use std::time::Duration;
 
 #[test]
 fn a_run_begins_when_all_members_have_said_what_they_know_and_stored_its_stamp() {
@@ -475,39 +337,6 @@ fn a_member_that_knows_a_run_to_be_younger_does_not_agree() {
     }
 }
 
-#[test]
-fn tables_become_equal_in_whatever_order_they_are_merged() {
-    let all: Vec<_> = (0..4)
-        .flat_map(|n| {
-            let outcomes = [RunOutcome::Begun, RunOutcome::Done];
-            outcomes.map(|outcome| {
-                let run = Stamp {
-                    run: n / 2,
-                    progress: 10 + u64::from(n % 2),
-                    ..stamp(if n == 3 { "b" } else { "a" }, outcome)
-                };
-                told(&run, Some(ms(5)))
-            })
-        })
-        .collect();
-    let digest_of = |order: &[usize]| {
-        let mut rig = waiter();
-        for &at in order {
-            rig.hear_all(3, says((token(10), 1, 0), Purpose::Tell, &all[at..=at]));
-        }
-        rig.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
-        question(&rig).2
-    };
-    let expected = digest_of(&[0, 1, 2, 3, 4, 5, 6, 7]);
-    for order in [
-        [7, 6, 5, 4, 3, 2, 1, 0],
-        [2, 7, 0, 5, 1, 6, 4, 3],
-        [5, 3, 1, 7, 6, 4, 2, 0],
-    ] {
-        assert_eq!(digest_of(&order), expected, "{order:?}");
-    }
-}
-
 /// On two sides of a cut the stronger token, and so the newer stamp, may be that of the older run.
 #[test]
 fn a_run_that_has_to_give_way_still_counts() {
@@ -551,134 +380,6 @@ fn a_run_that_never_began_leaves_the_one_before_as_it_was() {
     rig.wake();
     let run = rig.machine.runs().next().expect("it is known");
     assert!(!nightly().is_met_by(&run));
-}
-
-#[test]
-fn an_owner_tells_all_stamps_from_time_to_time_if_there_are_any() {
-    let mut rig = Rig::owner();
-    rig.command(Command::WantToken);
-    let telling = |said: &[String]| said.iter().filter(|line| line.contains("STAMPS")).count();
-    assert_eq!(telling(&rig.pass_time(100 * HEARTBEAT)), 0);
-    let mut rig = begun(nightly());
-    rig.command(Command::EndOnce(ID, RunEnd::Done));
-    assert_eq!(telling(&rig.pass_time(60 * HEARTBEAT)), 0);
-    assert_eq!(telling(&rig.pass_time(10 * HEARTBEAT)), 1);
-}
-
-#[test]
-fn a_member_answers_what_is_told_if_it_knows_more() {
-    let mut rig = waiter();
-    let (one, two) = (stamp("a", RunOutcome::Done), stamp("b", RunOutcome::Done));
-    rig.hear_all(
-        3,
-        says((token(10), 1, 0), Purpose::Tell, &[told(&one, Some(HOUR))]),
-    );
-    rig.pass_time(HEARTBEAT);
-    rig.hear_all(3, here(token(10)));
-    let said = rig.hear_all(
-        3,
-        says((token(10), 2, 0), Purpose::Tell, &[told(&two, Some(HOUR))]),
-    );
-    assert_eq!(said, ["STAMPS Differ 2 to n3"]);
-    let said = rig.hear_all(3, says((token(10), 3, 0), Purpose::Tell, &[]));
-    assert_eq!(said, [""; 0], "once a period");
-}
-
-#[test]
-fn a_new_name_takes_the_place_of_one_whose_period_is_over_or_is_refused() {
-    let fill = |age| {
-        let mut rig = Rig::owner();
-        rig.command(Command::WantToken);
-        for n in 0..MAX_STAMPS {
-            let known = told(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(age));
-            rig.hear_all(3, says((token(10), 1, 0), Purpose::More, &[known]));
-        }
-        assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
-        rig.command(Command::Once(nightly()));
-        let asked = question(&rig);
-        agree(&mut rig, asked, &[3, 7]);
-        rig
-    };
-    let mut rig = fill(HOUR);
-    assert_eq!(standing(&rig), Some(OnceStanding::Full));
-    // What frees a place: a run of one of them, with a short period.
-    let short = OnceRequest {
-        name: name("job-7"),
-        every: Duration::from_millis(1),
-        ..nightly()
-    };
-    rig.command(Command::Once(short));
-    let asked = question(&rig);
-    agree(&mut rig, asked, &[3, 7]);
-    rig.pass_time(ms(1));
-    let asked = question(&rig);
-    agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
-    rig.command(Command::EndOnce(short.id, RunEnd::Done));
-    rig.pass_time(ms(2));
-    rig.command(Command::Once(nightly()));
-    let asked = question(&rig);
-    agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
-    assert_eq!(outcome(&rig), RunOutcome::Begun);
-    let rig = fill(21 * HOUR);
-    assert_eq!(standing(&rig), Some(OnceStanding::Asking));
-    assert_eq!(outcome(&rig), RunOutcome::Begun);
-    assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
-}
-
-#[test]
-fn a_table_goes_in_as_many_frames_as_the_mtu_asks_for() {
-    let mut rig = Rig::owner();
-    rig.link(LinkState::Up {
-        mac: mac(ME),
-        ip: super::rig::ip(ME),
-        mtu: 576,
-    });
-    rig.command(Command::WantToken);
-    for n in 0..10 {
-        let known = told(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(HOUR));
-        rig.hear_all(3, says((token(10), 1, 0), Purpose::More, &[known]));
-    }
-    let said = rig.command(Command::Once(nightly()));
-    assert_eq!(said, ["STAMPS More 7 to all", "STAMPS Ask 3 to all"]);
-    assert!(rig.frames.iter().all(|frame| frame.len() <= 14 + 576));
-    let mut rig = Rig::owner();
-    rig.link(LinkState::Up {
-        mac: mac(ME),
-        ip: super::rig::ip(ME),
-        mtu: 115,
-    });
-    assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
-    assert_eq!(standing(&rig), Some(OnceStanding::TooSmall));
-}
-
-#[test]
-fn a_part_that_lacks_what_is_known_keeps_a_member_from_agreeing() {
-    let mut rig = waiter();
-    let newer = stamp("nightly", RunOutcome::Done);
-    let older = Stamp {
-        progress: 9,
-        ..newer
-    };
-    rig.hear_all(
-        3,
-        says(
-            (token(10), 1, 0),
-            Purpose::Tell,
-            &[told(&newer, Some(HOUR))],
-        ),
-    );
-    rig.pass_time(HEARTBEAT);
-    rig.hear_all(3, beating(token(10), 0));
-    rig.hear_all(3, says((token(10), 2, 0), Purpose::Ask, &[]));
-    let digest = question(&rig).2;
-    rig.hear_all(
-        3,
-        says((token(10), 3, digest), Purpose::More, &[told(&older, None)]),
-    );
-    let said = rig.hear_all(3, says((token(10), 3, digest), Purpose::Ask, &[]));
-    assert_eq!(said, ["STAMPS Differ 1 to n3"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Locks {
         machine: &MachineState,
         token: Token,
     ) -> Option<Command> {
-        let client = self.waiting.get(at)?.client;
+        let client = self.queue.waiting.get(at)?.client.id;
         let known = self.asking.filter(|asking| asking.client == client);
         let asking = known.unwrap_or_else(|| {
             let until = now + machine.asking_lasts;
@@ -65,8 +65,8 @@ impl Locks {
         if machine.others_may_want() {
             self.served = Some(token);
         }
-        if let Some(waiter) = self.waiting.remove(at) {
-            self.waiting.push_back(waiter);
+        if let Some(waiter) = self.queue.waiting.remove(at) {
+            self.queue.waiting.push_back(waiter);
         }
         Some(Command::EndOnce(client, RunEnd::NotRun))
     }
@@ -74,7 +74,11 @@ impl Locks {
     /// Whether another client could use the token.
     fn is_in_the_way(&self, client: ClientId, now: Instant, machine: &MachineState) -> bool {
         let is_safe = |require: Grade| machine.worth_granting_until(now, require).is_some();
-        let mut others = self.waiting.iter().filter(|it| it.client != client);
-        machine.others_may_want() || others.any(|it| is_safe(it.require))
+        let mut others = self
+            .queue
+            .waiting
+            .iter()
+            .filter(|it| it.client.id != client);
+        machine.others_may_want() || others.any(|it| is_safe(it.requires()))
     }
 }

@@ -1,19 +1,15 @@
 //! Who is granted the token, refused it or told that it is lost, and what the machine has to do for that.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
-use super::client::{Holder, Waiter};
+use super::client::Waiter;
 use super::{Locks, MachineState, Notice, Standing, Yielding};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
-use crate::host::ClientId;
-
-/// How long a holder has to end its work when somebody else decides that it ends.
-const NOTICE: Duration = Duration::from_secs(1);
+use crate::host::{ClientId, NOTICE};
 
 impl Locks {
     /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
@@ -30,9 +26,9 @@ impl Locks {
         if let Some(command) = self.end_deserted_job(machine) {
             return Some(command);
         }
-        if let Some(holder) = &self.holder {
+        if let Some(holder) = &self.queue.holder {
             let is_over = machine.token != Some(holder.token);
-            return if is_over && self.waiting.is_empty() {
+            return if is_over && self.queue.waiting.is_empty() {
                 self.want_no_more()
             } else {
                 self.want()
@@ -61,10 +57,10 @@ impl Locks {
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
-        if self.waiting.is_empty() {
+        if self.queue.waiting.is_empty() {
             self.served = None;
         }
-        if self.waiting.is_empty() || self.standing == Standing::Paused {
+        if self.queue.waiting.is_empty() || self.standing == Standing::Paused {
             self.confirmation = None;
             return self.want_no_more();
         }
@@ -75,8 +71,9 @@ impl Locks {
             // One grant for each turn of this node, as the others have one in theirs.
             return self.want_no_more();
         }
-        let safe = |waiter: &Waiter| machine.worth_granting_until(now, waiter.require);
+        let safe = |waiter: &Waiter| machine.worth_granting_until(now, waiter.requires());
         let Some((at, until)) = self
+            .queue
             .waiting
             .iter()
             .enumerate()
@@ -104,13 +101,13 @@ impl Locks {
         until: Instant,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let Some(waiter) = self.waiting.remove(at) else {
+        let Some(waiter) = self.queue.waiting.remove(at) else {
             return;
         };
         self.served = Some(token);
         let granted = Notice::Granted { token, until };
-        tell(waiter.client, &waiter.request, granted);
-        self.holder = Some(Holder::new(now, waiter, token, until));
+        tell(waiter.client.id, &waiter.request, granted);
+        self.queue.hold(now, waiter, token, until);
     }
 
     pub(super) fn want(&mut self) -> Option<Command> {
@@ -129,15 +126,15 @@ impl Locks {
     ) {
         let (standing, yielding) = (self.standing, self.yielding.is_some());
         let ends_for_pause = standing == Standing::Paused && !self.draining;
-        let Some(holder) = &mut self.holder else {
+        let Some(holder) = &mut self.queue.holder else {
             return;
         };
-        let client = holder.asked.client;
+        let client = holder.asked.client.id;
         if machine.token != Some(holder.token) && holder.ends_by.is_none() {
             let why = Self::loss(machine);
             let until = match why {
                 // Its new holder has it already, unless that must have a quorum as this one had.
-                LossReason::StrongerToken if holder.asked.require < Grade::Quorum => now,
+                LossReason::StrongerToken if holder.asked.requires() < Grade::Quorum => now,
                 _ => holder.until,
             };
             holder.ends_by = Some(until);
@@ -145,11 +142,11 @@ impl Locks {
         }
         if holder.ends_by.is_some() {
             if holder.gone_at() <= Some(now) {
-                self.holder = None;
+                self.queue.holder = None;
             }
             return;
         }
-        let safe_until = machine.safe_until(holder.asked.require);
+        let safe_until = machine.safe_until(holder.asked.requires());
         let ending = if standing == Standing::Leaving {
             Some((LossReason::Shutdown, now + NOTICE))
         } else if yielding {
@@ -199,21 +196,21 @@ impl Locks {
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let (standing, is_held) = (self.standing, self.holder.is_some());
+        let (standing, is_held) = (self.standing, self.queue.holder.is_some());
         // Also in the time in which a new tenure may not grant yet: what it lacks is what kept the ones before from it.
         let is_here = machine.token.is_some() || machine.state == State::Owner;
         let is_safe = |waiter: &Waiter| {
             let until = if is_held {
-                machine.safe_until(waiter.require)
+                machine.safe_until(waiter.requires())
             } else {
-                machine.worth_granting_until(now, waiter.require)
+                machine.worth_granting_until(now, waiter.requires())
             };
             until.is_some()
         };
-        self.waiting.retain(|waiter| {
+        self.queue.waiting.retain(|waiter| {
             let why = if standing == Standing::Leaving {
                 RefusalReason::Leaving
-            } else if waiter.until.is_none_or(|until| until > now) {
+            } else if waiter.is_patient(now) {
                 return true;
             } else if standing == Standing::Paused {
                 RefusalReason::Paused
@@ -222,7 +219,7 @@ impl Locks {
             } else {
                 RefusalReason::Timeout
             };
-            tell(waiter.client, &waiter.request, Notice::Refused(why));
+            tell(waiter.client.id, &waiter.request, Notice::Refused(why));
             false
         });
     }

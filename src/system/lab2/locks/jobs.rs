@@ -17,11 +17,11 @@ impl Locks {
         met_by: impl Fn(&OnceRequest) -> Option<RunView>,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        self.waiting.retain(|waiter| {
+        self.queue.waiting.retain(|waiter| {
             let Some(run) = waiter.once().and_then(|once| met_by(&once)) else {
                 return true;
             };
-            tell(waiter.client, &waiter.request, Notice::Ran(run));
+            tell(waiter.client.id, &waiter.request, Notice::Ran(run));
             false
         });
     }
@@ -46,10 +46,10 @@ impl Locks {
         token: Token,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> ControlFlow<Option<Command>> {
-        let Some(waiter) = self.waiting.get(at) else {
+        let Some(waiter) = self.queue.waiting.get(at) else {
             return ControlFlow::Continue(());
         };
-        let (client, once) = (waiter.client, waiter.once());
+        let (client, once) = (waiter.client.id, waiter.once());
         let other = machine.once.filter(|&(id, _)| id != client);
         if let Some((id, _)) = other {
             return ControlFlow::Break(Some(Command::EndOnce(id, RunEnd::NotRun)));
@@ -70,7 +70,7 @@ impl Locks {
             Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
             Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
         };
-        if let Some(waiter) = self.waiting.remove(at) {
+        if let Some(waiter) = self.queue.waiting.remove(at) {
             tell(client, &waiter.request, notice);
         }
         ControlFlow::Break(Some(Command::EndOnce(client, RunEnd::NotRun)))

@@ -13,7 +13,6 @@ mod machine_state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
@@ -21,16 +20,12 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::RunView;
 use ring_proto::time::Instant;
 
-use crate::control::lab2::{ClientStatus, LockRequest, LossReason, RefusalReason};
-use crate::host::{Client, ClientId};
+use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
+use crate::host::{Client, ClientId, LockQueue, NotQueued};
 use asking::Asking;
 pub use client::Job;
-use client::{Holder, Waiter};
 use confirmation::Confirmation;
 pub use machine_state::MachineState;
-
-/// The most clients that wait at a time.
-pub const MAX_WAITING: usize = 400;
 
 /// The token is to go to another member.
 #[derive(Debug, Clone, Copy)]
@@ -81,8 +76,7 @@ pub enum Notice {
 /// The local holder and the local queue.
 #[derive(Debug, Default)]
 pub struct Locks {
-    holder: Option<Holder>,
-    waiting: VecDeque<Waiter>,
+    queue: LockQueue<Grade, Option<Job>, Token>,
     /// The machine was told that there is work.
     wanted: bool,
     /// The token that was granted last: nobody of this machine is granted it again while others
@@ -103,8 +97,9 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// A client wants the token, whose way here takes so long at most if nobody works with it. It is
-    /// told of the outcome by [`update`](Self::update), unless it is refused at once.
+    /// A client wants the token, whose way here takes so long at most if nobody works with it, perhaps for a job: then
+    /// it is granted the token if the job has not run in its period, once the members know of the run. It is told of
+    /// the outcome by [`update`](Self::update), unless it is refused at once.
     ///
     /// # Errors
     /// Why it does not get it.
@@ -113,121 +108,76 @@ impl Locks {
         now: Instant,
         client: Client,
         request: LockRequest,
+        job: Option<Job>,
         way: Duration,
     ) -> Result<(), RefusalReason> {
         if self.standing == Standing::Leaving {
             return Err(RefusalReason::Leaving);
         }
-        let at_once = request.wait_ms == Some(0);
-        if at_once && self.standing == Standing::Paused {
+        if request.wait_ms == Some(0) && self.standing == Standing::Paused {
             return Err(RefusalReason::Paused);
         }
-        if at_once && (self.holder.is_some() || !self.waiting.is_empty()) {
-            return Err(RefusalReason::Busy);
-        }
-        if self.waiting.len() >= MAX_WAITING {
-            return Err(RefusalReason::Crowded);
-        }
-        self.waiting
-            .push_back(Waiter::new(now, client, request, way));
-        Ok(())
-    }
-
-    /// The same, perhaps for a job: then it is granted the token if the job has not run in its period, once
-    /// the members know of the run.
-    ///
-    /// # Errors
-    /// As [`request`](Self::request).
-    pub fn request_for(
-        &mut self,
-        now: Instant,
-        client: Client,
-        request: LockRequest,
-        job: Option<Job>,
-        way: Duration,
-    ) -> Result<(), RefusalReason> {
-        self.request(now, client, request, way)?;
-        if let Some(waiter) = self.waiting.back_mut() {
-            waiter.job = job;
-        }
-        Ok(())
+        let queued = self.queue.push(now, client, request, way, job);
+        queued.map_err(|why| match why {
+            NotQueued::Busy => RefusalReason::Busy,
+            NotQueued::Crowded => RefusalReason::Crowded,
+        })
     }
 
     /// Whether [`update`](Self::update) would do nothing.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let nobody = self.holder.is_none() && self.waiting.is_empty();
+        let nobody = self.queue.is_empty();
         nobody && !self.wanted && self.yielding.is_none() && !self.pausing
     }
 
     /// Whether a client of this machine holds the token.
     #[must_use]
     pub const fn is_held(&self) -> bool {
-        self.holder.is_some()
+        self.queue.holder.is_some()
     }
 
     /// Whether a client holds the token or waits for it.
     #[must_use]
     pub fn concerns(&self, client: ClientId) -> bool {
-        self.holds(client) || self.waiting.iter().any(|waiter| waiter.client == client)
+        self.queue.concerns(client)
     }
 
     /// Whether a client holds the token.
     #[must_use]
     pub fn holds(&self, client: ClientId) -> bool {
-        self.holder
-            .as_ref()
-            .is_some_and(|holder| holder.asked.client == client)
+        self.queue.holds(client)
     }
 
     /// The job that a client holds the token for.
     #[must_use]
     pub fn job(&self, client: ClientId) -> Option<Job> {
-        let holder = self.holder.as_ref();
+        let holder = self.queue.holder.as_ref();
         holder
-            .filter(|it| it.asked.client == client)
-            .and_then(|it| it.asked.job)
+            .filter(|it| it.asked.client.id == client)
+            .and_then(|it| it.asked.own)
     }
 
     /// The token that is held here.
     #[must_use]
     pub fn held(&self) -> Option<Token> {
-        let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
-        holder.map(|holder| holder.token)
+        self.queue.held().copied()
     }
 
-    /// A client is gone. If it had the token and did not say that its work has ended, that may go on
-    /// for as long as it was told: the kernel, or who looks after it, is just ending it. Whose lock this
-    /// has ended, unless that was over already.
+    /// A client is gone. Whose lock this has ended, unless that was over already: the work may go on for as long as it
+    /// was told.
     pub fn leave_behind(
         &mut self,
         now: Instant,
         client: ClientId,
     ) -> Option<(Client, LockRequest)> {
-        match &mut self.holder {
-            Some(holder) if holder.asked.client == client => {
-                if holder.ends_by.is_some() {
-                    return None;
-                }
-                holder.ends_by = Some(now);
-                Some((holder.asked.who(), holder.asked.request.clone()))
-            }
-            _ => {
-                self.release(client);
-                None
-            }
-        }
+        let left = self.queue.leave_behind(now, client)?;
+        Some((left.client, left.request.clone()))
     }
 
     /// A client wants the token no more. Whether it had it or waited for it.
     pub fn release(&mut self, client: ClientId) -> bool {
-        if self.holds(client) {
-            self.holder = None;
-            return true;
-        }
-        let before = self.waiting.len();
-        self.waiting.retain(|waiter| waiter.client != client);
-        self.waiting.len() < before
+        self.queue.release(client)
     }
 
     /// The token is to go to another member as soon as its holder here has let go.
@@ -280,20 +230,16 @@ impl Locks {
     /// When [`update`](Self::update) is to be called at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let holder = self.holder.iter().filter_map(Holder::deadline);
-        let waiting = self.waiting.iter().filter_map(|waiter| waiter.until);
+        let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
         let asking = self.asking.iter().filter_map(Asking::deadline);
-        holder
-            .chain(waiting)
-            .chain(confirmation)
-            .chain(asking)
-            .min()
+        queue.chain(confirmation).chain(asking).min()
     }
 
     /// Who holds the token here, then who waits for it, in order.
     pub fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
-        let holder = self.holder.iter().map(move |holder| holder.status(now));
-        holder.chain(self.waiting.iter().map(move |waiter| waiter.status(now)))
+        let (holder, waiting) = (&self.queue.holder, &self.queue.waiting);
+        let holder = holder.iter().map(move |holder| holder.status(now));
+        holder.chain(waiting.iter().map(move |waiter| waiter.status(now)))
     }
 }

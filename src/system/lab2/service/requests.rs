@@ -95,8 +95,7 @@ impl Service {
             Err(RefusalReason::Nested)
         } else {
             let request = request.clone();
-            self.locks
-                .request_for(now.monotonic, peer, request, job, way)
+            self.locks.request(now.monotonic, peer, request, job, way)
         };
         if let Err(why) = asked {
             self.count.refused(why);

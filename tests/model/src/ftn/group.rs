@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use ring_codec::ftn::Access;
 use ring_proto::time::Instant;
-use ringd::sim::ftn::notation::{line, node_of};
 
 use super::breach::Breach;
 use super::judge::{self, Seen};
 use super::node::{Node, Said};
+use super::notation::{line, node_of};
 use super::outcome::Outcome;
 use super::scenario::{EPOCH, Faults, Wishes};
 use super::setup::Setup;
@@ -70,7 +70,7 @@ impl Group {
     /// The process that has the socket of an address.
     #[must_use]
     pub fn at(&self, setup: &Setup, address: SocketAddr) -> Option<usize> {
-        let at = node_of(address, setup.scenario.servers)?;
+        let at = node_of(address)?;
         let node = self.nodes.get(at)?;
         let is_its = setup.address(at, node.life) == address;
         (node.station.is_some() && is_its).then_some(at)

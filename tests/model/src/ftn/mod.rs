@@ -15,6 +15,7 @@ mod fair;
 mod group;
 mod judge;
 mod node;
+mod notation;
 mod outcome;
 mod scenario;
 mod scenarios;

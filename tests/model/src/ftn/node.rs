@@ -8,9 +8,9 @@ use std::time::Duration;
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{self, Client, Standing};
 use ring_proto::ftn::server::{self, Durable, Server};
+use ring_proto::ftn::station::{Command, Event, Net, Station};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, Sent, Stored};
-use ringd::sim::ftn::station::{Command, Event, Net, Station};
 
 use super::setup::Setup;
 use crate::digest::{Digest, Key};

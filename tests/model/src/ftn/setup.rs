@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use ring_codec::ftn::ServerState;
 use ring_proto::ftn::client::{self, Client};
 use ring_proto::ftn::server::{self, Durable, Server};
+use ring_proto::ftn::station::Station;
 use ring_proto::ftn::{Configuration, Servers};
-use ringd::sim::ftn::notation::{FIRST_PORT, client_address, list, server_address, token_name};
-use ringd::sim::ftn::station::Station;
 
+use super::notation::{self, list, token_name};
 use super::scenario::{CLIENT_TIMEOUT, HEARTBEAT, SERVER_TIMEOUT, Scenario};
 
 /// A scenario, and what is the same in all of it.
@@ -71,9 +71,6 @@ impl Setup {
     /// The address of a node in its so-many-eth life.
     #[must_use]
     pub fn address(&self, node: usize, life: u16) -> SocketAddr {
-        match node.checked_sub(self.scenario.servers) {
-            None => server_address(node),
-            Some(client) => client_address(client, FIRST_PORT + life),
-        }
+        notation::address(node, self.scenario.is_server(node), life)
     }
 }

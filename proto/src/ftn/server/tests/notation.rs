@@ -67,6 +67,16 @@ pub fn name_of(responsible: usize, states: &[ServerState], nth: usize) -> String
     its.nth(nth).unwrap()
 }
 
+/// The nth token that was server 2's and is server 1's under RRD.
+pub fn gained(nth: usize) -> String {
+    let names = (0..).map(|nth| name_of(1, &[R, R, D], nth));
+    let mut its = names.filter(|name| {
+        let all = crate::ftn::Configuration::new(0, [R; 3]);
+        servers(3).responsible(name.as_bytes(), &all) == Some(2)
+    });
+    its.nth(nth).unwrap()
+}
+
 pub fn states(states: impl IntoIterator<Item = ServerState>) -> String {
     let letter = |state| match state {
         ServerState::Down => 'D',

@@ -46,7 +46,7 @@ fn wants_to_run(rig: &mut Rig, id: ClientId) {
     let request = LockRequest::default();
     let asked = rig
         .locks
-        .request_for(rig.now, client, request, Some(job()), HEARTBEAT);
+        .request(rig.now, client, request, Some(job()), HEARTBEAT);
     assert_eq!(asked, Ok(()));
 }
 

@@ -16,8 +16,9 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
-use super::{Client, ClientId, Locks, MAX_WAITING, MachineState, Notice};
+use super::{Client, ClientId, Locks, MachineState, Notice};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
+use crate::host::MAX_WAITING;
 
 const LEASE: Duration = Duration::from_millis(400);
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -93,7 +94,9 @@ impl Rig {
 
     fn wants_so(&mut self, id: ClientId, request: LockRequest) -> Vec<(ClientId, Notice)> {
         let client = client(id);
-        let asked = self.locks.request(self.now, client, request, HEARTBEAT);
+        let asked = self
+            .locks
+            .request(self.now, client, request, None, HEARTBEAT);
         let mut told = self.update();
         if let Err(why) = asked {
             told.push((id, Notice::Refused(why)));

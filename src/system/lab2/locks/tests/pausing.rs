@@ -170,7 +170,13 @@ fn a_shutdown_ends_a_pause() {
     rig.locks.pause(false);
     assert!(
         rig.locks
-            .request(rig.now, super::client(2), LockRequest::default(), HEARTBEAT)
+            .request(
+                rig.now,
+                super::client(2),
+                LockRequest::default(),
+                None,
+                HEARTBEAT
+            )
             .is_err()
     );
 }

@@ -1,12 +1,12 @@
-//! What a node runs: a server or a client, each the machine that ships.
+//! A server or a client as one machine, for those that judge both together: simulator and model checker.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_proto::ftn::{client, server};
-use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored, Ticket, Transmit};
+use super::{client, server};
+use crate::time::{Instant, Now};
+use crate::{Machine, Sent, Stored, Ticket, Transmit};
 
 /// A server or a client.
 #[derive(Debug, Clone, Hash)]

@@ -1,0 +1,145 @@
+//! A node that is asked to run a job, or knows of one.
+
+use super::rig::{Rig, WAITER_TIMEOUT, decode, here, mac, ms, token};
+use crate::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, Stamp, State};
+use crate::time::nanos;
+use ring_codec::lab2::{self, Frame, Message, NO_AGE, Purpose, RunOutcome, Token};
+use std::time::Duration;
+
+pub const HOUR: Duration = Duration::from_secs(3600);
+pub const ID: u64 = 8;
+
+pub fn nightly() -> OnceRequest {
+    OnceRequest {
+        id: ID,
+        name: name("nightly"),
+        every: 20 * HOUR,
+        retry: false,
+        require: Grade::Alone,
+    }
+}
+
+pub fn name(text: &str) -> JobName {
+    JobName::new(text).expect("a name")
+}
+
+/// A stamp of a run by n3 under 10-n3-1.
+pub fn stamp(of: &str, outcome: RunOutcome) -> Stamp {
+    Stamp {
+        name: name(of),
+        progress: 10,
+        run: 0,
+        runner: mac(3),
+        outcome,
+        period: 20 * HOUR,
+    }
+}
+
+pub fn told(stamp: &Stamp, age: Option<Duration>) -> lab2::Stamp {
+    lab2::Stamp {
+        name: *stamp.name.bytes(),
+        progress: stamp.progress.into(),
+        run: stamp.run.into(),
+        runner: stamp.runner,
+        outcome: stamp.outcome as u8,
+        period: nanos(stamp.period).into(),
+        age: age.map_or(NO_AGE, nanos).into(),
+        before: NO_AGE.into(),
+    }
+}
+
+/// The token, serial and digest of a question, or of what is told.
+pub type Question = (Token, u32, u64);
+
+/// What was asked, or told, last.
+pub fn question(rig: &Rig) -> Question {
+    let last = rig.frames.last().expect("it said something");
+    match decode(last).message {
+        Message::Stamps {
+            token,
+            serial,
+            digest,
+            ..
+        } => (token, serial, digest),
+        other => panic!("no question: {other:?}"),
+    }
+}
+
+pub fn stamps(frame: &[u8]) -> Vec<lab2::Stamp> {
+    match Frame::decode(frame).expect("a frame").message {
+        Message::Stamps { stamps, .. } => stamps.to_vec(),
+        other => panic!("no stamps: {other:?}"),
+    }
+}
+
+pub fn says(
+    (token, serial, digest): Question,
+    purpose: Purpose,
+    stamps: &[lab2::Stamp],
+) -> Message<'_> {
+    Message::Stamps {
+        token,
+        serial,
+        purpose,
+        digest,
+        stamps,
+    }
+}
+
+/// Members agree with a question.
+pub fn agree(rig: &mut Rig, asked: Question, members: &[u8]) -> Vec<String> {
+    let mut said = Vec::new();
+    for &member in members {
+        said.extend(rig.hear(member, says(asked, Purpose::Agree, &[])));
+    }
+    said
+}
+
+/// An OWNER of 11-n3-1 with work for it, just asked for a job; n3 and n7 are known. And its question.
+pub fn asking(request: OnceRequest) -> (Rig, Question) {
+    let mut rig = Rig::owner();
+    rig.command(Command::WantToken);
+    assert_eq!(rig.command(Command::Once(request)), ["STAMPS Ask 0 to all"]);
+    let asked = question(&rig);
+    (rig, asked)
+}
+
+/// The same when nobody knows of a run, and the stamp was told. And its question.
+pub fn writing(request: OnceRequest) -> (Rig, Question) {
+    let (mut rig, asked) = asking(request);
+    assert_eq!(agree(&mut rig, asked, &[3, 7]), ["STAMPS Ask 1 to all"]);
+    let asked = question(&rig);
+    (rig, asked)
+}
+
+/// The same when it has begun.
+pub fn begun(request: OnceRequest) -> Rig {
+    let (mut rig, asked) = writing(request);
+    agree(&mut rig, asked, &[3, 7]);
+    assert_eq!(standing(&rig), Some(OnceStanding::Begun));
+    rig
+}
+
+pub fn standing(rig: &Rig) -> Option<OnceStanding> {
+    let once = rig.machine.once();
+    once.map(|(id, standing)| {
+        assert_eq!(id, ID);
+        standing
+    })
+}
+
+pub fn outcome(rig: &Rig) -> RunOutcome {
+    let mut runs = rig.machine.runs();
+    let run = runs.find(|run| run.stamp.name == name("nightly"));
+    run.expect("it is known").stamp.outcome
+}
+
+/// A WAITER that may be counted on: it is up for long enough.
+pub fn waiter() -> Rig {
+    let mut rig = Rig::waiter();
+    rig.pass_time(WAITER_TIMEOUT - ms(1));
+    rig.hear_all(3, here(token(10)));
+    rig.pass_time(ms(50));
+    assert_eq!(rig.state(), State::Waiter);
+    rig
+}

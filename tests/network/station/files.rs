@@ -1,0 +1,215 @@
+//! What may lie where a daemon keeps its state and its control socket.
+
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{PATIENCE, Segment, Test, tests};
+use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::surroundings::{BINARIES, ends, timed};
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        a_state_directory_that_cannot_be_written_is_refused,
+        a_broken_state_file_is_survived,
+        what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone,
+        a_stale_socket_of_another_user_is_refused_where_others_may_make_files,
+        a_socket_is_for_the_group_whatever_the_mask,
+        a_control_socket_that_cannot_be_made_is_refused,
+        a_stale_control_socket_is_replaced,
+    ]
+}
+
+fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    // Below a file nobody, not even root, can make a directory.
+    let mut daemon = timed(segment.node(0))
+        .option("--state-dir", "/dev/null/ringd")
+        .spawn()?;
+    ends(&mut daemon, 7, &["/dev/null/ringd", "--state-dir"])
+}
+
+fn a_broken_state_file_is_survived() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let mut daemon = timed(segment.node(0)).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.kill()?;
+    let mut broken = 0;
+    for entry in fs::read_dir(daemon.state_dir())? {
+        let path = entry?.path();
+        if path.is_file() {
+            fs::write(path, b"no state file")?;
+            broken += 1;
+        }
+    }
+    ensure!(
+        broken > 0,
+        "there is no state file in {}",
+        daemon.state_dir().display()
+    );
+    daemon.start()?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("unreadable"))?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    Ok(())
+}
+
+fn what_others_have_put_in_the_place_of_a_file_is_refused_and_left_alone() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("precious"), "data")?;
+    symlink(at("precious"), at("eth0.state"))?;
+    symlink(at("precious"), at("control.sock"))?;
+    let start = || timed(segment.node(0)).option("--state-dir", folder.path());
+    let own_state = || timed(segment.node(0));
+    ends(&mut start().spawn()?, 9, &["eth0.state", "symbolic link"])?;
+    let mut daemon = own_state()
+        .option("--control", at("control.sock"))
+        .spawn()?;
+    ends(&mut daemon, 8, &["control.sock", "not a socket"])?;
+    fs::remove_file(at("eth0.state"))?;
+    fs::hard_link(at("precious"), at("eth0.state"))?;
+    ends(&mut start().spawn()?, 9, &["eth0.state", "hard link"])?;
+    ensure!(fs::read(at("precious"))? == b"data");
+    fs::remove_file(at("eth0.state"))?;
+    let newer = [&b"RINGST02"[..], &[0; 56]].concat();
+    fs::write(at("eth0.state"), &newer)?;
+    ends(&mut start().spawn()?, 9, &["eth0.state", "newer ringd"])?;
+    ensure!(fs::read(at("eth0.state"))? == newer);
+    for name in ["eth0.state", "eth0.paused", "eth0.jobs"] {
+        for other in ["eth0.state", "eth0.paused", "eth0.jobs"] {
+            let _ = fs::remove_file(at(other));
+        }
+        symlink(at("nothing"), at(name))?;
+        ends(&mut start().spawn()?, 9, &[name, "symbolic link"])?;
+        fs::remove_file(at(name))?;
+        fs::write(at(name), "theirs")?;
+        let foreign = give_away(&at(name))?;
+        ends(&mut start().spawn()?, 9, &[name, "user 65534"])?;
+        ensure!(foreign.is_as_it_was()?, "{name} was changed");
+    }
+    Ok(())
+}
+
+/// A file of another user's, and what is in it.
+struct Foreign {
+    path: PathBuf,
+    text: Vec<u8>,
+    is_covered: bool,
+}
+
+/// Gives a file away; where there is no other user to give it to, puts one of root's in its place, who is such
+/// a user there.
+fn give_away(path: &Path) -> Result<Foreign> {
+    let is_covered = match chown(path, Some(65534), None) {
+        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {
+            let mut mount = Command::new("mount");
+            let status = mount.args(["--bind", "/etc/passwd"]).arg(path).status()?;
+            ensure!(status.success(), "mount ended with {status}");
+            true
+        }
+        given => {
+            given?;
+            false
+        }
+    };
+    Ok(Foreign {
+        path: path.to_owned(),
+        text: fs::read(path)?,
+        is_covered,
+    })
+}
+
+impl Foreign {
+    fn is_as_it_was(&self) -> Result<bool> {
+        Ok(fs::read(&self.path)? == self.text && fs::metadata(&self.path)?.uid() == 65534)
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        if self.is_covered {
+            let _ = Command::new("umount").arg(&self.path).status();
+        }
+    }
+}
+
+fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let folder = tempfile::tempdir()?;
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777))?;
+    let path = folder.path().join("control.sock");
+    drop(UnixListener::bind(&path)?);
+    let start = || timed(segment.node(0)).option("--control", &path);
+    match chown(&path, Some(65534), None) {
+        // There is no other user in this world.
+        Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => {}
+        given => {
+            given?;
+            ends(&mut start().spawn()?, 8, &["control.sock", "user 65534"])?;
+            ensure!(fs::metadata(&path)?.uid() == 65534, "it was replaced");
+            // Nobody else can have made it where nobody else can make files.
+            fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+        }
+    }
+    let daemon = start().spawn()?;
+    let is_owner = |status: &Value| status["state"] == "OWNER";
+    daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
+    let output = Command::new(BINARIES.ringctl)
+        .arg("--socket")
+        .arg(&path)
+        .args(["status", "--json"])
+        .output()?;
+    ensure!(is_owner(&serde_json::from_slice(&output.stdout)?));
+    Ok(())
+}
+
+fn a_socket_is_for_the_group_whatever_the_mask() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    for mask in ["077", "000"] {
+        let masked = format!("umask {mask}; exec \"$@\"");
+        let ringd = timed(segment.node(0)).through(["sh", "-c", &masked, "sh"]);
+        let mut daemon = ringd.spawn()?;
+        daemon.wait_for_status(PATIENCE, |_| true)?;
+        let mode = fs::metadata(daemon.control())?.mode();
+        ensure!(mode & 0o777 == 0o660, "{mode:o}");
+        for entry in fs::read_dir(daemon.state_dir())? {
+            let mode = entry?.metadata()?.mode();
+            ensure!(mode & 0o777 == 0o600, "{mode:o}");
+        }
+        daemon.kill()?;
+    }
+    Ok(())
+}
+
+fn a_control_socket_that_cannot_be_made_is_refused() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let mut daemon = timed(segment.node(0))
+        .option("--control", "/dev/null/sock")
+        .spawn()?;
+    ends(&mut daemon, 8, &["/dev/null", "--control"])
+}
+
+fn a_stale_control_socket_is_replaced() -> Result<()> {
+    let segment = Segment::bridge(1)?;
+    let mut daemon = timed(segment.node(0)).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.kill()?;
+    ensure!(
+        daemon.control().exists(),
+        "SIGKILL leaves the socket behind"
+    );
+    daemon.start()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(
+        !daemon.control().exists(),
+        "a clean end takes the socket away"
+    );
+    Ok(())
+}
