@@ -49,7 +49,7 @@ impl Andrews {
 
     fn take_token(&mut self, sequence: u64) {
         self.send_back(&Said::TokenAck(sequence));
-        if sequence <= self.token.highest {
+        if sequence <= self.token.highest || self.is_outrun(sequence) {
             if let Some(predecessor) = &self.inbound.predecessor {
                 self.out.drop(predecessor.from, Reason::Duplicate);
             }
@@ -70,9 +70,23 @@ impl Andrews {
         }
     }
 
+    /// Whether the rows say that a newer token was used: this one never can be.
+    fn is_outrun(&self, sequence: u64) -> bool {
+        let used = self.view.as_ref().map(|view| view.sequence);
+        used.is_some_and(|used| sequence < used)
+    }
+
+    /// Rows were read. A token that nobody can use would go round for ever in a ring without work, and hide that there is
+    /// no other.
+    pub(super) fn forget_outrun_token(&mut self) {
+        if self.token.sequence().is_some_and(|it| self.is_outrun(it)) {
+            self.lose_token();
+        }
+    }
+
     pub(super) fn make_token(&mut self, term: u64) {
         let sequence = term << 32;
-        if sequence > self.token.highest {
+        if sequence > self.token.highest && !self.is_outrun(sequence) {
             self.out.counters.tokens_made += 1;
             self.out.event(Event::TokenMade { sequence });
             self.hold_token(sequence);

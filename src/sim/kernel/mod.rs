@@ -7,12 +7,14 @@
 
 pub mod clock;
 pub mod faults;
+pub mod guard;
 pub mod network;
 pub mod node;
 pub mod queue;
 pub mod rng;
 pub mod schedule;
 pub mod shrink;
+pub mod story;
 pub mod stranger;
 pub mod streams;
 pub mod system;

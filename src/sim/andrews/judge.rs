@@ -1,0 +1,84 @@
+//! What must hold after each input of a node, and after each transaction.
+
+use ring_codec::andrews::Kind;
+use ring_proto::andrews::Andrews;
+
+use super::outcome::Rule;
+use super::world::World;
+
+/// Requests that wait, and those that are being served.
+const MOST_WAITING: usize = 256;
+
+impl World {
+    pub fn broken_at(&mut self, at: usize, rule: Rule, what: String) {
+        let now = self.now;
+        self.system.checks.broken(now, Some(at), rule, what);
+    }
+
+    /// Whether a node has the token, and may use it.
+    pub fn holds(&self, at: usize) -> bool {
+        self.machine(at).is_some_and(Andrews::may_use_token)
+    }
+
+    /// A node was given an input.
+    pub fn look_at_node(&mut self, at: usize) {
+        let holds = self.holds(at);
+        let now = self.now;
+        if self.nodes[at].slow > 0 {
+            self.nodes[at].own.troubled_at = Some(now);
+        }
+        self.system.holds(now, &mut self.nodes[at].own, holds);
+        self.take_jobs(at);
+        let input = std::mem::take(&mut self.nodes[at].own.input);
+        for (request, answer) in input.answers {
+            self.answered(at, request, answer);
+        }
+        self.look_at_ledger(at);
+    }
+
+    fn look_at_ledger(&mut self, at: usize) {
+        let Some(machine) = self.machine(at) else {
+            return;
+        };
+        let counters = machine.counters();
+        let pleas = counters.received(Kind::Join) + counters.received(Kind::SuccessorRequest);
+        let elections = counters.received(Kind::CoordinatorElection);
+        let ledger = &self.nodes[at].own.ledger;
+        // Who puts itself in tells its predecessor.
+        if ledger.answers > 2 * pleas + ledger.joined {
+            let what = format!("{} SUCCESSOR to {pleas} requests", ledger.answers);
+            return self.broken_at(at, Rule::Answers, what);
+        }
+        if ledger.oks > elections {
+            let what = format!("{} OK to {elections} messages of elections", ledger.oks);
+            return self.broken_at(at, Rule::Answers, what);
+        }
+        if self.nodes[at].own.asked > MOST_WAITING {
+            let waiting = machine.snapshot().waiting;
+            if waiting > MOST_WAITING {
+                self.broken_at(at, Rule::Memory, format!("{waiting} requests wait"));
+            }
+        }
+    }
+
+    /// A transaction was carried out: these posts were there before.
+    pub fn look_at_tables(&mut self, at: usize, before: usize) {
+        let tables = &self.system.tables;
+        if !tables.topology.is_cycle() {
+            let what = format!("{:?}", tables.topology.ring);
+            return self.broken_at(at, Rule::Cycle, what);
+        }
+        let first = before.saturating_sub(1);
+        let wrong = tables.posts[first.min(tables.posts.len())..]
+            .windows(2)
+            .find(|pair| {
+                let (one, next) = (pair[0], pair[1]);
+                let is_shared = one.sequence == next.sequence && one.node != next.node;
+                one.sequence > next.sequence || is_shared
+            });
+        if let Some(pair) = wrong {
+            let what = format!("{pair:?}");
+            self.broken_at(at, Rule::Order, what);
+        }
+    }
+}
