@@ -83,14 +83,6 @@ impl Token {
         self.seen = Some(now);
     }
 
-    /// The sequence of a token that is here or on its way.
-    pub(super) const fn sequence(&self) -> Option<u64> {
-        match self.place {
-            Place::Away => None,
-            Place::Held(Held { sequence, .. }) | Place::Passing { sequence, .. } => Some(sequence),
-        }
-    }
-
     pub(super) const fn held(&self) -> Option<Held> {
         match self.place {
             Place::Held(held) => Some(held),
@@ -126,9 +118,10 @@ impl Token {
     /// Nothing is held or on its way any longer. Returns the sequence of what was.
     pub(super) fn forget(&mut self, now: Instant) -> Option<u64> {
         self.seen = self.seen(now);
-        let sequence = self.sequence();
-        self.place = Place::Away;
-        sequence
+        match std::mem::replace(&mut self.place, Place::Away) {
+            Place::Away => None,
+            Place::Held(Held { sequence, .. }) | Place::Passing { sequence, .. } => Some(sequence),
+        }
     }
 
     /// What was on its way is held again, with a lead. Returns its sequence from now on.

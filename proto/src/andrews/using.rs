@@ -4,7 +4,8 @@ use super::database::{Answered, InHand};
 use super::event::Loss;
 use super::link::Link;
 use super::message::Said;
-use super::token::{Parked, Place, Visit};
+use super::token::{JUMP, Parked, Place, Visit};
+use super::view::View;
 use super::{Andrews, Answer, DatabaseState, Event, Outcome, Reason, Request, Work};
 use crate::StreamId;
 use crate::time::Instant;
@@ -55,8 +56,23 @@ impl Andrews {
             }
             return;
         }
+        let sequence = sequence.saturating_add(self.lead(sequence));
         self.hold_token(sequence);
         self.out.event(Event::TokenHeld { sequence });
+    }
+
+    /// By how much a token that has come is to lead. One that went round alone is ahead of the last by the members: if it is
+    /// not there are two, which would follow one another for ever. The coordinator alone lets one of them lead, so that
+    /// not both do.
+    fn lead(&self, sequence: u64) -> u64 {
+        let members = self.view.as_ref().map_or(0, View::len);
+        let ahead = sequence.saturating_sub(self.token.highest);
+        let are_two = u64::try_from(members).is_ok_and(|members| ahead < members);
+        if self.office.is_some() && are_two {
+            JUMP
+        } else {
+            0
+        }
     }
 
     /// This node is the holder, and any other token that it holds or has on the way is forgotten.
@@ -79,7 +95,11 @@ impl Andrews {
     /// Rows were read. A token that nobody can use would go round for ever in a ring without work, and hide that there is
     /// no other.
     pub(super) fn forget_outrun_token(&mut self) {
-        if self.token.sequence().is_some_and(|it| self.is_outrun(it)) {
+        if self
+            .token
+            .held()
+            .is_some_and(|it| self.is_outrun(it.sequence))
+        {
             self.lose_token();
         }
     }

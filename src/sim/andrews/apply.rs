@@ -94,7 +94,7 @@ impl World {
                 }
             }
             Fault::Pause { node } => self.pause(node),
-            Fault::Resume { node } => self.resume(node),
+            Fault::Resume { node } => self.go_on_again(node),
             Fault::Slow { node, us } => {
                 self.nodes[node].slow = us * 1_000;
                 if us > 0 {
@@ -119,6 +119,9 @@ impl World {
             Fault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
             Fault::Refuse { node, rate } => self.nodes[node].refuse = rate,
             Fault::Link { node, up } if self.nodes[node].driver.is_some() => {
+                let now = self.now;
+                let own = &mut self.nodes[node].own;
+                own.alone_since = (!up).then_some(own.alone_since.unwrap_or(now));
                 self.nodes[node].unplugged = !up;
                 self.system.met(FaultKind::Link);
             }

@@ -1,6 +1,7 @@
 //! The coordinated ring as the kernel sees it: its addresses, its datagrams, and what becomes of them.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub struct Circle {
     pub request_timeout: u64,
     pub tables: Tables,
     pub clients: Clients,
+    /// When the coordinator's beat, or its row, has changed lately.
+    pub beats: VecDeque<u64>,
     /// How many nodes have a token, and since when none has had one.
     pub holders: usize,
     pub idle_since: u64,
@@ -91,6 +94,7 @@ impl Circle {
             schedule: schedule.clone(),
             tables: Tables::default(),
             clients: Clients::default(),
+            beats: VecDeque::new(),
             holders: 0,
             idle_since: 0,
             weather: StreamWeather::default(),
@@ -323,7 +327,7 @@ impl System for Circle {
         for what in missed {
             world.tell(at, what);
         }
-        world.go_on_with_transactions(at);
+        world.begin_transaction(at);
     }
 
     fn after_event(&mut self) {}

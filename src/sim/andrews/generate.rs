@@ -257,10 +257,7 @@ impl Maker {
             FaultKind::Crash => self.crash(at),
             FaultKind::Power => self.span(at, Fault::Power { node }, again),
             FaultKind::Leave => self.span(at, Fault::Leave { node }, again),
-            FaultKind::Empty => {
-                self.at(at, Fault::End { node });
-                self.at(at + MS, Fault::Start { node, drop: true });
-            }
+            FaultKind::Empty => self.empty(at, node),
             FaultKind::Clock => {
                 let millionths = self.rng.pick(&[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE]);
                 self.at(at, Fault::Rate { node, millionths });
@@ -279,8 +276,10 @@ impl Maker {
                 self.span(at, Fault::Deaf { node, deaf: true }, end);
             }
             FaultKind::Link => {
-                let end = Fault::Link { node, up: true };
-                self.span(at, Fault::Link { node, up: false }, end);
+                // Often longer than alone-timeout.
+                let lasts = self.rng.between(5 * MS, 4 * self.span);
+                self.at(at, Fault::Link { node, up: false });
+                self.at(at + lasts, Fault::Link { node, up: true });
             }
             FaultKind::Stranger => {
                 let count = self.rng.pick(&[1, 5, 20]);
@@ -303,6 +302,23 @@ impl Maker {
                 self.at(at, Fault::Listen { node, listens });
             }
             _ => {}
+        }
+    }
+
+    /// One node is started with `--drop`, or two of them nearly at once, the second of which may not live long.
+    fn empty(&mut self, at: u64, node: usize) {
+        self.at(at, Fault::End { node });
+        self.at(at + MS, Fault::Start { node, drop: true });
+        if self.rng.chance(400) {
+            let node = self.node();
+            let next = at + self.rng.between(MS, 20 * MS);
+            self.at(next, Fault::End { node });
+            self.at(next + MS, Fault::Start { node, drop: true });
+            if self.rng.chance(500) {
+                let lives = self.rng.between(MS, 10 * MS);
+                self.at(next + lives, Fault::End { node });
+                self.at(next + lives + MS, Fault::Start { node, drop: false });
+            }
         }
     }
 

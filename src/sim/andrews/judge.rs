@@ -1,13 +1,16 @@
 //! What must hold after each input of a node, and after each transaction.
 
 use ring_codec::andrews::Kind;
-use ring_proto::andrews::Andrews;
+use ring_proto::andrews::{Andrews, Work, Write};
+use ring_proto::time::nanos;
 
 use super::outcome::Rule;
 use super::world::World;
 
 /// Requests that wait, and those that are being served.
 const MOST_WAITING: usize = 256;
+/// So long a stranger's bytes may be on their way, in nanoseconds.
+const FORGED: u64 = 2_000_000_000;
 
 impl World {
     pub fn broken_at(&mut self, at: usize, rule: Rule, what: String) {
@@ -58,6 +61,49 @@ impl World {
             if waiting > MOST_WAITING {
                 self.broken_at(at, Rule::Memory, format!("{waiting} requests wait"));
             }
+        }
+    }
+
+    /// The coordinator has shown that it lives.
+    pub fn note_beat(&mut self) {
+        let (now, beats) = (self.now, &mut self.system.beats);
+        let most = nanos(self.system.schedule.options(0).alone_timeout);
+        while beats.front().is_some_and(|first| first + 2 * most < now) {
+            beats.pop_front();
+        }
+        beats.push_back(now);
+    }
+
+    /// A transaction was committed. A claim was decided on a little earlier. Who has lost its successor while it had no link
+    /// has no proof of the network; nor has who claims for want of a token, if it has had no link for R.
+    pub fn look_at_claim(&mut self, at: usize, work: &Work) {
+        let Work::Write(Write::Claim { .. }) = work else {
+            return;
+        };
+        let (now, node) = (self.now, &self.nodes[at]);
+        let own = &node.own;
+        let options = self.system.schedule.options(0);
+        let (late, alone) = (nanos(options.ack_timeout), nanos(options.alone_timeout));
+        let silence = nanos(options.silence(self.len()));
+        let Some(since) = own.alone_since.filter(|since| since + 2 * late <= now) else {
+            return;
+        };
+        let is_for_silence = own.held_at + 2 * silence <= now + late;
+        let is_cut_off = if is_for_silence {
+            since + silence + late <= now
+        } else {
+            own.lost_at.is_some_and(|lost| lost > since)
+        };
+        // One that begins needs none, and one that waits for the database may have had it when it decided.
+        let is_prompt = own.troubled_at.is_none_or(|it| it + alone <= now);
+        // What was forged counts as proof for as long as it may be on its way.
+        let is_unforged = own.forged_at.is_none_or(|it| it + FORGED < since);
+        let is_old = node.is_running() && node.up_since + alone <= now;
+        let lately = (now + late).saturating_sub(alone)..=now.saturating_sub(late);
+        let is_beating = self.system.beats.iter().any(|beat| lately.contains(beat));
+        if is_cut_off && is_prompt && is_unforged && is_old && is_beating {
+            let what = format!("{work:?}: no link since {since}");
+            self.broken_at(at, Rule::Proof, what);
         }
     }
 

@@ -33,6 +33,14 @@ pub struct Own {
     pub mood: Mood,
     /// When the database, or its own host, was last in its way, in nanoseconds of the world's.
     pub troubled_at: Option<u64>,
+    /// It has no link since then, in nanoseconds of the world's.
+    pub alone_since: Option<u64>,
+    /// Its successor is lost, or it wants to join, since then.
+    pub lost_at: Option<u64>,
+    /// When somebody else connected in a node's name, whatever links there were.
+    pub forged_at: Option<u64>,
+    /// When it had the token last.
+    pub held_at: u64,
     /// Its transactions.
     pub worker: Worker,
     /// Requests to which it has not answered.
@@ -91,6 +99,10 @@ impl Own {
             visits: 0,
             mood: Mood::Quick,
             troubled_at: None,
+            alone_since: None,
+            lost_at: None,
+            forged_at: None,
+            held_at: 0,
             worker: Worker::default(),
             asked: 0,
             input: Input::default(),

@@ -16,6 +16,8 @@ pub enum Rule {
     Acknowledged,
     /// Always: the members are one cycle, or there are none.
     Cycle,
+    /// Section 6: who is cut off claims nothing from a coordinator that lives.
+    Proof,
     /// Section 9: what a node uses is what it holds.
     Use,
     /// Section 9: a node holds larger and larger sequences.
@@ -56,6 +58,7 @@ impl Rule {
             Self::Order => "always: sequences of posts decrease, or two nodes have used one",
             Self::Acknowledged => "always: what is answered of a post is not so",
             Self::Cycle => "always: the members are no cycle",
+            Self::Proof => "section 6: a node that is cut off claims from a coordinator that lives",
             Self::Use => "section 9: a node uses a token that it does not hold",
             Self::Sequence => "section 9: a node takes a token that is no newer than it had",
             Self::Answered => "section 10: a request has not one answer, with a reason, in time",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ring_codec::andrews::Kind;
 use ring_proto::andrews::{Command, State};
 
 use ring_proto::time::nanos;
@@ -35,7 +36,7 @@ impl World {
             (node.deaf, node.slow, node.refuse) = (false, 0, 0);
             node.own.mood = Mood::Quick;
             self.set_rate(at, 0);
-            self.resume(at);
+            self.go_on_again(at);
             let is_alive = self.nodes[at].driver.is_some();
             if schedule.stay_dead.contains(&at) {
                 if is_alive {
@@ -43,6 +44,7 @@ impl World {
                 }
             } else if is_alive {
                 self.nodes[at].unplugged = false;
+                self.nodes[at].own.alone_since = None;
                 self.tell(at, Told::Asked(Command::Listeners(false)));
             } else {
                 self.start(at, false);
@@ -72,12 +74,16 @@ impl World {
         topology.seat.id == largest && !topology.acting
     }
 
-    /// Somebody has the token, or had it a hop ago, and nobody else has.
+    /// Somebody has a token that can be used, or had it a hop ago, and nobody else has.
     fn is_one_token(&self) -> bool {
         let options = self.system.schedule.options(0);
         match self.system.holders {
             0 => Duration::from_nanos(self.now - self.system.idle_since) < options.poll,
-            1 => true,
+            1 => {
+                let used = self.system.tables.topology.sequence;
+                let mut holders = self.nodes.iter().filter(|node| node.own.holds);
+                holders.all(|node| node.own.highest >= used)
+            }
             _ => false,
         }
     }
@@ -191,13 +197,25 @@ impl World {
         before == after
     }
 
-    /// What does not happen when all is well: tokens returned, made and lost, claims, removals, insertions.
-    fn happened(&self) -> [u64; 7] {
+    /// What does not happen when all is well: tokens returned, made and lost, claims, removals, insertions, other terms,
+    /// and messages of elections.
+    fn happened(&self) -> [u64; 8] {
         let stats = &self.system.stats;
         let [_, returned, made, lost] = stats.tokens;
         let [claims, removals, joined] = stats.topology;
         let term = self.system.tables.topology.seat.term;
-        [returned, made, lost, claims, removals, joined, term]
+        let live = self.live().filter_map(|at| self.machine(at));
+        let sent = live.map(|it| it.counters().sent(Kind::CoordinatorElection));
+        [
+            returned,
+            made,
+            lost,
+            claims,
+            removals,
+            joined,
+            term,
+            sent.sum(),
+        ]
     }
 
     /// A node dies: the token goes on in time, and all is well again.

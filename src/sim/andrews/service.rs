@@ -25,6 +25,8 @@ pub(super) const PATIENCE: u64 = 4;
 pub struct Worker {
     waiting: VecDeque<Job>,
     is_busy: bool,
+    /// What it does is not done as it should be.
+    is_in_trouble: bool,
 }
 
 /// What becomes of one transaction, and of the answer.
@@ -58,19 +60,16 @@ impl World {
         self.begin_transaction(at);
     }
 
-    /// A process that stood still takes up what waits.
-    pub fn go_on_with_transactions(&mut self, at: usize) {
-        self.nodes[at].own.troubled_at = Some(self.now);
-        self.begin_transaction(at);
-    }
-
-    fn begin_transaction(&mut self, at: usize) {
+    /// A process takes up what waits, if it does nothing else.
+    pub fn begin_transaction(&mut self, at: usize) {
         if !self.nodes[at].is_running() {
             return;
         }
         let own = &mut self.nodes[at].own;
         if own.worker.is_busy {
-            own.troubled_at = Some(self.now);
+            if own.worker.is_in_trouble {
+                own.troubled_at = Some(self.now);
+            }
             return;
         }
         let Some(job) = own.worker.waiting.pop_front() else {
@@ -78,8 +77,9 @@ impl World {
         };
         own.worker.is_busy = true;
         let (mood, life) = (own.mood, own.life);
-        if mood != Mood::Quick {
-            self.nodes[at].own.troubled_at = Some(self.now);
+        own.worker.is_in_trouble = mood != Mood::Quick;
+        if own.worker.is_in_trouble {
+            own.troubled_at = Some(self.now);
             self.system.met(kind(mood));
         }
         let (takes, fate) = self.draw_fate(mood);
@@ -179,6 +179,7 @@ impl World {
         let own = self.nodes[at].own.id;
         let (tables, clients) = (&mut self.system.tables, &self.system.clients);
         let posts = tables.posts.len();
+        let before = (tables.topology.seat, tables.topology.beat);
         let outcome = tables.carry_out(own, work, |request| clients.key(request));
         let now = self.now;
         let count = &mut self.system.stats.jobs;
@@ -193,11 +194,22 @@ impl World {
             });
         }
         self.look_at_tables(at, posts);
+        if outcome == Outcome::Done {
+            self.look_at_claim(at, work);
+        }
+        let topology = &self.system.tables.topology;
+        if (topology.seat, topology.beat) != before {
+            self.note_beat();
+        }
         outcome
     }
 
     /// An answer comes to a process.
     pub fn answer(&mut self, at: usize, job: u64, outcome: Outcome, is_last: bool) {
+        let own = &mut self.nodes[at].own;
+        if own.worker.is_in_trouble {
+            own.troubled_at = Some(self.now);
+        }
         self.tell(at, Told::Asked(Command::Done { job, outcome }));
         if is_last {
             self.nodes[at].own.worker.is_busy = false;

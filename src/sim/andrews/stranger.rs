@@ -136,6 +136,7 @@ impl World {
             _ => Message::Token { sequence },
         };
         says.extend(encoded(id, message));
+        self.nodes[node].own.forged_at = Some(self.now);
         self.connect_as(from, node, says);
     }
 

@@ -1,6 +1,6 @@
 //! What the machines tell, and what follows from it.
 
-use ring_proto::andrews::Event;
+use ring_proto::andrews::{Event, State};
 
 use super::circle::Circle;
 use super::node::Own;
@@ -28,12 +28,20 @@ impl Circle {
                 }
                 own.highest = own.highest.max(sequence);
                 own.passed = None;
+                own.held_at = at;
             }
             Event::TokenPassed { sequence } => own.passed = Some(sequence),
             Event::TokenLost { .. } => {
                 stats.tokens[3] += 1;
                 own.input.has_lost = true;
             }
+            Event::SuccessorLost { .. }
+            | Event::StateChanged {
+                state: State::Joining,
+            } => {
+                own.lost_at.get_or_insert(at);
+            }
+            Event::SuccessorUp { .. } => own.lost_at = None,
             Event::Claimed => stats.topology[0] += 1,
             Event::NodeRemoved { .. } => stats.topology[1] += 1,
             Event::NodeJoined { .. } => {

@@ -89,6 +89,14 @@ impl World {
         });
     }
 
+    /// A process that stands still goes on: what it waited for may be late.
+    pub fn go_on_again(&mut self, at: usize) {
+        if self.nodes[at].paused.is_some() {
+            self.nodes[at].own.troubled_at = Some(self.now);
+        }
+        self.resume(at);
+    }
+
     /// A process dies; with its host, if that loses its power.
     pub fn die(&mut self, at: usize) {
         self.end(at);
