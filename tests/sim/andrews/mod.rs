@@ -1,6 +1,8 @@
 //! The coordinated ring and its database in the simulated world: every promise kept whatever goes wrong, every fault met,
 //! and nothing excused but what the page allows.
 
+mod schedules;
+
 use std::time::Duration;
 
 use ringd::sim::andrews::{Excuse, FaultKind, Faults, Settings, Stats, run};
