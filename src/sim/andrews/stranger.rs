@@ -140,16 +140,17 @@ impl World {
         self.connect_as(from, node, says);
     }
 
-    /// A sequence near those that there are.
+    /// A sequence near those that there are, or near the end of their term.
     fn some_sequence(&mut self) -> u64 {
         let at = self.rng.index(self.len());
         let held = self.nodes[at].own.highest;
         let near = self.rng.pick(&[1, 10, 1 << 16, 1 << 17, 1 << 32]);
         let step = self.rng.between(0, near);
-        if self.rng.chance(300) {
-            held.saturating_sub(step)
-        } else {
-            held + step
+        match self.rng.below(10) {
+            0..3 => held.saturating_sub(step),
+            // One of the last that its term has: the next are of another.
+            3 => held | (u64::from(u32::MAX) - self.rng.below(20)),
+            _ => held + step,
         }
     }
 }

@@ -227,3 +227,124 @@ impl Topology {
 const fn fits(term: u64) -> bool {
     term < MAX_TERM
 }
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::andrews::Request;
+
+    use super::*;
+
+    fn seat(id: u32, term: u64) -> Seat {
+        Seat { id: Some(id), term }
+    }
+
+    fn write(tables: &mut Tables, own: u32, write: Write) -> Outcome {
+        tables.carry_out(own, &Work::Write(write), |_| None)
+    }
+
+    fn post(tables: &mut Tables, own: u32, sequence: u64, key: Option<u64>) -> Outcome {
+        let request = Request {
+            id: sequence,
+            is_post: true,
+        };
+        let work = Work::Serve {
+            sequence,
+            requests: vec![request],
+            feed: false,
+        };
+        tables.carry_out(own, &work, |_| key)
+    }
+
+    /// 1 has founded, and has put in 2.
+    fn two() -> Tables {
+        let mut tables = Tables::default();
+        let found = Write::Found {
+            seen: Seat::default(),
+            term: 1,
+            acting: false,
+        };
+        assert_eq!(write(&mut tables, 1, found), Outcome::Done);
+        let (term, change) = (1, insert(2, 1, 1));
+        let join = Write::Change { term, change };
+        assert_eq!(write(&mut tables, 1, join), Outcome::Done);
+        tables
+    }
+
+    const fn insert(node: u32, after: u32, before: u32) -> Change {
+        Change::Insert {
+            node,
+            after,
+            before,
+        }
+    }
+
+    #[test]
+    fn who_has_not_seen_the_row_writes_nothing() {
+        let mut tables = two();
+        let before = format!("{tables:?}");
+        for (own, stale) in [
+            (
+                2,
+                Write::Found {
+                    seen: seat(1, 1),
+                    term: 2,
+                    acting: false,
+                },
+            ),
+            (2, Write::Elected { seen: seat(1, 0) }),
+            (2, Write::Beat { term: 1 }),
+            (1, Write::Token { term: 2, new: 3 }),
+            (
+                2,
+                Write::Claim {
+                    seen: seat(1, 1),
+                    change: Some(insert(3, 2, 2)),
+                },
+            ),
+        ] {
+            assert_eq!(write(&mut tables, own, stale), Outcome::Refused);
+            assert_eq!(format!("{tables:?}"), before, "{stale:?}");
+        }
+    }
+
+    #[test]
+    fn members_come_and_go_and_are_one_cycle() {
+        let mut tables = two();
+        let seen = seat(1, 1);
+        let change = Some(insert(3, 2, 1));
+        let claim = Write::Claim { seen, change };
+        assert_eq!(write(&mut tables, 2, claim), Outcome::Done);
+        assert_eq!(tables.topology.seat, seat(2, 2));
+        let ring = [(1, 2), (2, 3), (3, 1)];
+        assert!(tables.topology.ring == ring.into() && tables.topology.is_cycle());
+        let change = Change::Remove { node: 1, after: 3 };
+        let removal = Write::Change { term: 2, change };
+        assert_eq!(write(&mut tables, 2, removal), Outcome::Done);
+        assert_eq!(tables.topology.ring, [(2, 3), (3, 2)].into());
+        assert_eq!(write(&mut tables, 2, removal), Outcome::Refused);
+        tables.topology.ring.insert(3, 3);
+        assert!(!tables.topology.is_cycle());
+    }
+
+    #[test]
+    fn a_token_that_is_older_or_of_another_holder_writes_no_post() {
+        let mut tables = two();
+        let (first, next) = (1 << 32, (1 << 32) + 1);
+        assert_eq!(post(&mut tables, 2, first, None), Outcome::Refused);
+        assert_eq!(post(&mut tables, 1, first, None), Outcome::Done);
+        assert_eq!(post(&mut tables, 2, next, Some(7)), Outcome::Done);
+        assert_eq!(post(&mut tables, 1, next, None), Outcome::Refused);
+        assert_eq!(post(&mut tables, 2, next, Some(7)), Outcome::Done);
+        assert_eq!(tables.posts.len(), 2, "a key is there once");
+        assert_eq!((tables.count(next, None), tables.count(0, Some(7))), (1, 1));
+    }
+
+    #[test]
+    fn a_term_that_does_not_fit_fails() {
+        let mut tables = two();
+        let new = MAX_TERM;
+        let token = Write::Token { term: 1, new };
+        assert_eq!(write(&mut tables, 1, token), Outcome::Failed);
+        assert_eq!(post(&mut tables, 1, new << 32, None), Outcome::Failed);
+    }
+}
