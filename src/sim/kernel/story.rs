@@ -28,7 +28,7 @@ impl Story {
         if self.lines.len() == self.most {
             self.lines.pop_front();
         }
-        let line = format!("{:>13.6} {}", Seconds(at), what());
+        let line = format!("{:>13} {}", Seconds(at), what());
         self.lines.push_back(line);
     }
 
