@@ -1,7 +1,7 @@
 //! What must hold after each input of a node, and after each transaction.
 
 use ring_codec::andrews::Kind;
-use ring_proto::andrews::{Andrews, Work, Write};
+use ring_proto::andrews::{Andrews, Change, Work, Write};
 use ring_proto::time::nanos;
 
 use super::outcome::Rule;
@@ -77,7 +77,7 @@ impl World {
     /// A transaction was committed. A claim was decided on a little earlier. Who has lost its successor while it had no link
     /// has no proof of the network; nor has who claims for want of a token, if it has had no link for R.
     pub fn look_at_claim(&mut self, at: usize, work: &Work) {
-        let Work::Write(Write::Claim { .. }) = work else {
+        let Work::Write(Write::Claim { change, .. }) = work else {
             return;
         };
         let (now, node) = (self.now, &self.nodes[at]);
@@ -88,7 +88,9 @@ impl World {
         let Some(since) = own.alone_since.filter(|since| since + 2 * late <= now) else {
             return;
         };
-        let is_for_silence = own.held_at + 2 * silence <= now + late;
+        // Who wants to join has no token to want.
+        let joins = matches!(change, Some(Change::Insert { .. }));
+        let is_for_silence = !joins && own.held_at + 2 * silence <= now + late;
         let is_cut_off = if is_for_silence {
             since + silence + late <= now
         } else {
