@@ -6,6 +6,7 @@
 //! [`kernel`] runs any machine on any network and knows no protocol. Each system has a room of its
 //! own beside it, with what it adds: its scenarios, what must hold in them, and what is excused.
 
+pub mod andrews;
 pub mod command;
 pub mod ftn;
 pub mod jitterbug;

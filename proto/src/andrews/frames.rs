@@ -72,8 +72,10 @@ impl FrameReader {
     pub(super) fn kind(&self) -> Option<u8> {
         self.bytes.get(1).copied()
     }
+}
 
-    #[cfg(test)]
+#[cfg(test)]
+impl FrameReader {
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

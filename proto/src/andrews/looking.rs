@@ -82,6 +82,7 @@ impl Andrews {
         self.database.looked();
         self.tell_of(&view);
         self.view = Some(view);
+        self.forget_outrun_token();
         self.on_view();
         self.on_parked(began);
         self.start_if_due();

@@ -4,7 +4,8 @@ use super::database::{Answered, InHand};
 use super::event::Loss;
 use super::link::Link;
 use super::message::Said;
-use super::token::{Parked, Place, Visit};
+use super::token::{JUMP, Parked, Place, Visit};
+use super::view::View;
 use super::{Andrews, Answer, DatabaseState, Event, Outcome, Reason, Request, Work};
 use crate::StreamId;
 use crate::time::Instant;
@@ -49,14 +50,29 @@ impl Andrews {
 
     fn take_token(&mut self, sequence: u64) {
         self.send_back(&Said::TokenAck(sequence));
-        if sequence <= self.token.highest {
+        if sequence <= self.token.highest || self.is_outrun(sequence) {
             if let Some(predecessor) = &self.inbound.predecessor {
                 self.out.drop(predecessor.from, Reason::Duplicate);
             }
             return;
         }
+        let sequence = sequence.saturating_add(self.lead(sequence));
         self.hold_token(sequence);
         self.out.event(Event::TokenHeld { sequence });
+    }
+
+    /// By how much a token that has come is to lead. One that went round alone is ahead of the last by the members: if it is
+    /// not there are two, which would follow one another for ever. The coordinator alone lets one of them lead, so that
+    /// not both do.
+    fn lead(&self, sequence: u64) -> u64 {
+        let members = self.view.as_ref().map_or(0, View::len);
+        let ahead = sequence.saturating_sub(self.token.highest);
+        let are_two = u64::try_from(members).is_ok_and(|members| ahead < members);
+        if self.office.is_some() && are_two {
+            JUMP
+        } else {
+            0
+        }
     }
 
     /// This node is the holder, and any other token that it holds or has on the way is forgotten.
@@ -70,9 +86,27 @@ impl Andrews {
         }
     }
 
+    /// Whether the rows say that a newer token was used: this one never can be.
+    fn is_outrun(&self, sequence: u64) -> bool {
+        let used = self.view.as_ref().map(|view| view.sequence);
+        used.is_some_and(|used| sequence < used)
+    }
+
+    /// Rows were read. A token that nobody can use would go round for ever in a ring without work, and hide that there is
+    /// no other.
+    pub(super) fn forget_outrun_token(&mut self) {
+        if self
+            .token
+            .held()
+            .is_some_and(|it| self.is_outrun(it.sequence))
+        {
+            self.lose_token();
+        }
+    }
+
     pub(super) fn make_token(&mut self, term: u64) {
         let sequence = term << 32;
-        if sequence > self.token.highest {
+        if sequence > self.token.highest && !self.is_outrun(sequence) {
             self.out.counters.tokens_made += 1;
             self.out.event(Event::TokenMade { sequence });
             self.hold_token(sequence);

@@ -1,5 +1,6 @@
 //! `ringd sim`: the world as a command. Files, threads and the terminal are here, and only here.
 
+mod andrews;
 mod error;
 mod files;
 mod ftn;
@@ -38,6 +39,7 @@ pub fn run(options: &Options) -> Result<bool, Error> {
         Simulated::Lab2 => run_machines::<Lab2>(options, out),
         Simulated::Ftn => system::run::<ftn::Ftn>(options, out),
         Simulated::Jitterbug => system::run::<jitterbug::Jitterbug>(options, out),
+        Simulated::Andrews => system::run::<andrews::Andrews>(options, out),
     }
 }
 

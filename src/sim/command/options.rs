@@ -8,6 +8,7 @@ use clap::{Parser, ValueEnum};
 
 use super::Error;
 use crate::host::parse_duration;
+use crate::sim::andrews;
 use crate::sim::ftn;
 use crate::sim::jitterbug;
 use crate::sim::lab2::{FaultKind, Faults, Settings};
@@ -28,6 +29,7 @@ Examples:
   ringd sim --schedule sim-7.json            a run that was kept, again
   ringd sim --system ftn --seeds 0..1000     servers and clients of the token service
   ringd sim --system jitterbug --seed 7      nodes of Jitterbug
+  ringd sim --system andrews --seed 7        a coordinated ring and its database
   ringd -- sim                               the daemon, on an interface called sim
 
 Exit codes:
@@ -56,7 +58,7 @@ pub struct Options {
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
     pub seeds: Option<Range<u64>>,
 
-    /// The number of nodes [default: 5; of Jitterbug the seed chooses 2 to 8]
+    /// The number of nodes [default: 5; of Jitterbug and Andrews the seed chooses 2 to 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_NODES))]
     pub nodes: Option<u64>,
 
@@ -103,6 +105,8 @@ pub enum Simulated {
     Ftn,
     /// Jitterbug's nodes.
     Jitterbug,
+    /// Nodes of the coordinated ring, and their database.
+    Andrews,
 }
 
 /// The runs that were asked for.
@@ -153,6 +157,16 @@ impl Options {
         }
     }
 
+    /// The same for the coordinated ring.
+    pub(super) fn andrews_settings(&self, seed: u64) -> andrews::Settings {
+        andrews::Settings {
+            seed,
+            nodes: self.nodes.map(number),
+            time: self.time,
+            faults: self.faults.parse().unwrap_or_default(),
+        }
+    }
+
     /// How many nodes a ring of Lab2 has.
     pub(super) fn lab2_nodes(&self) -> u64 {
         self.nodes.unwrap_or(NODES)
@@ -161,16 +175,13 @@ impl Options {
     /// Whether the options go together with the system.
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_ftn = self.system == Simulated::Ftn;
-        let is_jitterbug = self.system == Simulated::Jitterbug;
-        if is_jitterbug
-            && self
-                .nodes
-                .is_some_and(|nodes| nodes > jitterbug::MAX_NODES as u64)
-        {
-            let what = format!(
-                "a run of Jitterbug has at most {} nodes",
-                jitterbug::MAX_NODES
-            );
+        let most = match self.system {
+            Simulated::Jitterbug => jitterbug::MAX_NODES,
+            Simulated::Andrews => andrews::MAX_NODES,
+            Simulated::Lab2 | Simulated::Ftn => usize::MAX,
+        };
+        if self.nodes.is_some_and(|nodes| nodes > most as u64) {
+            let what = format!("a run of that system has at most {most} nodes");
             return Err(Error::Usage(what));
         }
         if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
@@ -181,6 +192,7 @@ impl Options {
             Simulated::Lab2 => self.faults.parse::<Faults>().map(|_| ()),
             Simulated::Ftn => self.faults.parse::<ftn::Faults>().map(|_| ()),
             Simulated::Jitterbug => self.faults.parse::<jitterbug::Faults>().map(|_| ()),
+            Simulated::Andrews => self.faults.parse::<andrews::Faults>().map(|_| ()),
         };
         faults.map_err(Error::Usage)
     }
@@ -215,16 +227,20 @@ fn after_help() -> String {
             .map(|kind| (kind.word(), kind.what()))
             .collect(),
     );
+    let of_andrews = andrews::FaultKind::ALL.iter();
+    let of_andrews = lines(of_andrews.map(|kind| (kind.word(), kind.what())).collect());
     format!(
         "Kinds of fault:\n{kinds}\nKinds of fault with --system ftn:\n{of_ftn}\n\
-         Kinds of fault with --system jitterbug:\n{of_jitterbug}\n{EXAMPLES}"
+         Kinds of fault with --system jitterbug:\n{of_jitterbug}\n\
+         Kinds of fault with --system andrews:\n{of_andrews}\n{EXAMPLES}"
     )
 }
 
 /// Kinds of fault of any system; which one is meant is known when all options are.
 fn parse_faults(text: &str) -> Result<String, String> {
-    let is_others =
-        text.parse::<ftn::Faults>().is_ok() || text.parse::<jitterbug::Faults>().is_ok();
+    let is_others = text.parse::<ftn::Faults>().is_ok()
+        || text.parse::<jitterbug::Faults>().is_ok()
+        || text.parse::<andrews::Faults>().is_ok();
     match text.parse::<Faults>() {
         Err(error) if !is_others => Err(error),
         _ => Ok(text.into()),

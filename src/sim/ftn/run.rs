@@ -1,12 +1,12 @@
 //! Whole runs.
 
-use std::collections::VecDeque;
-
 use super::outcome::{Outcome, Rule, Violation};
 use super::plan::Schedule;
 use super::settings::{FaultKind, Settings};
 use super::world::{Setup, World};
 use crate::sim::kernel;
+use crate::sim::kernel::guard::guarded;
+use crate::sim::kernel::story::Story;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
 #[must_use]
@@ -17,23 +17,20 @@ pub fn run(settings: &Settings) -> Outcome {
 /// Runs a schedule, which is [sound](Schedule::check). A machine that panics is a violation.
 #[must_use]
 pub fn replay(schedule: &Schedule) -> Outcome {
-    let mut lines = VecDeque::new();
-    guarded(schedule, None, &mut lines)
+    told(schedule, Story::default()).0
 }
 
 /// The last lines of what happens in a schedule's run, `most` at most.
 #[must_use]
 pub fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
-    let mut lines = VecDeque::new();
-    let _ = guarded(schedule, Some(most), &mut lines);
-    lines.into()
+    told(schedule, Story::of(most)).1
 }
 
-fn guarded(schedule: &Schedule, story: Option<usize>, lines: &mut VecDeque<String>) -> Outcome {
+fn told(schedule: &Schedule, story: Story) -> (Outcome, Vec<String>) {
     let run = || {
         let setup = Setup::of(schedule)?;
         let mut world = World::of(schedule, setup);
-        world.system.story = story.map(|most| (most, VecDeque::new()));
+        world.system.story = story;
         world.schedule(schedule.actions.clone().into());
         if schedule.is_scarce() {
             world.system.met(FaultKind::Memory);
@@ -43,26 +40,24 @@ fn guarded(schedule: &Schedule, story: Option<usize>, lines: &mut VecDeque<Strin
         if world.system.checks.violations.is_empty() {
             world.recover(schedule);
         }
-        let told = world.system.story.take();
-        Some((world.finish(), told.unwrap_or_default().1))
+        let lines = world.system.story.take();
+        Some((world.finish(), lines))
     };
-    let panicked = |what: String| Outcome {
-        violations: vec![Violation {
-            at: schedule.time(),
-            node: None,
-            rule: Rule::Panic,
-            what,
-        }],
-        ..Outcome::default()
-    };
-    match kernel::guard::guarded(run) {
-        Ok(Some((outcome, told))) => {
-            *lines = told;
-            outcome
-        }
-        Ok(None) => panicked("there are no servers".into()),
-        Err(what) => panicked(what),
-    }
+    let nobody = || Err("there are no servers".into());
+    guarded(run)
+        .and_then(|ran| ran.map_or_else(nobody, Ok))
+        .unwrap_or_else(|what| {
+            let outcome = Outcome {
+                violations: vec![Violation {
+                    at: schedule.time(),
+                    node: None,
+                    rule: Rule::Panic,
+                    what,
+                }],
+                ..Outcome::default()
+            };
+            (outcome, Vec::new())
+        })
 }
 
 /// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less

@@ -1,8 +1,6 @@
 //! FTN as the kernel sees it: its addresses, its datagrams, and what becomes of them.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,6 +16,7 @@ use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::settings::FaultKind;
 use super::world::{Setup, World};
+use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, NoStreams};
 use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
 use ring_proto::ftn::station::{Event, Station};
@@ -47,8 +46,8 @@ pub struct Service {
     pub servers: usize,
     /// Updates so far.
     pub updates: u64,
-    /// The last lines of what happened, if somebody wants them, and how many they may be.
-    pub story: Option<(usize, VecDeque<String>)>,
+    /// What happened, line by line.
+    pub story: Story,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
     /// What processes are started with.
@@ -62,22 +61,7 @@ impl Service {
 
     /// Writes a line of the story.
     pub fn tell(&mut self, at: u64, what: impl FnOnce() -> String) {
-        if let Some((most, lines)) = &mut self.story {
-            if lines.len() == *most {
-                lines.pop_front();
-            }
-            lines.push_back(format!("{:>13.6} {}", Seconds(at), what()));
-        }
-    }
-}
-
-/// A time of the world's, in seconds.
-struct Seconds(u64);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.0 / 1_000;
-        f.pad(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000))
+        self.story.note(at, what);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Whole runs.
 
-use std::collections::VecDeque;
-
 use super::outcome::{Outcome, Rule, Violation};
 use super::plan::Schedule;
 use super::settings::Settings;
 use super::world::World;
 use crate::sim::kernel;
+use crate::sim::kernel::guard::guarded;
+use crate::sim::kernel::story::Story;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
 #[must_use]
@@ -17,22 +17,19 @@ pub fn run(settings: &Settings) -> Outcome {
 /// Runs a schedule, which is [sound](Schedule::check). A machine that panics is a violation.
 #[must_use]
 pub fn replay(schedule: &Schedule) -> Outcome {
-    let mut lines = VecDeque::new();
-    guarded(schedule, None, &mut lines)
+    told(schedule, Story::default()).0
 }
 
 /// The last lines of what happens in a schedule's run, `most` at most.
 #[must_use]
 pub fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
-    let mut lines = VecDeque::new();
-    let _ = guarded(schedule, Some(most), &mut lines);
-    lines.into()
+    told(schedule, Story::of(most)).1
 }
 
-fn guarded(schedule: &Schedule, trace: Option<usize>, lines: &mut VecDeque<String>) -> Outcome {
+fn told(schedule: &Schedule, story: Story) -> (Outcome, Vec<String>) {
     let run = || {
         let mut world = World::of(schedule);
-        world.system.trace = trace.map(|most| (most, VecDeque::new()));
+        world.system.story = story;
         world.schedule(schedule.actions.clone().into());
         for at in 0..world.len() {
             world.start(at);
@@ -41,25 +38,21 @@ fn guarded(schedule: &Schedule, trace: Option<usize>, lines: &mut VecDeque<Strin
         if world.system.checks.violations.is_empty() {
             world.recover(schedule);
         }
-        let told = world.system.trace.take();
-        (world.finish(), told.unwrap_or_default().1)
+        let lines = world.system.story.take();
+        (world.finish(), lines)
     };
-    let panicked = |what: String| Outcome {
-        violations: vec![Violation {
-            at: schedule.time(),
-            node: None,
-            rule: Rule::Panic,
-            what,
-        }],
-        ..Outcome::default()
-    };
-    match kernel::guard::guarded(run) {
-        Ok((outcome, told)) => {
-            *lines = told;
-            outcome
-        }
-        Err(what) => panicked(what),
-    }
+    guarded(run).unwrap_or_else(|what| {
+        let outcome = Outcome {
+            violations: vec![Violation {
+                at: schedule.time(),
+                node: None,
+                rule: Rule::Panic,
+                what,
+            }],
+            ..Outcome::default()
+        };
+        (outcome, Vec::new())
+    })
 }
 
 /// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less

@@ -1,8 +1,6 @@
 //! Jitterbug as the kernel sees it: its addresses, its datagrams, and what becomes of them.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,6 +18,7 @@ use super::settings::FaultKind;
 use super::world::World;
 use crate::driver::Connections;
 use crate::sim::kernel::queue;
+use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, StreamWeather, Tcp};
 use crate::sim::kernel::system::{Count, Listens, Moment, Route, StreamTrouble, System, Trouble};
 
@@ -61,8 +60,8 @@ pub struct Segment {
     pub answers: u64,
     /// What the network does to connections.
     pub weather: StreamWeather,
-    /// The last lines of what happened, if somebody wants them, and how many they may be.
-    pub trace: Option<(usize, VecDeque<String>)>,
+    /// What happened, line by line.
+    pub story: Story,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
 }
@@ -80,7 +79,7 @@ impl Segment {
             heard: 0,
             answers: 0,
             weather: StreamWeather::default(),
-            trace: None,
+            story: Story::default(),
             is_calm: false,
         }
     }
@@ -90,29 +89,14 @@ impl Segment {
         self.checks.exempt.is_disturbed |= disturbs(kind);
     }
 
-    /// Writes a line of the trace.
+    /// Writes a line of the story.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        if let Some((most, lines)) = &mut self.trace {
-            if lines.len() == *most {
-                lines.pop_front();
-            }
-            lines.push_back(format!("{:>13.6} {}", Seconds(at), what()));
-        }
+        self.story.note(at, what);
     }
 
     pub fn mix(&mut self, at: u64, bytes: &[u8]) {
         let fingerprint = self.stats.fingerprint ^ at;
         self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
-    }
-}
-
-/// A time of the world's, in seconds.
-struct Seconds(u64);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.0 / 1_000;
-        f.pad(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000))
     }
 }
 
@@ -283,6 +267,8 @@ impl System for Segment {
             Count::MetStream(StreamTrouble::Dribble) => self.met(FaultKind::Dribble),
             Count::MetStream(StreamTrouble::Reset) => self.met(FaultKind::Reset),
             Count::MetStream(StreamTrouble::Stall) => self.met(FaultKind::Stall),
+            // No connection is half closed here before its time.
+            Count::MetStream(StreamTrouble::Half) => {}
         }
     }
 

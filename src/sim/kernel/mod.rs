@@ -14,6 +14,7 @@ pub mod queue;
 pub mod rng;
 pub mod schedule;
 pub mod shrink;
+pub mod story;
 pub mod stranger;
 pub mod streams;
 pub mod system;

@@ -49,6 +49,8 @@ pub enum Event<E, P, A> {
     },
     /// The next thing that is on its way to an end of a connection arrives.
     Stream(usize, Side),
+    /// The kernel at an end of a connection gives it up: nobody has acknowledged what was sent there.
+    GiveUp(usize, Side),
     /// A node's deadline may have come.
     Wake(u32),
     /// A slow node has finished its turn.

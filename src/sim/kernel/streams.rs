@@ -68,6 +68,8 @@ pub struct StreamWeather {
     pub stall: u16,
     /// All are reset after so many bytes.
     pub reset_at: Option<u64>,
+    /// Those one way of which ends, after any number of bytes, while the other goes on.
+    pub half: u16,
 }
 
 /// What becomes of one connection.
@@ -81,6 +83,8 @@ pub(super) struct Fate {
     pub(super) reset_end: Option<u8>,
     /// After so many bytes nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
+    /// After so many bytes an end of file arrives at this end in place of what follows.
+    pub(super) half_at: Option<(u64, Side)>,
 }
 
 /// One of a connection's ends: 0 connects, 1 accepts.
@@ -159,6 +163,8 @@ pub(super) struct Pipe<P> {
     pub(super) ended: u8,
     /// The network has reset it: nothing that was on its way arrives.
     pub(super) broken: bool,
+    /// One way has ended before its time: nothing that was on its way there arrives.
+    pub(super) halved: Option<Side>,
 }
 
 impl<P> Pipe<P> {
@@ -174,6 +180,7 @@ impl<P> Pipe<P> {
             delivered: 0,
             ended: 0,
             broken: false,
+            halved: None,
         }
     }
 }
@@ -189,6 +196,9 @@ pub struct Fabric<P> {
     pub(super) to_accept: Vec<VecDeque<usize>>,
     /// What was done since the world has last looked.
     pub(super) steps: Vec<Step>,
+    /// After so long, in nanoseconds, a kernel gives up a connection on which what it sends is not acknowledged; `None`:
+    /// never.
+    pub patience: Option<u64>,
 }
 
 impl<P> Default for Fabric<P> {
@@ -199,6 +209,7 @@ impl<P> Default for Fabric<P> {
             addresses: Vec::new(),
             to_accept: Vec::new(),
             steps: Vec::new(),
+            patience: None,
         }
     }
 }

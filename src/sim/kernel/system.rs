@@ -94,11 +94,19 @@ pub enum StreamTrouble {
     Reset,
     /// Nothing arrives on it any longer.
     Stall,
+    /// One of its ways ends.
+    Half,
 }
 
 impl StreamTrouble {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Unanswered, Self::Dribble, Self::Reset, Self::Stall];
+    pub const ALL: [Self; 5] = [
+        Self::Unanswered,
+        Self::Dribble,
+        Self::Reset,
+        Self::Stall,
+        Self::Half,
+    ];
 }
 
 /// What the kernel counts, for a system to keep.

@@ -20,6 +20,18 @@ impl<S: System> World<S> {
         self.stream_weather = weather;
     }
 
+    /// From now on nothing happens to connections any longer, those that stand included. One that has stalled stays so.
+    pub fn clear_stream_weather(&mut self) {
+        self.stream_weather = StreamWeather::default();
+        for pipe in &mut self.fabric.borrow_mut().pipes {
+            let stalled = pipe.fate.stalls_at;
+            pipe.fate = Fate {
+                stalls_at: stalled.filter(|&at| pipe.delivered >= at),
+                ..Fate::default()
+            };
+        }
+    }
+
     /// Puts what nodes have done to their connections on its way.
     pub(super) fn carry_streams(&mut self, leaves: u64) {
         if !S::Streams::ANY {
@@ -68,9 +80,11 @@ impl<S: System> World<S> {
             reset,
             stall,
             reset_at,
+            half,
         } = self.stream_weather;
         let is_reset = self.rng.chance(reset);
         let stalls = self.rng.chance(stall);
+        let is_halved = self.rng.chance(half);
         let fate = Fate {
             unanswered: self.rng.chance(unanswered),
             dribbles: self.rng.chance(dribble),
@@ -79,12 +93,14 @@ impl<S: System> World<S> {
                 .then(|| self.rng.pick(&[None, Some(0), Some(1)]))
                 .flatten(),
             stalls_at: stalls.then(|| self.some_bytes()),
+            half_at: is_halved.then(|| (self.some_bytes(), self.rng.index(2))),
         };
         for (met, trouble) in [
             (fate.unanswered, StreamTrouble::Unanswered),
             (fate.dribbles, StreamTrouble::Dribble),
             (fate.reset_at.is_some(), StreamTrouble::Reset),
             (fate.stalls_at.is_some(), StreamTrouble::Stall),
+            (fate.half_at.is_some(), StreamTrouble::Half),
         ] {
             if met {
                 self.system.count(Count::MetStream(trouble));
@@ -112,6 +128,9 @@ impl<S: System> World<S> {
         let Some((from, to)) = ends[1 - to].node.zip(ends[to].node) else {
             return false;
         };
+        if from == to {
+            return false;
+        }
         let unplugged = self.nodes[from].unplugged || self.nodes[to].unplugged;
         unplugged || self.cut_between(from, to).is_some()
     }
@@ -119,14 +138,33 @@ impl<S: System> World<S> {
     /// The next thing that is on its way to an end arrives.
     pub(super) fn arrive(&mut self, pipe: usize, to: Side) {
         if self.is_cut(pipe, to) {
-            return self.queue.push(self.now + AGAIN, Event::Stream(pipe, to));
+            let is_over = self.has_waited_long(pipe, to);
+            let next = if is_over {
+                self.fabric.borrow_mut().pipes[pipe].ends[to].coming.clear();
+                Event::GiveUp(pipe, 1 - to)
+            } else {
+                Event::Stream(pipe, to)
+            };
+            return self.queue.push(self.now + AGAIN, next);
         }
         let next = self.fabric.borrow_mut().pipes[pipe].ends[to]
             .coming
             .pop_front();
-        let Some((_, step)) = next else { return };
-        let is_lost = self.fabric.borrow().pipes[pipe].broken && !matches!(step, Step::Reset(..));
-        if is_lost || self.is_stalled(pipe) {
+        let Some((sent, step)) = next else { return };
+        let is_lost = {
+            let pipe = &self.fabric.borrow().pipes[pipe];
+            let is_after_end = pipe.halved == Some(to) && matches!(step, Step::Data(..));
+            (pipe.broken || is_after_end) && !matches!(step, Step::Reset(..))
+        };
+        if is_lost {
+            return;
+        }
+        if self.is_stalled(pipe) {
+            let patience = self.fabric.borrow().patience;
+            if let Some(patience) = patience.filter(|_| !matches!(step, Step::Connect(_))) {
+                self.queue
+                    .push(sent + patience, Event::GiveUp(pipe, 1 - to));
+            }
             return;
         }
         match step {
@@ -148,6 +186,25 @@ impl<S: System> World<S> {
             }),
             Step::Room(pipe, to) => self.change(pipe, to, |_| {}),
         }
+    }
+
+    /// Whether what is on its way to an end has waited for longer than kernels do.
+    fn has_waited_long(&self, pipe: usize, to: Side) -> bool {
+        let fabric = self.fabric.borrow();
+        let sent = fabric.pipes[pipe].ends[to].coming.front();
+        let since = sent.filter(|(_, step)| !matches!(step, Step::Connect(_)));
+        since.is_some_and(|(sent, _)| {
+            let over = fabric.patience.map(|patience| sent + patience);
+            over.is_some_and(|over| over <= self.now)
+        })
+    }
+
+    /// An end's kernel gives a connection up.
+    pub(super) fn give_up(&mut self, pipe: usize, side: Side) {
+        self.change(pipe, side, |pipe| {
+            let error = &mut pipe.ends[side].error;
+            error.get_or_insert(ErrorKind::TimedOut);
+        });
     }
 
     fn connect(&mut self, pipe: usize) {
@@ -185,7 +242,15 @@ impl<S: System> World<S> {
                 .map(|at| at.saturating_sub(pipe.delivered));
             let whole = bytes.len() as u64;
             let cut_short = left.filter(|&left| left < whole);
-            let count = usize::try_from(cut_short.unwrap_or(whole)).unwrap_or(bytes.len());
+            let mut count = usize::try_from(cut_short.unwrap_or(whole)).unwrap_or(bytes.len());
+            if let Some((at, _)) = pipe.fate.half_at.filter(|(_, side)| *side == to) {
+                let left = usize::try_from(at.saturating_sub(pipe.delivered)).unwrap_or(count);
+                if left < count {
+                    count = left;
+                    pipe.halved = Some(to);
+                    pipe.ends[to].finished = true;
+                }
+            }
             pipe.delivered += count as u64;
             let end = &mut pipe.ends[to];
             if !end.reads && end.error.is_none() {

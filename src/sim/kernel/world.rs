@@ -204,6 +204,7 @@ impl<S: System> World<S> {
                 }
             }
             Event::Stream(pipe, to) => self.arrive(pipe, to),
+            Event::GiveUp(pipe, side) => self.give_up(pipe, side),
             Event::Wake(at) => self.wake(index(at)),
             Event::Free(at) => self.go_on(index(at)),
             Event::Act(action) => {
@@ -394,6 +395,11 @@ impl<S: System> World<S> {
     pub fn lose_power(&mut self, at: usize) {
         self.end(at);
         self.nodes[at].unplugged = true;
+    }
+
+    /// From now on kernels give up a connection on which nothing is acknowledged for so long, in nanoseconds.
+    pub fn set_patience(&mut self, patience: u64) {
+        self.fabric.borrow_mut().patience = Some(patience);
     }
 
     /// A node sends from the address that it has now.

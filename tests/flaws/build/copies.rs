@@ -19,9 +19,9 @@ pub struct Copy {
     shared: &'static [(&'static str, &'static str)],
 }
 
-/// Lab2's machine, of which driver, world and checker know the types. Of the token service and of Jitterbug the machines
-/// and the worlds, of the former the model as well: these name them as they are.
-pub const COPIES: [Copy; 7] = [
+/// Lab2's machine, of which driver, world and checker know the types. Of the token service, of Jitterbug and of the
+/// coordinated ring the machines and the worlds, of the first the model as well: these name them as they are.
+pub const COPIES: [Copy; 9] = [
     Copy {
         from: "proto/src/lab2/",
         to: "machine",
@@ -59,6 +59,17 @@ pub const COPIES: [Copy; 7] = [
         to: "jitterbug",
         renames: &[
             ("crate::", "ring_proto::"),
+            ("ring_proto::buffer", "crate::buffer"),
+            ("ring_proto::counted", "crate::counted"),
+        ],
+        shared: &[],
+    },
+    Copy {
+        from: "proto/src/andrews/",
+        to: "andrews",
+        renames: &[
+            ("crate::", "ring_proto::"),
+            ("ring_proto::andrews", "crate::andrews"),
             ("ring_proto::buffer", "crate::buffer"),
             ("ring_proto::counted", "crate::counted"),
         ],
@@ -119,6 +130,24 @@ pub const COPIES: [Copy; 7] = [
             ),
         ],
     },
+    Copy {
+        from: "src/sim/andrews/",
+        to: "sim/andrews",
+        renames: &[
+            ("ring_proto::andrews", "crate::andrews"),
+            ("crate::driver", "ringd::driver"),
+        ],
+        shared: &[
+            (
+                "settings.rs",
+                "ringd::sim::andrews::{FaultKind, Faults, Settings}",
+            ),
+            (
+                "outcome.rs",
+                "ringd::sim::andrews::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
+            ),
+        ],
+    },
 ];
 
 impl Copy {
@@ -163,11 +192,13 @@ pub fn modules(out: &Path) -> String {
         ("machine", "machine"),
         ("ftn", "ftn"),
         ("jitterbug", "jitterbug"),
+        ("andrews", "andrews"),
     ];
     let worlds = [
         ("sim/kernel", "kernel"),
         ("sim/ftn", "ftn"),
         ("sim/jitterbug", "jitterbug"),
+        ("sim/andrews", "andrews"),
     ];
     let machines = machines.map(|(place, name)| declare(place, name)).concat();
     let worlds = worlds.map(|(place, name)| declare(place, name)).concat();

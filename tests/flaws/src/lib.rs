@@ -1,11 +1,10 @@
 #![forbid(unsafe_code)]
-//! The machines that ship, with rules that can be broken on purpose: copies of `proto/src/lab2`, `proto/src/ftn` and
-//! `proto/src/jitterbug` in which each function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
+//! The machines that ship, with rules that can be broken on purpose: copies of the systems' folders in `proto/src` in which each function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
 //! the rule which its head names. The build makes the copies, so the sources that ship have no
 //! switch for it; with one flaw a machine here is the one that ships but for a few lines.
 //!
-//! Lab2's world runs any machine. Those of the token service and of Jitterbug name their machines, as does the model of the
-//! token service: their copies name the copies.
+//! Lab2's world runs any machine. Those of the others name their machines, as does the model of the token service: their
+//! copies name the copies.
 //!
 //! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
 
@@ -14,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ring_model::{Report, Scenario, Snapshot};
 use ringd::sim::lab2::{Outcome, Settings};
-use ringd::sim::{ftn as world, jitterbug as segment, lab2};
+use ringd::sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
 
@@ -85,6 +84,12 @@ impl Flaw {
     #[must_use]
     pub fn simulate_jitterbug(&self, settings: &segment::Settings) -> segment::Outcome {
         sim::jitterbug::run(settings)
+    }
+
+    /// What the simulator of the coordinated ring finds out of its machine with it.
+    #[must_use]
+    pub fn simulate_andrews(&self, settings: &circle::Settings) -> circle::Outcome {
+        sim::andrews::run(settings)
     }
 
     /// What it finds out in a schedule that was kept; `None`: the text is none, or an unsound one.

@@ -4,6 +4,7 @@
 //!
 //! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
 
+mod andrews;
 mod ftn;
 mod jitterbug;
 

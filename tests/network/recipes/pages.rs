@@ -64,7 +64,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 35] = [
+pub const TRIED: [(&str, &str, By); 36] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -216,6 +216,11 @@ pub const TRIED: [(&str, &str, By); 35] = [
         "docs/simulation.md",
         "ringd sim --system jitterbug",
         By::Other("tests/sim/jitterbug, in the same worlds"),
+    ),
+    (
+        "docs/simulation.md",
+        "ringd sim --system andrews",
+        By::Other("tests/sim/andrews, in the same worlds"),
     ),
     (
         "docs/simulation.md",

@@ -31,8 +31,8 @@ pub enum Fault {
     Hear,
     /// Lost, doubled, late and corrupt, in thousandths; how much later all are, in milliseconds; the longest.
     Weather([u16; 4], u64, Option<usize>),
-    /// Unanswered, dribbling, reset and stalled, in thousandths.
-    Streams([u16; 4]),
+    /// Unanswered, dribbling, reset, stalled and ended one way, in thousandths.
+    Streams([u16; 5]),
     DiskFull(usize, bool),
     Deaf(usize, bool),
     /// What is for all does not reach it.
@@ -119,6 +119,7 @@ impl Fault {
                 rng.pick(&[0, 100]),
                 rng.pick(&[0, 300, 900]),
                 rng.pick(&[0, 0, 300]),
+                rng.pick(&[0, 0, 300]),
             ]),
             16 => Self::DiskFull(at, is_bad),
             17 if is_bad => Self::Deaf(at, rng.chance(500)),
@@ -162,13 +163,14 @@ impl Fault {
                     longest,
                 });
             }
-            Self::Streams([unanswered, dribble, reset, stall]) => {
+            Self::Streams([unanswered, dribble, reset, stall, half]) => {
                 world.set_stream_weather(StreamWeather {
                     unanswered,
                     dribble,
                     reset,
                     stall,
                     reset_at: None,
+                    half,
                 });
             }
             Self::DiskFull(at, full) => world.nodes[at].disk_full = full,

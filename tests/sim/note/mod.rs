@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ring_note::wire::{self, HEADER, REQUEST};
 use ring_note::{Failure, Version};
+use ring_proto::time::nanos;
 use ringd::sim::kernel::network::Weather;
 use ringd::sim::kernel::node::Node;
 use ringd::sim::kernel::rng::{Rng, Stream};
@@ -116,6 +117,31 @@ fn short_cuts_exchange_no_bytes() {
         }
         check(&world, &format!("seed {seed}"));
     }
+}
+
+/// A connection stalls at some byte, of the request in some runs: who has sent it hears of that from its kernel.
+#[test]
+fn a_kernel_gives_up_what_nobody_acknowledges() {
+    let closed = |patience: Option<Duration>| {
+        let mut count = 0;
+        for seed in 0..20 {
+            let mut world = started(2, seed);
+            if let Some(patience) = patience {
+                world.set_patience(nanos(patience));
+            }
+            world.set_stream_weather(StreamWeather {
+                stall: 1000,
+                ..StreamWeather::default()
+            });
+            write(&mut world, 0, text(100, seed));
+            world.run(TRANSFER / 2);
+            let name = ring_note::Event::Failed(Version::default(), Failure::Closed).name();
+            count += world.system.events.get(name).copied().unwrap_or_default();
+        }
+        count
+    };
+    assert_eq!(closed(None), 0);
+    assert!(closed(Some(TRANSFER / 10)) > 0);
 }
 
 #[test]

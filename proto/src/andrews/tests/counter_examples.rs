@@ -427,3 +427,59 @@ fn a_claim_on_rows_that_miss_a_joined_node_keeps_it() {
     rig.serve();
     assert_eq!(rig.successor().1, 4, "the row is read, not computed");
 }
+
+#[test]
+fn a_token_that_was_outrun_does_not_go_round_for_ever_in_a_ring_without_work() {
+    let mut rig = Rig::member(3, four());
+    rig.run(ms(20));
+    rig.given(seq(4, 9));
+    assert_eq!(rig.holds(), Some(seq(4, 9)));
+    // Another was made, and was lost with its holder before it came round.
+    rig.base.seat.term = 5;
+    rig.base.sequence = seq(5, 0);
+    rig.hear(5, &Said::Successor(5));
+    rig.run(ms(30));
+    assert_eq!(rig.holds(), None);
+    assert_eq!(rig.machine.counters().tokens_lost, 1);
+    // Another of that kind is acknowledged, for its giver is not to blame, and goes no further.
+    assert_eq!(rig.given(seq(4, 30)), [Said::TokenAck(seq(4, 30))]);
+    assert_eq!(rig.holds(), None);
+    // One that may have been used here last is not behind.
+    rig.given(seq(5, 0));
+    assert_eq!(rig.holds(), Some(seq(5, 0)));
+}
+
+#[test]
+fn one_of_two_tokens_that_were_both_taken_back_leads_once_it_meets_the_coordinator() {
+    // Each was taken back once: they are as near to each other as before.
+    assert_eq!(rounds(8, 4, 0), None);
+    let mut rig = Rig::coordinator(5, &[1, 2, 3, 5]);
+    rig.run(ms(20));
+    rig.given(seq(4, 100));
+    rig.run(ms(60));
+    rig.acknowledge(seq(4, 101));
+    // In a ring of four it comes back four further, and the other sooner.
+    rig.given(seq(4, 103));
+    let lead = rig.holds().expect("it is here") - seq(4, 103);
+    for hops in 1..8 {
+        assert!(rounds(8, hops, lead).is_some_and(|rounds| rounds <= 1));
+    }
+    rig.run(ms(60));
+    rig.acknowledge(seq(4, 104) + lead);
+    rig.given(seq(4, 104));
+    assert_eq!(rig.holds(), None, "the other is behind");
+    rig.given(seq(4, 107) + lead);
+    assert_eq!(
+        rig.holds(),
+        Some(seq(4, 107) + lead),
+        "a round is no reason"
+    );
+    // Another node leaves it to the coordinator: if both let one lead they would be near again.
+    let mut rig = Rig::member(3, four());
+    rig.run(ms(20));
+    rig.given(seq(4, 100));
+    rig.run(ms(60));
+    rig.acknowledge(seq(4, 101));
+    rig.given(seq(4, 103));
+    assert_eq!(rig.holds(), Some(seq(4, 103)));
+}

@@ -1,0 +1,56 @@
+//! What a run is to be like.
+
+use std::time::Duration;
+
+use crate::sim::kernel::faults::{self, kinds};
+
+/// One run: everything else follows from this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How many nodes there are; `None`: the seed chooses.
+    pub nodes: Option<usize>,
+    /// How long the faults last. Recovering from them comes on top.
+    pub time: Duration,
+    /// What may go wrong.
+    pub faults: Faults,
+}
+
+/// A set of kinds.
+pub type Faults = faults::Faults<FaultKind>;
+
+kinds! {
+    Drop "drop" "Datagrams are lost.",
+    Duplicate "duplicate" "Datagrams arrive twice.",
+    Reorder "reorder" "Single datagrams are overtaken by later ones.",
+    Delay "delay" "All datagrams take longer, with jitter.",
+    Corrupt "corrupt" "Bits of datagrams flip; the checksum catches all of it.",
+    Oneway "oneway" "A node is not heard by another, but hears it.",
+    Partition "partition" "The network is cut into parts, heals and is cut again. All reach the database.",
+    Deaf "deaf" "No datagram reaches a node.",
+    Refuse "refuse" "A full send queue refuses datagrams.",
+    Reset "reset" "Connections are reset, at random or all after the same number of bytes.",
+    Half "half" "One way of a connection ends after any number of bytes.",
+    Stall "stall" "Connections stall: from some byte on nothing arrives.",
+    Dribble "dribble" "The bytes of connections arrive one by one.",
+    Unanswered "unanswered" "Nobody answers who connects.",
+    Pause "pause" "A process stands still.",
+    Crash "crash" "A process dies and starts again, with no memory.",
+    Power "power" "A host loses its power: nobody is told of the end of its connections.",
+    Clock "clock" "Clocks run up to 1 % fast or slow.",
+    Slow "slow" "Every turn of a process takes long.",
+    Link "link" "A node has no link, but reaches the database.",
+    Replay "replay" "Datagrams captured long ago are sent again, as they were.",
+    Stranger "stranger" "A station outside the list sends malformed datagrams and streams, dribbles, and never reads.",
+    Flood "flood" "A stranger opens connections by the hundred.",
+    Forge "forge" "Datagrams, hellos, tokens and elections come in the name of nodes that have not sent them.",
+    Leave "leave" "Nodes are shut down in order, and started again.",
+    Empty "empty" "A node is started with --drop, which empties the topology.",
+    Late "late" "The database answers late, up to four times database-timeout.",
+    Gone "gone" "The database fails: nothing is written.",
+    Unknown "unknown" "Nobody knows whether the database has committed, at once or when a session gives up.",
+    Twice "twice" "The database's answers come twice.",
+    Post "post" "Clients post and read, some of them again with the key of a post that may have been written.",
+    Listen "listen" "Clients listen to new posts.",
+}

@@ -1,0 +1,350 @@
+//! The tables, and the transactions on them with their guards (`docs/board.md`, section 7). Each is one step: whoever
+//! reads sees all of it or nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ring_proto::andrews::{Change, Outcome, Rows, Seat, Work, Write};
+
+/// From this term on a token's sequence does not fit into the tables.
+const MAX_TERM: u64 = 1 << 31;
+
+/// A post that is in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Post {
+    /// The request that has written it.
+    pub request: u64,
+    /// The node that was asked.
+    pub node: u32,
+    /// The token's.
+    pub sequence: u64,
+    /// Unique where it is.
+    pub key: Option<u64>,
+}
+
+/// What the database has.
+#[derive(Debug, Default)]
+pub struct Tables {
+    pub topology: Topology,
+    /// In the order of their ids.
+    pub posts: Vec<Post>,
+    /// The keys that are there.
+    keys: BTreeSet<u64>,
+    /// How often each request has written.
+    written: BTreeMap<u64, usize>,
+}
+
+/// All but the posts.
+#[derive(Debug, Clone, Default)]
+pub struct Topology {
+    /// Members, and their successors.
+    pub ring: BTreeMap<u32, u32>,
+    pub seat: Seat,
+    pub acting: bool,
+    pub beat: u64,
+    pub sequence: u64,
+    pub holder: Option<u32>,
+}
+
+impl Tables {
+    /// One transaction of a node. `key` is that of the post which a request is for.
+    pub fn carry_out(
+        &mut self,
+        own: u32,
+        work: &Work,
+        key: impl Fn(u64) -> Option<u64>,
+    ) -> Outcome {
+        match work {
+            Work::Prepare { drop } => {
+                if *drop {
+                    let topology = &mut self.topology;
+                    topology.ring.clear();
+                    topology.seat.id = None;
+                    topology.seat.term += 1;
+                }
+                Outcome::Done
+            }
+            Work::Look => Outcome::Rows(self.topology.rows()),
+            Work::Write(write) => self.write(own, *write),
+            Work::Serve {
+                sequence, requests, ..
+            } => {
+                if !fits(*sequence >> 32) {
+                    return Outcome::Failed;
+                }
+                if !self.topology.use_token(own, *sequence) {
+                    return Outcome::Refused;
+                }
+                for request in requests.iter().filter(|request| request.is_post) {
+                    let key = key(request.id);
+                    if key.is_none_or(|key| self.keys.insert(key)) {
+                        *self.written.entry(request.id).or_default() += 1;
+                        self.posts.push(Post {
+                            request: request.id,
+                            node: own,
+                            sequence: *sequence,
+                            key,
+                        });
+                    }
+                }
+                Outcome::Done
+            }
+        }
+    }
+
+    fn write(&mut self, own: u32, write: Write) -> Outcome {
+        let term = match write {
+            Write::Token { new, .. } => new,
+            Write::Claim { seen, .. } | Write::Elected { seen } => seen.term.saturating_add(1),
+            Write::Found { term, .. } | Write::Change { term, .. } | Write::Beat { term } => term,
+        };
+        if !fits(term) {
+            return Outcome::Failed;
+        }
+        let before = self.topology.clone();
+        if self.topology.rewrite(own, write).is_none() {
+            self.topology = before;
+            return Outcome::Refused;
+        }
+        Outcome::Done
+    }
+
+    /// How many posts there are of a request; with a key, of all that have it.
+    pub fn count(&self, request: u64, key: Option<u64>) -> usize {
+        match key {
+            Some(key) => self.posts.iter().filter(|it| it.key == Some(key)).count(),
+            None => self.written.get(&request).copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl Topology {
+    fn rows(&self) -> Rows {
+        Rows {
+            members: self.ring.iter().map(|(&id, &next)| (id, next)).collect(),
+            seat: self.seat,
+            acting: self.acting,
+            beat: self.beat,
+            sequence: self.sequence,
+        }
+    }
+
+    /// The guard of whoever uses the token: no newer one was used.
+    fn use_token(&mut self, own: u32, sequence: u64) -> bool {
+        let is_again = self.sequence == sequence && self.holder == Some(own);
+        let is_newer = self.sequence < sequence;
+        if is_newer {
+            (self.sequence, self.holder) = (sequence, Some(own));
+        }
+        is_newer || is_again
+    }
+
+    /// The row with its guard, and what goes with it; `None`: something hits no row.
+    fn rewrite(&mut self, own: u32, write: Write) -> Option<()> {
+        self.write_row(own, write)?;
+        match write {
+            Write::Found { term, .. } => {
+                self.ring.is_empty().then_some(())?;
+                self.ring.insert(own, own);
+                (self.sequence, self.holder) = (term << 32, Some(own));
+            }
+            Write::Token { new, .. } => {
+                (self.sequence, self.holder) = (new << 32, Some(own));
+            }
+            Write::Claim { change, .. } => {
+                if let Some(change) = change {
+                    self.change(change)?;
+                }
+            }
+            Write::Change { change, .. } => self.change(change)?,
+            Write::Elected { .. } | Write::Beat { .. } => {}
+        }
+        Some(())
+    }
+
+    fn write_row(&mut self, own: u32, write: Write) -> Option<()> {
+        let own_seat = |term| Seat {
+            id: Some(own),
+            term,
+        };
+        let (guard, row) = match write {
+            Write::Found { seen, term, .. } => (seen, own_seat(term)),
+            Write::Claim { seen, .. } | Write::Elected { seen } => (seen, own_seat(seen.term + 1)),
+            Write::Change { term, .. } | Write::Beat { term } => (own_seat(term), own_seat(term)),
+            Write::Token { term, new } => (own_seat(term), own_seat(new)),
+        };
+        (self.seat == guard).then_some(())?;
+        self.seat = row;
+        match write {
+            Write::Found { acting, .. } => self.acting = acting,
+            Write::Claim { .. } => self.acting = true,
+            Write::Elected { .. } => self.acting = false,
+            Write::Change { .. } | Write::Beat { .. } => self.beat += 1,
+            Write::Token { .. } => {}
+        }
+        Some(())
+    }
+
+    fn change(&mut self, change: Change) -> Option<()> {
+        match change {
+            Change::Insert {
+                node,
+                after,
+                before,
+            } => {
+                (self.ring.get(&after) == Some(&before)).then_some(())?;
+                (!self.ring.contains_key(&node)).then_some(())?;
+                self.ring.insert(node, before);
+                self.ring.insert(after, node);
+            }
+            Change::Remove { node, after } => {
+                let next = self.ring.remove(&node)?;
+                (self.ring.get(&after) == Some(&node)).then_some(())?;
+                self.ring.insert(after, next);
+            }
+        }
+        Some(())
+    }
+
+    /// Whether the members are one cycle, or there are none.
+    pub fn is_cycle(&self) -> bool {
+        let Some((&first, _)) = self.ring.first_key_value() else {
+            return true;
+        };
+        let mut at = first;
+        for step in 1..=self.ring.len() {
+            let Some(&next) = self.ring.get(&at) else {
+                return false;
+            };
+            at = next;
+            if at == first {
+                return step == self.ring.len();
+            }
+        }
+        false
+    }
+}
+
+const fn fits(term: u64) -> bool {
+    term < MAX_TERM
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::andrews::Request;
+
+    use super::*;
+
+    fn seat(id: u32, term: u64) -> Seat {
+        Seat { id: Some(id), term }
+    }
+
+    fn write(tables: &mut Tables, own: u32, write: Write) -> Outcome {
+        tables.carry_out(own, &Work::Write(write), |_| None)
+    }
+
+    fn post(tables: &mut Tables, own: u32, sequence: u64, key: Option<u64>) -> Outcome {
+        let request = Request {
+            id: sequence,
+            is_post: true,
+        };
+        let work = Work::Serve {
+            sequence,
+            requests: vec![request],
+            feed: false,
+        };
+        tables.carry_out(own, &work, |_| key)
+    }
+
+    /// 1 has founded, and has put in 2.
+    fn two() -> Tables {
+        let mut tables = Tables::default();
+        let found = Write::Found {
+            seen: Seat::default(),
+            term: 1,
+            acting: false,
+        };
+        assert_eq!(write(&mut tables, 1, found), Outcome::Done);
+        let (term, change) = (1, insert(2, 1, 1));
+        let join = Write::Change { term, change };
+        assert_eq!(write(&mut tables, 1, join), Outcome::Done);
+        tables
+    }
+
+    const fn insert(node: u32, after: u32, before: u32) -> Change {
+        Change::Insert {
+            node,
+            after,
+            before,
+        }
+    }
+
+    #[test]
+    fn who_has_not_seen_the_row_writes_nothing() {
+        let mut tables = two();
+        let before = format!("{tables:?}");
+        for (own, stale) in [
+            (
+                2,
+                Write::Found {
+                    seen: seat(1, 1),
+                    term: 2,
+                    acting: false,
+                },
+            ),
+            (2, Write::Elected { seen: seat(1, 0) }),
+            (2, Write::Beat { term: 1 }),
+            (1, Write::Token { term: 2, new: 3 }),
+            (
+                2,
+                Write::Claim {
+                    seen: seat(1, 1),
+                    change: Some(insert(3, 2, 2)),
+                },
+            ),
+        ] {
+            assert_eq!(write(&mut tables, own, stale), Outcome::Refused);
+            assert_eq!(format!("{tables:?}"), before, "{stale:?}");
+        }
+    }
+
+    #[test]
+    fn members_come_and_go_and_are_one_cycle() {
+        let mut tables = two();
+        let seen = seat(1, 1);
+        let change = Some(insert(3, 2, 1));
+        let claim = Write::Claim { seen, change };
+        assert_eq!(write(&mut tables, 2, claim), Outcome::Done);
+        assert_eq!(tables.topology.seat, seat(2, 2));
+        let ring = [(1, 2), (2, 3), (3, 1)];
+        assert!(tables.topology.ring == ring.into() && tables.topology.is_cycle());
+        let change = Change::Remove { node: 1, after: 3 };
+        let removal = Write::Change { term: 2, change };
+        assert_eq!(write(&mut tables, 2, removal), Outcome::Done);
+        assert_eq!(tables.topology.ring, [(2, 3), (3, 2)].into());
+        assert_eq!(write(&mut tables, 2, removal), Outcome::Refused);
+        tables.topology.ring.insert(3, 3);
+        assert!(!tables.topology.is_cycle());
+    }
+
+    #[test]
+    fn a_token_that_is_older_or_of_another_holder_writes_no_post() {
+        let mut tables = two();
+        let (first, next) = (1 << 32, (1 << 32) + 1);
+        assert_eq!(post(&mut tables, 2, first, None), Outcome::Refused);
+        assert_eq!(post(&mut tables, 1, first, None), Outcome::Done);
+        assert_eq!(post(&mut tables, 2, next, Some(7)), Outcome::Done);
+        assert_eq!(post(&mut tables, 1, next, None), Outcome::Refused);
+        assert_eq!(post(&mut tables, 2, next, Some(7)), Outcome::Done);
+        assert_eq!(tables.posts.len(), 2, "a key is there once");
+        assert_eq!((tables.count(next, None), tables.count(0, Some(7))), (1, 1));
+    }
+
+    #[test]
+    fn a_term_that_does_not_fit_fails() {
+        let mut tables = two();
+        let new = MAX_TERM;
+        let token = Write::Token { term: 1, new };
+        assert_eq!(write(&mut tables, 1, token), Outcome::Failed);
+        assert_eq!(post(&mut tables, 1, new << 32, None), Outcome::Failed);
+    }
+}

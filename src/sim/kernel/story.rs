@@ -1,0 +1,67 @@
+//! What happens in a run, line by line, if anybody wants to read it.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// The last lines of what happened; by default none are kept.
+#[derive(Debug, Default)]
+pub struct Story {
+    most: usize,
+    lines: VecDeque<String>,
+}
+
+impl Story {
+    /// One of which so many lines are kept.
+    #[must_use]
+    pub const fn of(most: usize) -> Self {
+        Self {
+            most,
+            lines: VecDeque::new(),
+        }
+    }
+
+    /// Writes a line; `at` is in nanoseconds.
+    pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
+        if self.most == 0 {
+            return;
+        }
+        if self.lines.len() == self.most {
+            self.lines.pop_front();
+        }
+        let line = format!("{:>13} {}", Seconds(at), what());
+        self.lines.push_back(line);
+    }
+
+    /// Its lines, and none from here on.
+    pub fn take(&mut self) -> Vec<String> {
+        std::mem::take(self).lines.into()
+    }
+}
+
+/// A time of the world's, in seconds.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0 / 1_000;
+        f.pad(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Story;
+
+    #[test]
+    fn the_last_lines_are_kept_with_their_times() {
+        let mut story = Story::of(2);
+        for (at, what) in [(1_000, "one"), (2_500_000_000, "two"), (3_000, "three")] {
+            story.note(at, || what.to_owned());
+        }
+        let lines = ["     2.500000 two", "     0.000003 three"];
+        assert_eq!(story.take(), lines.map(ToOwned::to_owned));
+        let mut nobody_reads = Story::default();
+        nobody_reads.note(1, || panic!("this is never put into words"));
+        assert!(nobody_reads.take().is_empty());
+    }
+}
