@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
@@ -211,13 +212,18 @@ fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
     );
     let said = raw(&stand, 1, long.as_bytes())?;
     ensure!(said.status == 431, "{said:?}");
-    // A head, and a body, that never end.
+    // A head, and a body, that never end: each for as long as a request may take, side by side.
     let body = format!("POST /posts HTTP/1.1\r\nHost: board\r\n{kind}Content-Length: 9\r\n\r\n{{");
-    for request in ["GET / HTTP/1.1\r\nHo", body.as_str()] {
-        let said = raw(&stand, 1, request.as_bytes())?;
-        ensure!(said.status == 408, "{said:?}");
-    }
-    Ok(())
+    let endless = ["GET / HTTP/1.1\r\nHo", body.as_str()];
+    let stand = &stand;
+    thread::scope(|scope| {
+        let asked = endless.map(|request| scope.spawn(move || raw(stand, 1, request.as_bytes())));
+        for said in asked {
+            let said = said.join().expect("it does not panic")?;
+            ensure!(said.status == 408, "{said:?}");
+        }
+        Ok(())
+    })
 }
 
 fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
