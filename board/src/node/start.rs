@@ -9,6 +9,7 @@ use ringd::sys::{random, runtime};
 use tracing::info;
 
 use super::audience::Audience;
+use super::elsewhere::warn_of_files;
 use super::link::NodeLink;
 use super::system::Node;
 use super::web::Web;
@@ -69,6 +70,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.verbose,
     )?;
     say_start(options, &list, &link);
+    warn_of_files(&options.database, &list);
     let node = Node {
         link,
         store: NoStore,
