@@ -10,10 +10,12 @@ use ring_segment::{Binaries, Daemon, Layout, PATIENCE, PostgreSql, Ringd, Segmen
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The nodes are asked over their control sockets, without `ringctl`.
-const BINARIES: Binaries = Binaries {
+use super::ringctl;
+
+/// The node, and what asks it.
+pub const BINARIES: Binaries = Binaries {
     ringd: env!("CARGO_BIN_EXE_ring-board"),
-    ringctl: "ringctl",
+    ringctl: ringctl::PATH,
 };
 /// Where nodes listen to one another.
 pub const PORT: u16 = 7400;

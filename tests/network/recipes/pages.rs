@@ -64,7 +64,7 @@ pub enum By {
 }
 
 /// The page and the beginning of each recipe, and what tries it.
-pub const TRIED: [(&str, &str, By); 35] = [
+pub const TRIED: [(&str, &str, By); 36] = [
     (
         "README.md",
         "sudo scripts/lab up 4",
@@ -105,6 +105,11 @@ pub const TRIED: [(&str, &str, By); 35] = [
         "README.md",
         "ringctl status --json | jq",
         By::Test("recipes::readme"),
+    ),
+    (
+        "docs/board.md",
+        "sudo install -m 644 systemd/ringd.sysusers",
+        By::Other("cargo test -p ring-board --test nodes service::"),
     ),
     (
         "docs/contributing.md",
