@@ -74,7 +74,8 @@ fn ringctl_watches_a_ring_lose_a_node_until_its_own_ends() -> Result<()> {
         if line.contains("took node 2 out of the ring") {
             stand.node(3).signal(Signal::SIGTERM)?;
         }
-        said += &format!("{line}\n");
+        said.push_str(&line);
+        said.push('\n');
     }
     let output = watch.wait_with_output()?;
     for sentence in [
