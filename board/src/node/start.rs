@@ -50,7 +50,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.http.unwrap_or(place.http),
         Arc::new(Desk::default()),
     );
-    let web = Web::bind(address, Arc::clone(&desk)).map_err(|source| Error::Bind {
+    let names = options.http_names.clone();
+    let web = Web::bind(address, names, Arc::clone(&desk)).map_err(|source| Error::Bind {
         address,
         what: "HTTP",
         id: options.id,

@@ -19,6 +19,7 @@ pub fn tests() -> Vec<Test> {
         a_post_with_the_same_key_is_written_once,
         who_listens_gets_the_ring_and_each_post_once,
         what_is_no_request_is_refused_with_a_word,
+        a_name_that_another_site_gave_this_node_is_refused,
         the_page_has_no_code_of_its_own_in_it,
     ]
 }
@@ -67,7 +68,7 @@ fn raw(stand: &Stand, id: usize, request: &[u8]) -> Result<Said> {
 fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> Result<Said> {
     let length = body.len();
     let request = format!(
-        "{line} HTTP/1.1\r\nHost: board\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
     );
     raw(stand, id, request.as_bytes())
 }
@@ -151,7 +152,9 @@ fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
         post(&stand, 2, &json!({"author": "a", "text": text}))?;
     }
     let mut stream = connect(&stand, 1)?;
-    stream.write_all(b"GET /events?after=0 HTTP/1.1\r\nHost: board\r\nLast-Event-ID: 1\r\n\r\n")?;
+    stream.write_all(
+        b"GET /events?after=0 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1\r\n\r\n",
+    )?;
     let mut lines = BufReader::new(stream).lines();
     let mut data = |kind: &str| -> Result<String> {
         loop {
@@ -207,13 +210,14 @@ fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
         );
     }
     let long = format!(
-        "GET / HTTP/1.1\r\nHost: board\r\nX: {}\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n",
         "a".repeat(20_000)
     );
     let said = raw(&stand, 1, long.as_bytes())?;
     ensure!(said.status == 431, "{said:?}");
     // A head, and a body, that never end: each for as long as a request may take, side by side.
-    let body = format!("POST /posts HTTP/1.1\r\nHost: board\r\n{kind}Content-Length: 9\r\n\r\n{{");
+    let body =
+        format!("POST /posts HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: 9\r\n\r\n{{");
     let endless = ["GET / HTTP/1.1\r\nHo", body.as_str()];
     let stand = &stand;
     thread::scope(|scope| {
@@ -224,6 +228,34 @@ fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// A page of that site would be one of this node to a browser, Origin included.
+fn a_name_that_another_site_gave_this_node_is_refused() -> Result<()> {
+    let stand = Stand::new(1, Kind::Sqlite, &[("--http-name", "board.example")])?;
+    stand.wait_for_ring(&[1])?;
+    let body = json!({"author": "a", "text": "b"}).to_string();
+    let length = body.len();
+    let head = "Connection: close\r\nContent-Type: application/json";
+    for (host, written) in [("evil.example:8080", false), ("board.example:8080", true)] {
+        for request in [
+            format!("GET /posts HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n"),
+            format!(
+                "POST /posts HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+            ),
+        ] {
+            let said = raw(&stand, 1, request.as_bytes())?;
+            if written {
+                ensure!(said.status == 200 || said.status == 201, "{said:?}");
+            } else {
+                ensure!(said.status == 421, "{said:?}");
+                ensure!(said.json()?["error"] == "host", "{said:?}");
+            }
+        }
+    }
+    let all = get(&stand, 1, "/posts")?.json()?;
+    ensure!(all["posts"].as_array().map(Vec::len) == Some(1), "{all:#}");
+    Ok(())
 }
 
 fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
