@@ -2,6 +2,9 @@
 //! Nodes as processes, each in a network namespace of its own on one segment, with one database.
 
 mod asking;
+mod crowd;
+mod faults;
+mod http;
 mod refusals;
 mod ringctl;
 mod rings;
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     // Those with long tests come first.
     let parts = [
         web::tests(),
+        faults::tests(),
         rings::tests(),
         asking::tests(),
         refusals::tests(),

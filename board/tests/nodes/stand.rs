@@ -43,7 +43,7 @@ pub struct Stand {
     folder: TempDir,
     nodes: Vec<Daemon>,
     database: String,
-    _server: Option<PostgreSql>,
+    server: Option<PostgreSql>,
 }
 
 impl Stand {
@@ -71,7 +71,7 @@ impl Stand {
             folder,
             nodes: Vec::new(),
             database,
-            _server: server,
+            server,
         })
     }
 
@@ -167,6 +167,11 @@ impl Stand {
             ensure!(self::sequence(&after)? > sequence, "{before:#}, {after:#}");
         }
         Ok(())
+    }
+
+    /// The server of the database.
+    pub fn server(&mut self) -> Result<&mut PostgreSql> {
+        self.server.as_mut().context("it is a file")
     }
 
     /// Takes a node's network away, or gives it back.
