@@ -12,6 +12,7 @@ use ringd::control::{CONTROL_DIR, NodeName};
 use ringd::host::{LogFormat, parse_duration};
 
 use crate::database::Url;
+use crate::http::parse_name;
 
 /// The system's name, in a status and in the name of a node.
 pub const SYSTEM: &str = "board";
@@ -24,7 +25,8 @@ FILE lists all nodes that may be in the ring, the same on each, a line a node; t
   2,192.0.2.2,7400,8080
 
 Nodes talk to one another at address and port, by UDP and TCP; browsers see the board at address and http_port. Names are
-not resolved. The page asks for no password: who can reach it can read and post. The database says who is in the
+not resolved. The page asks for no password: who can reach it can read and post. It is reached by an address, or by a name
+that --http-name has: another name is that of somebody else's site, whose pages are kept out. The database says who is in the
 ring, and in which order; all nodes are given the same. Which one:
 
   sqlite:///PATH                 a file, for nodes of one machine. Nothing to install.
@@ -140,6 +142,10 @@ pub struct Options {
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
 
+    /// A name that browsers may ask for this node by, beside its addresses and localhost. May be given several times.
+    #[arg(long = "http-name", value_name = "NAME", value_parser = parse_name)]
+    pub http_names: Vec<String>,
+
     /// The control socket for ringctl [default: /run/ringd/board-ID.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
@@ -247,6 +253,12 @@ mod tests {
     }
 
     #[test]
+    fn a_node_may_have_several_names() {
+        let options = parse(&["--http-name", "a", "--http-name", "B.example"]).unwrap();
+        assert_eq!(options.http_names, ["a", "b.example"]);
+    }
+
+    #[test]
     fn each_method_and_switch_is_taken() {
         for (name, method) in [
             ("ring", Method::RingBased),
@@ -268,6 +280,7 @@ mod tests {
             ("--poll", "-1s", "cannot be negative"),
             ("--election", "lots", "chang-roberts"),
             ("--http", "8080", "invalid"),
+            ("--http-name", "board:8080", "without a port"),
             ("--database", "mysql://x", "give sqlite:///"),
             ("--database", "sqlite://board.db", "three slashes"),
         ] {

@@ -33,6 +33,8 @@ pub struct Counter {
     pub bell: Arc<Bell>,
     /// What requests stand for.
     pub desk: Arc<Desk>,
+    /// Names of this node beside its addresses.
+    pub names: Vec<String>,
     /// Those who listen.
     pub listeners: Arc<Listeners>,
     /// The last request's id.

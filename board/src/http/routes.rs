@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::events::Ear;
 use super::output::{Body, JSON, Refusal, answer, not_allowed, posts, refused, with_body, written};
-use super::{Counter, input};
+use super::{Counter, host, input};
 use crate::posts::{Found, Wanted};
 
 /// Bytes of a body, at most.
@@ -38,6 +38,9 @@ pub async fn respond(
     counter: Arc<Counter>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
+    if let Err(refusal) = host::check(request.headers(), request.version(), &counter.names) {
+        return Ok(refused(&refusal));
+    }
     let path = request.uri().path();
     let answered = match (path, request.method()) {
         ("/posts", &Method::POST) => post(&counter, request).await,

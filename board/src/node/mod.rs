@@ -2,6 +2,7 @@
 
 mod audience;
 mod condition;
+mod elsewhere;
 mod link;
 mod report;
 mod start;

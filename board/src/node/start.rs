@@ -9,6 +9,7 @@ use ringd::sys::{random, runtime};
 use tracing::info;
 
 use super::audience::Audience;
+use super::elsewhere::warn_of_files;
 use super::link::NodeLink;
 use super::system::Node;
 use super::web::Web;
@@ -49,7 +50,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.http.unwrap_or(place.http),
         Arc::new(Desk::default()),
     );
-    let web = Web::bind(address, Arc::clone(&desk)).map_err(|source| Error::Bind {
+    let names = options.http_names.clone();
+    let web = Web::bind(address, names, Arc::clone(&desk)).map_err(|source| Error::Bind {
         address,
         what: "HTTP",
         id: options.id,
@@ -69,6 +71,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.verbose,
     )?;
     say_start(options, &list, &link);
+    warn_of_files(&options.database, &list);
     let node = Node {
         link,
         store: NoStore,

@@ -28,11 +28,11 @@ pub struct Web {
 }
 
 impl Web {
-    /// Binds an address. Nobody is served yet.
+    /// Binds an address. Nobody is served yet. Browsers may ask for the node by its addresses and by these names.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn bind(address: SocketAddr, desk: Arc<Desk>) -> std::io::Result<Self> {
+    pub fn bind(address: SocketAddr, names: Vec<String>, desk: Arc<Desk>) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let (sender, asked) = mpsc::channel();
         let (bell, listeners) = (Arc::new(Bell::new()?), Arc::new(Listeners::default()));
@@ -40,6 +40,7 @@ impl Web {
             asked: sender,
             bell: Arc::clone(&bell),
             desk,
+            names,
             listeners: Arc::clone(&listeners),
             last: AtomicU64::new(0),
         };

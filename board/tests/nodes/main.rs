@@ -1,14 +1,35 @@
 #![forbid(unsafe_code)]
 //! Nodes as processes, each in a network namespace of its own on one segment, with one database.
 
+mod asking;
+mod crowd;
+mod faults;
+mod http;
 mod refusals;
+mod ringctl;
 mod rings;
+mod service;
 mod stand;
 mod web;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let parts = [rings::tests(), refusals::tests(), web::tests()];
+    if let Some(code) = ringctl::run_if_asked() {
+        return code;
+    }
+    if let Err(error) = ringctl::link() {
+        eprintln!("{error:#}");
+        return ExitCode::FAILURE;
+    }
+    // Those with long tests come first.
+    let parts = [
+        web::tests(),
+        faults::tests(),
+        rings::tests(),
+        asking::tests(),
+        refusals::tests(),
+        service::tests(),
+    ];
     ring_segment::main(parts.into_iter().flatten().collect())
 }

@@ -8,7 +8,10 @@ use ring_segment::{PATIENCE, Test, tests};
 use super::stand::{Kind, PORT, Stand};
 
 pub fn tests() -> Vec<Test> {
-    tests![what_cannot_start_says_why]
+    tests![
+        what_cannot_start_says_why,
+        a_file_for_nodes_of_other_machines_is_warned_of,
+    ]
 }
 
 fn what_cannot_start_says_why() -> Result<()> {
@@ -52,5 +55,25 @@ fn what_cannot_start_says_why() -> Result<()> {
     node.wait_for_line(PATIENCE, |line| line.contains("another process has it"))?;
     ensure!(end.code() == Some(1), "{end}");
     drop(taken);
+    Ok(())
+}
+
+fn a_file_for_nodes_of_other_machines_is_warned_of() -> Result<()> {
+    let warned = |line: &str| line.contains("node 2 is at an address that is not this machine's");
+    for (kind, count, is_warned) in [
+        (Kind::Sqlite, 2, true),
+        (Kind::Sqlite, 1, false),
+        (Kind::PostgreSql, 2, false),
+    ] {
+        let stand = Stand::without_nodes(count, kind)?;
+        let node = stand.options(1)?.spawn()?;
+        // By then it is there or does not come.
+        node.wait_for_line(PATIENCE, |line| line.contains("is the predecessor"))?;
+        let output = node.output();
+        ensure!(
+            output.iter().any(|line| warned(line)) == is_warned,
+            "{kind:?} of {count}: {output:#?}"
+        );
+    }
     Ok(())
 }

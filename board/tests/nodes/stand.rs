@@ -10,10 +10,12 @@ use ring_segment::{Binaries, Daemon, Layout, PATIENCE, PostgreSql, Ringd, Segmen
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The nodes are asked over their control sockets, without `ringctl`.
-const BINARIES: Binaries = Binaries {
+use super::ringctl;
+
+/// The node, and what asks it.
+pub const BINARIES: Binaries = Binaries {
     ringd: env!("CARGO_BIN_EXE_ring-board"),
-    ringctl: "ringctl",
+    ringctl: ringctl::PATH,
 };
 /// Where nodes listen to one another.
 pub const PORT: u16 = 7400;
@@ -41,7 +43,7 @@ pub struct Stand {
     folder: TempDir,
     nodes: Vec<Daemon>,
     database: String,
-    _server: Option<PostgreSql>,
+    server: Option<PostgreSql>,
 }
 
 impl Stand {
@@ -69,7 +71,7 @@ impl Stand {
             folder,
             nodes: Vec::new(),
             database,
-            _server: server,
+            server,
         })
     }
 
@@ -165,6 +167,11 @@ impl Stand {
             ensure!(self::sequence(&after)? > sequence, "{before:#}, {after:#}");
         }
         Ok(())
+    }
+
+    /// The server of the database.
+    pub fn server(&mut self) -> Result<&mut PostgreSql> {
+        self.server.as_mut().context("it is a file")
     }
 
     /// Takes a node's network away, or gives it back.

@@ -1,16 +1,14 @@
 //! The page and its requests.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Write};
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
 use serde_json::{Value, json};
 
+use super::http::{ask, connect, get, post, raw};
 use super::stand::{Kind, Stand};
-
-/// Where browsers are answered.
-const HTTP: u16 = 8080;
 
 pub fn tests() -> Vec<Test> {
     tests![
@@ -18,66 +16,9 @@ pub fn tests() -> Vec<Test> {
         a_post_with_the_same_key_is_written_once,
         who_listens_gets_the_ring_and_each_post_once,
         what_is_no_request_is_refused_with_a_word,
+        a_name_that_another_site_gave_this_node_is_refused,
         the_page_has_no_code_of_its_own_in_it,
     ]
-}
-
-/// An answer.
-#[derive(Debug)]
-struct Said {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Said {
-    fn json(&self) -> Result<Value> {
-        serde_json::from_str(&self.body).with_context(|| format!("{self:?}"))
-    }
-}
-
-fn connect(stand: &Stand, id: usize) -> Result<TcpStream> {
-    let node = stand.segment().node(id - 1);
-    let ip = node.ip().context("it has an address")?;
-    let stream = node.ns().run(|| TcpStream::connect((ip, HTTP)))??;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    Ok(stream)
-}
-
-/// Sends a request as it stands, and reads the answer to its end.
-fn raw(stand: &Stand, id: usize, request: &[u8]) -> Result<Said> {
-    let mut stream = connect(stand, id)?;
-    // It may be refused before all of it is there.
-    let _ = stream.write_all(request);
-    let mut text = Vec::new();
-    let read = stream.read_to_end(&mut text);
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let (head, body) = text
-        .split_once("\r\n\r\n")
-        .with_context(|| format!("no head: {text} {read:?}"))?;
-    let status = head.split(' ').nth(1).context("a status")?;
-    Ok(Said {
-        status: status.parse()?,
-        head: head.to_ascii_lowercase(),
-        body: body.to_owned(),
-    })
-}
-
-fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> Result<Said> {
-    let length = body.len();
-    let request = format!(
-        "{line} HTTP/1.1\r\nHost: board\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
-    );
-    raw(stand, id, request.as_bytes())
-}
-
-fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
-    ask(stand, id, &format!("GET {path}"), "", "")
-}
-
-fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
-    let headers = "Content-Type: application/json\r\n";
-    ask(stand, id, "POST /posts", headers, &what.to_string())
 }
 
 fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
@@ -149,8 +90,10 @@ fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
     for text in ["old", "new"] {
         post(&stand, 2, &json!({"author": "a", "text": text}))?;
     }
-    let mut stream = connect(&stand, 1)?;
-    stream.write_all(b"GET /events?after=0 HTTP/1.1\r\nHost: board\r\nLast-Event-ID: 1\r\n\r\n")?;
+    let mut stream = connect(&stand, 1, PATIENCE)?;
+    stream.write_all(
+        b"GET /events?after=0 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1\r\n\r\n",
+    )?;
     let mut lines = BufReader::new(stream).lines();
     let mut data = |kind: &str| -> Result<String> {
         loop {
@@ -206,17 +149,51 @@ fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
         );
     }
     let long = format!(
-        "GET / HTTP/1.1\r\nHost: board\r\nX: {}\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n",
         "a".repeat(20_000)
     );
     let said = raw(&stand, 1, long.as_bytes())?;
     ensure!(said.status == 431, "{said:?}");
-    // A head, and a body, that never end.
-    let body = format!("POST /posts HTTP/1.1\r\nHost: board\r\n{kind}Content-Length: 9\r\n\r\n{{");
-    for request in ["GET / HTTP/1.1\r\nHo", body.as_str()] {
-        let said = raw(&stand, 1, request.as_bytes())?;
-        ensure!(said.status == 408, "{said:?}");
+    // A head, and a body, that never end: each for as long as a request may take, side by side.
+    let body =
+        format!("POST /posts HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: 9\r\n\r\n{{");
+    let endless = ["GET / HTTP/1.1\r\nHo", body.as_str()];
+    let stand = &stand;
+    thread::scope(|scope| {
+        let asked = endless.map(|request| scope.spawn(move || raw(stand, 1, request.as_bytes())));
+        for said in asked {
+            let said = said.join().expect("it does not panic")?;
+            ensure!(said.status == 408, "{said:?}");
+        }
+        Ok(())
+    })
+}
+
+/// A page of that site would be one of this node to a browser, Origin included.
+fn a_name_that_another_site_gave_this_node_is_refused() -> Result<()> {
+    let stand = Stand::new(1, Kind::Sqlite, &[("--http-name", "board.example")])?;
+    stand.wait_for_ring(&[1])?;
+    let body = json!({"author": "a", "text": "b"}).to_string();
+    let length = body.len();
+    let head = "Connection: close\r\nContent-Type: application/json";
+    for (host, written) in [("evil.example:8080", false), ("board.example:8080", true)] {
+        for request in [
+            format!("GET /posts HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n"),
+            format!(
+                "POST /posts HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+            ),
+        ] {
+            let said = raw(&stand, 1, request.as_bytes())?;
+            if written {
+                ensure!(said.status == 200 || said.status == 201, "{said:?}");
+            } else {
+                ensure!(said.status == 421, "{said:?}");
+                ensure!(said.json()?["error"] == "host", "{said:?}");
+            }
+        }
     }
+    let all = get(&stand, 1, "/posts")?.json()?;
+    ensure!(all["posts"].as_array().map(Vec::len) == Some(1), "{all:#}");
     Ok(())
 }
 

@@ -107,6 +107,11 @@ pub const TRIED: [(&str, &str, By); 36] = [
         By::Test("recipes::readme"),
     ),
     (
+        "docs/board.md",
+        "sudo install -m 644 systemd/ringd.sysusers",
+        By::Other("cargo test -p ring-board --test nodes service::"),
+    ),
+    (
         "docs/contributing.md",
         ".ci/run",
         By::Other("whoever runs it"),

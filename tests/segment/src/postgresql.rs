@@ -22,6 +22,7 @@ pub struct PostgreSql {
     folder: TempDir,
     /// What runs a command as that somebody.
     as_nobody: Vec<String>,
+    runs: bool,
 }
 
 impl PostgreSql {
@@ -32,12 +33,13 @@ impl PostgreSql {
     pub fn start() -> Result<Self> {
         let (folder, programs) = (tempfile::tempdir()?, programs()?);
         let as_nobody = as_nobody(folder.path())?;
-        let server = Self {
+        let mut server = Self {
             programs,
             folder,
             as_nobody,
+            runs: false,
         };
-        let (data, socket) = (server.data(), server.folder.path().display());
+        let data = server.data();
         server.run(
             "initdb",
             &[
@@ -52,15 +54,36 @@ impl PostgreSql {
                 "--no-locale",
             ],
         )?;
+        server.launch()?;
+        Ok(server)
+    }
+
+    /// Starts it again after [`PostgreSql::crash`], with what it had committed.
+    ///
+    /// # Errors
+    /// It does not start: what it says.
+    pub fn launch(&mut self) -> Result<()> {
+        let (data, socket) = (self.data(), self.folder.path().display());
         let options =
             format!("-c listen_addresses= -c unix_socket_directories={socket} -c fsync=off");
         let log = format!("{socket}/log");
-        let started = server.run(
+        let started = self.run(
             "pg_ctl",
             &["-D", &data, "-w", "-l", &log, "-o", &options, "start"],
         );
         started.with_context(|| fs::read_to_string(&log).unwrap_or_default())?;
-        Ok(server)
+        self.runs = true;
+        Ok(())
+    }
+
+    /// Ends it at once, as a crash would: clients lose their connections, and what they have not committed.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn crash(&mut self) -> Result<()> {
+        self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])?;
+        self.runs = false;
+        Ok(())
     }
 
     fn data(&self) -> String {
@@ -112,8 +135,9 @@ impl PostgreSql {
 
 impl Drop for PostgreSql {
     fn drop(&mut self) {
-        let stopped = self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"]);
-        if let Err(error) = stopped {
+        if self.runs
+            && let Err(error) = self.crash()
+        {
             eprintln!("a server was left behind: {error:#}");
         }
     }

@@ -1,17 +1,17 @@
-//! The manual pages say what `--help` says: both are made from the same declarations.
+//! Manual pages, made of what a program declares.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::Path;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 /// Set it to write the pages instead of checking them.
 const WRITE: &str = "RINGD_WRITE_MAN";
 
 /// The pages of a program, the first for itself and one for each of its commands, by file name.
-fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
+pub fn pages(program: Command) -> impl Iterator<Item = (String, String)> {
     // Clap's own `help` command needs no page.
     let program = program.disable_help_subcommand(true);
     let mut program = with_aliases(program);
@@ -69,6 +69,34 @@ fn with_lists(page: &str) -> String {
     kept
 }
 
+/// Compares pages with those of `docs/man` that belong to the same program, or writes them if that is asked for.
+///
+/// # Panics
+/// They differ. `again` is the command that writes them.
+pub fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The crate is the project's root, or a folder of it.
+    let root = directory
+        .ancestors()
+        .find(|it| it.join("docs/man").is_dir());
+    let directory = root.expect("docs/man is there").join("docs/man");
+    if env::var_os(WRITE).is_some() {
+        for (name, page) in made {
+            fs::write(directory.join(name), page).expect("a manual page can be written");
+        }
+    }
+    let mut written = written(&directory);
+    written.retain(|name, _| is_own(name));
+    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&written), names(made), "the files in docs/man");
+    for (name, page) in made {
+        assert!(
+            written[name] == *page,
+            "docs/man/{name} does not say what --help says; write it again: {WRITE}=1 {again}"
+        );
+    }
+}
+
 fn written(directory: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).expect("docs/man is there");
     entries
@@ -78,29 +106,4 @@ fn written(directory: &Path) -> BTreeMap<String, String> {
             (entry.file_name().to_string_lossy().into_owned(), page)
         })
         .collect()
-}
-
-#[test]
-fn manual_pages_say_what_help_says() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man");
-    let made: BTreeMap<_, _> = pages(ringd::cli::command())
-        .chain(pages(ringd::ctl::Options::command()))
-        .collect();
-    let names_aliases = made["ringctl-run.8"].contains(r"\-\-wait]");
-    assert!(names_aliases, "--timeout has another name");
-    if env::var_os(WRITE).is_some() {
-        for (name, page) in &made {
-            fs::write(directory.join(name), page).expect("a manual page can be written");
-        }
-    }
-    let written = written(&directory);
-    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&written), names(&made), "the files in docs/man");
-    for (name, page) in made {
-        assert!(
-            written[&name] == page,
-            "docs/man/{name} does not say what --help says; write it again: \
-             {WRITE}=1 cargo test --test man"
-        );
-    }
 }

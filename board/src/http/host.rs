@@ -1,0 +1,123 @@
+//! Which names of this node browsers may ask for.
+//!
+//! A page of another site can give its own name this node's address (DNS rebinding): to a browser its requests then are those of
+//! one site. What they cannot hide is that name, in Host.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use hyper::header::HOST;
+use hyper::{HeaderMap, StatusCode, Version};
+
+use super::output::Refusal;
+
+/// A host's name without a port, in lower case.
+///
+/// # Errors
+/// It is none, as a sentence.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    let is_part = |part: &str| {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        !part.is_empty() && part.bytes().all(is_of_name)
+    };
+    if text.split('.').all(is_part) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("not the name of a host: give it as in board.example, without a port".to_owned())
+}
+
+/// Whether a request asks for an address, for localhost, or for one of these names.
+///
+/// # Errors
+/// It does not, or says nothing where it has to.
+pub fn check(headers: &HeaderMap, version: Version, names: &[String]) -> Result<(), Refusal> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (None, None) if version < Version::HTTP_11 => return Ok(()),
+        (Some(host), None) => host.to_str().ok(),
+        _ => None,
+    };
+    let host = host.ok_or_else(|| Refusal::malformed("a request has one Host"))?;
+    if is_own(host, names) {
+        return Ok(());
+    }
+    let text = format!(
+        "'{host}' is no name that this node is known by: use its address, or start it with --http-name"
+    );
+    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "host", text))
+}
+
+fn is_own(host: &str, names: &[String]) -> bool {
+    if let Some(rest) = host.strip_prefix('[') {
+        let address = rest.split_once(']').map(|(address, _)| address);
+        return address.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok());
+    }
+    let name = host.split_once(':').map_or(host, |(name, _)| name);
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || names.iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HOST, HeaderMap, HeaderValue};
+    use hyper::{StatusCode, Version};
+
+    use super::{check, parse_name};
+
+    fn status(hosts: &[&'static str], version: Version) -> Result<(), StatusCode> {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(HOST, HeaderValue::from_static(host));
+        }
+        let names = [parse_name("Board.Example").unwrap()];
+        check(&headers, version, &names).map_err(|refusal| refusal.status)
+    }
+
+    #[test]
+    fn addresses_localhost_and_own_names_are_this_node() {
+        for host in [
+            "192.0.2.1",
+            "192.0.2.1:8080",
+            "[2001:db8::1]",
+            "[::1]:8080",
+            "localhost:8080",
+            "LOCALHOST",
+            "board.example",
+            "BOARD.example.:8080",
+        ] {
+            assert_eq!(status(&[host], Version::HTTP_11), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn any_other_name_may_be_given_this_address_by_anybody_and_is_refused() {
+        let wrong = Err(StatusCode::MISDIRECTED_REQUEST);
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "xboard.example",
+            "board.example.evil",
+            "localhost.evil",
+            "192.0.2.1.evil",
+            "[192.0.2.1]",
+            "[::1",
+            "",
+        ] {
+            assert_eq!(status(&[host], Version::HTTP_11), wrong, "{host}");
+        }
+        let malformed = Err(StatusCode::BAD_REQUEST);
+        assert_eq!(status(&[], Version::HTTP_11), malformed);
+        assert_eq!(status(&[], Version::HTTP_10), Ok(()));
+        let two = ["localhost", "evil.example"];
+        assert_eq!(status(&two, Version::HTTP_11), malformed);
+    }
+
+    #[test]
+    fn a_name_has_no_port_and_no_scheme() {
+        assert_eq!(parse_name("Node-1_a").as_deref(), Ok("node-1_a"));
+        for wrong in ["", "a..b", "a:80", "http://a", "a b", "[::1]", "\u{e4}"] {
+            assert!(parse_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The manual page says what `--help` says: both are made from the same declarations.
+
+#[path = "../../tests/man/pages.rs"]
+mod pages;
+
+use clap::CommandFactory;
+use ring_board::options::Options;
+
+use pages::{check, pages};
+
+#[test]
+fn the_manual_page_says_what_help_says() {
+    let made = pages(Options::command()).collect();
+    let is_own = |name: &str| name.starts_with("ring-board");
+    check(&made, is_own, "cargo test -p ring-board --test man");
+}

@@ -1,0 +1,93 @@
+//! What `ringctl` shows of a node.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Test, tests};
+
+use super::ringctl;
+use super::stand::{Kind, Stand};
+
+/// `ringctl`'s exit code when the node has ended.
+const GONE: i32 = 3;
+/// `ringctl`'s exit code while the node is in no ring.
+const NOT_IN_RING: i32 = 5;
+
+pub fn tests() -> Vec<Test> {
+    tests![
+        ringctl_shows_a_node_as_a_page_and_in_its_exit_code,
+        ringctl_watches_a_ring_lose_a_node_until_its_own_ends,
+    ]
+}
+
+fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
+    let mut stand = Stand::new(2, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1, 2])?;
+    let output = stand.node(1).ringctl(&["status"])?;
+    let page = String::from_utf8(output.stdout)?;
+    ensure!(output.status.code() == Some(0), "{page}");
+    let field = |name: &str| {
+        let mut lines = page.lines().map(|line| line.trim().split_once(' '));
+        let line = lines.find(|line| line.is_some_and(|(key, _)| key == name));
+        line.flatten().map(|(_, value)| value.trim())
+    };
+    for (name, value) in [
+        ("system", "board"),
+        ("state", "MEMBER"),
+        ("coordinator", "2"),
+        ("successor", "2"),
+        ("database", "up"),
+        ("method", "ring"),
+    ] {
+        ensure!(field(name) == Some(value), "{name}: {page}");
+    }
+    ensure!(field("TOKEN").is_some(), "counters are shown: {page}");
+
+    // Cut off it has no neighbours.
+    stand.link(1, "down")?;
+    stand.wait(1, |status| status["healthy"] == false)?;
+    let output = stand.node(1).ringctl(&["status", "-q"])?;
+    ensure!(
+        output.status.code() == Some(NOT_IN_RING) && output.stdout.is_empty(),
+        "{output:?}"
+    );
+    Ok(())
+}
+
+fn ringctl_watches_a_ring_lose_a_node_until_its_own_ends() -> Result<()> {
+    let mut stand = Stand::new(3, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1, 2, 3])?;
+    let mut command = Command::new(ringctl::PATH);
+    command.arg("--socket").arg(stand.node(3).control());
+    command.arg("watch");
+    let mut watch = (command.stdout(Stdio::piped()).stderr(Stdio::piped())).spawn()?;
+    let lines = watch.stdout.take().context("it is piped")?;
+    let mut said = String::new();
+    for line in BufReader::new(lines).lines() {
+        let line = line?;
+        // The first is how things are: from there on it is told what happens.
+        if said.is_empty() {
+            stand.node(2).kill()?;
+        }
+        if line.contains("took node 2 out of the ring") {
+            stand.node(3).signal(Signal::SIGTERM)?;
+        }
+        said.push_str(&line);
+        said.push('\n');
+    }
+    let output = watch.wait_with_output()?;
+    for sentence in [
+        "state MEMBER coordinator 3",
+        "took node 2 out of the ring",
+        "the ring has 2 members",
+    ] {
+        ensure!(said.contains(sentence), "{sentence}: {said}");
+    }
+    ensure!(
+        output.status.code() == Some(GONE) && !said.contains("the token is here"),
+        "{said}"
+    );
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The unit, as the page has it installed, under a live systemd.
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Container, Layout, PATIENCE, Test, tests};
+use serde_json::Value;
+
+use super::stand::BINARIES;
+
+const UNIT: &str = "ring-board@1";
+/// The page of record.
+const PAGE: &str = include_str!("../../../docs/board.md");
+/// How its recipe begins.
+const RECIPE: &str = "sudo install -m 644 systemd/ringd.sysusers";
+/// The address that it has for its node.
+const ADDRESS: &str = "192.0.2.1";
+
+pub fn tests() -> Vec<Test> {
+    tests![the_unit_serves_without_any_right_and_ends_when_it_is_stopped]
+}
+
+/// Costs three seconds: a boot.
+fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
+    let segment = Layout::new(1).addresses().bridge()?;
+    let ip = segment.node(0).ip().context("it has an address")?;
+    let container = Container::boot(segment.node(0), BINARIES)?;
+    container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
+    let recipe = PAGE.split("```sh\n").find(|it| it.starts_with(RECIPE));
+    let recipe = recipe.and_then(|it| it.split("```").next());
+    // It ends with a look at the node, which is in no ring yet.
+    let recipe = recipe.context("the page has it")?;
+    let (recipe, look) = recipe.trim_end().rsplit_once('\n').context("lines")?;
+    ensure!(recipe.contains(ADDRESS), "{recipe}");
+    container.sh(&recipe.replace(ADDRESS, &ip.to_string()))?;
+    container.wait_for(UNIT, "StatusText", PATIENCE, |text| {
+        text == "MEMBER, coordinator"
+    })?;
+    let page = container.sh(look)?;
+    ensure!(page.contains("MEMBER"), "{page}");
+    let ask =
+        "setpriv --reuid=nobody --regid=ringd --clear-groups ringctl -i board-1 status --json";
+    let status: Value = serde_json::from_str(&container.sh(ask)?)?;
+    ensure!(
+        status["members"] == serde_json::json!([1]) && status["database"] == "up",
+        "{status:#}"
+    );
+    // The file of the database is nobody else's.
+    let mode = container.run(&["stat", "--format=%U %a", "/var/lib/ringd/board.db"])?;
+    ensure!(mode.trim() == "ringd 600", "{mode}");
+
+    let pid = container.show(UNIT, "MainPID")?;
+    let status = container.run(&["cat", &format!("/proc/{pid}/status")])?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(str::trim).context("no field")
+    };
+    for set in ["CapEff:", "CapPrm:", "CapBnd:"] {
+        ensure!(u64::from_str_radix(field(set)?, 16)? == 0, "{status}");
+    }
+    ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
+
+    container.run(&["systemctl", "stop", UNIT])?;
+    ensure!(container.show(UNIT, "Result")? == "success");
+    container.wait_for_line(PATIENCE, |line| line.contains("left the ring"))?;
+    ensure!(!container.path("/run/ringd/board-1.sock").exists());
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! The manual pages say what `--help` says: both are made from the same declarations.
+
+mod pages;
+
+use std::collections::BTreeMap;
+
+use clap::CommandFactory;
+
+use pages::{check, pages};
+
+#[test]
+fn manual_pages_say_what_help_says() {
+    let made: BTreeMap<_, _> = pages(ringd::cli::command())
+        .chain(pages(ringd::ctl::Options::command()))
+        .collect();
+    let names_aliases = made["ringctl-run.8"].contains(r"\-\-wait]");
+    assert!(names_aliases, "--timeout has another name");
+    let is_own = |name: &str| name.starts_with("ringd") || name.starts_with("ringctl");
+    check(&made, is_own, "cargo test --test man");
+}
