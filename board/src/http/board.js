@@ -2,13 +2,39 @@
 "use strict";
 
 const MOST = 500;
+// How often the token is looked for: it moves faster.
+const LOOK_MS = 1000;
+const PAUSE_MS = 1000;
+const ATTEMPTS = 10;
+const DRAFT = "board-draft";
 const by = (id) => document.getElementById(id);
+// Of the text as it stands: however often that is sent, it is written once.
+let key = null;
 
 function showRing(ring) {
-  const members = ring.members.length ? ring.members.join(" → ") : "none";
   const acting = ring.acting ? " (acting)" : "";
-  by("ring").textContent =
-    `Node ${ring.id}: ${ring.state}. Coordinator ${ring.coordinator ?? "none"}${acting}, members ${members}, database ${ring.database}.`;
+  say(by("ring"), `Node ${ring.id}: ${ring.state}. Coordinator ${ring.coordinator ?? "none"}${acting}, ${ring.members.length} in the ring, database ${ring.database}.`);
+  const members = ring.members.map((id) => {
+    const item = document.createElement("li");
+    item.textContent = id;
+    item.classList.toggle("own", id === ring.id);
+    item.classList.toggle("coordinator", id === ring.coordinator);
+    return item;
+  });
+  by("members").replaceChildren(...members);
+  showToken(ring);
+}
+
+function showToken(ring) {
+  // The lower half of a sequence counts hops.
+  const hops = BigInt(ring.token.sequence) & 0xffffffffn;
+  const where = ring.token.held ? "is here" : ring.token.seen_ms === null ? "has not been here" : `was here ${ring.token.seen_ms} ms ago`;
+  by("token").textContent = `The token ${where}: hop ${hops} of term ${BigInt(ring.token.sequence) >> 32n}.`;
+}
+
+// What says the same again is not read out again.
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 function showPost(post) {
@@ -25,37 +51,78 @@ function showPost(post) {
   while (by("posts").children.length > MOST) by("posts").lastChild.remove();
 }
 
+// A draft outlives the page. Where nothing may be stored it lasts as long as that.
+function keepDraft() {
+  try {
+    localStorage.setItem(DRAFT, JSON.stringify({ author: by("author").value, text: by("text").value, key }));
+  } catch { /* the page still has it */ }
+}
+
+function readDraft() {
+  try {
+    const draft = JSON.parse(localStorage.getItem(DRAFT));
+    by("author").value = draft.author;
+    by("text").value = draft.text;
+    key = draft.key;
+  } catch { /* there is none */ }
+}
+
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// What is to be said of an attempt; null: the post is there; undefined: it may be tried again.
+async function attempt(body) {
+  const answer = await fetch("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  if (answer.ok) return null;
+  const said = await answer.json();
+  return answer.status === 503 ? undefined : said.text;
+}
+
 async function send(event) {
   event.preventDefault();
   const button = by("form").querySelector("button");
+  if (button.disabled) return;
   button.disabled = true;
-  // The same for each attempt: it is written once.
-  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const body = JSON.stringify({ author: by("author").value, text: by("text").value, key });
-  try {
-    for (let attempt = 0; attempt < 3; attempt += 1) {
-      by("said").textContent = "Waiting for the token…";
-      const answer = await fetch("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      const said = await answer.json();
-      if (answer.ok) {
-        by("said").textContent = "";
-        by("text").value = "";
-        return;
-      }
-      by("said").textContent = said.text;
-      if (answer.status !== 503) return;
-    }
-  } catch (error) {
-    by("said").textContent = `The node does not answer: ${error.message}`;
-  } finally {
-    button.disabled = false;
+  key ??= newKey();
+  keepDraft();
+  const text = by("text").value;
+  const body = JSON.stringify({ author: by("author").value, text, key });
+  let said;
+  for (let count = 0; count < ATTEMPTS && said === undefined; count += 1) {
+    if (count > 0) await new Promise((go) => setTimeout(go, PAUSE_MS));
+    say(by("said"), count > 0 ? "No answer yet, trying again. The text is kept…" : "Waiting for the token…");
+    said = await attempt(body).catch(() => undefined);
   }
+  if (said === null) {
+    key = null;
+    // Somebody may have written on.
+    if (by("text").value === text) by("text").value = "";
+    keepDraft();
+  }
+  say(by("said"), said === undefined ? "The node does not answer. The text is kept: post it again later." : said ?? "");
+  button.disabled = false;
 }
 
 const events = new EventSource("events");
 events.addEventListener("ring", (event) => showRing(JSON.parse(event.data)));
 events.addEventListener("post", (event) => showPost(JSON.parse(event.data)));
 events.addEventListener("error", () => {
-  by("ring").textContent = "The node does not answer.";
+  say(by("ring"), "The node does not answer.");
+  by("token").textContent = "";
 });
+setInterval(async () => {
+  if (events.readyState !== EventSource.OPEN || document.hidden) return;
+  const answer = await fetch("ring").catch(() => null);
+  if (answer?.ok) showToken(await answer.json());
+}, LOOK_MS);
 by("form").addEventListener("submit", send);
+by("form").addEventListener("input", () => {
+  // Another text is another post.
+  key = null;
+  keepDraft();
+});
+by("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) by("form").requestSubmit();
+});
+readDraft();

@@ -2,9 +2,11 @@
 //! Nodes as processes, each in a network namespace of its own on one segment, with one database.
 
 mod asking;
+mod browser;
 mod crowd;
 mod faults;
 mod http;
+mod pages;
 mod refusals;
 mod ringctl;
 mod rings;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let parts = [
         web::tests(),
         faults::tests(),
+        pages::tests(),
         rings::tests(),
         asking::tests(),
         refusals::tests(),

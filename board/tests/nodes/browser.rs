@@ -1,0 +1,155 @@
+//! Chromium without a window, on a node's machine, driven by ChromeDriver: requests in JSON (the W3C's WebDriver).
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use ring_segment::{Node, PATIENCE};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Where ChromeDriver listens, in the machine's own network.
+const PORT: u16 = 9515;
+/// Between two looks at what a page shows.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A browser. It is ended when this is dropped.
+pub struct Browser {
+    node: Node,
+    driver: Child,
+    session: String,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Opens a page, of a width and a height, by a user who prefers `scheme`: `light` or `dark`.
+    pub fn open(node: &Node, size: (u32, u32), scheme: &str) -> Result<Self> {
+        let profile = tempfile::tempdir()?;
+        let mut command = Command::new("chromedriver");
+        command
+            .arg(format!("--port={PORT}"))
+            .env("HOME", profile.path());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let driver = node.ns().spawn(&mut command);
+        let driver = driver.context("install Chromium, as by apt-get install chromium-driver")?;
+        let mut browser = Self {
+            node: node.clone(),
+            driver,
+            session: String::new(),
+            _profile: profile,
+        };
+        let give_up = Instant::now() + PATIENCE;
+        while browser.say("GET", "/status", &Value::Null).is_err() {
+            ensure!(Instant::now() < give_up, "ChromeDriver does not answer");
+            thread::sleep(POLL);
+        }
+        let arguments = [
+            "--headless".to_owned(),
+            // It would need namespaces within those of the tests.
+            "--no-sandbox".to_owned(),
+            "--disable-gpu".to_owned(),
+            "--disable-dev-shm-usage".to_owned(),
+            "--no-first-run".to_owned(),
+            "--disable-background-networking".to_owned(),
+            "--disable-component-update".to_owned(),
+            "--disable-sync".to_owned(),
+            format!("--user-data-dir={}", browser._profile.path().display()),
+            format!("--window-size={},{}", size.0, size.1),
+            format!(
+                "--blink-settings=preferredColorScheme={}",
+                u8::from(scheme == "light")
+            ),
+        ];
+        let wanted =
+            json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": arguments}}}});
+        let made = browser.say("POST", "/session", &wanted)?;
+        let session = made["sessionId"].as_str().context("no session")?;
+        browser.session = format!("/session/{session}");
+        let ip = node.ip().context("it has an address")?;
+        browser.ask("url", &json!({"url": format!("http://{ip}:8080/")}))?;
+        Ok(browser)
+    }
+
+    /// What a script returns.
+    pub fn run(&self, script: &str) -> Result<Value> {
+        self.ask("execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// Waits until a script returns `true`.
+    pub fn wait(&self, script: &str) -> Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        while self.run(script)? != true {
+            ensure!(
+                Instant::now() < give_up,
+                "not so: {script}; it shows {}",
+                self.run("return document.body.innerText")?
+            );
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Types into the field that has the focus, as a keyboard does.
+    pub fn type_keys(&self, text: &str) -> Result<()> {
+        let key = |it: char| {
+            let key = |kind: &str| json!({"type": kind, "value": it.to_string()});
+            [key("keyDown"), key("keyUp")]
+        };
+        let actions: Vec<Value> = text.chars().flat_map(key).collect();
+        let all = json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]});
+        self.ask("actions", &all).map(drop)
+    }
+
+    fn ask(&self, what: &str, body: &Value) -> Result<Value> {
+        self.say("POST", &format!("{}/{what}", self.session), body)
+    }
+
+    fn say(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let address = (Ipv4Addr::LOCALHOST, PORT);
+        let mut stream = self.node.ns().run(|| TcpStream::connect(address))??;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: localhost:{PORT}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )?;
+        // It keeps the connection open whatever is asked of it.
+        let mut stream = BufReader::new(stream);
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let start = head.len();
+            ensure!(stream.read_line(&mut head)? > 0, "no head: {head}");
+            let line = head[start..].to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse()?;
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body)?;
+        let said: Value = serde_json::from_slice(&body).context("the answer is no JSON")?;
+        if head.split(' ').nth(1) != Some("200") {
+            bail!("{method} {path}: {said}");
+        }
+        Ok(said["value"].clone())
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The browser ends with its session; what is left ends with the world.
+        let _ = self.say("DELETE", &self.session, &Value::Null);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
