@@ -1,16 +1,19 @@
 //! SQLite: a file of this machine, in this process.
 
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Params, Statement, ToSql, params_from_iter};
+use rusqlite::{Connection, ErrorCode, Params, Statement, ToSql, params_from_iter};
 
 use super::value::Cell;
 use super::{Fault, Kind, Row, Session, Value};
 
 /// How many times longer than the machine's own patience a writer waits for the others.
 const BUSY: u32 = 2;
+/// Between two tries of what SQLite does not wait for itself.
+const AGAIN: Duration = Duration::from_millis(5);
 /// Statements that stay prepared: more than there are.
 const PREPARED: usize = 64;
 
@@ -27,7 +30,7 @@ impl Sqlite {
         let connection = Connection::open(path).map_err(|error| failed(&error))?;
         connection
             .busy_timeout(timeout.saturating_mul(BUSY))
-            .and_then(|()| connection.pragma_update(None, "journal_mode", "WAL"))
+            .and_then(|()| log_ahead(&connection, timeout.saturating_mul(BUSY)))
             // What was acknowledged is there after a loss of power, too.
             .and_then(|()| connection.pragma_update(None, "synchronous", "FULL"))
             .and_then(|()| connection.pragma_update(None, "foreign_keys", true))
@@ -47,6 +50,22 @@ impl Sqlite {
         let done = prepared.and_then(|mut prepared| run(&mut prepared));
         done.map_err(|error| failed(&error))
     }
+}
+
+/// Has the file written ahead. Of several that do so at the same time to a new file SQLite refuses all but one at
+/// once, however long they would wait for a lock: each would wait for the others.
+fn log_ahead(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    let give_up = Instant::now() + patience;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if is_busy(&error) && Instant::now() < give_up => thread::sleep(AGAIN),
+            done => return done,
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 fn failed(error: &rusqlite::Error) -> Fault {
@@ -121,5 +140,34 @@ impl Session for Sqlite {
 
     fn ascending(&self) -> &'static str {
         "INTEGER PRIMARY KEY AUTOINCREMENT"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::Sqlite;
+
+    #[test]
+    fn a_new_file_is_opened_by_many_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for round in 0..20 {
+            let path = folder.path().join(format!("board-{round}.db"));
+            let together = Barrier::new(6);
+            let open = || {
+                together.wait();
+                Sqlite::open(&path, Duration::from_secs(30)).map(drop)
+            };
+            thread::scope(|scope| {
+                let all: Vec<_> = (0..6).map(|_| scope.spawn(open)).collect();
+                for one in all {
+                    let opened = one.join().expect("it does not panic");
+                    assert!(opened.is_ok(), "{opened:?}");
+                }
+            });
+        }
     }
 }
