@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 /// Where ChromeDriver listens, in the machine's own network.
 const PORT: u16 = 9515;
+/// No window is narrower; what is shown on a phone's screen can be.
+const NARROWEST: u32 = 500;
 /// Between two looks at what a page shows.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -21,7 +23,7 @@ pub struct Browser {
     node: Node,
     driver: Child,
     session: String,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 impl Browser {
@@ -42,7 +44,7 @@ impl Browser {
             node: node.clone(),
             driver,
             session: String::new(),
-            _profile: profile,
+            profile,
         };
         let give_up = Instant::now() + PATIENCE;
         while browser.say("GET", "/status", &Value::Null).is_err() {
@@ -59,15 +61,19 @@ impl Browser {
             "--disable-background-networking".to_owned(),
             "--disable-component-update".to_owned(),
             "--disable-sync".to_owned(),
-            format!("--user-data-dir={}", browser._profile.path().display()),
+            format!("--user-data-dir={}", browser.profile.path().display()),
             format!("--window-size={},{}", size.0, size.1),
             format!(
                 "--blink-settings=preferredColorScheme={}",
                 u8::from(scheme == "light")
             ),
         ];
-        let wanted =
-            json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": arguments}}}});
+        let mut options = json!({"args": arguments});
+        if size.0 < NARROWEST {
+            let screen = json!({"width": size.0, "height": size.1, "pixelRatio": 1.0});
+            options["mobileEmulation"] = json!({"deviceMetrics": screen});
+        }
+        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}});
         let made = browser.say("POST", "/session", &wanted)?;
         let session = made["sessionId"].as_str().context("no session")?;
         browser.session = format!("/session/{session}");

@@ -9,7 +9,7 @@ use super::http::{get, post};
 use super::stand::{Kind, Stand};
 
 const LAPTOP: (u32, u32) = (1280, 900);
-const PHONE: (u32, u32) = (400, 850);
+const PHONE: (u32, u32) = (360, 740);
 /// The texts of all posts that are shown, oldest first.
 const TEXTS: &str =
     "return [...document.querySelectorAll('.text')].map(it => it.textContent).reverse()";
@@ -78,7 +78,7 @@ fn a_text_outlives_the_node_that_it_was_written_at() -> Result<()> {
     browser.type_keys(&format!(" at all{TAB}{ENTER}"))?;
     browser.wait("return document.getElementById('said').textContent.includes('is kept')")?;
     ensure!(browser.run("return document.getElementById('text').value")? == "not lost at all");
-    // It is still there when the page is opened again, and is sent without anybody's doing.
+    // It is sent without anybody's doing.
     stand.node(1).start()?;
     browser.wait(&format!("{TEXTS}.includes('not lost at all')"))?;
     let said = get(&stand, 2, "/posts")?.json()?;
@@ -87,6 +87,7 @@ fn a_text_outlives_the_node_that_it_was_written_at() -> Result<()> {
         "{said:#}"
     );
 
+    // What is not sent yet is still there when the page is opened again.
     browser.run("document.getElementById('text').focus()")?;
     browser.type_keys("a draft")?;
     browser.run("location.reload()")?;
@@ -112,6 +113,7 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
         for scheme in ["light", "dark"] {
             let browser = Browser::open(stand.segment().node(0), size, scheme)?;
             browser.wait("return document.querySelectorAll('.text').length === 3")?;
+            ensure!(browser.run("return innerWidth")? == size.0, "{name}");
             let is_narrow = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth";
             ensure!(
                 browser.run(is_narrow)? == true,
@@ -119,7 +121,8 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
             );
             let ground = browser.run("return getComputedStyle(document.body).backgroundColor")?;
             let ground = ground.as_str().unwrap_or_default().to_owned();
-            let is_light = ground.contains("25");
+            // Of those of the page's style.
+            let is_light = ground == "rgb(251, 251, 250)";
             ensure!(
                 is_light == (scheme == "light"),
                 "{name}, {scheme}: {ground}"
