@@ -25,6 +25,7 @@ macro_rules! schedules {
 schedules! {
     a_flipped_bit_that_strengthens_a_chain_costs_one_more_election,
     a_clock_counts_for_who_knows_of_no_clock_yet,
+    a_member_that_is_forgotten_as_tables_are_compared_breaks_nothing,
     an_election_of_a_deaf_node_that_cannot_send_counts_for_the_clocks,
     an_election_whose_winner_cannot_send_counts_for_the_clocks,
     who_has_too_small_an_mtu_to_say_so_says_it_again_after_a_cut,

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{NetNs, PATIENCE};
+use ring_segment::{NetNs, PATIENCE, limit};
 use serde_json::{Value, json};
 
 use super::http::{exchange, get, posting};
@@ -37,7 +37,10 @@ impl Place {
 /// What all of them share.
 #[derive(Default)]
 struct Shared {
+    /// Nobody writes any more.
     is_over: AtomicBool,
+    /// The last post that there is then, and until when who listens waits for it.
+    last: OnceLock<(u64, Instant)>,
     acknowledged: AtomicUsize,
     refused: AtomicUsize,
 }
@@ -73,14 +76,14 @@ impl Crowd {
         })
     }
 
-    /// Waits until so many more posts were acknowledged.
-    pub fn wait_for_posts(&self, more: usize) -> Result<()> {
-        wait_for(&self.shared.acknowledged, more)
+    /// Waits until this many more posts were acknowledged.
+    pub fn wait_for_posts(&self, more: usize) {
+        wait_for("posts are acknowledged", &self.shared.acknowledged, more);
     }
 
-    /// Waits until so many more requests were answered 503.
-    pub fn wait_for_refusals(&self, more: usize) -> Result<()> {
-        wait_for(&self.shared.refused, more)
+    /// Waits until this many more requests were answered 503.
+    pub fn wait_for_refusals(&self, more: usize) {
+        wait_for("requests are refused", &self.shared.refused, more);
     }
 
     /// Ends them, and looks at what all nodes have: each post that was acknowledged is there, as it was told; none is there
@@ -97,6 +100,9 @@ impl Crowd {
         let field = |post: &Value, name: &str| post[name].as_u64();
         let ids: Option<Vec<u64>> = posts.iter().map(|post| field(post, "id")).collect();
         let ids = ids.context("ids")?;
+        let last = *ids.last().context("nobody wrote anything")?;
+        let until = (last, Instant::now() + PATIENCE);
+        ensure!(self.shared.last.set(until).is_ok(), "it ends once");
         ensure!(
             ids.is_sorted_by(|one, next| one < next),
             "posts are not in the order of their ids"
@@ -124,26 +130,21 @@ impl Crowd {
         ensure!(sequences.is_sorted(), "a sequence has decreased");
         for listener in self.listeners {
             let heard = listener.join().ok().context("a listener panicked")?;
-            // It was ended at some post.
-            let mut pairs = heard.iter().zip(&ids);
-            let other = pairs.position(|(heard, id)| heard != id);
+            let other = heard.iter().zip(&ids).position(|(heard, id)| heard != id);
             ensure!(
-                !heard.is_empty() && heard.len() <= ids.len() && other.is_none(),
-                "who listens has heard others from post {other:?} on"
+                heard == ids,
+                "who listens has heard {} of {} posts, and others from {other:?} on",
+                heard.len(),
+                ids.len()
             );
         }
         Ok(())
     }
 }
 
-fn wait_for(count: &AtomicUsize, more: usize) -> Result<()> {
+fn wait_for(what: &str, count: &AtomicUsize, more: usize) {
     let wanted = count.load(Ordering::Relaxed) + more;
-    let give_up = Instant::now() + PATIENCE;
-    while count.load(Ordering::Relaxed) < wanted {
-        ensure!(Instant::now() < give_up, "nothing of the kind happens");
-        thread::sleep(PAUSE);
-    }
-    Ok(())
+    limit::until(what, || count.load(Ordering::Relaxed) >= wanted);
 }
 
 /// Writes one post after the other, each with a key, at one node after the other until it is acknowledged. Returns the texts that
@@ -174,10 +175,14 @@ fn write(places: &[Place], first: usize, shared: &Shared) -> Vec<(String, u64)> 
     told
 }
 
-/// Listens at a node, again and again from where it was. Returns the ids that it heard.
+/// Listens at a node, again and again from where it was, until it has heard all. Returns the ids that it heard.
 fn listen(place: &Place, shared: &Shared) -> Vec<u64> {
-    let mut heard = Vec::new();
-    while !shared.is_over.load(Ordering::Relaxed) {
+    let mut heard: Vec<u64> = Vec::new();
+    let has_all = |heard: &[u64]| {
+        let until = shared.last.get();
+        until.is_some_and(|(last, give_up)| heard.last() >= Some(last) || Instant::now() > *give_up)
+    };
+    while !has_all(&heard) {
         let Ok(mut stream) = place.connect() else {
             thread::sleep(PAUSE);
             continue;
@@ -193,7 +198,7 @@ fn listen(place: &Place, shared: &Shared) -> Vec<u64> {
             if let Some(id) = line.strip_prefix("id: ") {
                 heard.extend(id.parse::<u64>());
             }
-            if shared.is_over.load(Ordering::Relaxed) {
+            if has_all(&heard) {
                 break;
             }
         }

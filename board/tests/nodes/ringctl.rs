@@ -13,7 +13,8 @@ use ringd::ctl::{self, Options};
 /// A link to this program.
 pub const PATH: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/ringctl");
 
-/// Makes the link. Programs of this kind that begin at the same time do not disturb one another.
+/// Makes the link. Programs of this kind that begin at the same time, each with a process number of its own, do not disturb
+/// one another.
 pub fn link() -> Result<()> {
     let own = env::current_exe()?;
     let new = format!("{PATH}-{}", process::id());

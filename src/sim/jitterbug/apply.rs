@@ -46,13 +46,8 @@ impl World {
             }
             Fault::Hear => self.network.cuts.clear(),
             Fault::Replay { count } => {
-                for _ in 0..count {
-                    let at = self.rng.index(self.network.captured.len());
-                    let Some(old) = self.network.captured.get(at).cloned() else {
-                        return;
-                    };
+                for _ in 0..self.send_again(count, None) {
                     self.system.met(FaultKind::Replay);
-                    self.inject(old.from, old.to, old.bytes, None);
                 }
             }
             _ => {}

@@ -107,6 +107,18 @@ impl<S: System> World<S> {
         self.carry(message, label, self.now);
     }
 
+    /// Something that is no node sends so many messages again that it has captured. Returns how many those were.
+    pub fn send_again(&mut self, count: u16, label: S::Label) -> u16 {
+        for sent in 0..count {
+            let at = self.rng.index(self.network.captured.len());
+            let Some(old) = self.network.captured.get(at).cloned() else {
+                return sent;
+            };
+            self.inject(old.from, old.to, old.bytes, label);
+        }
+        count
+    }
+
     /// Puts a message on its way to everybody that it is for.
     pub(super) fn carry(&mut self, message: Message<S>, label: S::Label, leaves: u64) {
         let from = message.sender();

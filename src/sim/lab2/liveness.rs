@@ -71,6 +71,8 @@ fn relief(fault: &Fault) -> Fault {
 struct Tables {
     next: Duration,
     since: Option<Duration>,
+    /// When they were last.
+    seen: Option<Duration>,
 }
 
 impl Tables {
@@ -80,6 +82,9 @@ impl Tables {
             self.next = now + LOOK;
             let equal = world.common_digest().is_some();
             self.since = equal.then(|| self.since.unwrap_or(now));
+            if equal {
+                self.seen = Some(now);
+            }
         }
     }
 }
@@ -124,8 +129,8 @@ impl<M: Subject> World<M> {
         self.system.stats.calm_at = self.now();
         let calm = self.now();
         let bounds = self.bounds();
-        self.await_one_owner(&bounds);
-        self.equal_tables(calm, &bounds);
+        let seen_equal = self.await_one_owner(&bounds);
+        self.equal_tables(calm, seen_equal, &bounds);
         self.look_for_troubles(&bounds);
         let lasting = schedule.lasting.as_ref();
         let afflicted = lasting.and_then(|fault| self.afflict(fault));
@@ -201,8 +206,8 @@ impl<M: Subject> World<M> {
         bounds
     }
 
-    /// Invariant 2.
-    fn await_one_owner(&mut self, bounds: &Bounds) {
+    /// Invariant 2. Returns when all tables were equal last meanwhile.
+    fn await_one_owner(&mut self, bounds: &Bounds) -> Option<Duration> {
         self.phase("one owner is to remain");
         let begin = self.now();
         let mut limit = bounds.one_owner;
@@ -254,6 +259,7 @@ impl<M: Subject> World<M> {
                 self.broken(Rule::OneOwner, what);
             }
         }
+        tables.seen
     }
 
     fn is_unfit(&self, at: usize) -> bool {
@@ -274,8 +280,11 @@ impl<M: Subject> World<M> {
     }
 
     /// Invariant 5.
-    fn equal_tables(&mut self, calm: Duration, bounds: &Bounds) {
+    /// `seen_equal`: when they were equal last, since the faults have ended. What differs now has come since, as when a
+    /// member is forgotten, and has the same time again.
+    fn equal_tables(&mut self, calm: Duration, seen_equal: Option<Duration>, bounds: &Bounds) {
         self.phase("all tables are to be equal");
+        let from = seen_equal.unwrap_or(calm);
         while !self.over {
             if self.common_digest().is_some() {
                 let after = self.system.stats.tables_equal_after;
@@ -283,7 +292,7 @@ impl<M: Subject> World<M> {
                 return;
             }
             self.system.stats.tables_equal_after = None;
-            if self.now() > calm + bounds.equal_tables {
+            if self.now() > from + bounds.equal_tables {
                 let what = format!("not within {:?}", bounds.equal_tables);
                 return self.broken(Rule::EqualTables, what);
             }

@@ -4,6 +4,9 @@
 //!
 //! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
 
+#[macro_use]
+mod by_seeds;
+
 mod andrews;
 mod ftn;
 mod jitterbug;

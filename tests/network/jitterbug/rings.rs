@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
+use serde_json::Value;
 
 use super::stand::{Kind, Stand, addresses, count, counter};
 use super::wire::Datagram;
@@ -113,11 +114,11 @@ fn a_node_of_ipv6_speaks_from_its_own_address_whatever_others_there_are() -> Res
 /// Costs a second.
 fn a_command_decides_which_data_continues() -> Result<()> {
     let larger = r#"[ "$(cat "$1")" -gt "$(cat "$2")" ]"#;
-    let stand = Stand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
+    let mut stand = Stand::new(Kind::Bridge, 2, &[("--decide", larger)])?;
     stand.wait_for_ring(&[0, 1])?;
     for index in 0..2 {
-        let status = stand.wait_for_count(index, 10)?;
-        ensure!(counter(&status, "decisions") > 2, "{status:#}");
+        let decides = |status: &Value| counter(status, "decisions") > 2;
+        let status = stand.node(index).wait_for_status(PATIENCE, decides)?;
         ensure!(counter(&status, "decide_failures") == 0, "{status:#}");
     }
     stand.judge().map(drop)

@@ -9,7 +9,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// How long a test waits for what must happen before it fails. It judges nothing: a machine may stand still for
 /// ten seconds, and all on it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// The same for `ringctl`'s `-w`.
+/// How often it is looked for what nobody tells of.
+const LOOK: Duration = Duration::from_millis(1);
+/// The same as [`PATIENCE`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
 
 /// Waits until `fd` has something to read, or is at its end; false: not by then.
@@ -36,7 +38,8 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < by, "{what}: not within {PATIENCE:?}");
-        std::thread::yield_now();
+        // Whoever does it needs the processors.
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -29,8 +29,8 @@ fn broken(world: &World<Lab2>) -> Vec<Rule> {
 fn an_undisturbed_ring_keeps_all_promises() {
     let (mut world, bounds) = ring();
     let now = world.now();
-    world.await_one_owner(&bounds);
-    world.equal_tables(now, &bounds);
+    let seen_equal = world.await_one_owner(&bounds);
+    world.equal_tables(now, seen_equal, &bounds);
     world.serve(None, 1, None);
     world.replace();
     assert_eq!(broken(&world), []);
@@ -52,8 +52,21 @@ fn tables_that_stay_different_are_found() {
     world.part(&[0, 0, 1]);
     world.start_all();
     let bounds = world.bounds();
-    world.equal_tables(Duration::ZERO, &bounds);
+    world.equal_tables(Duration::ZERO, None, &bounds);
     assert_eq!(broken(&world), [Rule::EqualTables]);
+}
+
+#[test]
+fn tables_that_were_equal_have_their_time_again() {
+    let (mut world, bounds) = ring();
+    world.run(bounds.equal_tables);
+    let seen = world.now();
+    world.part(&[0, 0, 1]);
+    world.kill(2);
+    world.start(2);
+    world.equal_tables(Duration::ZERO, Some(seen), &bounds);
+    assert_eq!(broken(&world), [Rule::EqualTables]);
+    assert!(world.now() > seen + bounds.equal_tables);
 }
 
 #[test]

@@ -7,10 +7,8 @@ use ring_flaws::Flaw;
 use ring_model::{Findings, findings};
 use ringd::sim::ftn::{Outcome, Rule, Schedule, Settings, replay, run};
 
+use super::by_seeds::SEEDS;
 use super::spoil;
-
-/// So many seeds are tried, from the one that a test names on.
-const SEEDS: u64 = 20;
 
 /// What runs: the faults of a run and its first seed, or a schedule, each with the promise that is broken in it; or the
 /// model checker in a scenario, with words of what it finds.

@@ -34,7 +34,7 @@ thread_local! {
 }
 
 /// Runs the tests in worlds of their own, several side by side. Takes the arguments of any Rust test
-/// program; `--test-threads` is how many worlds there are, four a processor if it is not given.
+/// program; `--test-threads` is how many worlds there are, six a processor if it is not given.
 ///
 /// In each world one test follows another. Those that say [`Test::exclusive`] come last, each with
 /// nothing beside it. A failed test shows what its daemons said last and where its frames were

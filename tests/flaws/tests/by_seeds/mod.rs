@@ -1,0 +1,70 @@
+//! Flaws of a system's machine that its simulator finds in one of a few seeds, and nothing in the machine that ships.
+
+/// So many seeds are tried, from the one that a test names on.
+pub const SEEDS: u64 = 20;
+
+/// Declares a test for each flaw of a system, with the kinds of fault of a run, the first seed, and the rule that is broken; and that
+/// each patch has one, and that copies without a flaw do what ships.
+macro_rules! found_by_seeds {
+    ($system:ident, $simulate:ident, $time:expr; $($name:ident $faults:literal $first:literal, $rule:ident;)*) => {
+        use ring_flaws::Flaw;
+        use ring_model::{Findings, findings};
+        use ringd::sim::$system::{Outcome, Rule, Settings, run};
+
+        fn settings(seed: u64, faults: &str) -> Settings {
+            Settings {
+                seed,
+                nodes: None,
+                time: $time,
+                faults: faults.parse().expect("kinds of fault"),
+            }
+        }
+
+        fn caught(findings: &mut Findings, name: &str, faults: &str, first: u64, rule: Rule) {
+            let found = (first..first + crate::by_seeds::SEEDS).find_map(|seed| {
+                let settings = settings(seed, faults);
+                let sound = run(&settings);
+                assert_eq!(sound.violations, [], "the machine that ships, seed {seed}");
+                let spoilt = crate::spoil(name).$simulate(&settings);
+                Some(format!("seed {seed}: {}", broken(&spoilt, rule)?))
+            });
+            let found = found.unwrap_or_else(|| panic!("{name} is not found"));
+            findings.note(format_args!("{name}: simulator, {found}"));
+        }
+
+        /// The first violation of a rule, without the circumstances that take many lines.
+        fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
+            let found = outcome.violations.iter().find(|found| found.rule == rule)?;
+            Some(found.to_string().chars().take(160).collect())
+        }
+
+        $(
+            #[test]
+            fn $name() {
+                let mut findings = findings!(concat!(stringify!($system), "::", stringify!($name)));
+                caught(&mut findings, stringify!($name), $faults, $first, Rule::$rule);
+                findings.keep().expect("findings kept");
+            }
+        )*
+
+        #[test]
+        fn without_a_flaw_the_copies_do_what_ships() {
+            let mut findings = findings!(concat!(stringify!($system), "::without_a_flaw_the_copies_do_what_ships"));
+            for seed in 0..5 {
+                let settings = settings(seed, "all");
+                assert_eq!(Flaw::none().$simulate(&settings), run(&settings));
+            }
+            findings.note("without a flaw: the same outcome and fingerprint in 5 seeds");
+            findings.keep().expect("findings kept");
+        }
+
+        #[test]
+        fn every_patch_has_its_test() {
+            let patches = crate::patches_of(stringify!($system));
+            assert_eq!(patches, [$(stringify!($name)),*]);
+            let mut findings = findings!(concat!(stringify!($system), "::every_patch_has_its_test"));
+            findings.note(format_args!("{} patches", patches.len()));
+            findings.keep().expect("findings kept");
+        }
+    };
+}
