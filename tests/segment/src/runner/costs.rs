@@ -1,33 +1,49 @@
 //! What each test costs, so that a slow one is noticed when it is new.
 
+use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use super::Test;
 
 /// How many are named.
 const NAMED: usize = 10;
 
 /// How long each test took.
 #[derive(Debug, Default)]
-pub(crate) struct Costs(Mutex<Vec<(Duration, &'static str)>>);
+pub(crate) struct Costs(Mutex<Vec<(Duration, Test)>>);
 
 impl Costs {
-    pub(crate) fn add(&self, test: &'static str, cost: Duration) {
+    pub(crate) fn add(&self, test: Test, cost: Duration) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push((cost, test));
     }
 
-    /// Names those that took longest, if they are not all.
+    /// Names those that took longest, if they are not all; those that all others waited for apart.
     pub(crate) fn print(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() <= NAMED {
             return;
         }
-        all.sort_unstable_by(|one, other| other.cmp(one));
-        let total: Duration = all.iter().map(|(cost, _)| *cost).sum();
-        println!("{:.0} s in all; the longest took", total.as_secs_f64());
-        for (cost, test) in &all[..NAMED] {
-            println!("{:6.1} s  {test}", cost.as_secs_f64());
-        }
+        all.sort_unstable_by_key(|(cost, _)| Reverse(*cost));
+        let (alone, beside): (Vec<_>, Vec<_>) =
+            all.iter().partition(|(_, test)| test.is_exclusive());
+        print("beside others", &beside);
+        print("alone", &alone);
         println!();
+    }
+}
+
+fn print(how: &str, tests: &[&(Duration, Test)]) {
+    if tests.is_empty() {
+        return;
+    }
+    let total: Duration = tests.iter().map(|(cost, _)| *cost).sum();
+    println!(
+        "{:.0} s of tests {how}; the longest took",
+        total.as_secs_f64()
+    );
+    for (cost, test) in tests.iter().take(NAMED) {
+        println!("{:6.1} s  {}", cost.as_secs_f64(), test.name());
     }
 }

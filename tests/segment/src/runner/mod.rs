@@ -68,7 +68,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         let shows_all = arguments.nocapture;
         Trial::test(test.name(), move || {
             let (cost, outcome) = hand_over(test, worlds, shows_all, &stalls);
-            costs.add(test.name(), cost);
+            costs.add(test, cost);
             outcome
         })
     };
