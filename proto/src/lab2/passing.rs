@@ -14,7 +14,7 @@ use super::{Constants, Event, Lab2, Reason};
 impl Lab2 {
     /// Whether the token could go on: there is another member, and no work here.
     pub(super) fn may_pass(&self) -> bool {
-        self.role.at_hand().is_some()
+        self.role.unoffered().is_some()
             && self.table.len() > 1
             && !self.is_deaf()
             && (!self.want || self.gives_away())
@@ -60,7 +60,7 @@ impl Lab2 {
 
     /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        if self.role.at_hand().is_none() {
+        if self.role.unoffered().is_none() {
             return;
         }
         match to {

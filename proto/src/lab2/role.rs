@@ -35,7 +35,7 @@ impl Role {
 
 impl Role {
     /// The tenure, unless its token is offered to another.
-    pub(super) const fn at_hand(&self) -> Option<&Tenure> {
+    pub(super) const fn unoffered(&self) -> Option<&Tenure> {
         match self {
             Self::Owner(tenure) if tenure.offer.is_none() => Some(tenure),
             _ => None,

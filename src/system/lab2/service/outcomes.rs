@@ -200,17 +200,9 @@ impl Service {
     }
 }
 
-/// The token, if it may be granted now.
-fn usable(now: Now, machine: &Lab2) -> Option<Token> {
-    let settled = machine.settled_at().is_some_and(|at| at <= now.monotonic);
-    machine
-        .token()
-        .filter(|_| settled && machine.may_use_token())
-}
-
 fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
     MachineState {
-        token: usable(now, machine),
+        token: machine.grantable(now.monotonic),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
