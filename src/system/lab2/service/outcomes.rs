@@ -1,7 +1,6 @@
 //! What clients are told as the machine goes on: grants, losses, pauses, runs of jobs.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Token;
 use ring_proto::lab2::{self, Command, Lab2};
 use ring_proto::time::{Now, nanos};
 use tracing::{info, warn};
