@@ -26,8 +26,9 @@ use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, StreamWeather, Tcp};
 use crate::sim::kernel::system::{Count, Moment, Route, StreamTrouble, System, Trouble};
 
-/// Connections of a node at a time: the 22 that it needs, and some to be turned away.
-const SLOTS: u16 = 32;
+/// Connections of a node at a time, as many as the program has: half of them may be those that the machine is done with, and
+/// the 22 that it needs, with one to turn another away for, are fewer than the rest.
+const SLOTS: u16 = 64;
 /// The longest datagram that is sent, and more.
 const LONGEST: usize = 64;
 
