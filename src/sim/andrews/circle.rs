@@ -23,8 +23,8 @@ use super::world::World;
 use crate::driver::Connections;
 use crate::sim::kernel::queue;
 use crate::sim::kernel::story::Story;
-use crate::sim::kernel::streams::{Fabric, StreamWeather, Tcp};
-use crate::sim::kernel::system::{Count, Moment, Route, StreamTrouble, System, Trouble};
+use crate::sim::kernel::streams::{Fabric, Tcp};
+use crate::sim::kernel::system::{Count, Moment, Route, System};
 
 /// Connections of a node at a time: the 22 that it needs, and some to be turned away.
 const SLOTS: u16 = 32;
@@ -74,8 +74,6 @@ pub struct Circle {
     /// How many nodes have a token, and since when none has had one.
     pub holders: usize,
     pub idle_since: u64,
-    /// What the network does to connections.
-    pub weather: StreamWeather,
     /// What happened, line by line.
     pub story: Story,
     /// The faults have ended: who ends is started again.
@@ -97,7 +95,6 @@ impl Circle {
             beats: VecDeque::new(),
             holders: 0,
             idle_since: 0,
-            weather: StreamWeather::default(),
             story: Story::default(),
             is_calm: false,
         }
@@ -132,24 +129,6 @@ impl Circle {
             self.idle_since = at;
         }
     }
-}
-
-/// The kind of fault by which it is counted.
-const fn kind(trouble: Trouble) -> Option<FaultKind> {
-    Some(match trouble {
-        Trouble::Drop => FaultKind::Drop,
-        Trouble::Duplicate => FaultKind::Duplicate,
-        Trouble::Reorder => FaultKind::Reorder,
-        Trouble::Delay => FaultKind::Delay,
-        Trouble::Corrupt => FaultKind::Corrupt,
-        Trouble::OneWay => FaultKind::Oneway,
-        Trouble::Partition => FaultKind::Partition,
-        Trouble::Deaf => FaultKind::Deaf,
-        Trouble::Refuse => FaultKind::Refuse,
-        Trouble::Pause => FaultKind::Pause,
-        // All datagrams are for one station, and none is long.
-        Trouble::Unicast | Trouble::Broadcast | Trouble::Narrow => return None,
-    })
 }
 
 impl System for Circle {
@@ -256,17 +235,10 @@ impl System for Circle {
             Count::Event => self.stats.events += 1,
             Count::Overflowed => self.stats.overflowed += 1,
             Count::Met(trouble) => {
-                if let Some(kind) = kind(trouble) {
+                if let Some(kind) = FaultKind::of(trouble) {
                     self.met(kind);
                 }
             }
-            Count::MetStream(trouble) => self.met(match trouble {
-                StreamTrouble::Unanswered => FaultKind::Unanswered,
-                StreamTrouble::Dribble => FaultKind::Dribble,
-                StreamTrouble::Reset => FaultKind::Reset,
-                StreamTrouble::Stall => FaultKind::Stall,
-                StreamTrouble::Half => FaultKind::Half,
-            }),
         }
     }
 

@@ -18,7 +18,7 @@ use super::settings::FaultKind;
 use super::world::{Setup, World};
 use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, NoStreams};
-use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
+use crate::sim::kernel::system::{Count, Moment, Route, System};
 use ring_proto::ftn::station::{Event, Station};
 
 /// What happens in this system only.
@@ -63,24 +63,6 @@ impl Service {
     pub fn tell(&mut self, at: u64, what: impl FnOnce() -> String) {
         self.story.note(at, what);
     }
-}
-
-/// The kind of fault by which it is counted.
-const fn kind(trouble: Trouble) -> Option<FaultKind> {
-    Some(match trouble {
-        Trouble::Drop => FaultKind::Drop,
-        Trouble::Duplicate => FaultKind::Duplicate,
-        Trouble::Reorder => FaultKind::Reorder,
-        Trouble::Delay => FaultKind::Delay,
-        Trouble::Corrupt => FaultKind::Corrupt,
-        Trouble::OneWay => FaultKind::Oneway,
-        Trouble::Partition => FaultKind::Partition,
-        Trouble::Deaf => FaultKind::Deaf,
-        Trouble::Refuse => FaultKind::Refuse,
-        Trouble::Pause => FaultKind::Pause,
-        // All datagrams are for one station, and nothing is narrow.
-        Trouble::Unicast | Trouble::Broadcast | Trouble::Narrow => return None,
-    })
 }
 
 impl System for Service {
@@ -223,11 +205,10 @@ impl System for Service {
             Count::Event => self.stats.events += 1,
             Count::Overflowed => self.stats.overflowed += 1,
             Count::Met(trouble) => {
-                if let Some(kind) = kind(trouble) {
+                if let Some(kind) = FaultKind::of(trouble) {
                     self.met(kind);
                 }
             }
-            Count::MetStream(_) => {}
         }
     }
 

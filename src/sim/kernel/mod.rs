@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod faults;
 pub mod guard;
+pub mod kinds;
 pub mod network;
 pub mod node;
 pub mod queue;
