@@ -22,9 +22,9 @@ use super::tables::Tables;
 use super::world::World;
 use crate::driver::Connections;
 use crate::sim::kernel::queue;
-use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, Tcp};
 use crate::sim::kernel::system::{Count, Moment, Route, System};
+use crate::sim::kernel::trace::Trace;
 
 /// Connections of a node at a time: the 22 that it needs, and some to be turned away.
 const SLOTS: u16 = 32;
@@ -75,7 +75,7 @@ pub struct Circle {
     pub holders: usize,
     pub idle_since: u64,
     /// What happened, line by line.
-    pub story: Story,
+    pub trace: Trace,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
 }
@@ -95,7 +95,7 @@ impl Circle {
             beats: VecDeque::new(),
             holders: 0,
             idle_since: 0,
-            story: Story::default(),
+            trace: Trace::default(),
             is_calm: false,
         }
     }
@@ -104,9 +104,9 @@ impl Circle {
         self.stats.met[kind as usize] += 1;
     }
 
-    /// Writes a line of the story.
+    /// Writes a line of the trace.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.story.note(at, what);
+        self.trace.note(at, what);
     }
 
     pub fn mix(&mut self, at: u64, bytes: &[u8]) {

@@ -15,7 +15,7 @@ impl World {
     /// An action is due.
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
-        self.system.tell(now, || format!("{fault:?}"));
+        self.system.note(now, || format!("{fault:?}"));
         match fault {
             Fault::Network(fault) => self.act_on_network(fault),
             Fault::Process(fault) => self.act_on_process(fault),

@@ -188,7 +188,7 @@ impl World {
     pub fn command(&mut self, at: usize, command: Command) {
         let now = self.now;
         self.system
-            .tell(now, || format!("n{at} is told {command:?}"));
+            .note(now, || format!("n{at} is told {command:?}"));
         self.input(at, |driver, now, surroundings| {
             driver.command(now, command, surroundings);
         });

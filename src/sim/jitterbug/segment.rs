@@ -18,9 +18,9 @@ use super::settings::FaultKind;
 use super::world::World;
 use crate::driver::Connections;
 use crate::sim::kernel::queue;
-use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, Tcp};
 use crate::sim::kernel::system::{Count, Listens, Moment, Route, System};
+use crate::sim::kernel::trace::Trace;
 
 /// Connections of a node at a time: the 16 that may come in, its own, and some to be turned away.
 const SLOTS: u16 = 24;
@@ -59,7 +59,7 @@ pub struct Segment {
     pub heard: u64,
     pub answers: u64,
     /// What happened, line by line.
-    pub story: Story,
+    pub trace: Trace,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
 }
@@ -76,7 +76,7 @@ impl Segment {
             data,
             heard: 0,
             answers: 0,
-            story: Story::default(),
+            trace: Trace::default(),
             is_calm: false,
         }
     }
@@ -86,9 +86,9 @@ impl Segment {
         self.checks.exempt.is_disturbed |= disturbs(kind);
     }
 
-    /// Writes a line of the story.
+    /// Writes a line of the trace.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.story.note(at, what);
+        self.trace.note(at, what);
     }
 
     pub fn mix(&mut self, at: u64, bytes: &[u8]) {
