@@ -6,25 +6,44 @@
 //! - **Sessions**: how long many take to log in.
 //! - **Take-over**: from the crash of one of three servers until a token of its is granted by its heir, which asks all
 //!   clients first what they hold. The server is known to be dead ST after its last heartbeat, of 300 ms.
+//! - **Others**, if asked for: one request and grant at a time a client, beside Redis and an etcd of three members, which
+//!   must be installed. All servers have one processor together, the clients are one thread on the other.
 //!
 //! ```text
 //! cargo bench --bench token_service
 //! cargo bench --bench token_service -- --small
+//! cargo bench --bench token_service -- --only others
 //! ```
 
+mod exchange;
 mod floor;
+mod ftn;
 #[path = "../support/median.rs"]
 mod median;
+mod others;
 mod pool;
 mod raw;
 #[path = "../support/resident.rs"]
 mod resident;
 mod server;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use exchange::{Etcd, Exchange, Redis};
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    RoundTrip,
+    Grants,
+    Memory,
+    Sessions,
+    TakeOver,
+    Others,
+}
 
 /// Measures the token service.
 #[derive(Debug, Parser)]
@@ -38,31 +57,71 @@ struct Options {
     /// How long each is measured each time.
     #[arg(long, default_value = "1s")]
     time: humantime::Duration,
+    /// These alone. Otherwise all but the others.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Another build of ringd: grants and memory of it are measured too, in turn with this one's.
+    #[arg(long)]
+    beside: Option<PathBuf>,
     /// Cargo says that this is a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
+impl Options {
+    fn wants(&self, part: Part) -> bool {
+        self.only.contains(&part) || self.only.is_empty() && part != Part::Others
+    }
+
+    /// The programs of which grants and memory are measured.
+    fn programs(&self) -> Vec<&Path> {
+        self.beside.as_deref().into_iter().chain([own()]).collect()
+    }
+}
+
+/// The program that ships.
+fn own() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_ringd"))
+}
+
 fn main() -> Result<()> {
     let options = Options::parse();
     let share = if options.small { 10_usize } else { 1 };
-    round_trip(&options)?;
-    grants(options.time.into())?;
-    for tokens in [100_000_usize, 300_000, 1_000_000] {
-        memory(u64::try_from(tokens / share)?)?;
+    let time = options.time.into();
+    if options.wants(Part::RoundTrip) {
+        round_trip(&options)?;
     }
-    for clients in [1_000, 3_000, 10_000] {
-        sessions(clients / share)?;
+    if options.wants(Part::Grants) {
+        grants(&options)?;
     }
-    for clients in [100, 300, 1_000] {
-        take_over(clients / share)?;
+    if options.wants(Part::Memory) {
+        for tokens in [100_000_usize, 300_000, 1_000_000] {
+            for program in options.programs() {
+                memory(program, u64::try_from(tokens / share)?)?;
+            }
+        }
+    }
+    if options.wants(Part::Sessions) {
+        for clients in [1_000, 3_000, 10_000] {
+            sessions(clients / share)?;
+        }
+    }
+    if options.wants(Part::TakeOver) {
+        for clients in [100, 300, 1_000] {
+            take_over(clients / share)?;
+        }
+    }
+    if options.wants(Part::Others) {
+        for clients in [1, 16, 64] {
+            others(clients, time)?;
+        }
     }
     Ok(())
 }
 
 fn round_trip(options: &Options) -> Result<()> {
     let time = options.time.into();
-    let servers = server::start(1, "600s")?;
+    let servers = server::start(own(), 1, "600s")?;
     let mut session = raw::Session::log_in(&servers)?;
     let mut ratios = Vec::new();
     for _ in 0..options.pairs {
@@ -71,29 +130,93 @@ fn round_trip(options: &Options) -> Result<()> {
         println!("request to grant {real:?}, echo {floor:?}");
         ratios.push(real.as_secs_f64() / floor.as_secs_f64());
     }
-    ratios.sort_by(f64::total_cmp);
     println!(
         "request to grant ÷ echo, medians: {:.2}",
-        ratios[ratios.len() / 2]
+        middle(&mut ratios)
     );
     Ok(())
 }
 
-fn grants(time: Duration) -> Result<()> {
+fn middle(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn grants(options: &Options) -> Result<()> {
     for count in [1, 4, 16, 64] {
-        let servers = server::start(1, "600s")?;
-        let mut sessions = (0..count)
-            .map(|_| raw::Session::log_in(&servers))
-            .collect::<Result<Vec<_>>>()?;
-        let before = servers.processor_time(0)?;
-        let (grants, took) = raw::flood(&mut sessions, time)?;
-        let busy = servers.processor_time(0)?.saturating_sub(before);
-        println!(
-            "{count} sessions: {:.0} grants a second, {:.0} a second of the server's processor time",
-            per_second(grants, took),
-            per_second(grants, busy)
-        );
+        let programs = options.programs();
+        let pairs = if programs.len() > 1 { options.pairs } else { 1 };
+        let mut ratios = Vec::new();
+        for _ in 0..pairs {
+            let rates = programs
+                .iter()
+                .map(|program| flood(program, count, options.time.into()));
+            let rates = rates.collect::<Result<Vec<f64>>>()?;
+            if let [other, own] = rates[..] {
+                ratios.push(own / other);
+            }
+        }
+        if !ratios.is_empty() {
+            println!(
+                "{count} sessions: ÷ the other build, median {:.2}",
+                middle(&mut ratios)
+            );
+        }
     }
+    Ok(())
+}
+
+/// How many grants a server gives in a second of its processor's time.
+fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
+    let servers = server::start(program, 1, "600s")?;
+    let mut sessions = (0..count)
+        .map(|_| raw::Session::log_in(&servers))
+        .collect::<Result<Vec<_>>>()?;
+    let before = servers.processor_time(0)?;
+    let (grants, took) = raw::flood(&mut sessions, time)?;
+    let busy = servers.processor_time(0)?.saturating_sub(before);
+    let rate = per_second(grants, busy);
+    println!(
+        "{count} sessions: {:.0} grants a second, {rate:.0} a second of the server's processor time",
+        per_second(grants, took)
+    );
+    Ok(rate)
+}
+
+/// So many clients of each service, of which each asks for a name of its own again and again.
+fn others(count: usize, time: Duration) -> Result<()> {
+    let servers = server::start_crowded(own(), 1, &[])?;
+    exchange("ringd ftn", count, time, || ftn::Ftn::connect(&servers))?;
+    drop(servers);
+    let servers = server::start_crowded(own(), 3, &["--quorum", "majority"])?;
+    let name = "three ringd ftn, a majority";
+    exchange(name, count, time, || ftn::Ftn::connect(&servers))?;
+    drop(servers);
+    let service = others::redis(false)?;
+    exchange("Redis", count, time, || {
+        Redis::connect(service.addresses[0])
+    })?;
+    let service = others::redis(true)?;
+    let name = "Redis, on disk";
+    exchange(name, count, time, || Redis::connect(service.addresses[0]))?;
+    let service = others::etcd()?;
+    let name = "three etcd";
+    exchange(name, count, time, || Etcd::connect(service.addresses[0]))
+}
+
+fn exchange<E: Exchange>(
+    name: &str,
+    count: usize,
+    time: Duration,
+    connect: impl Fn() -> Result<E>,
+) -> Result<()> {
+    let mut clients = (0..count).map(|_| connect()).collect::<Result<Vec<_>>>()?;
+    let figures = exchange::measure(&mut clients, time)?;
+    println!(
+        "{count} clients of {name}: {:.0} grants a second, request to grant {:?}",
+        per_second(figures.grants, figures.took),
+        figures.median
+    );
     Ok(())
 }
 
@@ -105,8 +228,8 @@ fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-fn memory(tokens: u64) -> Result<()> {
-    let servers = server::start(1, "600s")?;
+fn memory(program: &Path, tokens: u64) -> Result<()> {
+    let servers = server::start(program, 1, "600s")?;
     let mut session = raw::Session::log_in(&servers)?;
     let before = servers.resident(0)?;
     let text = session.fill(tokens)?;
@@ -119,7 +242,7 @@ fn memory(tokens: u64) -> Result<()> {
 }
 
 fn sessions(clients: usize) -> Result<()> {
-    let servers = server::start(3, "60s")?;
+    let servers = server::start(own(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients)?;
     let took = pool.until("all are live", |pool| pool.live == clients)?;
     println!(
@@ -135,7 +258,7 @@ fn sessions(clients: usize) -> Result<()> {
 
 fn take_over(clients: usize) -> Result<()> {
     const HELD: usize = 100;
-    let mut servers = server::start(3, "60s")?;
+    let mut servers = server::start(own(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients)?;
     pool.until("all are live", |pool| pool.live == clients)?;
     for name in 0..HELD {

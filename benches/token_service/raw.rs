@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 use ring_proto::ftn::client::{Client, Net, Options, Standing};
+use ring_proto::ftn::{Configuration, Servers};
 use ring_proto::time::Now;
 use ring_proto::{Machine, Sent};
 use ringd::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
@@ -23,12 +24,14 @@ const LEN: usize = 256;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A session with one server.
+/// A session, driven with one server.
 pub struct Session {
     link: UdpLink,
     server: SocketAddr,
     header: Header,
     msgnum: i64,
+    servers: Servers,
+    configuration: Configuration,
     incoming: ReceiveBatch<SocketAddr>,
     outgoing: TransmitBatch<SocketAddr>,
 }
@@ -69,6 +72,7 @@ impl Session {
             }
         };
         drop(socket);
+        let configuration = client.configuration().context("it is live")?.clone();
         let server = running.servers.address(0).context("there is a server")?;
         Ok(Self {
             link: UdpLink::bind(address, &UdpOptions::default())?,
@@ -78,11 +82,21 @@ impl Session {
                 to: 0,
                 ssig: running.servers.signature(),
             },
+            servers: running.servers.clone(),
+            configuration,
             // Above all that the machine has used.
             msgnum: i64::try_from(clock::now().wall / 1_000)? + 1_000_000,
             incoming: datagrams::receive_batch(LEN),
             outgoing: datagrams::transmit_batch(LEN),
         })
+    }
+
+    /// A name that begins like this and belongs to the server.
+    pub fn name_like(&self, name: &str) -> String {
+        let names = (0..1_000).map(|number| format!("{name}/{number}"));
+        let (servers, all) = (&self.servers, &self.configuration);
+        let mut its = names.filter(|name| servers.responsible(name.as_bytes(), all) == Some(0));
+        its.next().expect("a server has some of a thousand")
     }
 
     fn queue(&mut self, message: Message<'_>) -> Result<()> {
@@ -96,7 +110,8 @@ impl Session {
         Ok(())
     }
 
-    fn send(&mut self) -> Result<()> {
+    /// Sends what was queued.
+    pub fn send(&mut self) -> Result<()> {
         while !self.outgoing.is_empty() {
             let sent = self.link.send(&self.outgoing)?;
             self.outgoing.drop_first(sent);
@@ -105,7 +120,8 @@ impl Session {
         Ok(())
     }
 
-    fn request(&mut self, name: &[u8]) -> Result<()> {
+    /// Queues a REQUEST.
+    pub fn request(&mut self, name: &[u8]) -> Result<()> {
         self.msgnum += 1;
         let (msgnum, access) = (self.msgnum, Access::Exclusive);
         let token = Token { name, data: b"" };
@@ -116,7 +132,8 @@ impl Session {
         })
     }
 
-    fn give_back(&mut self, name: &[u8], data: &[u8], flags: Flags) -> Result<()> {
+    /// Queues a RETURN.
+    pub fn give_back(&mut self, name: &[u8], data: &[u8], flags: Flags) -> Result<()> {
         self.msgnum += 1;
         let (msgnum, token) = (self.msgnum, Token { name, data });
         self.queue(Message::Return {
@@ -127,7 +144,7 @@ impl Session {
     }
 
     /// Receives what has come, and calls with each.
-    fn receive(&mut self, mut call: impl FnMut(&Message<'_>)) -> Result<usize> {
+    pub fn receive(&mut self, mut call: impl FnMut(&Message<'_>)) -> Result<usize> {
         self.link.receive(clock::now(), &mut self.incoming)?;
         let mut count = 0;
         for (bytes, ..) in self.incoming.iter() {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -24,8 +25,32 @@ pub struct Running {
     _folder: TempDir,
 }
 
-/// Starts servers on free ports, the first on a processor that this process leaves to it.
-pub fn start(count: usize, client_timeout: &str) -> Result<Running> {
+/// Starts servers on free ports; if it is one, on a processor that this process leaves to it.
+pub fn start(program: &Path, count: usize, client_timeout: &str) -> Result<Running> {
+    start_with(program, count, client_timeout, &[])
+}
+
+/// The same with more options, all of them on that processor.
+pub fn start_crowded(program: &Path, count: usize, options: &[&str]) -> Result<Running> {
+    let running = on_processor(0, || start_with(program, count, "600s", options))?;
+    keep_to(1, Pid::from_raw(0))?;
+    running
+}
+
+/// Does something on a processor, and goes back to the other one. What is started there stays there.
+pub fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
+    keep_to(cpu, Pid::from_raw(0))?;
+    let done = act();
+    keep_to(1, Pid::from_raw(0))?;
+    Ok(done)
+}
+
+fn start_with(
+    program: &Path,
+    count: usize,
+    client_timeout: &str,
+    options: &[&str],
+) -> Result<Running> {
     let folder = tempfile::tempdir()?;
     let sockets: Vec<UdpSocket> = (0..count)
         .map(|_| UdpSocket::bind("127.0.0.1:0"))
@@ -39,13 +64,14 @@ pub fn start(count: usize, client_timeout: &str) -> Result<Running> {
     fs::write(&list, lines.join("\n"))?;
     let mut processes = Vec::new();
     for index in 0..count {
-        let child = Command::new(env!("CARGO_BIN_EXE_ringd"))
+        let child = Command::new(program)
             .arg("ftn")
             .arg("--servers")
             .arg(&list)
             .args(["--index", &index.to_string(), "--grace", "0s"])
             .args(["--heartbeat", "300ms", "--server-timeout", "1s"])
             .args(["--client-timeout", client_timeout, "--max-memory", "2GiB"])
+            .args(options)
             .arg("--control")
             .arg(folder.path().join(format!("{index}.sock")))
             .arg("--state-dir")

@@ -17,6 +17,8 @@
 //! 5. [`Machine::poll_job`]: have it done off the loop, or cancelled; the outcome of each job is a command.
 //! 6. [`Machine::poll_timeout`]: when to call [`Machine::handle_timeout`] at the latest.
 //!
+//! One that says so with [`Machine::gathers`] may be drained after several messages.
+//!
 //! A machine **bounds its output for each input**: the caller drains it in one go, and whatever else waits, messages,
 //! timeouts, clients, waits for that. What takes more (a list to ten thousand sessions, the repetition of all that is
 //! unanswered) the machine does in parts, some tens of messages each: [`Machine::poll_timeout`] says that the next part

@@ -92,6 +92,12 @@ pub trait Machine {
     /// times at which they were due, which may be earlier.
     fn handle_lateness(&mut self, _now: Now) {}
 
+    /// Whether it may be drained after several messages in a row, in place of after each: what they make it send then
+    /// leaves in one call to the kernel, and [`handle_sent`](Self::handle_sent) comes after the last of them.
+    fn gathers(&self) -> bool {
+        false
+    }
+
     /// A message came in, `age` ago.
     fn handle_message(&mut self, now: Now, from: Self::Peer, message: &[u8], age: Duration);
     /// An application or the operator wants something.

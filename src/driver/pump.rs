@@ -208,9 +208,14 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
+        let gathers = self.pump.machine.gathers();
+        let mut left = self.received.len();
         for (message, from, now, age) in self.received.iter() {
             self.pump.machine.handle_message(now, from, message, age);
-            self.pump.drain(now, environment);
+            left -= 1;
+            if !gathers || left == 0 {
+                self.pump.drain(now, environment);
+            }
         }
     }
 

@@ -169,6 +169,24 @@ fn each_received_frame_is_handled_and_drained_before_the_next() {
 }
 
 #[test]
+fn a_machine_that_gathers_is_drained_after_the_last_frame_of_a_batch() {
+    let mut stage = Stage::gathering().arrived(&[b"dAe", b"B", b"e"]).takes(2);
+    let (_, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let expected = [
+        "hears dAe of 1ns",
+        "hears B of 2ns",
+        "hears e of 3ns",
+        "store 1",
+        "send AB",
+        "A Accepted",
+        "B Accepted",
+        "e",
+        "e",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
 fn a_full_batch_says_that_there_may_be_more_and_is_one_call() {
     let frames = [b"e".as_slice(); RECEIVE_BATCH];
     let mut stage = Stage::new().arrived(&frames);

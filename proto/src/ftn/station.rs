@@ -72,6 +72,13 @@ impl Machine for Station {
     type Durable = server::Durable;
     type Job = Infallible;
 
+    fn gathers(&self) -> bool {
+        match self {
+            Self::Server(server) => server.gathers(),
+            Self::Client(client) => client.gathers(),
+        }
+    }
+
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], age: Duration) {
         match self {
             Self::Server(server) => server.handle_message(now, from, message, age),

@@ -179,6 +179,11 @@ impl Machine for Server {
     type Durable = Durable;
     type Job = Infallible;
 
+    /// Nothing follows from whether a datagram was accepted, and none leaves before what it depends on is stored.
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], age: Duration) {
         let now = self.advance_clock(now);
         self.at_hand = None;

@@ -136,6 +136,6 @@ mod tests {
     #[test]
     fn a_token_of_one_party_is_small() {
         assert_eq!(size_of::<Parties>(), 32);
-        assert!(size_of::<crate::ftn::server::token::Token>() <= 80);
+        assert!(size_of::<crate::ftn::server::token::Token>() <= 72);
     }
 }

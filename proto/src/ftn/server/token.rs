@@ -25,9 +25,12 @@ pub(super) struct Token {
     exclusive: bool,
     /// It waits for the end of a survey, or goes to another server.
     pub(super) is_aside: bool,
-    /// Since when it is neither held nor awaited.
-    pub(super) idle: Option<Instant>,
+    /// Since when it is neither held nor awaited; [`IN_USE`]: it is. An `Option` would take 8 bytes more.
+    idle: Instant,
 }
+
+/// A time that never comes.
+const IN_USE: Instant = Instant::from_nanos(u64::MAX);
 
 /// Who waits for a token, in order, and the REVOKE for the first.
 #[derive(Debug, Clone, Hash, Default)]
@@ -111,7 +114,7 @@ impl Token {
             holders: 0,
             exclusive: false,
             is_aside: false,
-            idle: None,
+            idle: IN_USE,
         }
     }
 
@@ -125,6 +128,16 @@ impl Token {
 
     pub(super) fn set_data(&mut self, data: &[u8]) {
         self.text = [self.name(), data].concat().into();
+    }
+
+    /// Since when it is neither held nor awaited, if that is noted.
+    pub(super) fn idle(&self) -> Option<Instant> {
+        (self.idle != IN_USE).then_some(self.idle)
+    }
+
+    /// Notes it, or that it is in use.
+    pub(super) fn set_idle(&mut self, since: Option<Instant>) {
+        self.idle = since.unwrap_or(IN_USE);
     }
 
     pub(super) fn party(&self, session: i32) -> Option<Party> {

@@ -99,13 +99,13 @@ impl Tokens {
         self.held = self.held + usize::from(token.is_held()) - usize::from(before.1);
         self.waiting = self.waiting + token.waiting() - before.2;
         let is_full = !token.data().is_empty();
-        let (was, is) = (token.idle, token.is_idle());
+        let (was, is) = (token.idle(), token.is_idle());
         if let Some(since) = was.filter(|_| !is || was_full != is_full) {
             self.idle[usize::from(was_full)].remove(&(since, id));
-            token.idle = None;
+            token.set_idle(None);
         }
-        if is && token.idle.is_none() {
-            token.idle = Some(now);
+        if is && token.idle().is_none() {
+            token.set_idle(Some(now));
             self.idle[usize::from(is_full)].insert((now, id));
         }
         Some(result)
@@ -144,7 +144,7 @@ impl Tokens {
         self.bytes -= size(&token);
         self.held -= usize::from(token.is_held());
         self.waiting -= token.waiting();
-        if let Some(since) = token.idle {
+        if let Some(since) = token.idle() {
             self.idle[usize::from(!token.data().is_empty())].remove(&(since, id));
         }
         for party in token.parties() {

@@ -73,7 +73,11 @@ impl Exploration {
             return;
         };
         let age = group.now.since(flying.at);
+        let before = group.seen;
         self.tell(group, at, Input::Datagram(flying.from, flying.bytes, age));
+        if flying.is_in_vain {
+            group.heard_in_vain(&self.setup, at, before);
+        }
     }
 
     /// The process that reads a datagram.

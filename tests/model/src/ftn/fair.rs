@@ -140,7 +140,11 @@ impl<'a> Fair<'a> {
                 let flying = self.group.frames.remove(0);
                 if let Some(at) = self.group.at(self.setup, flying.to) {
                     let age = self.group.now.since(flying.at);
+                    let before = self.group.seen;
                     self.tell(at, &Input::Datagram(flying.from, flying.bytes, age))?;
+                    if flying.is_in_vain {
+                        self.group.heard_in_vain(self.setup, at, before);
+                    }
                 }
             } else {
                 return Ok(());

@@ -27,6 +27,8 @@ pub struct Flying {
     pub bytes: Arc<[u8]>,
     /// When it has arrived.
     pub at: Instant,
+    /// A server has said it that may know no more of the token since.
+    pub is_in_vain: bool,
 }
 
 /// A state of the group.
@@ -91,6 +93,7 @@ impl Group {
                     from: *from,
                     bytes: Arc::clone(bytes),
                     at: self.now,
+                    is_in_vain: false,
                 });
             }
         }
@@ -115,7 +118,20 @@ impl Group {
             let holders = holders.filter(|(at, node)| node.holding(setup, *at, self.now).is_some());
             let data = holders.filter_map(|(_, node)| judge::shown(node.client()?, setup));
             self.seen.fall_back(data.min().unwrap_or_default());
+            let address = setup.address(at, self.nodes[at].life);
+            let under_way = self.frames.iter_mut().chain(&mut self.late);
+            for flying in under_way.filter(|flying| flying.from == address) {
+                flying.is_in_vain = true;
+            }
         }
+    }
+
+    /// A client was told something in vain: an update is not certain by that, unless the client holds the token still.
+    pub fn heard_in_vain(&mut self, setup: &Setup, at: usize, before: Seen) {
+        let client = self.nodes[at].client();
+        let known = client.and_then(|client| judge::shown(client, setup));
+        self.seen
+            .fall_back(before.certain().max(known.unwrap_or_default()));
     }
 }
 

@@ -32,6 +32,12 @@ impl Seen {
         self.begun = update;
     }
 
+    /// The last update that is certain to be done.
+    #[must_use]
+    pub const fn certain(&self) -> u8 {
+        self.certain
+    }
+
     /// What is certain was lost with its server, but for this.
     pub fn fall_back(&mut self, to: u8) {
         self.certain = self.certain.min(to);

@@ -1,0 +1,222 @@
+//! Clients of a service that ask for a name of their own, give it back, and ask again: each with one request on its
+//! way at a time, all driven by one thread.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::median::median;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client's connection.
+pub trait Exchange {
+    /// Asks for a name, for this client alone.
+    fn request(&mut self, name: &str) -> Result<()>;
+
+    /// Gives it back.
+    fn release(&mut self, name: &str) -> Result<()>;
+
+    /// Whether the answer to the last of these has come, without waiting.
+    ///
+    /// # Errors
+    /// It is a refusal.
+    fn poll(&mut self) -> Result<bool>;
+
+    /// Waits for that.
+    fn wait(&mut self) -> Result<()> {
+        let began = Instant::now();
+        while !self.poll()? {
+            ensure!(began.elapsed() < PATIENCE, "no answer");
+        }
+        Ok(())
+    }
+}
+
+/// What clients came to.
+pub struct Figures {
+    /// Grants in all.
+    pub grants: u64,
+    /// In what time.
+    pub took: Duration,
+    /// The median from request to grant.
+    pub median: Duration,
+}
+
+/// Has all of them request and release names of their own, again and again.
+pub fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<Figures> {
+    let names: Vec<String> = (0..clients.len()).map(|at| format!("key{at:05}")).collect();
+    let began = Instant::now();
+    // When each has requested its name; `None`: it gives it back.
+    let mut requested = Vec::with_capacity(clients.len());
+    for (client, name) in clients.iter_mut().zip(&names) {
+        requested.push(Some(Instant::now()));
+        client.request(name)?;
+    }
+    let mut times = Vec::new();
+    while began.elapsed() < time {
+        for ((client, name), since) in clients.iter_mut().zip(&names).zip(&mut requested) {
+            if !client.poll()? {
+                continue;
+            }
+            if let Some(since) = since.take() {
+                times.push(since.elapsed());
+                client.release(name)?;
+            } else {
+                *since = Some(Instant::now());
+                client.request(name)?;
+            }
+        }
+    }
+    let took = began.elapsed();
+    // What is held is given back, for the next who measure.
+    for ((client, name), since) in clients.iter_mut().zip(&names).zip(&requested) {
+        client.wait()?;
+        if since.is_some() {
+            client.release(name)?;
+            client.wait()?;
+        }
+    }
+    let grants = times.len() as u64;
+    Ok(Figures {
+        grants,
+        took,
+        median: median(times),
+    })
+}
+
+/// A connection on which answers come in the order of requests.
+struct Stream {
+    stream: TcpStream,
+    buf: Vec<u8>,
+}
+
+impl Stream {
+    fn connect(to: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let buf = Vec::new();
+        Ok(Self { stream, buf })
+    }
+
+    fn send(&mut self, text: &str) -> Result<()> {
+        self.buf.clear();
+        // A short request fits what the kernel keeps.
+        Ok(self.stream.write_all(text.as_bytes())?)
+    }
+
+    /// What has come since the last request.
+    fn received(&mut self) -> Result<&str> {
+        let mut chunk = [0; 4096];
+        match self.stream.read(&mut chunk) {
+            Ok(0) => bail!("the connection was closed"),
+            Ok(len) => self.buf.extend_from_slice(&chunk[..len]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(std::str::from_utf8(&self.buf)?)
+    }
+}
+
+/// `SET name … NX` and `DEL name`.
+pub struct Redis(Stream);
+
+impl Redis {
+    pub fn connect(to: SocketAddr) -> Result<Self> {
+        Ok(Self(Stream::connect(to)?))
+    }
+}
+
+impl Exchange for Redis {
+    fn request(&mut self, name: &str) -> Result<()> {
+        let len = name.len();
+        self.0.send(&format!(
+            "*4\r\n$3\r\nSET\r\n${len}\r\n{name}\r\n$1\r\n1\r\n$2\r\nNX\r\n"
+        ))
+    }
+
+    fn release(&mut self, name: &str) -> Result<()> {
+        let len = name.len();
+        self.0
+            .send(&format!("*2\r\n$3\r\nDEL\r\n${len}\r\n{name}\r\n"))
+    }
+
+    fn poll(&mut self) -> Result<bool> {
+        let answer = self.0.received()?;
+        if !answer.ends_with("\r\n") {
+            return Ok(false);
+        }
+        ensure!(matches!(answer, "+OK\r\n" | ":1\r\n"), "it says {answer}");
+        Ok(true)
+    }
+}
+
+/// A transaction that puts a key that is not there, and its deletion, by the gateway for HTTP. Names are of letters and
+/// digits, a multiple of four: so they are Base64 of something.
+pub struct Etcd(Stream);
+
+impl Etcd {
+    pub fn connect(to: SocketAddr) -> Result<Self> {
+        Ok(Self(Stream::connect(to)?))
+    }
+
+    fn post(&mut self, path: &str, body: &str) -> Result<()> {
+        let len = body.len();
+        self.0.send(&format!(
+            "POST /v3/{path} HTTP/1.1\r\nHost: etcd\r\nContent-Length: {len}\r\n\r\n{body}"
+        ))
+    }
+
+    /// The body of the answer, if it is there.
+    fn answer(&mut self) -> Result<Option<&str>> {
+        let Some((head, body)) = self.0.received()?.split_once("\r\n\r\n") else {
+            return Ok(None);
+        };
+        ensure!(head.starts_with("HTTP/1.1 200"), "it says {head}: {body}");
+        let mut lines = head.lines();
+        let len = lines.find_map(|line| line.strip_prefix("Content-Length: "));
+        let len: usize = len.context("an answer without a length")?.parse()?;
+        Ok((body.len() >= len).then_some(body))
+    }
+
+    /// Whether this member leads.
+    pub fn leads(&mut self) -> Result<bool> {
+        self.post("maintenance/status", "{}")?;
+        let began = Instant::now();
+        loop {
+            if let Some(body) = self.answer()? {
+                let status: serde_json::Value = serde_json::from_str(body)?;
+                return Ok(status["leader"] == status["header"]["member_id"]);
+            }
+            ensure!(began.elapsed() < PATIENCE, "no answer");
+        }
+    }
+}
+
+impl Exchange for Etcd {
+    fn request(&mut self, name: &str) -> Result<()> {
+        let compare = format!(
+            r#"{{"key":"{name}","target":"CREATE","create_revision":"0","result":"EQUAL"}}"#
+        );
+        let put = format!(r#"{{"request_put":{{"key":"{name}","value":"MQ=="}}}}"#);
+        let body = format!(r#"{{"compare":[{compare}],"success":[{put}]}}"#);
+        self.post("kv/txn", &body)
+    }
+
+    fn release(&mut self, name: &str) -> Result<()> {
+        self.post("kv/deleterange", &format!(r#"{{"key":"{name}"}}"#))
+    }
+
+    fn poll(&mut self) -> Result<bool> {
+        let Some(body) = self.answer()? else {
+            return Ok(false);
+        };
+        let is_done = body.contains(r#""succeeded":true"#) || body.contains(r#""deleted":"1""#);
+        ensure!(is_done, "it says {body}");
+        Ok(true)
+    }
+}

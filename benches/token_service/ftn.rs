@@ -1,0 +1,49 @@
+//! A client of the token service, as a client of any service.
+
+use anyhow::Result;
+use ring_codec::ftn::{Flags, Message};
+
+use super::exchange::Exchange;
+use super::raw::Session;
+use super::server::Running;
+
+/// REQUEST and RETURN of a token.
+pub struct Ftn {
+    session: Session,
+    /// Its token, by the name that it was asked for.
+    token: Option<String>,
+}
+
+impl Ftn {
+    pub fn connect(servers: &Running) -> Result<Self> {
+        let session = Session::log_in(servers)?;
+        Ok(Self {
+            session,
+            token: None,
+        })
+    }
+}
+
+impl Exchange for Ftn {
+    fn request(&mut self, name: &str) -> Result<()> {
+        let session = &mut self.session;
+        let token = self.token.get_or_insert_with(|| session.name_like(name));
+        session.request(token.as_bytes())?;
+        session.send()
+    }
+
+    fn release(&mut self, _: &str) -> Result<()> {
+        let Self { session, token } = self;
+        let token = token.as_deref().unwrap_or_default();
+        session.give_back(token.as_bytes(), b"", Flags::Deassign)?;
+        session.send()
+    }
+
+    fn poll(&mut self) -> Result<bool> {
+        let mut has_come = false;
+        self.session.receive(|message| {
+            has_come |= matches!(message, Message::Grant { .. } | Message::Confirm { .. });
+        })?;
+        Ok(has_come)
+    }
+}

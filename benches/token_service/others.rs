@@ -1,0 +1,137 @@
+//! What else grants a name to one client at a time: Redis and etcd, as processes on the loopback interface.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+
+use super::exchange::{Etcd, Exchange, Redis};
+use super::server::on_processor;
+
+/// How long a service may take to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Members of an etcd.
+const MEMBERS: usize = 3;
+
+/// Processes that end with this, and where they are spoken to.
+pub struct Service {
+    processes: Vec<Child>,
+    /// Where each of them listens.
+    pub addresses: Vec<SocketAddr>,
+    folder: TempDir,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// So many addresses with ports that nobody has.
+fn free(count: usize) -> Result<Vec<SocketAddr>> {
+    let sockets = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
+    let sockets: Vec<TcpListener> = sockets.collect::<Result<_, _>>()?;
+    let addresses = sockets.iter().map(TcpListener::local_addr);
+    Ok(addresses.collect::<Result<_, _>>()?)
+}
+
+/// On the first processor, which the clients leave to servers.
+fn spawn(command: &mut Command) -> Result<Child> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let name = command.get_program().to_string_lossy().into_owned();
+    on_processor(0, || command.spawn())?.with_context(|| format!("cannot start {name}"))
+}
+
+/// One Redis; `durable`: it answers when the write is on its disk.
+pub fn redis(durable: bool) -> Result<Service> {
+    let folder = tempfile::tempdir()?;
+    let addresses = free(1)?;
+    let (on, sync) = if durable {
+        ("yes", "always")
+    } else {
+        ("no", "no")
+    };
+    let process = spawn(
+        Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--port"])
+            .arg(addresses[0].port().to_string())
+            .args(["--save", "", "--appendonly", on, "--appendfsync", sync])
+            .arg("--dir")
+            .arg(folder.path()),
+    )?;
+    let service = Service {
+        processes: vec![process],
+        addresses,
+        folder,
+    };
+    first(|| Redis::connect(service.addresses[0]))?;
+    Ok(service)
+}
+
+/// Three members of an etcd. The first address is that of their leader.
+pub fn etcd() -> Result<Service> {
+    let folder = tempfile::tempdir()?;
+    let (clients, peers) = (free(MEMBERS)?, free(MEMBERS)?);
+    let members: Vec<String> = (peers.iter().enumerate())
+        .map(|(at, peer)| format!("n{at}=http://{peer}"))
+        .collect();
+    let mut service = Service {
+        processes: Vec::new(),
+        addresses: clients,
+        folder,
+    };
+    for (at, peer) in peers.iter().enumerate() {
+        let (client, peer) = (
+            format!("http://{}", service.addresses[at]),
+            format!("http://{peer}"),
+        );
+        let name = format!("n{at}");
+        let process = spawn(
+            Command::new("etcd")
+                .args(["--name", &name, "--data-dir"])
+                .arg(service.folder.path().join(&name))
+                .args(["--listen-client-urls", &client])
+                .args(["--advertise-client-urls", &client])
+                .args(["--listen-peer-urls", &peer])
+                .args(["--initial-advertise-peer-urls", &peer])
+                .args(["--initial-cluster", &members.join(",")])
+                .args(["--initial-cluster-state", "new"]),
+        )?;
+        service.processes.push(process);
+    }
+    first(|| Etcd::connect(service.addresses[0]))?;
+    for at in 0..MEMBERS {
+        if Etcd::connect(service.addresses[at])?.leads()? {
+            service.addresses.swap(0, at);
+            return Ok(service);
+        }
+    }
+    bail!("no member leads")
+}
+
+/// Waits until a name is granted for the first time, and gives it back.
+fn first<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let granted = connect().and_then(|mut it| {
+            it.request("keyfirst")?;
+            it.wait()?;
+            it.release("keyfirst")?;
+            it.wait()
+        });
+        let Err(error) = granted else {
+            return Ok(());
+        };
+        ensure!(began.elapsed() < PATIENCE, "it does not start: {error:#}");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
