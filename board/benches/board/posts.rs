@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::nodes::{Kind, Ring};
 use super::real::fabric::Kind as Wire;
@@ -42,8 +42,8 @@ fn rate(ring: &Ring, places: &[usize]) -> Result<f64> {
                 scope.spawn(move || -> Result<u64> {
                     let mut count = 0;
                     while !is_over.load(Ordering::Relaxed) {
-                        ensure!(client.post("a post of this bench")?, "it is refused");
-                        count += 1;
+                        // A busy machine may be late: who hears 503 asks again.
+                        count += u64::from(client.post("a post of this bench")?);
                     }
                     Ok(count)
                 })
