@@ -1,6 +1,8 @@
 //! Any system as a daemon: the one loop, and what it wires together. No protocol decisions.
 
 mod backstop;
+mod clock_rate;
+mod complaints;
 mod connection;
 mod cycle;
 mod descriptors;
@@ -10,28 +12,31 @@ mod errand;
 mod error;
 mod history;
 pub mod hooks;
-mod housekeeping;
 mod jobs;
 mod lock_queue;
+mod loop_health;
 mod losses;
+mod node_health;
 mod notify;
 mod onlookers;
-mod pace;
 mod reaction;
 mod recent;
 mod run;
 mod server;
-mod share;
 mod signals;
 mod system;
 mod two_slots;
+mod udp_slot;
 mod waiting;
 mod watchers;
 mod who;
+mod work_budget;
 pub mod worker;
 
 pub(crate) use crate::observe::{spoken, spoken_bytes};
 pub use backstop::Backstops;
+use clock_rate::ClockRate;
+pub(crate) use complaints::Complaints;
 pub use duration::parse_duration;
 pub use errand::{Errand, Step};
 pub use error::{Error, SystemError};
@@ -39,18 +44,20 @@ pub use history::{Entry, History};
 pub use jobs::{NoTask, Task};
 pub use lock_queue::{Holder, LockQueue, MAX_WAITING, NOTICE, NotQueued, Waiter};
 pub(crate) use losses::say_lost;
+pub use node_health::NodeHealth;
 pub use onlookers::Onlookers;
-pub use pace::Pace;
 pub use reaction::Reaction;
 pub use recent::{Priority, REMEMBERED, Recent};
 pub use run::Host;
 pub use server::Server;
-pub use share::Share;
-pub use system::{Answer, Patience, ShutDown, System};
+pub use system::{Answer, LateLimits, ShutDown, System};
 pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
+pub(crate) use udp_slot::REBIND_PAUSE;
+pub use udp_slot::{Drops, UdpSlot};
 pub use waiting::{LINK, NETWORK, SYSTEM, Waiting};
 pub use watchers::Watchers;
 pub use who::{Client, ClientId};
+pub use work_budget::WorkBudget;
 
 use std::fmt;
 

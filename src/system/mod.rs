@@ -7,15 +7,14 @@
 //! system, nor [`ctl`](crate::ctl), [`sim`](crate::sim) or [`cli`](crate::cli), which lie above or beside it.
 //! `.ci/purity` fails with the line that does. What is to be written to add a system is in `docs/contributing.md`.
 
-mod complaints;
 mod error;
 pub mod ftn;
-mod housekeeping;
 pub mod jitterbug;
 pub mod lab2;
 mod record_file;
 mod status_lines;
 mod values;
+mod write_warnings;
 
 pub use error::Error;
 

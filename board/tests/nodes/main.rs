@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! Nodes as processes, each in a network namespace of its own on one segment, with one database.
 
+mod address;
 mod asking;
 mod browser;
 mod crowd;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         faults::tests(),
         pages::tests(),
         rings::tests(),
+        address::tests(),
         asking::tests(),
         refusals::tests(),
         service::tests(),

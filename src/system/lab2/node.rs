@@ -20,7 +20,7 @@ use crate::control::{NodeStatus, Request};
 use crate::driver::Environment;
 use crate::host::hooks::Hooks;
 use crate::host::{
-    Answer, Client, Error, LINK, NETWORK, NoTask, Patience, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, LateLimits, NETWORK, NoTask, Server, ShutDown, System, Waiting,
 };
 use crate::sys::{PacketSocket, RingLock};
 
@@ -141,9 +141,9 @@ impl System for Node {
         self.around.audience.observers.tally.late_wake_up();
     }
 
-    fn patience(machine: &Lab2) -> Patience {
+    fn late_limits(machine: &Lab2) -> LateLimits {
         let constants = machine.constants();
-        Patience {
+        LateLimits {
             noticed: constants.take_timeout,
             harmful: constants.waiter_timeout(),
         }

@@ -17,11 +17,11 @@ use super::surroundings::{Audience, Surroundings};
 use crate::control::CONTROL_DIR;
 use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
-use crate::host::{self, Host, spoken};
+use crate::host::{self, Host, NodeHealth, spoken};
 use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{LockError, RingLock, clock};
-use crate::system::housekeeping::Housekeeping;
 use crate::system::record_file::Found;
+use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
@@ -75,8 +75,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         attachment,
         store,
         audience,
-        housekeeping: Housekeeping::new(
-            "frames",
+        health: NodeHealth::new(PROGRAM, "frames"),
+        write_warnings: WriteWarnings::new(
             "the ring goes on without this node, which owns nothing until it can write again",
         ),
     };

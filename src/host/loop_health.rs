@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Logs what went wrong with the process, at a limited rate.
 #[derive(Debug)]
-pub struct Housekeeping {
+pub struct LoopHealth {
     last: Instant,
     lost_lines: usize,
     late: RateLimit,
@@ -21,7 +21,7 @@ pub struct Housekeeping {
     late_times: u64,
 }
 
-impl Housekeeping {
+impl LoopHealth {
     /// Nothing to complain about yet.
     #[must_use]
     pub const fn new() -> Self {
