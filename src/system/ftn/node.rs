@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_proto::ftn::server::{Command, Net, Server as Machine};
 use ring_proto::time::{Instant, Now};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::audience::Audience;
 use super::condition::Condition;
@@ -22,6 +22,7 @@ use crate::host::{
 };
 use crate::observe::ftn::Names;
 use crate::sys::UdpLink;
+use crate::system::record_file::warn_unless_synced;
 use crate::system::write_warnings::WriteWarnings;
 
 /// The machine leaves at once: this is for a loop that does not turn.
@@ -203,11 +204,6 @@ impl System for Node {
     }
 
     fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {
-        if let Err(error) = self.store.sync() {
-            warn!(
-                event = "state_not_synced",
-                "cannot sync the state file: {error}"
-            );
-        }
+        warn_unless_synced(self.store.sync());
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::{Instant, Now};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::attachment::Step;
 use super::change::Change;
@@ -23,6 +23,7 @@ use crate::host::{
     Answer, Client, Error, LINK, LateLimits, NETWORK, NoTask, Server, ShutDown, System, Waiting,
 };
 use crate::sys::{PacketSocket, RingLock};
+use crate::system::record_file::warn_unless_synced;
 
 /// A node of a ring, but for its machine.
 #[derive(Debug)]
@@ -184,12 +185,7 @@ impl System for Node {
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
-        if let Err(error) = self.around.store.sync() {
-            warn!(
-                event = "state_not_synced",
-                "cannot sync the state file: {error}"
-            );
-        }
+        warn_unless_synced(self.around.store.sync());
         self.hooks
             .finish(now, &self.around.audience.history, is_over);
     }
