@@ -154,9 +154,9 @@ pub fn draw(all: &[Growth], folder: &Path) -> Result<()> {
     for (file, what, of) in charts {
         let curve = |(colour, (name, value)): (usize, &Curve)| {
             let points = all.iter().map(|it| (it.nodes as f64, value(it)));
-            (*name, colour, points.collect())
+            chart::Curve::new(name, colour, points.collect())
         };
-        let curves: Vec<chart::Curve<'_>> = of.iter().enumerate().map(curve).collect();
+        let curves: Vec<chart::Curve> = of.iter().enumerate().map(curve).collect();
         chart::draw(&folder.join(file), ["nodes", what], &curves)
             .map_err(|error| anyhow!("cannot draw {file}: {error}"))?;
     }

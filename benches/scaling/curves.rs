@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use super::chart;
+use super::chart::{self, Curve};
 use super::cost::{Cost, Costs, Feat, frames, seconds};
 
 /// A file, what its ordinate shows, of which feats, and how that is read.
@@ -26,12 +26,12 @@ pub fn draw(costs: &Costs, folder: &Path) -> Result<()> {
         ),
     ];
     for (file, what, feats, value) in charts {
-        let curves: Vec<chart::Curve<'_>> = feats
+        let curves: Vec<Curve> = feats
             .iter()
             .map(|&feat| {
                 let points = costs.of(feat);
                 let points = points.map(|cost| (cost.nodes as f64, value(cost)));
-                (feat.name(), feat as usize, points.collect())
+                Curve::new(feat.name(), feat as usize, points.collect())
             })
             .collect();
         chart::draw(&folder.join(file), ["members", what], &curves)

@@ -16,7 +16,9 @@ mod chart;
 mod cost;
 mod curves;
 mod measure;
+#[path = "../support/page.rs"]
 mod page;
+mod table;
 
 use std::path::PathBuf;
 
@@ -44,7 +46,7 @@ fn main() -> Result<()> {
     if !options.bench {
         // Under `cargo test`: it works, and nothing is written.
         let costs = Costs(measure::all(3));
-        println!("{}", page::table(&costs));
+        println!("{}", table::table(&costs));
         return Ok(());
     }
     let file = options.docs.join("scaling.tsv");
@@ -56,7 +58,8 @@ fn main() -> Result<()> {
         costs.write(&file)?;
     }
     curves::draw(&costs, &options.docs.join("images"))?;
-    page::update(&costs, &options.docs.join("scaling.md"))?;
-    println!("{}", page::table(&costs));
+    let tables = table::table(&costs);
+    page::update(&tables, "scaling", &options.docs.join("scaling.md"))?;
+    println!("{tables}");
     Ok(())
 }

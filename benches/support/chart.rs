@@ -13,17 +13,47 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(86, 86, 86),
 ];
 const SIZE: (u32, u32) = (760, 480);
+/// Between two names, in pixels.
+const LINE: i32 = 16;
 
-/// A curve: its name, its colour by number, and its points.
-pub type Curve<'a> = (&'a str, usize, Vec<(f64, f64)>);
+/// How a curve is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every bench draws all of them")]
+pub enum Marks {
+    Both,
+    Line,
+    Points,
+}
+
+/// A curve: its name, which stands at its end, its colour by number, and its points.
+#[derive(Debug)]
+pub struct Curve {
+    pub name: String,
+    pub colour: usize,
+    pub points: Vec<(f64, f64)>,
+    pub marks: Marks,
+}
+
+impl Curve {
+    /// One that is drawn with line and points.
+    #[allow(dead_code, reason = "not every bench draws such")]
+    pub fn new(name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        Self {
+            name: name.to_owned(),
+            colour,
+            points,
+            marks: Marks::Both,
+        }
+    }
+}
 
 /// Draws curves into a file, with what their axes show.
 pub fn draw(
     file: &Path,
     axes: [&str; 2],
-    curves: &[Curve<'_>],
+    curves: &[Curve],
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let all = || curves.iter().flat_map(|(_, _, points)| points);
+    let all = || curves.iter().flat_map(|curve| &curve.points);
     let least = all().map(|point| point.1).fold(f64::MAX, f64::min);
     let most = all().map(|point| point.1).fold(f64::MIN, f64::max);
     let largest = all().map(|point| point.0).fold(10.0, f64::max);
@@ -47,15 +77,29 @@ pub fn draw(
         .label_style(("sans-serif", 14))
         .light_line_style(RGBColor(240, 240, 240))
         .draw()?;
-    for (name, colour, points) in curves {
-        let colour = COLOURS[*colour];
-        chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-        chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
-        if let Some(&last) = points.last() {
-            let style = ("sans-serif", 14).into_font().color(&colour);
-            let label = EmptyElement::at(last) + Text::new((*name).to_owned(), (10, -6), style);
-            chart.draw_series(std::iter::once(label))?;
+    let mut names = Vec::new();
+    for curve in curves {
+        let colour = COLOURS[curve.colour];
+        let points = &curve.points;
+        if curve.marks != Marks::Points {
+            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
         }
+        if curve.marks != Marks::Line {
+            chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
+        }
+        if let Some(last) = points.last() {
+            names.push((chart.backend_coord(last), colour, &curve.name));
+        }
+    }
+    names.retain(|(_, _, name)| !name.is_empty());
+    // From above, each below the one before.
+    names.sort_by_key(|((_, y), _, _)| *y);
+    let mut free = 0;
+    for ((x, y), colour, name) in names {
+        let y = (y - 6).max(free);
+        free = y + LINE;
+        let style = ("sans-serif", 14).into_font().color(&colour);
+        area.draw(&Text::new(name.clone(), (x + 10, y), style))?;
     }
     // What grows with the members is as steep as this.
     let n = [(3.0, 3.0), (largest, largest)];

@@ -82,7 +82,7 @@ pub struct Options {
     #[arg(short = 'f', long, value_name = "FILE")]
     pub nodes: PathBuf,
 
-    /// The method of the elections that this node starts. It takes part in those of the others by theirs.
+    /// The method of the elections that this node starts. Elections that other nodes start use their method.
     #[arg(short, long, value_name = "METHOD", value_enum, default_value = "ring")]
     pub election: Election,
 
@@ -106,16 +106,16 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub ack_timeout: Duration,
 
-    /// After how long without a token, a round of --hold added, the coordinator makes another.
+    /// How long the coordinator waits for a missing token before it makes a new one; one round of --hold is added.
     #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub token_timeout: Duration,
 
-    /// The time for a connection to a node, and for the first message of one that another node has made.
+    /// Time limit for a connection to a node, and for the first message on one that another node has made.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub connect_timeout: Duration,
 
-    /// After how much silence of a peer's kernel its connection is given up, in whole seconds; within it a message that was
-    /// begun must end.
+    /// How long a peer's kernel may be silent before its connection is closed, in whole seconds. A message must also end
+    /// within it.
     #[arg(long, value_name = "DURATION", default_value = "3s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub liveness: Duration,
 
@@ -127,11 +127,11 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub poll: Duration,
 
-    /// After how long without an answer the database counts as slow: the token then goes on without it.
+    /// How long the database may take to answer before it counts as slow: the token then goes on without it.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub database_timeout: Duration,
 
-    /// After how long without a sign in the database a coordinator counts as dead for a node that hears nobody.
+    /// How long a coordinator may give no sign in the database before a node that hears nobody takes it for dead.
     #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub alone_timeout: Duration,
 

@@ -43,6 +43,15 @@ impl<const N: usize> Timers<N> {
         self.due = [NEVER; N];
     }
 
+    /// Stops all timers but those that are to go on.
+    pub fn retain<K: TimerKind>(&mut self, goes_on: impl Fn(K) -> bool) {
+        for &timer in K::ALL {
+            if !goes_on(timer) {
+                self.stop(timer);
+            }
+        }
+    }
+
     /// Whether a timer is set.
     #[must_use]
     pub fn is_set<K: TimerKind>(&self, timer: K) -> bool {

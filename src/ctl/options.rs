@@ -95,7 +95,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
-    /// Print neither a status nor a negative answer: the exit code tells. Errors are still printed.
+    /// Print no status and no refusal: the exit code says it. Errors are still printed.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
@@ -146,7 +146,7 @@ pub enum Command {
         /// Print JSON for programs: one object a line.
         #[arg(long)]
         json: bool,
-        /// Begin with event N, if it is still remembered.
+        /// Begin with event N if it is still retained.
         #[arg(long, value_name = "N", value_parser = event, allow_negative_numbers = true)]
         from: Option<u64>,
         /// Print every turn of the token too, ten and more a second.

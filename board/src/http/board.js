@@ -5,9 +5,14 @@ const MOST = 500;
 // How often the token is looked for: it moves faster.
 const LOOK_MS = 1000;
 const PAUSE_MS = 1000;
+// The token's mark moves no more often: what flashes may harm.
+const MOVE_MS = 400;
 const ATTEMPTS = 10;
 const DRAFT = "board-draft";
 const by = (id) => document.getElementById(id);
+// The ring as it was told last; when the token was here, with which sequence, and how long a hop took until then.
+let told = null;
+let trail = null;
 // Of the text as it stands: however often that is sent, it is written once.
 let key = null;
 
@@ -17,6 +22,7 @@ function showRing(ring) {
   const members = ring.members.map((id) => {
     const item = document.createElement("li");
     item.textContent = id;
+    item.dataset.id = id;
     item.classList.toggle("own", id === ring.id);
     item.classList.toggle("coordinator", id === ring.coordinator);
     return item;
@@ -26,10 +32,39 @@ function showRing(ring) {
 }
 
 function showToken(ring) {
+  told = ring;
+  follow(ring.token);
+  markToken();
   // The lower half of a sequence counts hops.
   const hops = BigInt(ring.token.sequence) & 0xffffffffn;
-  const where = ring.token.held ? "is here" : ring.token.seen_ms === null ? "has not been here" : `was here ${ring.token.seen_ms} ms ago`;
+  const where = ring.token.held ? "is here" : ring.token.here_ms === null ? "has not been here" : `was here ${ring.token.here_ms} ms ago`;
   by("token").textContent = `The token ${where}: hop ${hops} of term ${BigInt(ring.token.sequence) >> 32n}.`;
+}
+
+function follow(token) {
+  if (token.here_ms === null) return;
+  const [sequence, at] = [BigInt(token.sequence), performance.now() - token.here_ms];
+  const hops = trail === null ? 0n : sequence - trail.sequence;
+  // Another term, and the lead of a token that was taken back, are no hops.
+  const pace = hops > 0n && hops < 65536n ? (at - trail.at) / Number(hops) : trail?.pace ?? null;
+  trail = { sequence, at, pace };
+}
+
+// Who has the token, reckoned from when it was here and from its pace; null: nobody knows.
+function holder() {
+  const { id, members, token } = told;
+  const own = members.indexOf(id);
+  if (own < 0 || token.here_ms === null) return null;
+  if (token.held || members.length === 1) return id;
+  const hops = 1 + Math.floor((performance.now() - trail.at) / trail.pace);
+  // It should have been here again.
+  if (!(hops < 2 * members.length)) return null;
+  return members[(own + hops) % members.length];
+}
+
+function markToken() {
+  const id = told === null ? null : holder();
+  for (const item of by("members").children) item.classList.toggle("token", item.dataset.id === String(id));
 }
 
 // What says the same again is not read out again.
@@ -110,7 +145,10 @@ events.addEventListener("post", (event) => showPost(JSON.parse(event.data)));
 events.addEventListener("error", () => {
   say(by("ring"), "The node does not answer.");
   by("token").textContent = "";
+  told = null;
+  markToken();
 });
+setInterval(markToken, MOVE_MS);
 setInterval(async () => {
   if (events.readyState !== EventSource.OPEN || document.hidden) return;
   const answer = await fetch("ring").catch(() => null);

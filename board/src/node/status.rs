@@ -36,6 +36,7 @@ struct Token {
     /// A decimal string: it may be larger than what a double holds.
     sequence: String,
     seen_ms: Option<u128>,
+    here_ms: Option<u128>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,6 +81,7 @@ impl Status {
                 held: it.token.held,
                 sequence: it.token.sequence.to_string(),
                 seen_ms: it.token.seen.map(|ago| ago.as_millis()),
+                here_ms: it.token.here.map(|ago| ago.as_millis()),
             },
             election: Election {
                 method: method_name(it.election.method),

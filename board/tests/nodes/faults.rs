@@ -63,28 +63,33 @@ fn harm(kind: Kind) -> Result<()> {
     crowd.end(&stand)
 }
 
-/// The token goes round without the database for longer than it takes to miss one.
+/// The token goes round without the database for longer than it takes to miss one, and who wants to join waits.
 fn a_server_that_crashes_keeps_no_token_and_loses_no_post() -> Result<()> {
     /// Of 30 ms at least each: longer than R, which is 2 s and three times 10 ms.
     const ROUNDS: u64 = 70;
-    let mut stand = Stand::new(3, Kind::PostgreSql, &[("--request-timeout", "700ms")])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
+    let mut stand = Stand::new(4, Kind::PostgreSql, &[("--request-timeout", "700ms")])?;
+    stand.wait_for_ring(&[1, 2, 3, 4])?;
     let crowd = Crowd::start(&stand)?;
+    stand.node(1).kill()?;
+    stand.wait_for_ring(&[2, 3, 4])?;
     crowd.wait_for_posts(10);
-    let term = stand.wait(1, |_| true)?["term"].clone();
+    let term = stand.wait(2, |_| true)?["term"].clone();
 
     stand.server()?.crash()?;
-    let gone = [1, 2, 3].map(|id| stand.wait(id, |status| status["database"] == "gone"));
-    for (id, gone) in (1..).zip(gone) {
+    let gone = [2, 3, 4].map(|id| stand.wait(id, |status| status["database"] == "gone"));
+    stand.node(1).start()?;
+    for (id, gone) in (2..).zip(gone) {
         let before = tokens(&gone?);
         stand.wait(id, |status| tokens(status) > before + ROUNDS)?;
     }
     crowd.wait_for_refusals(3);
+    let waiting = stand.wait(1, |status| status["database"] == "gone")?;
+    ensure!(waiting["state"] == "STARTING", "{waiting:#}");
 
     stand.server()?.launch()?;
     crowd.wait_for_posts(10);
-    stand.wait_for_ring(&[1, 2, 3])?;
-    let now = stand.wait(1, |_| true)?["term"].clone();
+    stand.wait_for_ring(&[1, 2, 3, 4])?;
+    let now = stand.wait(2, |_| true)?["term"].clone();
     ensure!(
         now == term,
         "{now}: somebody took the token for lost in {term}"

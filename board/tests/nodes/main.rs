@@ -7,6 +7,7 @@ mod browser;
 mod crowd;
 mod faults;
 mod http;
+mod load;
 mod pages;
 mod refusals;
 mod ringctl;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let parts = [
         web::tests(),
         faults::tests(),
+        load::tests(),
         pages::tests(),
         rings::tests(),
         address::tests(),

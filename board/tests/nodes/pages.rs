@@ -1,7 +1,9 @@
 //! The page in a browser.
 
+use std::time::Instant;
+
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Test, tests};
+use ring_segment::{PATIENCE, Test, tests};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -22,6 +24,7 @@ pub fn tests() -> Vec<Test> {
         two_browsers_on_two_nodes_see_each_others_posts_in_one_order,
         a_text_outlives_the_node_that_it_was_written_at,
         the_page_fits_a_laptop_and_a_phone_in_light_and_dark,
+        the_page_shows_who_has_the_token,
     ];
     tests.into_iter().map(Test::without_stalls).collect()
 }
@@ -128,6 +131,27 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
                 "{name}, {scheme}: {ground}"
             );
         }
+    }
+    Ok(())
+}
+
+fn the_page_shows_who_has_the_token() -> Result<()> {
+    let stand = Stand::new(3, Kind::Sqlite, &[("--hold", "700ms")])?;
+    stand.wait_for_ring(&[1, 2, 3])?;
+    let browser = Browser::open(stand.segment().node(0), LAPTOP, "light")?;
+    // Between a node's visits nobody tells its page where the token is.
+    for id in [2, 3, 1, 2] {
+        let is_marked =
+            format!("return document.querySelector('#members .token')?.dataset.id === '{id}'");
+        let give_up = Instant::now() + PATIENCE;
+        let mut is_right = false;
+        while !is_right {
+            ensure!(Instant::now() < give_up, "never while node {id} has it");
+            browser.wait(&is_marked)?;
+            let status = stand.wait(id, |_| true)?;
+            is_right = status["token"]["held"] == true && browser.run(&is_marked)? == true;
+        }
+        ensure!(browser.run("return document.querySelectorAll('#members .token').length")? == 1);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use ring_codec::andrews::Method;
 use super::link::Link;
 use super::view::View;
 use super::{Andrews, Counters, DatabaseState, State};
+use crate::time::Instant;
 
 /// What a node is, in a few words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct TokenStatus {
     pub sequence: u64,
     /// How long ago it was seen; `None`: never.
     pub seen: Option<Duration>,
+    /// How long ago it was here, or on its way from here; `None`: never.
+    pub here: Option<Duration>,
 }
 
 /// What is known of elections.
@@ -94,7 +97,7 @@ impl Andrews {
             Some(Link::Up(successor)) => Some(successor.to),
             _ => None,
         };
-        let seen = self.token.seen(self.now);
+        let ago = |at: Option<Instant>| at.map(|at| self.now.since(at));
         Snapshot {
             id: self.options.id,
             state: self.role.state(),
@@ -107,7 +110,8 @@ impl Andrews {
             token: TokenStatus {
                 held: self.token.held().is_some(),
                 sequence: self.token.highest,
-                seen: seen.map(|seen| self.now.since(seen)),
+                seen: ago(self.token.seen(self.now)),
+                here: ago(self.token.here(self.now)),
             },
             election: ElectionStatus {
                 method: self.elections.method(),

@@ -59,6 +59,8 @@ pub(super) struct Token {
     pub(super) parked: Option<Parked>,
     /// When it was last here, or used by anybody.
     seen: Option<Instant>,
+    /// When it was last here.
+    here: Option<Instant>,
 }
 
 impl Token {
@@ -68,6 +70,7 @@ impl Token {
             place: Place::Away,
             parked: None,
             seen: None,
+            here: None,
         }
     }
 
@@ -75,6 +78,14 @@ impl Token {
     pub(super) const fn seen(&self, now: Instant) -> Option<Instant> {
         match self.place {
             Place::Away => self.seen,
+            Place::Held(_) | Place::Passing { .. } => Some(now),
+        }
+    }
+
+    /// When a token was here last.
+    pub(super) const fn here(&self, now: Instant) -> Option<Instant> {
+        match self.place {
+            Place::Away => self.here,
             Place::Held(_) | Place::Passing { .. } => Some(now),
         }
     }
@@ -117,7 +128,7 @@ impl Token {
 
     /// Nothing is held or on its way any longer. Returns the sequence of what was.
     pub(super) fn forget(&mut self, now: Instant) -> Option<u64> {
-        self.seen = self.seen(now);
+        (self.seen, self.here) = (self.seen(now), self.here(now));
         match std::mem::replace(&mut self.place, Place::Away) {
             Place::Away => None,
             Place::Held(Held { sequence, .. }) | Place::Passing { sequence, .. } => Some(sequence),

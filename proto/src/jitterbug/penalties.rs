@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// The most that a threshold can be: 1023 turns are skipped then.
 const MAX_THRESHOLD: u16 = 10;
 
-/// What the candidates that have failed have failed; those that are not in here have (0, 0).
+/// What the candidates that have failed once have failed since; those that are not in here have (0, 0).
 #[derive(Debug, Default)]
 pub(super) struct Penalties {
     records: BTreeMap<IpAddr, Record>,
@@ -44,9 +44,6 @@ impl Penalties {
     pub(super) fn done(&mut self, address: IpAddr) {
         if let Some(record) = self.records.get_mut(&address) {
             record.penalty.recover();
-            if record.penalty.failures() == 0 {
-                self.records.remove(&address);
-            }
         }
     }
 
@@ -59,6 +56,7 @@ impl Penalties {
     /// Its TR1 was heard: it is tried at its next turn, but a TR1 can say so only once a `period`.
     pub(super) fn heard(&mut self, address: IpAddr, now: Instant, period: Duration) {
         if let Some(record) = self.records.get_mut(&address)
+            && record.penalty.turns() > 0
             && record.heard.allow(now, period)
         {
             record.penalty.heard();

@@ -24,7 +24,7 @@ impl Lab2 {
 
     /// Changes the data, which all are told at once.
     pub(super) fn set_data(&mut self, data: &[u8]) {
-        let may_use = self.role.at_hand().is_some();
+        let may_use = self.may_use_token();
         let limit = self.data_limit();
         if may_use && data.len() <= limit.len {
             self.known.set_data(data);

@@ -101,7 +101,7 @@ impl Lab2 {
     /// Finds out how safe the tenure is now, and until when.
     pub(super) fn review_grade(&mut self) {
         self.out.timers.stop(Timer::Grade);
-        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
+        let Some(&Tenure { token, .. }) = self.role.unoffered() else {
             return;
         };
         let before = self.grade();
@@ -195,7 +195,7 @@ impl Lab2 {
     /// Asks the members to confirm the tenure now, instead of at the next heartbeat, if it may ask;
     /// not again within TAKE_TIMEOUT.
     pub(super) fn ask_to_confirm(&mut self) {
-        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
+        let Some(&Tenure { token, .. }) = self.role.unoffered() else {
             return;
         };
         if !self.may_vote_for(token, self.me(), self.roster()) {

@@ -6,7 +6,7 @@ use ring_codec::lab2::{Frame, Message};
 use ring_codec::{DecodeError, MacAddr, Problem};
 
 use super::table::Inserted;
-use super::telling::{Telling, Told};
+use super::telling::{ReceivedStamps, Telling};
 use super::{DropReason, Event, Lab2};
 use crate::time::Instant;
 
@@ -167,7 +167,7 @@ impl Lab2 {
                     purpose,
                     first: 0,
                 };
-                self.on_stamps(envelope, telling, &Told { digest, stamps });
+                self.on_stamps(envelope, telling, &ReceivedStamps { digest, stamps });
             }
             Message::Forget { members } => self.on_forget(members),
         }

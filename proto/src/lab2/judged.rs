@@ -38,9 +38,7 @@ impl Subject for Lab2 {
     }
 
     fn lease_until(&self, now: Instant) -> Option<Instant> {
-        let settled = self.settled_at().is_some_and(|at| at <= now);
-        let until = self.lease_until();
-        until.filter(|_| settled && self.may_use_token())
+        self.grantable(now).and(self.lease_until())
     }
 
     fn quorum_until(&self) -> Option<Instant> {

@@ -9,7 +9,6 @@ use super::outbox::Content;
 use super::role::{Role, Search, Tenure};
 use super::timer::Timer;
 use super::{Lab2, Reason};
-use crate::timers::TimerKind;
 
 impl Lab2 {
     /// Enters LOOSER and asks at once.
@@ -25,15 +24,6 @@ impl Lab2 {
     }
 
     pub(super) fn enter_looser(&mut self, reason: Reason, token: Option<Token>) {
-        // What is wanted goes on being wanted; all else belonged to the state that is left.
-        for &timer in Timer::ALL {
-            if !matches!(
-                timer,
-                Timer::Want | Timer::Store | Timer::Probe | Timer::Members
-            ) {
-                self.out.timers.stop(timer);
-            }
-        }
         self.change(Role::Looser(Search::default()), reason, token);
         self.set_owner(None);
     }
@@ -161,9 +151,8 @@ impl Lab2 {
     /// The candidate is announced to all: the state changes with it.
     pub(super) fn stands(&mut self, candidate: Token, reason: Reason) {
         if matches!(self.role, Role::Looser(_)) {
-            self.out.timers.stop(Timer::Ask);
-            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
             self.change(Role::Generating(candidate), reason, Some(candidate));
+            self.timer_in(Timer::Answer, self.constants.looser_answer_timeout());
         }
     }
 
@@ -204,7 +193,6 @@ impl Lab2 {
     /// The first heartbeat is out.
     pub(super) fn elected(&mut self, token: Token) {
         if matches!(self.role, Role::Generating(_)) {
-            self.out.timers.stop(Timer::Answer);
             self.begin_tenure(Tenure::of_own(token), Reason::Elected);
             self.said_so();
             self.plan_pass();

@@ -176,10 +176,15 @@ impl Lab2 {
         self.keep_own_vote();
         self.note_tenure(matches!(role, Role::Owner(_)));
         self.role = role;
+        let to = self.state();
+        if to != from {
+            self.out
+                .timers
+                .retain(|timer: Timer| timer.outlives_entry(to));
+        }
         if !matches!(self.role, Role::Owner(_)) {
             self.table.end_tenure();
         }
-        let to = self.state();
         self.event(Event::StateChanged {
             from,
             to,

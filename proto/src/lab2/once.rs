@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Purpose, RunOutcome, Token};
 
-use super::role::{Role, Tenure};
+use super::role::Role;
 use super::stamps::Stamps;
 use super::telling::Telling;
 use super::timer::Timer;
@@ -66,7 +66,7 @@ impl Lab2 {
     pub(super) fn begin_once(&mut self, request: OnceRequest) {
         self.end_once(None, RunEnd::NotRun);
         self.tell_if_owed();
-        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
+        let Some(token) = self.token().filter(|_| self.may_use_token()) else {
             return;
         };
         let phase = if self.stamps_per_frame() == 0 {

@@ -39,21 +39,13 @@ impl Lab2 {
 
     /// Enters OWNER.
     pub(super) fn begin_tenure(&mut self, tenure: Tenure, reason: Reason) {
-        for timer in [Timer::Waiter, Timer::Answer, Timer::Ask, Timer::Want] {
-            self.out.timers.stop(timer);
-        }
         let now = self.now.monotonic;
         // The others' patience began with the last heartbeat that all could hear.
         let trusted_since = match self.last_broadcast {
             Some(at) if !self.broadcast_is_due() => at,
             _ => now,
         };
-        self.out
-            .timers
-            .set(Timer::Heartbeat, trusted_since + self.beat_period());
-        self.out
-            .timers
-            .set(Timer::Lease, trusted_since + self.shortest_patience());
+        let (beat_period, patience) = (self.beat_period(), self.shortest_patience());
         self.known.hear(now);
         self.asked = None;
         let tenure = Tenure {
@@ -61,6 +53,9 @@ impl Lab2 {
             ..tenure
         };
         self.change(Role::Owner(tenure), reason, Some(tenure.token));
+        let timers = &mut self.out.timers;
+        timers.set(Timer::Heartbeat, trusted_since + beat_period);
+        timers.set(Timer::Lease, trusted_since + patience);
         self.set_owner(self.link.mac());
         self.look_after_removed();
     }
@@ -68,7 +63,7 @@ impl Lab2 {
     /// Decides when the token goes on: at once if another wants it, IDLE_HOLD after it has come if there is
     /// no work, not by itself otherwise.
     pub(super) fn plan_pass(&mut self) {
-        let Some(&Tenure { rests_until, .. }) = self.role.at_hand() else {
+        let Some(&Tenure { rests_until, .. }) = self.role.unoffered() else {
             return;
         };
         let is_over = rests_until <= self.now.monotonic;
@@ -84,7 +79,7 @@ impl Lab2 {
     /// works with it: who asks for it may not be heard.
     #[must_use]
     pub fn is_turn_over(&self, now: Instant) -> bool {
-        let Some(tenure) = self.role.at_hand() else {
+        let Some(tenure) = self.role.unoffered() else {
             return false;
         };
         let unsent = tenure.unsent.map(|it| it.at + self.constants.take_timeout);

@@ -7,14 +7,14 @@ use ring_codec::lab2::{MAX_PROGRESS, Token};
 
 use super::input::Envelope;
 use super::outbox::Content;
-use super::role::{Answer, Offer, Role, Tenure, Unsent};
+use super::role::{AckState, Offer, Role, Tenure, Unsent};
 use super::timer::Timer;
 use super::{Constants, Event, Lab2, Reason};
 
 impl Lab2 {
     /// Whether the token could go on: there is another member, and no work here.
     pub(super) fn may_pass(&self) -> bool {
-        self.role.at_hand().is_some()
+        self.role.unoffered().is_some()
             && self.table.len() > 1
             && !self.is_deaf()
             && (!self.want || self.gives_away())
@@ -60,7 +60,7 @@ impl Lab2 {
 
     /// Offers the token whatever work there is here, to `to` or the member whose turn it is.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        if self.role.at_hand().is_none() {
+        if self.role.unoffered().is_none() {
             return;
         }
         match to {
@@ -291,11 +291,11 @@ impl Lab2 {
         };
         let last = self.goes_on_after(offer.to);
         let minted = self.mint(offer.token.progress + 1);
-        let answer = self.outlived(tenure.answer);
-        if matches!(answer, Answer::Unsure(_)) {
+        let ack = self.outlived(tenure.ack);
+        if matches!(ack, AckState::Unsure(_)) {
             self.out.timers.set(Timer::Heartbeat, self.now.monotonic);
         }
-        self.role = Role::Owner(tenure.renewed(minted, answer));
+        self.role = Role::Owner(tenure.renewed(minted, ack));
         self.note_given_up(offer);
         if self.give_up(&offer, last, Some(minted)) {
             self.offer_after(last, true);
@@ -332,7 +332,7 @@ impl Lab2 {
         let outgrown = other.is_stronger_than(&tenure.token) && !other.same_chain(&tenure.token);
         if outgrown && other.progress < MAX_PROGRESS {
             let minted = self.mint(other.progress + 2);
-            let tenure = Role::Owner(tenure.renewed(minted, self.outlived(tenure.answer)));
+            let tenure = Role::Owner(tenure.renewed(minted, self.outlived(tenure.ack)));
             self.change(tenure, Reason::StrongerToken, Some(minted));
             self.on_heartbeat_due();
         }

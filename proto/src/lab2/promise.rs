@@ -136,7 +136,7 @@ impl Lab2 {
     /// An OWNER that loses its token without having handed it over keeps its own vote: its
     /// application may go on for as long as it was told.
     pub(super) fn keep_own_vote(&mut self) {
-        let Some(&Tenure { token, .. }) = self.role.at_hand() else {
+        let Some(&Tenure { token, .. }) = self.role.unoffered() else {
             return;
         };
         let me = self.me();

@@ -35,7 +35,7 @@ impl Role {
 
 impl Role {
     /// The tenure, unless its token is offered to another.
-    pub(super) const fn at_hand(&self) -> Option<&Tenure> {
+    pub(super) const fn unoffered(&self) -> Option<&Tenure> {
         match self {
             Self::Owner(tenure) if tenure.offer.is_none() => Some(tenure),
             _ => None,
@@ -128,7 +128,7 @@ pub(super) struct Tenure {
     /// The previous holder, while it waits for an acknowledgement.
     pub(super) unacknowledged: Option<MacAddr>,
     /// Whether its taking was acknowledged in time.
-    pub(super) answer: Answer,
+    pub(super) ack: AckState,
     /// Hand-overs that have failed in a row.
     pub(super) failing: Option<Failing>,
     /// Hand-overs that have failed since one has not, or an author was there again.
@@ -158,7 +158,7 @@ impl Tenure {
             unsent: None,
             offer: None,
             unacknowledged: None,
-            answer: Answer::Settled,
+            ack: AckState::Settled,
             failing: None,
             refusals: None,
         }
@@ -173,7 +173,7 @@ impl Tenure {
     ) -> Self {
         Self {
             known_before,
-            answer: Answer::Due(answered_by),
+            ack: AckState::Due(answered_by),
             unacknowledged: Some(giver),
             giver: Some(giver),
             ..Self::of_own(token)
@@ -185,18 +185,18 @@ impl Tenure {
         let Some(to) = self.unacknowledged else {
             return None;
         };
-        let by = match self.answer {
-            Answer::Due(by) | Answer::Sent(by) => Some(by),
-            Answer::Settled | Answer::Unsure(_) => None,
+        let by = match self.ack {
+            AckState::Due(by) | AckState::Sent(by) => Some(by),
+            AckState::Settled | AckState::Unsure(_) => None,
         };
         Some(Owed { to, by })
     }
 
     /// It goes on with a token that was made here.
-    pub(super) const fn renewed(&self, token: Token, answer: Answer) -> Self {
+    pub(super) const fn renewed(&self, token: Token, ack: AckState) -> Self {
         Self {
             unacknowledged: self.unacknowledged,
-            answer,
+            ack,
             failing: self.failing,
             refusals: self.refusals,
             rests_until: self.rests_until,
@@ -208,7 +208,7 @@ impl Tenure {
 
 /// The first acknowledgement of an offer that was taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Answer {
+pub(super) enum AckState {
     /// It has left in time, or none is asked for.
     Settled,
     /// It, or what tells the giver as well, is to leave by then: its giver may have given this node up after
@@ -217,12 +217,12 @@ pub(super) enum Answer {
     /// It was accepted for sending; when it has left is not known yet.
     Sent(Instant),
     /// It left too late, or not at all: the token may be outdated, and nobody relies on it.
-    Unsure(Told),
+    Unsure(Announced),
 }
 
 /// Whether the others know who holds a token that its owner is unsure of, so that they may object.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum Announced {
     No,
     /// The broadcast was accepted for sending; when it has left is not known yet.
     Leaving,

@@ -31,7 +31,7 @@ impl Lab2 {
             self.finish();
         } else if self.may_pass() {
             self.pass();
-        } else if self.may_use_token() {
+        } else if self.role.unoffered().is_some() {
             self.leave();
         }
     }

@@ -19,7 +19,7 @@ use super::hearing::Hearing;
 use super::once::{Jobs, Once};
 use super::peer::{Notes, Peer};
 use super::removed::{self, Removed};
-use super::role::{Answer, Offer, Role, Search, Tenure, Told, Wait};
+use super::role::{AckState, Announced, Offer, Role, Search, Tenure, Wait};
 use super::stamps::{Age, Entry, Stamps};
 use super::storage::Storage;
 use super::sweep::Sweep;
@@ -174,7 +174,7 @@ impl Writer {
                 unsent,
                 offer,
                 unacknowledged,
-                answer,
+                ack,
                 failing,
                 refusals,
                 rests_until,
@@ -184,14 +184,16 @@ impl Writer {
             }) => {
                 (token, known_before, next_progress, offer.is_some()).hash(self);
                 unacknowledged.hash(self);
-                let (step, at) = match *answer {
-                    Answer::Settled => (0, self.now),
-                    Answer::Due(by) => (1, by),
-                    Answer::Sent(by) => (2, by),
-                    Answer::Unsure(Told::No) => (3, self.now),
-                    Answer::Unsure(Told::Leaving) => (4, self.now),
-                    Answer::Unsure(Told::At(at)) if at + objected <= self.now => (0, self.now),
-                    Answer::Unsure(Told::At(at)) => (5, at + objected),
+                let (step, at) = match *ack {
+                    AckState::Settled => (0, self.now),
+                    AckState::Due(by) => (1, by),
+                    AckState::Sent(by) => (2, by),
+                    AckState::Unsure(Announced::No) => (3, self.now),
+                    AckState::Unsure(Announced::Leaving) => (4, self.now),
+                    AckState::Unsure(Announced::At(at)) if at + objected <= self.now => {
+                        (0, self.now)
+                    }
+                    AckState::Unsure(Announced::At(at)) => (5, at + objected),
                 };
                 (step, at.since(self.now)).hash(self);
                 (rests_until.since(self.now), giver, ahead, interrupted).hash(self);

@@ -55,13 +55,13 @@ fn hash(stamp: &Stamp) -> u64 {
 }
 
 /// What a frame says of a run.
-struct Told {
+struct ReceivedStamp {
     stamp: Stamp,
     age: Option<Duration>,
     before: Option<Duration>,
 }
 
-impl Told {
+impl ReceivedStamp {
     fn read(told: &lab2::Stamp) -> Option<Self> {
         let age = |age: u64| (age != NO_AGE).then(|| Duration::from_nanos(age));
         Some(Self {
@@ -273,7 +273,7 @@ impl Stamps {
     /// Takes over what a frame tells, if it is newer.
     pub(super) fn merge(&mut self, told: &[lab2::Stamp], now: Instant, grain: Duration) -> Merged {
         let mut merged = Merged::default();
-        for told in told.iter().filter_map(Told::read) {
+        for told in told.iter().filter_map(ReceivedStamp::read) {
             let theirs = told.entry(now);
             let Some(at) = self.place_of(told.stamp.name) else {
                 merged.changed |= self.insert(theirs, now);

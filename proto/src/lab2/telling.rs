@@ -26,7 +26,7 @@ pub(super) struct Telling {
 }
 
 /// What a STAMPS frame tells.
-pub(super) struct Told<'a> {
+pub(super) struct ReceivedStamps<'a> {
     pub(super) digest: u64,
     pub(super) stamps: &'a [lab2::Stamp],
 }
@@ -105,7 +105,12 @@ impl Lab2 {
     }
 
     /// STAMPS: a question, an answer, or what somebody tells all.
-    pub(super) fn on_stamps(&mut self, envelope: Envelope, telling: Telling, told: &Told<'_>) {
+    pub(super) fn on_stamps(
+        &mut self,
+        envelope: Envelope,
+        telling: Telling,
+        told: &ReceivedStamps<'_>,
+    ) {
         let (now, grain) = (self.now.monotonic, self.grain());
         let merged = self.jobs.stamps.merge(told.stamps, now, grain);
         let this = (envelope.from, telling.serial);

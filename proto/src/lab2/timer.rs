@@ -1,5 +1,6 @@
 //! The machine's timers.
 
+use super::State;
 use crate::timers::TimerKind;
 
 /// When to do what. Those that are due together fire in this order.
@@ -36,6 +37,29 @@ pub(super) enum Timer {
     Store,
     /// When to ask again who knows of which runs.
     Stamps,
+}
+
+impl Timer {
+    /// Whether it runs on when a state is entered. All others are stopped then, for they belong to the state
+    /// that is left, or are set anew.
+    pub(super) const fn outlives_entry(self, entered: State) -> bool {
+        match self {
+            // What is wanted goes on being wanted, by whoever does not have it.
+            Self::Want => !matches!(entered, State::Owner),
+            // The token may go on, and come back, before the previous holder is told.
+            Self::Acknowledge | Self::Stamps => matches!(entered, State::Owner | State::Waiter),
+            Self::Store | Self::Probe | Self::Members => true,
+            Self::Lease
+            | Self::Grade
+            | Self::Pass
+            | Self::Heartbeat
+            | Self::Take
+            | Self::Waiter
+            | Self::Answer
+            | Self::Ask
+            | Self::Compare => false,
+        }
+    }
 }
 
 /// How many timers there are.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 
-use super::role::{Answer, Owed, Role, Tenure, Told};
+use super::role::{AckState, Announced, Owed, Role, Tenure};
 use super::timer::Timer;
 use super::{Lab2, Trouble};
 use crate::time::Instant;
@@ -19,11 +19,11 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        let Answer::Due(by) = tenure.answer else {
+        let AckState::Due(by) = tenure.ack else {
             return;
         };
         if accepted && (to == MacAddr::BROADCAST || tenure.giver == Some(to)) {
-            tenure.answer = Answer::Sent(by);
+            tenure.ack = AckState::Sent(by);
         } else if tenure.giver == Some(to) {
             self.become_unsure(None);
         }
@@ -35,8 +35,8 @@ impl Lab2 {
             return false;
         };
         matches!(
-            tenure.answer,
-            Answer::Sent(_) | Answer::Unsure(Told::Leaving)
+            tenure.ack,
+            AckState::Sent(_) | AckState::Unsure(Announced::Leaving)
         ) || tenure.offer.is_some_and(|offer| offer.departs)
     }
 
@@ -46,13 +46,13 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        match tenure.answer {
-            Answer::Due(by) | Answer::Sent(by) if by < now => {
+        match tenure.ack {
+            AckState::Due(by) | AckState::Sent(by) if by < now => {
                 self.become_unsure(Some(now.since(by)));
             }
-            Answer::Sent(_) => tenure.answer = Answer::Settled,
-            Answer::Unsure(Told::Leaving) => self.all_are_told(),
-            Answer::Settled | Answer::Due(_) | Answer::Unsure(_) => {}
+            AckState::Sent(_) => tenure.ack = AckState::Settled,
+            AckState::Unsure(Announced::Leaving) => self.all_are_told(),
+            AckState::Settled | AckState::Due(_) | AckState::Unsure(_) => {}
         }
         self.offer_has_left();
     }
@@ -79,7 +79,7 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.answer = Answer::Unsure(Told::No);
+        tenure.ack = AckState::Unsure(Announced::No);
         let offered_to = tenure.offer.map(|offer| offer.to);
         if offered_to.is_none() {
             self.out.timers.set(Timer::Heartbeat, now);
@@ -103,11 +103,11 @@ impl Lab2 {
     /// What tells all that this node holds the token was accepted for sending.
     pub(super) fn tells_all(&mut self) {
         if let Role::Owner(Tenure {
-            answer: Answer::Unsure(told @ Told::No),
+            ack: AckState::Unsure(told @ Announced::No),
             ..
         }) = &mut self.role
         {
-            *told = Told::Leaving;
+            *told = Announced::Leaving;
         }
     }
 
@@ -121,7 +121,7 @@ impl Lab2 {
         let Role::Owner(tenure) = &mut self.role else {
             return;
         };
-        tenure.answer = Answer::Unsure(Told::At(now));
+        tenure.ack = AckState::Unsure(Announced::At(now));
         if want {
             tenure.rests_until = tenure.rests_until.max(sure_at + idle_hold);
         }
@@ -136,13 +136,13 @@ impl Lab2 {
     /// have not had the time to answer. It goes on then.
     pub(super) fn waits_for_objections(&mut self) -> bool {
         let Role::Owner(Tenure {
-            answer: Answer::Unsure(told),
+            ack: AckState::Unsure(told),
             ..
         }) = self.role
         else {
             return false;
         };
-        let Told::At(told) = told else {
+        let Announced::At(told) = told else {
             return true;
         };
         let answered = told + self.constants.take_timeout;
@@ -158,10 +158,10 @@ impl Lab2 {
         let Role::Owner(tenure) = &self.role else {
             return None;
         };
-        let since = match tenure.answer {
-            Answer::Settled => return None,
-            Answer::Unsure(Told::At(told)) => told,
-            Answer::Due(_) | Answer::Sent(_) | Answer::Unsure(_) => self.now.monotonic,
+        let since = match tenure.ack {
+            AckState::Settled => return None,
+            AckState::Unsure(Announced::At(told)) => told,
+            AckState::Due(_) | AckState::Sent(_) | AckState::Unsure(_) => self.now.monotonic,
         };
         Some(since + self.constants.objected_within())
     }
@@ -169,7 +169,7 @@ impl Lab2 {
     /// Whether the stronger token is the one that the giver has minted in place of this one: it is right. Any
     /// other that somebody objects with has not been heard of for a while.
     pub(super) fn gives_way(&self, tenure: &Tenure, other: Token) -> bool {
-        let is_unsure = matches!(tenure.answer, Answer::Unsure(_))
+        let is_unsure = matches!(tenure.ack, AckState::Unsure(_))
             && self.unsettled_until() > Some(self.now.monotonic);
         let is_the_givers = tenure.giver == Some(other.author);
         is_unsure
@@ -180,15 +180,15 @@ impl Lab2 {
 
     /// What is left of it when the token is replaced by one that was made here, of which nobody has heard yet. The
     /// giver of the one before waits as ever.
-    pub(super) fn outlived(&self, answer: Answer) -> Answer {
-        match answer {
-            Answer::Unsure(Told::At(told))
+    pub(super) fn outlived(&self, ack: AckState) -> AckState {
+        match ack {
+            AckState::Unsure(Announced::At(told))
                 if told + self.constants.objected_within() <= self.now.monotonic =>
             {
-                Answer::Settled
+                AckState::Settled
             }
-            Answer::Unsure(_) => Answer::Unsure(Told::No),
-            Answer::Settled | Answer::Due(_) | Answer::Sent(_) => answer,
+            AckState::Unsure(_) => AckState::Unsure(Announced::No),
+            AckState::Settled | AckState::Due(_) | AckState::Sent(_) => ack,
         }
     }
 }

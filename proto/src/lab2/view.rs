@@ -89,7 +89,15 @@ impl Lab2 {
     /// left, and is not paused.
     #[must_use]
     pub fn may_use_token(&self) -> bool {
-        !self.has_left() && !self.owns_nothing() && self.role.at_hand().is_some()
+        !self.has_left() && !self.owns_nothing() && self.role.unoffered().is_some()
+    }
+
+    /// The token, if an application may be granted it now: the node [may use it](Self::may_use_token), and
+    /// nobody else relies on it any longer, as [`settled_at`](Self::settled_at) has it.
+    #[must_use]
+    pub fn grantable(&self, now: Instant) -> Option<Token> {
+        let settled = self.settled_at().is_some_and(|at| at <= now);
+        self.token().filter(|_| settled && self.may_use_token())
     }
 
     /// From when on an application may rely on the token: an owner that was there before this node

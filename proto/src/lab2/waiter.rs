@@ -8,12 +8,6 @@ use super::{Lab2, Reason};
 impl Lab2 {
     /// Enters WAITER with full patience.
     pub(super) fn become_waiter(&mut self, reason: Reason, token: Token) {
-        for timer in [Timer::Lease, Timer::Take, Timer::Pass, Timer::Heartbeat] {
-            self.out.timers.stop(timer);
-        }
-        for timer in [Timer::Answer, Timer::Ask] {
-            self.out.timers.stop(timer);
-        }
         self.change(self.role.to_waiter(), reason, Some(token));
         self.trust_the_token();
     }

@@ -12,7 +12,7 @@ impl Lab2 {
             return;
         }
         self.want = true;
-        if self.role.at_hand().is_some() {
+        if self.role.unoffered().is_some() {
             // Before the work, as when it comes with the token.
             self.acknowledge();
             self.out.timers.stop(Timer::Pass);
@@ -85,6 +85,6 @@ impl Lab2 {
             && !self.owns_nothing()
             && !self.is_deaf()
             && self.link.is_up()
-            && self.role.at_hand().is_none()
+            && self.role.unoffered().is_none()
     }
 }

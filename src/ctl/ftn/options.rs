@@ -93,7 +93,7 @@ pub enum TokenCommand {
     ///
     /// The token is held shared for that, so nobody is about to change it.
     Get {
-        /// How the token is wanted.
+        /// How to wait for the token.
         #[command(flatten)]
         acquire: Acquire,
         /// The token's name.
@@ -104,7 +104,7 @@ pub enum TokenCommand {
     ///
     /// The token is held exclusively for that. It is done when its server has confirmed it.
     Set {
-        /// How the token is wanted.
+        /// How to wait for the token.
         #[command(flatten)]
         acquire: Acquire,
         /// The token's name.
@@ -116,7 +116,7 @@ pub enum TokenCommand {
     },
     /// Hold a token until SIGTERM or SIGINT; print 'granted' and its fencing number, and 'returned' at the end.
     Hold {
-        /// How the token is wanted.
+        /// How to wait for the token.
         #[command(flatten)]
         acquire: Acquire,
         /// Share the token with others.
@@ -141,7 +141,7 @@ pub enum TokenCommand {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = RUN)]
 pub struct RunOptions {
-    /// How the token is wanted.
+    /// How to wait for the token.
     #[command(flatten)]
     pub acquire: Acquire,
 

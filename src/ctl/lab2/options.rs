@@ -227,7 +227,7 @@ pub struct PauseOptions {
     pub drain: bool,
 }
 
-/// How the token is wanted.
+/// How to wait for the token.
 #[derive(Debug, Clone, Args)]
 pub struct Acquire {
     /// Do not wait while another program holds the token. A ringd that does not answer gets 5 s.
@@ -283,7 +283,7 @@ pub enum DataCommand {
         /// The bytes; -: those of standard input.
         #[arg(allow_hyphen_values = true)]
         value: String,
-        /// How the token is wanted.
+        /// How to wait for the token.
         #[command(flatten)]
         acquire: Acquire,
     },
@@ -342,7 +342,7 @@ const HELD: &str = "held";
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = RUN)]
 pub struct RunOptions {
-    /// How the token is wanted.
+    /// How to wait for the token.
     #[command(flatten)]
     pub acquire: Acquire,
 
@@ -393,7 +393,7 @@ pub struct OnceOptions {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = LOCK)]
 pub struct LockOptions {
-    /// How the token is wanted.
+    /// How to wait for the token.
     #[command(flatten)]
     pub acquire: Acquire,
 

@@ -22,12 +22,13 @@ use super::tables::Tables;
 use super::world::World;
 use crate::driver::Connections;
 use crate::sim::kernel::queue;
-use crate::sim::kernel::story::Story;
-use crate::sim::kernel::streams::{Fabric, StreamWeather, Tcp};
-use crate::sim::kernel::system::{Count, Moment, Route, StreamTrouble, System, Trouble};
+use crate::sim::kernel::streams::{Fabric, Tcp};
+use crate::sim::kernel::system::{Count, Moment, Route, System};
+use crate::sim::kernel::trace::Trace;
 
-/// Connections of a node at a time: the 22 that it needs, and some to be turned away.
-const SLOTS: u16 = 32;
+/// Connections of a node at a time, as many as the program has: half of them may be those that the machine is done with, and
+/// the 22 that it needs, with one to turn another away for, are fewer than the rest.
+const SLOTS: u16 = 64;
 /// The longest datagram that is sent, and more.
 const LONGEST: usize = 64;
 
@@ -74,10 +75,8 @@ pub struct Circle {
     /// How many nodes have a token, and since when none has had one.
     pub holders: usize,
     pub idle_since: u64,
-    /// What the network does to connections.
-    pub weather: StreamWeather,
     /// What happened, line by line.
-    pub story: Story,
+    pub trace: Trace,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
 }
@@ -97,8 +96,7 @@ impl Circle {
             beats: VecDeque::new(),
             holders: 0,
             idle_since: 0,
-            weather: StreamWeather::default(),
-            story: Story::default(),
+            trace: Trace::default(),
             is_calm: false,
         }
     }
@@ -107,9 +105,9 @@ impl Circle {
         self.stats.met[kind as usize] += 1;
     }
 
-    /// Writes a line of the story.
+    /// Writes a line of the trace.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.story.note(at, what);
+        self.trace.note(at, what);
     }
 
     pub fn mix(&mut self, at: u64, bytes: &[u8]) {
@@ -132,24 +130,6 @@ impl Circle {
             self.idle_since = at;
         }
     }
-}
-
-/// The kind of fault by which it is counted.
-const fn kind(trouble: Trouble) -> Option<FaultKind> {
-    Some(match trouble {
-        Trouble::Drop => FaultKind::Drop,
-        Trouble::Duplicate => FaultKind::Duplicate,
-        Trouble::Reorder => FaultKind::Reorder,
-        Trouble::Delay => FaultKind::Delay,
-        Trouble::Corrupt => FaultKind::Corrupt,
-        Trouble::OneWay => FaultKind::Oneway,
-        Trouble::Partition => FaultKind::Partition,
-        Trouble::Deaf => FaultKind::Deaf,
-        Trouble::Refuse => FaultKind::Refuse,
-        Trouble::Pause => FaultKind::Pause,
-        // All datagrams are for one station, and none is long.
-        Trouble::Unicast | Trouble::Broadcast | Trouble::Narrow => return None,
-    })
 }
 
 impl System for Circle {
@@ -256,17 +236,10 @@ impl System for Circle {
             Count::Event => self.stats.events += 1,
             Count::Overflowed => self.stats.overflowed += 1,
             Count::Met(trouble) => {
-                if let Some(kind) = kind(trouble) {
+                if let Some(kind) = FaultKind::of(trouble) {
                     self.met(kind);
                 }
             }
-            Count::MetStream(trouble) => self.met(match trouble {
-                StreamTrouble::Unanswered => FaultKind::Unanswered,
-                StreamTrouble::Dribble => FaultKind::Dribble,
-                StreamTrouble::Reset => FaultKind::Reset,
-                StreamTrouble::Stall => FaultKind::Stall,
-                StreamTrouble::Half => FaultKind::Half,
-            }),
         }
     }
 

@@ -4,6 +4,7 @@ use ring_proto::time::nanos;
 
 use super::plan::{Action, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule, Way};
 use super::settings::{FaultKind, Settings};
+use crate::sim::kernel::faults::{NetworkFault, ProcessFault, StreamFault};
 use crate::sim::kernel::rng::{Rng, Stream};
 
 const MS: u64 = 1_000;
@@ -105,6 +106,24 @@ impl Maker {
         self.at(at + lasts, end);
     }
 
+    /// Something happens to messages for a while.
+    fn network(&mut self, at: u64, fault: NetworkFault) {
+        let end = Fault::Network(fault.end());
+        self.span(at, Fault::Network(fault), end);
+    }
+
+    /// Something happens to connections for a while.
+    fn streams(&mut self, at: u64, fault: StreamFault) {
+        let end = Fault::Stream(fault.end());
+        self.span(at, Fault::Stream(fault), end);
+    }
+
+    /// Something happens to a process for a while.
+    fn process(&mut self, at: u64, fault: ProcessFault) {
+        let end = Fault::Process(fault.end());
+        self.span(at, Fault::Process(fault), end);
+    }
+
     fn node(&mut self) -> usize {
         self.rng.index(self.nodes)
     }
@@ -151,41 +170,36 @@ impl Maker {
         match kind {
             FaultKind::Drop => {
                 let rate = self.rng.pick(&[50, 200, 500, 900]);
-                self.span(at, Fault::Drop { rate }, Fault::Drop { rate: 0 });
+                self.network(at, NetworkFault::Drop { rate });
             }
             FaultKind::Duplicate => {
                 let rate = self.rng.pick(&[100, 500]);
-                self.span(at, Fault::Duplicate { rate }, Fault::Duplicate { rate: 0 });
+                self.network(at, NetworkFault::Duplicate { rate });
             }
             FaultKind::Reorder => {
                 let rate = self.rng.pick(&[50, 200, 500]);
                 let ms = self.rng.pick(&[10, 100, 500]);
-                let end = Fault::Reorder { rate: 0, ms: 0 };
-                self.span(at, Fault::Reorder { rate, ms }, end);
+                self.network(at, NetworkFault::Reorder { rate, ms });
             }
             FaultKind::Delay => {
                 let ms = self.rng.pick(&[5, 50, 200]);
                 let jitter_ms = self.rng.pick(&[0, 20, 200]);
-                let end = Fault::Delay {
-                    ms: 0,
-                    jitter_ms: 0,
-                };
-                self.span(at, Fault::Delay { ms, jitter_ms }, end);
+                self.network(at, NetworkFault::Delay { ms, jitter_ms });
             }
             FaultKind::Corrupt => {
                 let rate = self.rng.pick(&[20, 200]);
-                self.span(at, Fault::Corrupt { rate }, Fault::Corrupt { rate: 0 });
+                self.network(at, NetworkFault::Corrupt { rate });
             }
             FaultKind::Oneway => {
                 let (node, by) = (self.node(), self.node());
                 if node != by {
-                    self.span(at, Fault::Unheard { node, by }, Fault::Hear);
+                    self.network(at, NetworkFault::Unheard { node, by });
                 }
             }
             FaultKind::Partition => self.partition(at),
             FaultKind::Replay => {
                 let count = self.rng.pick(&[1, 5, 20]);
-                self.at(at, Fault::Replay { count });
+                self.at(at, Fault::Network(NetworkFault::Replay { count }));
             }
             FaultKind::Late | FaultKind::Gone | FaultKind::Unknown | FaultKind::Twice => {
                 self.database(at, kind);
@@ -195,7 +209,7 @@ impl Maker {
             | FaultKind::Stall
             | FaultKind::Dribble
             | FaultKind::Unanswered => self.connections(at, kind),
-            _ => self.process(at, kind),
+            _ => self.node_episode(at, kind),
         }
     }
 
@@ -204,27 +218,26 @@ impl Maker {
         let groups = (0..self.nodes)
             .map(|_| u8::try_from(self.rng.below(parts)).unwrap_or(0))
             .collect();
-        let end = Fault::Part { groups: Vec::new() };
-        self.span(at, Fault::Part { groups }, end);
+        self.network(at, NetworkFault::Part { groups });
     }
 
     fn connections(&mut self, at: u64, kind: FaultKind) {
         let rate = self.rng.pick(&[50, 300, 900]);
         let with = |rate| match kind {
-            FaultKind::Half => Fault::Half { rate },
-            FaultKind::Stall => Fault::Stall { rate },
-            FaultKind::Dribble => Fault::Dribble { rate },
-            FaultKind::Unanswered => Fault::Unanswered { rate },
-            _ => Fault::Reset { rate },
+            FaultKind::Half => StreamFault::Half { rate },
+            FaultKind::Stall => StreamFault::Stall { rate },
+            FaultKind::Dribble => StreamFault::Dribble { rate },
+            FaultKind::Unanswered => StreamFault::Unanswered { rate },
+            _ => StreamFault::Reset { rate },
         };
         let fault = if kind == FaultKind::Reset && self.rng.chance(500) {
             // A hello, a token and its acknowledgement have 56 bytes.
             let byte = self.rng.below(120);
-            Fault::ResetAt { byte }
+            StreamFault::ResetAt { byte }
         } else {
             with(rate)
         };
-        self.span(at, fault, with(0));
+        self.streams(at, fault);
     }
 
     /// The database treats one node, or all, otherwise.
@@ -249,7 +262,7 @@ impl Maker {
         }
     }
 
-    fn process(&mut self, at: u64, kind: FaultKind) {
+    fn node_episode(&mut self, at: u64, kind: FaultKind) {
         let node = self.node();
         let again = Fault::Start { node, drop: false };
         match kind {
@@ -260,20 +273,19 @@ impl Maker {
             FaultKind::Empty => self.empty(at, node),
             FaultKind::Clock => {
                 let millionths = self.rng.pick(&[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE]);
-                self.at(at, Fault::Rate { node, millionths });
+                let fault = ProcessFault::Rate { node, millionths };
+                self.at(at, Fault::Process(fault));
             }
             FaultKind::Slow => {
                 let us = self.rng.pick(&[200, 5_000, 50_000]);
-                self.span(at, Fault::Slow { node, us }, Fault::Slow { node, us: 0 });
+                self.process(at, ProcessFault::Slow { node, us });
             }
             FaultKind::Refuse => {
                 let rate = self.rng.pick(&[100, 900]);
-                let end = Fault::Refuse { node, rate: 0 };
-                self.span(at, Fault::Refuse { node, rate }, end);
+                self.process(at, ProcessFault::Refuse { node, rate });
             }
             FaultKind::Deaf => {
-                let end = Fault::Deaf { node, deaf: false };
-                self.span(at, Fault::Deaf { node, deaf: true }, end);
+                self.process(at, ProcessFault::Deaf { node, deaf: true });
             }
             FaultKind::Link => {
                 // Often longer than alone-timeout.

@@ -43,7 +43,7 @@ impl World {
             bytes.truncate(self.rng.index(bytes.len()));
         }
         let to = self.nodes[node].own.address;
-        self.inject(from, to, bytes.into(), None);
+        self.inject(from, to, bytes.into());
     }
 
     /// A stranger connects, and does not do as a predecessor should.
@@ -118,7 +118,7 @@ impl World {
                 }),
             };
             let to = self.nodes[node].own.address;
-            return self.inject(from, to, encoded(id, message).into(), None);
+            return self.inject(from, to, encoded(id, message).into());
         }
         let successor_id = self.nodes[node].own.id;
         let mut says = encoded(id, Message::Successor { successor_id });

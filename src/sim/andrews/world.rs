@@ -6,6 +6,7 @@ use super::circle::{Circle, Due};
 use super::node::{Own, Told};
 use super::outcome::{Excuse, Outcome, Rule};
 use super::plan::{Fault, Schedule};
+use crate::sim::kernel::faults::NetworkFault;
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::node::Node;
 use crate::sim::kernel::queue::Event;
@@ -30,8 +31,8 @@ impl World {
         let (least, more) = schedule.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
         let mut world = Self::assemble(nodes, network, rng, Circle::new(schedule));
-        let replays = |action: &super::Action| matches!(action.fault, Fault::Replay { .. });
-        world.network.captures = schedule.actions.iter().any(replays);
+        let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
+        world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));
         world.set_patience(schedule.options.liveness_us * 1_000);
         world
     }

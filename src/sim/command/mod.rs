@@ -80,7 +80,7 @@ fn one<M: Subject>(
     };
     match keep {
         Some(keep) => shorten::<M>(schedule, first.rule, keep, out)?,
-        None => tell_story::<M>(schedule, out)?,
+        None => print_trace::<M>(schedule, out)?,
     }
     Ok(false)
 }
@@ -100,14 +100,14 @@ fn shorten<M: Subject>(
     rule.text().clone_into(&mut short.about);
     writeln!(out, "\nThe shortest schedule that does so:\n")?;
     out.write_all(short.to_text()?.as_bytes())?;
-    tell_story::<M>(&short, out)?;
+    print_trace::<M>(&short, out)?;
     let path = files::keep_schedule(keep, short.seed, &short.to_text()?)?;
     let path = path.display();
     writeln!(out, "\nTo see it again: ringd sim --schedule {path}")?;
     Ok(())
 }
 
-fn tell_story<M: Subject>(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
+fn print_trace<M: Subject>(schedule: &Schedule, out: &mut impl Write) -> Result<(), Error> {
     let trace = Trace::of(TRACE_LINES);
     let _ = replay::<M>(schedule, Some(Box::new(trace.clone())));
     writeln!(out, "\nWhat led to it:\n\n{}", trace.text())?;

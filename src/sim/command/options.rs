@@ -86,7 +86,7 @@ pub struct Options {
     )]
     pub faults: String,
 
-    /// Write frames.pcapng and events.jsonl of the run to DIR, or story.txt if the system is not
+    /// Write frames.pcapng and events.jsonl of the run to DIR, or trace.txt if the system is not
     /// lab2; of many runs, those of the first seed that breaks each promise.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,

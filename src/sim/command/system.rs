@@ -111,7 +111,7 @@ fn write_record<S: Simulation>(schedule: &S::Schedule, directory: &Path) -> Resu
     files::keep(directory, "schedule.json", &S::text(schedule, None)?)?;
     let mut lines = S::trace(schedule, ALL_LINES).join("\n");
     lines.push('\n');
-    files::keep(directory, "story.txt", &lines)
+    files::keep(directory, "trace.txt", &lines)
 }
 
 fn shorten<S: Simulation>(

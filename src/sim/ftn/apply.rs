@@ -9,52 +9,24 @@ use super::settings::FaultKind;
 use super::world::World;
 use ring_proto::ftn::station::Command;
 
-const MS: u64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
 
 impl World {
     /// An action is due.
     pub fn act(&mut self, fault: &Fault) {
         let now = self.now;
-        self.system.tell(now, || format!("{fault:?}"));
-        self.act_on_network(fault);
-        self.act_on_process(fault);
-        self.act_on_program(fault);
-    }
-
-    fn act_on_network(&mut self, fault: &Fault) {
-        let weather = &mut self.network.weather;
-        match *fault {
-            Fault::Drop { rate } => weather.drop = rate,
-            Fault::Duplicate { rate } => weather.duplicate = rate,
-            Fault::Reorder { rate, ms } => {
-                weather.reorder = rate;
-                weather.reorder_by = (ms * MS).max(1);
+        self.system.note(now, || format!("{fault:?}"));
+        match fault {
+            Fault::Network(fault) => self.act_on_network(fault),
+            Fault::Process(fault) => self.act_on_process(fault),
+            _ => {
+                self.act_on_node(fault);
+                self.act_on_program(fault);
             }
-            Fault::Delay { ms, jitter_ms } => {
-                (weather.delay, weather.jitter) = (ms * MS, jitter_ms * MS);
-            }
-            Fault::Corrupt { rate } => weather.corrupt = rate,
-            Fault::Part { ref groups } => self.part(groups),
-            Fault::Unheard { node, by } => self.network.cuts.push((node, by)),
-            Fault::Hear => self.network.cuts.clear(),
-            Fault::Replay { count } => {
-                for _ in 0..self.send_again(count, None) {
-                    self.system.met(FaultKind::Replay);
-                }
-            }
-            Fault::Stranger { node, count } if node < self.system.servers => {
-                for _ in 0..count {
-                    self.system.met(FaultKind::Stranger);
-                    self.strange(node);
-                }
-            }
-            _ => {}
         }
-        self.network.look_up();
     }
 
-    fn act_on_process(&mut self, fault: &Fault) {
+    fn act_on_node(&mut self, fault: &Fault) {
         let now = self.now;
         match *fault {
             Fault::End { node, forget } if self.nodes[node].driver.is_some() => {
@@ -78,25 +50,21 @@ impl World {
                 }
             }
             Fault::Resume { node } => self.resume(node),
-            Fault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
-            Fault::Slow { node, us } => {
-                self.nodes[node].slow = us * 1_000;
-                self.system.met(FaultKind::Slow);
-            }
-            Fault::Refuse { node, rate } => self.nodes[node].refuse = rate,
             Fault::Disk { node, full } => {
                 self.nodes[node].disk_full = full;
                 self.system.met(FaultKind::Disk);
-            }
-            Fault::Rate { node, millionths } => {
-                self.set_rate(node, millionths);
-                self.system.met(FaultKind::Clock);
             }
             Fault::Wall { node, seconds } => {
                 self.nodes[node]
                     .clock
                     .set_wall(seconds.saturating_mul(SECOND));
                 self.system.met(FaultKind::Clock);
+            }
+            Fault::Stranger { node, count } if node < self.system.servers => {
+                for _ in 0..count {
+                    self.system.met(FaultKind::Stranger);
+                    self.strange(node);
+                }
             }
             Fault::Leave { node }
                 if node < self.system.servers && self.nodes[node].is_running() =>

@@ -119,6 +119,15 @@ impl Checks {
         }
     }
 
+    /// The leader leads no longer though all is in order. Whether that is excused.
+    pub fn leader_left(&mut self) -> bool {
+        let excuse = self.exempt.leader_left();
+        if let Some(excuse) = excuse {
+            self.excused[excuse as usize] += 1;
+        }
+        excuse.is_some()
+    }
+
     fn fenced(&mut self, at: u64, node: usize, grant: &Grant<'_>, fence: u64) {
         let token = grant.token;
         let (all, exclusive) = self.fences.get(&token).copied().unwrap_or_default();

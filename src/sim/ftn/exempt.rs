@@ -237,6 +237,14 @@ impl Exempt {
         self.file_lost.map(|_| Excuse::StateFileLost)
     }
 
+    /// Why a leader gives way for nobody: it has read a STATE of before the loss of a state file, under a number above
+    /// its own, since who sent that has begun again below it.
+    pub fn leader_left(&self) -> Option<Excuse> {
+        self.uses_again
+            .contains(&true)
+            .then_some(Excuse::StateFileLost)
+    }
+
     /// Why an update of a token that was begun then is lost, by who had asked for the token at `asked`: what one of two
     /// leaders has granted the other does not know, and it confirms the update without heeding it.
     pub fn update(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {

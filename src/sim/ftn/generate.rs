@@ -6,6 +6,7 @@ use ring_proto::time::nanos;
 
 use super::plan::{Action, Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Schedule};
 use super::settings::{FaultKind, Settings};
+use crate::sim::kernel::faults::{NetworkFault, ProcessFault};
 use crate::sim::kernel::rng::{Rng, Stream};
 
 const MS: u64 = 1_000;
@@ -126,6 +127,18 @@ impl Maker {
         self.at(at + lasts, end);
     }
 
+    /// Something happens to messages for a while.
+    fn network(&mut self, at: u64, fault: NetworkFault) {
+        let end = Fault::Network(fault.end());
+        self.span(at, Fault::Network(fault), end);
+    }
+
+    /// Something happens to a process for a while.
+    fn process(&mut self, at: u64, fault: ProcessFault) {
+        let end = Fault::Process(fault.end());
+        self.span(at, Fault::Process(fault), end);
+    }
+
     fn server(&mut self) -> usize {
         self.rng.index(self.servers)
     }
@@ -199,41 +212,30 @@ impl Maker {
         match kind {
             FaultKind::Drop => {
                 let rate = self.rng.pick(&[50, 200, 500, 900]);
-                self.span(at, Fault::Drop { rate }, Fault::Drop { rate: 0 });
+                self.network(at, NetworkFault::Drop { rate });
             }
             FaultKind::Duplicate => {
                 let rate = self.rng.pick(&[100, 500]);
-                self.span(at, Fault::Duplicate { rate }, Fault::Duplicate { rate: 0 });
+                self.network(at, NetworkFault::Duplicate { rate });
             }
             FaultKind::Reorder => {
                 let rate = self.rng.pick(&[50, 200, 500]);
                 let ms = self.rng.pick(&[10, 100, 1_000, 20_000]);
-                self.span(
-                    at,
-                    Fault::Reorder { rate, ms },
-                    Fault::Reorder { rate: 0, ms: 0 },
-                );
+                self.network(at, NetworkFault::Reorder { rate, ms });
             }
             FaultKind::Delay => {
                 let ms = self.rng.pick(&[5, 50, 500]);
                 let jitter_ms = self.rng.pick(&[0, 20, 400]);
-                let (fault, end) = (
-                    Fault::Delay { ms, jitter_ms },
-                    Fault::Delay {
-                        ms: 0,
-                        jitter_ms: 0,
-                    },
-                );
-                self.span(at, fault, end);
+                self.network(at, NetworkFault::Delay { ms, jitter_ms });
             }
             FaultKind::Corrupt => {
                 let rate = self.rng.pick(&[20, 200]);
-                self.span(at, Fault::Corrupt { rate }, Fault::Corrupt { rate: 0 });
+                self.network(at, NetworkFault::Corrupt { rate });
             }
             FaultKind::Oneway => {
                 let (node, by) = (self.node(), self.node());
                 if node != by {
-                    self.span(at, Fault::Unheard { node, by }, Fault::Hear);
+                    self.network(at, NetworkFault::Unheard { node, by });
                 }
             }
             FaultKind::Partition => {
@@ -241,20 +243,22 @@ impl Maker {
                 let groups = (0..self.servers + self.clients)
                     .map(|_| u8::try_from(self.rng.below(parts)).unwrap_or(0))
                     .collect();
-                let end = Fault::Part { groups: Vec::new() };
-                self.span(at, Fault::Part { groups }, end);
+                self.network(at, NetworkFault::Part { groups });
             }
             FaultKind::Replay => {
                 let count = self.rng.pick(&[1, 5, 20]);
                 for again in 0..4 {
-                    self.at(at + again * self.span / 4, Fault::Replay { count });
+                    self.at(
+                        at + again * self.span / 4,
+                        Fault::Network(NetworkFault::Replay { count }),
+                    );
                 }
             }
-            _ => self.process(at, kind),
+            _ => self.node_episode(at, kind),
         }
     }
 
-    fn process(&mut self, at: u64, kind: FaultKind) {
+    fn node_episode(&mut self, at: u64, kind: FaultKind) {
         match kind {
             FaultKind::Pause => {
                 let node = self.node();
@@ -268,31 +272,22 @@ impl Maker {
             }
             FaultKind::Clock => {
                 let node = self.node();
-                let rate = self.rng.pick(&[-MAX_RATE, -10_000, 0, 10_000, MAX_RATE]);
+                let millionths = self.rng.pick(&[-MAX_RATE, -10_000, 0, 10_000, MAX_RATE]);
                 let seconds = self.rng.pick(&[-86_400, -3, 3, 86_400]);
-                self.at(
-                    at,
-                    Fault::Rate {
-                        node,
-                        millionths: rate,
-                    },
-                );
+                let fault = ProcessFault::Rate { node, millionths };
+                self.at(at, Fault::Process(fault));
                 let node = self.node();
                 self.at(at + self.span / 2, Fault::Wall { node, seconds });
             }
             FaultKind::Slow => {
                 let node = self.node();
                 let us = self.rng.pick(&[200, 20_000, 100_000]);
-                self.span(at, Fault::Slow { node, us }, Fault::Slow { node, us: 0 });
+                self.process(at, ProcessFault::Slow { node, us });
             }
             FaultKind::Refuse => {
                 let node = self.node();
                 let rate = self.rng.pick(&[100, 900]);
-                self.span(
-                    at,
-                    Fault::Refuse { node, rate },
-                    Fault::Refuse { node, rate: 0 },
-                );
+                self.process(at, ProcessFault::Refuse { node, rate });
             }
             FaultKind::Disk => {
                 let node = self.server();
@@ -304,11 +299,7 @@ impl Maker {
             }
             FaultKind::Deaf => {
                 let node = self.node();
-                let (fault, end) = (
-                    Fault::Deaf { node, deaf: true },
-                    Fault::Deaf { node, deaf: false },
-                );
-                self.span(at, fault, end);
+                self.process(at, ProcessFault::Deaf { node, deaf: true });
             }
             FaultKind::Stranger => {
                 let node = self.server();

@@ -5,7 +5,8 @@ use std::time::Duration;
 use ring_proto::ftn::server::{self, majority};
 use serde::{Deserialize, Serialize};
 
-use crate::sim::kernel::schedule;
+use crate::sim::kernel::faults::{NetworkFault, ProcessFault};
+use crate::sim::kernel::schedule::{self, Fault as _};
 
 /// Something that goes wrong, or is wanted, at a time.
 pub type Action = schedule::Action<Fault>;
@@ -52,27 +53,15 @@ pub struct Schedule {
     pub actions: Vec<Action>,
 }
 
-/// What goes wrong, or is wanted. Rates are in thousandths.
+/// What goes wrong, or is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case")]
+#[serde(
+    tag = "fault",
+    rename_all = "kebab-case",
+    expecting = "there is no such fault, or a field of it is missing or wrong"
+)]
 #[expect(missing_docs, reason = "fields that say themselves what they are")]
 pub enum Fault {
-    /// So many datagrams are lost from now on.
-    Drop { rate: u16 },
-    /// So many come twice.
-    Duplicate { rate: u16 },
-    /// So many come up to `ms` later.
-    Reorder { rate: u16, ms: u64 },
-    /// All take longer.
-    Delay { ms: u64, jitter_ms: u64 },
-    /// Bits of so many flip: they are lost.
-    Corrupt { rate: u16 },
-    /// Nodes hear those of their own group only; none: all are of one.
-    Part { groups: Vec<u8> },
-    /// A node is not heard by another.
-    Unheard { node: usize, by: usize },
-    /// All that is not heard by single nodes is heard again.
-    Hear,
     /// A process dies; a server may lose its state file.
     End { node: usize, forget: bool },
     /// A process dies as soon as it has sent a message of this type, a place in the list of types, and starts again
@@ -84,20 +73,10 @@ pub enum Fault {
     Pause { node: usize },
     /// It goes on.
     Resume { node: usize },
-    /// Nothing reaches a node, or all does again.
-    Deaf { node: usize, deaf: bool },
-    /// Every turn of a process takes so long.
-    Slow { node: usize, us: u64 },
-    /// So many send calls are refused.
-    Refuse { node: usize, rate: u16 },
     /// A disk takes nothing, or all again.
     Disk { node: usize, full: bool },
-    /// A clock runs faster by so many millionths.
-    Rate { node: usize, millionths: i32 },
     /// A wall clock is set forward, or back.
     Wall { node: usize, seconds: i64 },
-    /// So many captured datagrams are sent again.
-    Replay { count: u16 },
     /// A stranger sends so many datagrams to a server.
     Stranger { node: usize, count: u16 },
     /// A client's socket is replaced by one of another address.
@@ -127,24 +106,26 @@ pub enum Fault {
     Logout { node: usize },
     /// A server is shut down, and its process ends.
     Leave { node: usize },
+    /// Something happens to messages.
+    #[serde(untagged)]
+    Network(NetworkFault),
+    /// Something happens to a process.
+    #[serde(untagged)]
+    Process(ProcessFault),
 }
 
-impl Fault {
-    /// The nodes that it names.
+impl schedule::Fault for Fault {
     fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
         match self {
-            Self::Unheard { node, by } => [Some(node), Some(by)],
+            Self::Network(fault) => fault.nodes_mut(),
+            Self::Process(fault) => fault.nodes_mut(),
             Self::List { node, server } => [Some(node), Some(server)],
             Self::End { node, .. }
             | Self::Doom { node, .. }
             | Self::Start { node }
             | Self::Pause { node }
             | Self::Resume { node }
-            | Self::Deaf { node, .. }
-            | Self::Slow { node, .. }
-            | Self::Refuse { node, .. }
             | Self::Disk { node, .. }
-            | Self::Rate { node, .. }
             | Self::Wall { node, .. }
             | Self::Stranger { node, .. }
             | Self::Socket { node }
@@ -155,28 +136,14 @@ impl Fault {
             | Self::Cancel { node, .. }
             | Self::Logout { node }
             | Self::Leave { node } => [Some(node), None],
-            Self::Drop { .. }
-            | Self::Duplicate { .. }
-            | Self::Reorder { .. }
-            | Self::Delay { .. }
-            | Self::Corrupt { .. }
-            | Self::Part { .. }
-            | Self::Hear
-            | Self::Replay { .. } => [None, None],
         }
     }
 
-    /// The same with nodes numbered anew; `None`: one that it names is no more.
-    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let mut fault = self.clone();
-        if let Self::Part { groups } = &mut fault {
-            let mut at = 0..;
-            groups.retain(|_| at.next().and_then(&number).is_some());
+    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Network(fault) => fault.groups_mut(),
+            _ => None,
         }
-        for node in fault.nodes_mut().into_iter().flatten() {
-            *node = number(*node)?;
-        }
-        Some(fault)
     }
 }
 
@@ -200,7 +167,7 @@ impl Schedule {
     #[must_use]
     pub fn latest(&self) -> Duration {
         let late = self.actions.iter().map(|action| match action.fault {
-            Fault::Reorder { ms, .. } => ms,
+            Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
             _ => 0,
         });
         Duration::from_millis(late.max().unwrap_or(0))
@@ -235,13 +202,11 @@ impl Schedule {
         options.map_err(|error| error.to_string())?;
         let nodes = self.servers + self.clients;
         for action in &self.actions {
-            let mut fault = action.fault.clone();
-            let mut named = fault.nodes_mut().into_iter().flatten();
-            if named.any(|node| *node >= nodes) {
+            if !action.fault.is_among(nodes) {
                 return Err(format!("there is no such node: {:?}", action.fault));
             }
             match action.fault {
-                Fault::Rate { millionths, .. }
+                Fault::Process(ProcessFault::Rate { millionths, .. })
                     if millionths.unsigned_abs() > MAX_RATE.unsigned_abs() =>
                 {
                     return Err(format!("{millionths} millionths are more than {MAX_RATE}"));
@@ -311,14 +276,9 @@ impl schedule::Schedule for Schedule {
         if self.quorum > 1 {
             shorter.quorum = majority(shorter.servers);
         }
-        let number = |at: usize| (at != node).then(|| at - usize::from(at > node));
-        shorter.actions.retain_mut(|action| {
-            let fault = action.fault.renumbered(number);
-            fault.is_some_and(|fault| {
-                action.fault = fault;
-                true
-            })
-        });
+        shorter
+            .actions
+            .retain_mut(|action| action.fault.take_out(node));
         shorter
     }
 

@@ -6,7 +6,7 @@ use super::settings::{FaultKind, Settings};
 use super::world::{Setup, World};
 use crate::sim::kernel;
 use crate::sim::kernel::guard::guarded;
-use crate::sim::kernel::story::Story;
+use crate::sim::kernel::trace::Trace;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
 #[must_use]
@@ -17,20 +17,20 @@ pub fn run(settings: &Settings) -> Outcome {
 /// Runs a schedule, which is [sound](Schedule::check). A machine that panics is a violation.
 #[must_use]
 pub fn replay(schedule: &Schedule) -> Outcome {
-    told(schedule, Story::default()).0
+    told(schedule, Trace::default()).0
 }
 
 /// The last lines of what happens in a schedule's run, `most` at most.
 #[must_use]
 pub fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
-    told(schedule, Story::of(most)).1
+    told(schedule, Trace::of(most)).1
 }
 
-fn told(schedule: &Schedule, story: Story) -> (Outcome, Vec<String>) {
+fn told(schedule: &Schedule, trace: Trace) -> (Outcome, Vec<String>) {
     let run = || {
         let setup = Setup::of(schedule)?;
         let mut world = World::of(schedule, setup);
-        world.system.story = story;
+        world.system.trace = trace;
         world.schedule(schedule.actions.clone().into());
         if schedule.is_scarce() {
             world.system.met(FaultKind::Memory);
@@ -40,7 +40,7 @@ fn told(schedule: &Schedule, story: Story) -> (Outcome, Vec<String>) {
         if world.system.checks.violations.is_empty() {
             world.recover(schedule);
         }
-        let lines = world.system.story.take();
+        let lines = world.system.trace.take();
         Some((world.finish(), lines))
     };
     let nobody = || Err("there are no servers".into());

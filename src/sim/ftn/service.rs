@@ -16,9 +16,9 @@ use super::outcome::{Rule, Stats};
 use super::plan::Fault;
 use super::settings::FaultKind;
 use super::world::{Setup, World};
-use crate::sim::kernel::story::Story;
 use crate::sim::kernel::streams::{Fabric, NoStreams};
-use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
+use crate::sim::kernel::system::{Count, Moment, Route, System};
+use crate::sim::kernel::trace::Trace;
 use ring_proto::ftn::station::{Event, Station};
 
 /// What happens in this system only.
@@ -47,7 +47,7 @@ pub struct Service {
     /// Updates so far.
     pub updates: u64,
     /// What happened, line by line.
-    pub story: Story,
+    pub trace: Trace,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
     /// What processes are started with.
@@ -59,28 +59,10 @@ impl Service {
         self.stats.met[kind as usize] += 1;
     }
 
-    /// Writes a line of the story.
-    pub fn tell(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.story.note(at, what);
+    /// Writes a line of the trace.
+    pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
+        self.trace.note(at, what);
     }
-}
-
-/// The kind of fault by which it is counted.
-const fn kind(trouble: Trouble) -> Option<FaultKind> {
-    Some(match trouble {
-        Trouble::Drop => FaultKind::Drop,
-        Trouble::Duplicate => FaultKind::Duplicate,
-        Trouble::Reorder => FaultKind::Reorder,
-        Trouble::Delay => FaultKind::Delay,
-        Trouble::Corrupt => FaultKind::Corrupt,
-        Trouble::OneWay => FaultKind::Oneway,
-        Trouble::Partition => FaultKind::Partition,
-        Trouble::Deaf => FaultKind::Deaf,
-        Trouble::Refuse => FaultKind::Refuse,
-        Trouble::Pause => FaultKind::Pause,
-        // All datagrams are for one station, and nothing is narrow.
-        Trouble::Unicast | Trouble::Broadcast | Trouble::Narrow => return None,
-    })
 }
 
 impl System for Service {
@@ -153,7 +135,7 @@ impl System for Service {
         {
             server.granted_early = Some(line(bytes));
         }
-        self.tell(at, || format!("n{node} sends to {to}: {}", line(bytes)));
+        self.note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
         let place = Type::ALL.iter().position(|kind| *kind == message.kind());
         if let Doom::Waits(sends, for_so_long) = own.doom
             && Some(sends) == place
@@ -175,7 +157,7 @@ impl System for Service {
             self.stats.sent[place] += 1;
         } else {
             self.stats.injected += 1;
-            self.tell(leaves, || format!("replayed to {to}: {}", line(bytes)));
+            self.note(leaves, || format!("replayed to {to}: {}", line(bytes)));
         }
         let fingerprint = self.stats.fingerprint ^ leaves;
         self.stats.fingerprint = xxh3_64_with_seed(bytes, fingerprint);
@@ -184,7 +166,7 @@ impl System for Service {
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
         self.stats.delivered += 1;
         let node = moment.node;
-        self.tell(moment.at, || {
+        self.note(moment.at, || {
             format!("n{node} reads {} ({age:?} old)", line(bytes))
         });
     }
@@ -196,7 +178,7 @@ impl System for Service {
         if matches!(own.doom, Doom::Dead(_)) {
             return;
         }
-        self.tell(at, || match event {
+        self.note(at, || match event {
             Event::Server(event) => format!("n{node} tells {event:?}"),
             Event::Client(event) => format!("n{node} tells {event:?}"),
         });
@@ -223,11 +205,10 @@ impl System for Service {
             Count::Event => self.stats.events += 1,
             Count::Overflowed => self.stats.overflowed += 1,
             Count::Met(trouble) => {
-                if let Some(kind) = kind(trouble) {
+                if let Some(kind) = FaultKind::of(trouble) {
                     self.met(kind);
                 }
             }
-            Count::MetStream(_) => {}
         }
     }
 

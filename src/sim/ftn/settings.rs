@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sim::kernel::faults::{self, kinds};
+use crate::sim::kernel::kinds::{self, kinds};
 
 /// One run: everything else follows from this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,26 +20,26 @@ pub struct Settings {
 }
 
 /// A set of kinds.
-pub type Faults = faults::Faults<FaultKind>;
+pub type Faults = kinds::Faults<FaultKind>;
 
 kinds! {
-    Drop "drop" "Datagrams are lost.",
-    Duplicate "duplicate" "Datagrams arrive twice.",
-    Reorder "reorder" "Single datagrams are overtaken by later ones.",
-    Delay "delay" "All datagrams take longer, up to seconds, with jitter.",
-    Corrupt "corrupt" "Bits of datagrams flip; the checksum catches all of it.",
-    Oneway "oneway" "A node is not heard by another, but hears it.",
-    Partition "partition" "The network is cut into parts, heals and is cut again.",
-    Pause "pause" "A process stands still, then finds its socket full and its leases over.",
+    Drop(Drop) "drop" "Datagrams are lost.",
+    Duplicate(Duplicate) "duplicate" "Datagrams arrive twice.",
+    Reorder(Reorder) "reorder" "Single datagrams are overtaken by later ones.",
+    Delay(Delay) "delay" "All datagrams take longer, up to seconds, with jitter.",
+    Corrupt(Corrupt) "corrupt" "Bits of datagrams flip; the checksum catches all of it.",
+    Oneway(OneWay) "oneway" "A node is not heard by another, but hears it.",
+    Partition(Partition) "partition" "The network is cut into parts, heals and is cut again.",
+    Pause(Pause) "pause" "A process stands still, then finds its socket full and its leases over.",
     Crash "crash" "A server or client dies and starts again; a server keeps its state file.",
     Forget "forget" "A server dies and starts again without its state file.",
-    Clock "clock" "Clocks run up to a sixteenth fast or slow; wall clocks are set.",
-    Slow "slow" "Every turn of a process takes long.",
-    Refuse "refuse" "A full send queue refuses datagrams.",
-    Replay "replay" "Datagrams captured long ago are sent again, whoever has sent them.",
+    Clock(Clock) "clock" "Clocks run up to a sixteenth fast or slow; wall clocks are set.",
+    Slow(Slow) "slow" "Every turn of a process takes long.",
+    Refuse(Refuse) "refuse" "A full send queue refuses datagrams.",
+    Replay(Replay) "replay" "Datagrams captured long ago are sent again, whoever has sent them.",
     Stranger "stranger" "A station without a session sends what it should not.",
     Disk "disk" "A server cannot write its state file for a while.",
-    Deaf "deaf" "A node sends and hears nothing.",
+    Deaf(Deaf) "deaf" "A node sends and hears nothing.",
     Socket "socket" "A client gets another address for its socket.",
     Memory "memory" "Servers have memory for a few tokens only.",
     Run "run" "Clients run commands under tokens, and write.",

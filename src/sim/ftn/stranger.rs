@@ -16,7 +16,7 @@ impl World {
         let bytes = self.strange_bytes(server);
         let copies = 1 + u64::from(self.network.weather.duplicate > 0);
         self.system.checks.stranger_sends(stranger, copies);
-        self.inject(stranger, server_address(server), bytes, None);
+        self.inject(stranger, server_address(server), bytes);
     }
 
     fn strange_bytes(&mut self, server: usize) -> Bytes {

@@ -13,6 +13,7 @@ use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
 use super::service::Service;
 use super::settings::FaultKind;
+use crate::sim::kernel::faults::NetworkFault;
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::node::Node;
 use crate::sim::kernel::rng::{Rng, Stream};
@@ -80,8 +81,8 @@ impl World {
         let (least, more) = schedule.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
         let mut world = Self::assemble(nodes, network, rng, system);
-        let replays = |action: &super::Action| matches!(action.fault, Fault::Replay { .. });
-        world.network.captures = schedule.actions.iter().any(replays);
+        let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
+        world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));
         world
     }
 
@@ -187,7 +188,7 @@ impl World {
     pub fn command(&mut self, at: usize, command: Command) {
         let now = self.now;
         self.system
-            .tell(now, || format!("n{at} is told {command:?}"));
+            .note(now, || format!("n{at} is told {command:?}"));
         self.input(at, |driver, now, surroundings| {
             driver.command(now, command, surroundings);
         });

@@ -6,6 +6,7 @@ use super::plan::{
     Action, Claim, DataPlan, Decider, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
 };
 use super::settings::{FaultKind, Settings};
+use crate::sim::kernel::faults::{NetworkFault, ProcessFault, StreamFault};
 use crate::sim::kernel::rng::{Rng, Stream};
 
 const MS: u64 = 1_000;
@@ -149,6 +150,24 @@ impl Maker {
         self.at(at + lasts, end);
     }
 
+    /// Something happens to messages for a while.
+    fn network(&mut self, at: u64, fault: NetworkFault) {
+        let end = Fault::Network(fault.end());
+        self.span(at, Fault::Network(fault), end);
+    }
+
+    /// Something happens to connections for a while.
+    fn streams(&mut self, at: u64, fault: StreamFault) {
+        let end = Fault::Stream(fault.end());
+        self.span(at, Fault::Stream(fault), end);
+    }
+
+    /// Something happens to a process for a while.
+    fn process(&mut self, at: u64, fault: ProcessFault) {
+        let end = Fault::Process(fault.end());
+        self.span(at, Fault::Process(fault), end);
+    }
+
     fn node(&mut self) -> usize {
         self.rng.index(self.nodes)
     }
@@ -181,38 +200,30 @@ impl Maker {
         match kind {
             FaultKind::Drop => {
                 let rate = self.rng.pick(&[50, 200, 500, 900]);
-                self.span(at, Fault::Drop { rate }, Fault::Drop { rate: 0 });
+                self.network(at, NetworkFault::Drop { rate });
             }
             FaultKind::Duplicate => {
                 let rate = self.rng.pick(&[100, 500]);
-                self.span(at, Fault::Duplicate { rate }, Fault::Duplicate { rate: 0 });
+                self.network(at, NetworkFault::Duplicate { rate });
             }
             FaultKind::Reorder => {
                 let rate = self.rng.pick(&[50, 200, 500]);
                 let ms = self.rng.pick(&[10, 100, 1_000]);
-                let end = Fault::Reorder { rate: 0, ms: 0 };
-                self.span(at, Fault::Reorder { rate, ms }, end);
+                self.network(at, NetworkFault::Reorder { rate, ms });
             }
             FaultKind::Delay => {
                 let ms = self.rng.pick(&[5, 50, 200]);
                 let jitter_ms = self.rng.pick(&[0, 20, 200]);
-                let (fault, end) = (
-                    Fault::Delay { ms, jitter_ms },
-                    Fault::Delay {
-                        ms: 0,
-                        jitter_ms: 0,
-                    },
-                );
-                self.span(at, fault, end);
+                self.network(at, NetworkFault::Delay { ms, jitter_ms });
             }
             FaultKind::Corrupt => {
                 let rate = self.rng.pick(&[20, 200]);
-                self.span(at, Fault::Corrupt { rate }, Fault::Corrupt { rate: 0 });
+                self.network(at, NetworkFault::Corrupt { rate });
             }
             FaultKind::Oneway => {
                 let (node, by) = (self.node(), self.node());
                 if node != by {
-                    self.span(at, Fault::Unheard { node, by }, Fault::Hear);
+                    self.network(at, NetworkFault::Unheard { node, by });
                 }
             }
             FaultKind::Partition => {
@@ -220,39 +231,37 @@ impl Maker {
                 let groups = (0..self.nodes)
                     .map(|_| u8::try_from(self.rng.below(parts)).unwrap_or(0))
                     .collect();
-                let end = Fault::Part { groups: Vec::new() };
-                self.span(at, Fault::Part { groups }, end);
+                self.network(at, NetworkFault::Part { groups });
             }
             FaultKind::Replay => {
                 let count = self.rng.pick(&[1, 5, 20]);
-                self.at(at, Fault::Replay { count });
+                self.at(at, Fault::Network(NetworkFault::Replay { count }));
             }
             FaultKind::Reset => {
                 let fault = if self.rng.chance(600) {
                     // An exchange of lists has about so many bytes.
                     let byte = self.rng.below(64 + 8 * self.nodes as u64);
-                    Fault::ResetAt { byte }
+                    StreamFault::ResetAt { byte }
                 } else {
                     let rate = self.rng.pick(&[100, 500]);
-                    Fault::Reset { rate }
+                    StreamFault::Reset { rate }
                 };
-                self.span(at, fault, Fault::Reset { rate: 0 });
+                self.streams(at, fault);
             }
             FaultKind::Stall => {
                 let rate = self.rng.pick(&[50, 300, 900]);
-                self.span(at, Fault::Stall { rate }, Fault::Stall { rate: 0 });
+                self.streams(at, StreamFault::Stall { rate });
             }
             FaultKind::Dribble => {
                 let rate = self.rng.pick(&[200, 900]);
-                self.span(at, Fault::Dribble { rate }, Fault::Dribble { rate: 0 });
+                self.streams(at, StreamFault::Dribble { rate });
             }
             FaultKind::Unanswered => {
                 let rate = self.rng.pick(&[100, 500]);
-                let end = Fault::Unanswered { rate: 0 };
-                self.span(at, Fault::Unanswered { rate }, end);
+                self.streams(at, StreamFault::Unanswered { rate });
             }
             FaultKind::Stranger | FaultKind::Flood | FaultKind::Forge => self.strange(at, kind),
-            _ => self.process(at, kind),
+            _ => self.node_episode(at, kind),
         }
     }
 
@@ -286,7 +295,7 @@ impl Maker {
         }
     }
 
-    fn process(&mut self, at: u64, kind: FaultKind) {
+    fn node_episode(&mut self, at: u64, kind: FaultKind) {
         let node = self.node();
         match kind {
             FaultKind::Pause => self.pause(at, node),
@@ -295,20 +304,19 @@ impl Maker {
             FaultKind::Leave => self.span(at, Fault::Leave { node }, Fault::Start { node }),
             FaultKind::Clock => {
                 let millionths = self.rng.pick(&[-MAX_RATE, -1_000, 0, 1_000, MAX_RATE]);
-                self.at(at, Fault::Rate { node, millionths });
+                let fault = ProcessFault::Rate { node, millionths };
+                self.at(at, Fault::Process(fault));
             }
             FaultKind::Slow => {
                 let us = self.rng.pick(&[200, 5_000, 50_000]);
-                self.span(at, Fault::Slow { node, us }, Fault::Slow { node, us: 0 });
+                self.process(at, ProcessFault::Slow { node, us });
             }
             FaultKind::Refuse => {
                 let rate = self.rng.pick(&[100, 900]);
-                let end = Fault::Refuse { node, rate: 0 };
-                self.span(at, Fault::Refuse { node, rate }, end);
+                self.process(at, ProcessFault::Refuse { node, rate });
             }
             FaultKind::Deaf => {
-                let end = Fault::Deaf { node, deaf: false };
-                self.span(at, Fault::Deaf { node, deaf: true }, end);
+                self.process(at, ProcessFault::Deaf { node, deaf: true });
             }
             FaultKind::Broadcast => {
                 let (fault, end) = (

@@ -6,7 +6,8 @@ use ring_proto::jitterbug::{Compute, Decide, Options};
 use serde::{Deserialize, Serialize};
 
 use super::notation::PORT;
-use crate::sim::kernel::schedule;
+use crate::sim::kernel::faults::{NetworkFault, ProcessFault, StreamFault};
+use crate::sim::kernel::schedule::{self, Fault as _};
 
 /// Something that goes wrong, or is wanted, at a time.
 pub type Action = schedule::Action<Fault>;
@@ -106,43 +107,17 @@ pub enum Mood {
     Linger,
 }
 
-/// What goes wrong, or is wanted. Rates are in thousandths.
+/// What goes wrong, or is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case")]
+#[serde(
+    tag = "fault",
+    rename_all = "kebab-case",
+    expecting = "there is no such fault, or a field of it is missing or wrong"
+)]
 #[expect(missing_docs, reason = "fields that say themselves what they are")]
 pub enum Fault {
-    /// So many datagrams are lost from now on.
-    Drop { rate: u16 },
-    /// So many come twice.
-    Duplicate { rate: u16 },
-    /// So many come up to `ms` later.
-    Reorder { rate: u16, ms: u64 },
-    /// All take longer.
-    Delay { ms: u64, jitter_ms: u64 },
-    /// Bits of so many flip: they are lost.
-    Corrupt { rate: u16 },
-    /// Nodes hear those of their own group only; none: all are of one.
-    Part { groups: Vec<u8> },
-    /// A node is not heard by another.
-    Unheard { node: usize, by: usize },
-    /// All that is not heard by single nodes is heard again.
-    Hear,
-    /// No datagram reaches a node, or all do again.
-    Deaf { node: usize, deaf: bool },
     /// Broadcasts do not reach a node, or do again.
     Unreached { node: usize, unreached: bool },
-    /// So many send calls are refused.
-    Refuse { node: usize, rate: u16 },
-    /// So many connections made from now on are reset after a random number of bytes.
-    Reset { rate: u16 },
-    /// All are after this one.
-    ResetAt { byte: u64 },
-    /// So many stall.
-    Stall { rate: u16 },
-    /// The bytes of so many arrive one by one.
-    Dribble { rate: u16 },
-    /// So many are never answered.
-    Unanswered { rate: u16 },
     /// A process dies.
     End { node: usize },
     /// So does its host.
@@ -153,16 +128,10 @@ pub enum Fault {
     Pause { node: usize },
     /// It goes on.
     Resume { node: usize },
-    /// Every turn of a process takes so long.
-    Slow { node: usize, us: u64 },
-    /// A clock runs faster by so many millionths.
-    Rate { node: usize, millionths: i32 },
     /// A node has no link, or has one again.
     Link { node: usize, up: bool },
     /// A node gets another address.
     Address { node: usize },
-    /// So many captured datagrams are sent again.
-    Replay { count: u16 },
     /// A stranger sends so many datagrams to all, and opens so many connections to a node.
     Stranger { node: usize, count: u16 },
     /// A stranger opens so many connections to a node at once.
@@ -179,6 +148,15 @@ pub enum Fault {
     Yield { node: usize },
     /// A node is shut down.
     Leave { node: usize },
+    /// Something happens to messages.
+    #[serde(untagged)]
+    Network(NetworkFault),
+    /// Something happens to connections.
+    #[serde(untagged)]
+    Stream(StreamFault),
+    /// Something happens to a process.
+    #[serde(untagged)]
+    Process(ProcessFault),
 }
 
 /// The id that a stranger makes up.
@@ -195,21 +173,17 @@ pub enum Claim {
     Largest,
 }
 
-impl Fault {
-    /// The nodes that it names.
-    const fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+impl schedule::Fault for Fault {
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
         match self {
-            Self::Unheard { node, by } => [Some(node), Some(by)],
-            Self::Deaf { node, .. }
-            | Self::Unreached { node, .. }
-            | Self::Refuse { node, .. }
-            | Self::End { node }
+            Self::Network(fault) => fault.nodes_mut(),
+            Self::Process(fault) => fault.nodes_mut(),
+            Self::End { node }
             | Self::Power { node }
             | Self::Start { node }
             | Self::Pause { node }
             | Self::Resume { node }
-            | Self::Slow { node, .. }
-            | Self::Rate { node, .. }
+            | Self::Unreached { node, .. }
             | Self::Link { node, .. }
             | Self::Address { node }
             | Self::Stranger { node, .. }
@@ -219,34 +193,15 @@ impl Fault {
             | Self::Work { node, .. }
             | Self::Yield { node }
             | Self::Leave { node } => [Some(node), None],
-            Self::Drop { .. }
-            | Self::Duplicate { .. }
-            | Self::Reorder { .. }
-            | Self::Delay { .. }
-            | Self::Corrupt { .. }
-            | Self::Part { .. }
-            | Self::Hear
-            | Self::Reset { .. }
-            | Self::ResetAt { .. }
-            | Self::Stall { .. }
-            | Self::Dribble { .. }
-            | Self::Unanswered { .. }
-            | Self::Replay { .. }
-            | Self::Announce { .. } => [None, None],
+            Self::Stream(_) | Self::Announce { .. } => [None, None],
         }
     }
 
-    /// The same with nodes numbered anew; `None`: one that it names is no more.
-    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let mut fault = self.clone();
-        if let Self::Part { groups } = &mut fault {
-            let mut at = 0..;
-            groups.retain(|_| at.next().and_then(&number).is_some());
+    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Network(fault) => fault.groups_mut(),
+            _ => None,
         }
-        for node in fault.nodes_mut().into_iter().flatten() {
-            *node = number(*node)?;
-        }
-        Some(fault)
     }
 }
 
@@ -292,8 +247,8 @@ impl Schedule {
     #[must_use]
     pub fn latest(&self) -> Duration {
         let late = self.actions.iter().map(|action| match action.fault {
-            Fault::Reorder { ms, .. } => ms,
-            Fault::Delay { ms, jitter_ms } => ms + jitter_ms,
+            Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
+            Fault::Network(NetworkFault::Delay { ms, jitter_ms }) => ms + jitter_ms,
             _ => 0,
         });
         Duration::from_millis(late.max().unwrap_or(0))
@@ -318,12 +273,10 @@ impl Schedule {
         }
         self.options().check().map_err(|error| error.to_string())?;
         for action in &self.actions {
-            let mut fault = action.fault.clone();
-            let mut named = fault.nodes_mut().into_iter().flatten();
-            if named.any(|node| *node >= self.nodes) {
+            if !action.fault.is_among(self.nodes) {
                 return Err(format!("there is no such node: {:?}", action.fault));
             }
-            if let Fault::Rate { millionths, .. } = action.fault
+            if let Fault::Process(ProcessFault::Rate { millionths, .. }) = action.fault
                 && millionths.unsigned_abs() > MAX_RATE.unsigned_abs()
             {
                 return Err(format!("{millionths} millionths are more than {MAX_RATE}"));
@@ -373,15 +326,10 @@ impl schedule::Schedule for Schedule {
             return shorter;
         }
         shorter.nodes -= 1;
-        let number = |at: usize| (at != node).then(|| at - usize::from(at > node));
-        shorter.stay_dead = self.stay_dead.iter().filter_map(|&at| number(at)).collect();
-        shorter.actions.retain_mut(|action| {
-            let fault = action.fault.renumbered(number);
-            fault.is_some_and(|fault| {
-                action.fault = fault;
-                true
-            })
-        });
+        schedule::take_out(&mut shorter.stay_dead, node);
+        shorter
+            .actions
+            .retain_mut(|action| action.fault.take_out(node));
         shorter
     }
 

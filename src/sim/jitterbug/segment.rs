@@ -18,9 +18,9 @@ use super::settings::FaultKind;
 use super::world::World;
 use crate::driver::Connections;
 use crate::sim::kernel::queue;
-use crate::sim::kernel::story::Story;
-use crate::sim::kernel::streams::{Fabric, StreamWeather, Tcp};
-use crate::sim::kernel::system::{Count, Listens, Moment, Route, StreamTrouble, System, Trouble};
+use crate::sim::kernel::streams::{Fabric, Tcp};
+use crate::sim::kernel::system::{Count, Listens, Moment, Route, System};
+use crate::sim::kernel::trace::Trace;
 
 /// Connections of a node at a time: the 16 that may come in, its own, and some to be turned away.
 const SLOTS: u16 = 24;
@@ -58,10 +58,8 @@ pub struct Segment {
     /// Datagrams that were read in the present input, and those sent to one node.
     pub heard: u64,
     pub answers: u64,
-    /// What the network does to connections.
-    pub weather: StreamWeather,
     /// What happened, line by line.
-    pub story: Story,
+    pub trace: Trace,
     /// The faults have ended: who ends is started again.
     pub is_calm: bool,
 }
@@ -78,8 +76,7 @@ impl Segment {
             data,
             heard: 0,
             answers: 0,
-            weather: StreamWeather::default(),
-            story: Story::default(),
+            trace: Trace::default(),
             is_calm: false,
         }
     }
@@ -89,9 +86,9 @@ impl Segment {
         self.checks.exempt.is_disturbed |= disturbs(kind);
     }
 
-    /// Writes a line of the story.
+    /// Writes a line of the trace.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
-        self.story.note(at, what);
+        self.trace.note(at, what);
     }
 
     pub fn mix(&mut self, at: u64, bytes: &[u8]) {
@@ -116,25 +113,6 @@ const fn disturbs(kind: FaultKind) -> bool {
             | FaultKind::Stall
             | FaultKind::Slow
     )
-}
-
-/// The kind of fault by which it is counted.
-const fn kind(trouble: Trouble) -> Option<FaultKind> {
-    Some(match trouble {
-        Trouble::Drop => FaultKind::Drop,
-        Trouble::Duplicate => FaultKind::Duplicate,
-        Trouble::Reorder => FaultKind::Reorder,
-        Trouble::Delay => FaultKind::Delay,
-        Trouble::Corrupt => FaultKind::Corrupt,
-        Trouble::OneWay => FaultKind::Oneway,
-        Trouble::Partition => FaultKind::Partition,
-        Trouble::Deaf => FaultKind::Deaf,
-        Trouble::Broadcast => FaultKind::Broadcast,
-        Trouble::Refuse => FaultKind::Refuse,
-        Trouble::Pause => FaultKind::Pause,
-        // No datagram is long, and a deaf node misses those for it alone as well.
-        Trouble::Unicast | Trouble::Narrow => return None,
-    })
 }
 
 impl System for Segment {
@@ -259,16 +237,10 @@ impl System for Segment {
                 self.checks.exempt.is_disturbed = true;
             }
             Count::Met(trouble) => {
-                if let Some(kind) = kind(trouble) {
+                if let Some(kind) = FaultKind::of(trouble) {
                     self.met(kind);
                 }
             }
-            Count::MetStream(StreamTrouble::Unanswered) => self.met(FaultKind::Unanswered),
-            Count::MetStream(StreamTrouble::Dribble) => self.met(FaultKind::Dribble),
-            Count::MetStream(StreamTrouble::Reset) => self.met(FaultKind::Reset),
-            Count::MetStream(StreamTrouble::Stall) => self.met(FaultKind::Stall),
-            // No connection is half closed here before its time.
-            Count::MetStream(StreamTrouble::Half) => {}
         }
     }
 

@@ -47,7 +47,7 @@ impl World {
         let is_tr = matches!(Message::decode_datagram(&bytes), Ok(Message::Tr1 { .. }));
         // A valid one is a stranger's own: what it says of a node's port would cost that node its turns.
         let from = if is_tr { self.stranger() } else { from };
-        self.inject(from, broadcast(), bytes.into(), None);
+        self.inject(from, broadcast(), bytes.into());
     }
 
     /// A stranger's, a node's, or none of this segment.
@@ -104,7 +104,7 @@ impl World {
         } else {
             tr1(id, port, true)
         };
-        self.inject(from, broadcast(), bytes.into(), None);
+        self.inject(from, broadcast(), bytes.into());
     }
 
     /// A stranger gives a node a token, as a giver does.

@@ -7,6 +7,7 @@ use super::notation::{FIRST_TCP_PORT, PREFIX, address};
 use super::outcome::{Outcome, Rule};
 use super::plan::{Fault, Schedule};
 use super::segment::{Due, Segment};
+use crate::sim::kernel::faults::NetworkFault;
 use crate::sim::kernel::network::Network;
 use crate::sim::kernel::node::Node;
 use crate::sim::kernel::queue::Event;
@@ -33,8 +34,8 @@ impl World {
         let (least, more) = schedule.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
         let mut world = Self::assemble(nodes, network, rng, system);
-        let replays = |action: &super::Action| matches!(action.fault, Fault::Replay { .. });
-        world.network.captures = schedule.actions.iter().any(replays);
+        let replay = |fault: &Fault| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
+        world.network.captures = schedule.actions.iter().any(|action| replay(&action.fault));
         world
     }
 

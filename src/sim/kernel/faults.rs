@@ -1,162 +1,217 @@
-//! Kinds of fault by name, and sets of them as a command line gives them.
+//! What goes wrong in the same way whatever the system: with messages, with connections, with processes.
+//!
+//! A system's faults hold these beside its own; the names of fields are those of its schedules' files. What is set
+//! holds until it is set anew.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::str::FromStr;
+use serde::{Deserialize, Serialize};
 
-/// A system's kinds of fault, of which there are 64 at most.
-pub trait Kind: Copy + Eq + 'static {
-    /// Every kind, each at its own number.
-    const KINDS: &'static [Self];
+use super::kinds::Trouble;
+use super::schedule::Fault;
+use super::streams::Carrier;
+use super::system::System;
+use super::world::World;
 
-    /// Its place among them.
-    fn number(self) -> usize;
-    /// How it is spelled on the command line.
-    fn name(self) -> &'static str;
+const MS: u64 = 1_000_000;
+
+/// What happens to messages. A `rate` is so many messages of a thousand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+pub enum NetworkFault {
+    /// `rate`: messages per thousand that are lost.
+    Drop { rate: u16 },
+    /// `rate`: messages per thousand that come twice.
+    Duplicate { rate: u16 },
+    /// `rate`: copies per thousand that come up to `ms` milliseconds later.
+    Reorder { rate: u16, ms: u64 },
+    /// All messages take `ms` milliseconds longer, and up to `jitter_ms` more.
+    Delay { ms: u64, jitter_ms: u64 },
+    /// `rate`: messages per thousand whose bits flip.
+    Corrupt { rate: u16 },
+    /// `groups`: the group of each node. Nodes hear those of their own only; with none all hear each other.
+    Part { groups: Vec<u8> },
+    /// `node` is not heard by `by`.
+    Unheard { node: usize, by: usize },
+    /// Whoever was `Unheard` is heard again.
+    Hear,
+    /// `count`: captured messages that are sent again.
+    Replay { count: u16 },
 }
 
-/// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained.
-macro_rules! kinds {
-    ($($name:ident $word:literal $what:literal,)*) => {
-        /// A kind of fault, or of a user's doing, that a run may contain.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum FaultKind {
-            $(#[doc = $what] $name,)*
+/// What happens to connections that are made from now on. A `rate` is so many connections of a thousand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+pub enum StreamFault {
+    /// `rate`: connections per thousand that are reset after a random number of bytes.
+    Reset { rate: u16 },
+    /// `byte`: after so many bytes all are reset.
+    ResetAt { byte: u64 },
+    /// `rate`: connections per thousand of which one way ends.
+    Half { rate: u16 },
+    /// `rate`: connections per thousand that stall.
+    Stall { rate: u16 },
+    /// `rate`: connections per thousand whose bytes arrive one by one.
+    Dribble { rate: u16 },
+    /// `rate`: connections per thousand that are never answered.
+    Unanswered { rate: u16 },
+}
+
+/// What happens to the process of `node`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+pub enum ProcessFault {
+    /// `us`: how long each of its turns takes, in microseconds.
+    Slow { node: usize, us: u64 },
+    /// `millionths`: how much faster its monotonic clock runs.
+    Rate { node: usize, millionths: i32 },
+    /// `deaf`: no message reaches it.
+    Deaf { node: usize, deaf: bool },
+    /// `rate`: send calls per thousand that are refused.
+    Refuse { node: usize, rate: u16 },
+}
+
+impl Fault for NetworkFault {
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+        match self {
+            Self::Unheard { node, by } => [Some(node), Some(by)],
+            _ => [None, None],
         }
+    }
 
-        impl FaultKind {
-            /// Every kind.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Part { groups } => Some(groups),
+            _ => None,
+        }
+    }
+}
 
-            /// How it is spelled on the command line.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
+impl Fault for ProcessFault {
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+        let (Self::Slow { node, .. }
+        | Self::Rate { node, .. }
+        | Self::Deaf { node, .. }
+        | Self::Refuse { node, .. }) = self;
+        [Some(node), None]
+    }
+}
+
+impl NetworkFault {
+    /// What ends it.
+    #[must_use]
+    pub const fn end(&self) -> Self {
+        match self {
+            Self::Drop { .. } => Self::Drop { rate: 0 },
+            Self::Duplicate { .. } => Self::Duplicate { rate: 0 },
+            Self::Reorder { .. } => Self::Reorder { rate: 0, ms: 0 },
+            Self::Delay { .. } => Self::Delay {
+                ms: 0,
+                jitter_ms: 0,
+            },
+            Self::Corrupt { .. } => Self::Corrupt { rate: 0 },
+            Self::Part { .. } => Self::Part { groups: Vec::new() },
+            Self::Unheard { .. } | Self::Hear => Self::Hear,
+            Self::Replay { .. } => Self::Replay { count: 0 },
+        }
+    }
+}
+
+impl StreamFault {
+    /// What ends it.
+    #[must_use]
+    pub const fn end(&self) -> Self {
+        match self {
+            Self::Reset { .. } | Self::ResetAt { .. } => Self::Reset { rate: 0 },
+            Self::Half { .. } => Self::Half { rate: 0 },
+            Self::Stall { .. } => Self::Stall { rate: 0 },
+            Self::Dribble { .. } => Self::Dribble { rate: 0 },
+            Self::Unanswered { .. } => Self::Unanswered { rate: 0 },
+        }
+    }
+}
+
+impl ProcessFault {
+    /// What ends it.
+    #[must_use]
+    pub const fn end(&self) -> Self {
+        match *self {
+            Self::Slow { node, .. } => Self::Slow { node, us: 0 },
+            Self::Rate { node, .. } => Self::Rate {
+                node,
+                millionths: 0,
+            },
+            Self::Deaf { node, .. } => Self::Deaf { node, deaf: false },
+            Self::Refuse { node, .. } => Self::Refuse { node, rate: 0 },
+        }
+    }
+}
+
+impl<S: System> World<S> {
+    /// Something happens to messages.
+    pub fn act_on_network(&mut self, fault: &NetworkFault) {
+        let weather = &mut self.network.weather;
+        match *fault {
+            NetworkFault::Drop { rate } => weather.drop = rate,
+            NetworkFault::Duplicate { rate } => weather.duplicate = rate,
+            NetworkFault::Reorder { rate, ms } => {
+                weather.reorder = rate;
+                weather.reorder_by = (ms * MS).max(1);
+            }
+            NetworkFault::Delay { ms, jitter_ms } => {
+                (weather.delay, weather.jitter) = (ms * MS, jitter_ms * MS);
+            }
+            NetworkFault::Corrupt { rate } => weather.corrupt = rate,
+            NetworkFault::Part { ref groups } => {
+                self.part(groups);
+                if !groups.is_empty() {
+                    self.meet_cut(Trouble::Partition);
                 }
             }
+            NetworkFault::Unheard { node, by } => {
+                self.network.cuts.push((node, by));
+                self.meet_cut(Trouble::OneWay);
+            }
+            NetworkFault::Hear => self.network.cuts.clear(),
+            NetworkFault::Replay { count } => self.send_again(count),
+        }
+        self.network.look_up();
+    }
 
-            /// What it does.
-            #[must_use]
-            pub const fn what(self) -> &'static str {
-                match self {
-                    $(Self::$name => $what,)*
+    /// A cut counts when it keeps a message from arriving; and once more where there are connections: it keeps those waiting
+    /// though nothing is lost.
+    fn meet_cut(&mut self, cut: Trouble) {
+        if S::Streams::ANY {
+            self.meet(cut);
+        }
+    }
+
+    /// Something happens to connections.
+    pub const fn act_on_streams(&mut self, fault: &StreamFault) {
+        let weather = &mut self.stream_weather;
+        match *fault {
+            StreamFault::Reset { rate } => (weather.reset, weather.reset_at) = (rate, None),
+            StreamFault::ResetAt { byte } => weather.reset_at = Some(byte),
+            StreamFault::Half { rate } => weather.half = rate,
+            StreamFault::Stall { rate } => weather.stall = rate,
+            StreamFault::Dribble { rate } => weather.dribble = rate,
+            StreamFault::Unanswered { rate } => weather.unanswered = rate,
+        }
+    }
+
+    /// Something happens to a process.
+    pub fn act_on_process(&mut self, fault: &ProcessFault) {
+        match *fault {
+            ProcessFault::Slow { node, us } => {
+                self.nodes[node].slow = us * 1_000;
+                if us > 0 {
+                    self.meet(Trouble::Slow);
                 }
             }
-        }
-
-        impl $crate::sim::kernel::faults::Kind for FaultKind {
-            const KINDS: &'static [Self] = Self::ALL;
-
-            fn number(self) -> usize {
-                self as usize
+            ProcessFault::Rate { node, millionths } => {
+                self.set_rate(node, millionths);
+                self.meet(Trouble::Clock);
             }
-
-            fn name(self) -> &'static str {
-                self.word()
-            }
+            ProcessFault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
+            ProcessFault::Refuse { node, rate } => self.nodes[node].refuse = rate,
         }
-    };
-}
-pub(crate) use kinds;
-
-/// A set of kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Faults<K>(u64, PhantomData<K>);
-
-impl<K: Kind> Faults<K> {
-    /// Nothing goes wrong, and nobody wants anything.
-    pub const NONE: Self = Self(0, PhantomData);
-
-    /// Every kind.
-    #[must_use]
-    pub fn all() -> Self {
-        K::KINDS.iter().copied().collect()
-    }
-
-    /// Just one kind.
-    #[must_use]
-    pub fn only(kind: K) -> Self {
-        Self(1 << kind.number(), PhantomData)
-    }
-
-    /// Whether a kind is in the set.
-    #[must_use]
-    pub fn contains(self, kind: K) -> bool {
-        self.0 >> kind.number() & 1 == 1
-    }
-
-    /// The kinds in the set.
-    pub fn iter(self) -> impl Iterator<Item = K> {
-        let all = K::KINDS.iter().copied();
-        all.filter(move |&kind| self.contains(kind))
-    }
-}
-
-impl<K: Kind> Default for Faults<K> {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
-impl<K: Kind> FromIterator<K> for Faults<K> {
-    fn from_iter<I: IntoIterator<Item = K>>(kinds: I) -> Self {
-        let bits = kinds.into_iter().map(|kind| 1 << kind.number());
-        Self(bits.fold(0, |set, bit: u64| set | bit), PhantomData)
-    }
-}
-
-impl<K: Kind> FromStr for Faults<K> {
-    type Err = String;
-
-    /// `all`, `none`, or kinds with commas between them; `-` before one takes it out again, as in
-    /// `all,-pause`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut set = Self::NONE;
-        for word in text.split(',').map(str::trim) {
-            let (taken, word) = match word.strip_prefix('-') {
-                Some(rest) => (true, rest),
-                None => (false, word),
-            };
-            let named = match word {
-                "all" => Self::all(),
-                "none" => Self::NONE,
-                _ => {
-                    let kind = K::KINDS.iter().find(|kind| kind.name() == word);
-                    Self::only(*kind.ok_or_else(|| unknown::<K>(word))?)
-                }
-            };
-            let bits = if taken {
-                set.0 & !named.0
-            } else {
-                set.0 | named.0
-            };
-            set = Self(bits, PhantomData);
-        }
-        Ok(set)
-    }
-}
-
-fn unknown<K: Kind>(word: &str) -> String {
-    let words: Vec<_> = K::KINDS.iter().map(|kind| kind.name()).collect();
-    format!(
-        "there is no fault '{word}': give all, none or some of {}, with commas between them",
-        words.join(", ")
-    )
-}
-
-impl<K: Kind> fmt::Display for Faults<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 {
-            return f.write_str("none");
-        }
-        if self.0 == Self::all().0 {
-            return f.write_str("all");
-        }
-        for (at, kind) in self.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            write!(f, "{comma}{}", kind.name())?;
-        }
-        Ok(())
     }
 }

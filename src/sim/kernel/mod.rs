@@ -8,16 +8,17 @@
 pub mod clock;
 pub mod faults;
 pub mod guard;
+pub mod kinds;
 pub mod network;
 pub mod node;
 pub mod queue;
 pub mod rng;
 pub mod schedule;
 pub mod shrink;
-pub mod story;
 pub mod stranger;
 pub mod streams;
 pub mod system;
+pub mod trace;
 mod transport;
 pub mod violation;
 pub mod world;

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use super::kinds::Trouble;
 use super::queue::{self, Bytes, Event};
-use super::system::{Count, Message, Peer, Route, System, Trouble};
+use super::system::{Count, Message, Peer, Route, System};
 use super::world::{World, id};
 
 /// How many messages are kept for being sent again much later.
@@ -97,26 +98,26 @@ impl<S: System> World<S> {
     }
 
     /// Something that is no node sends a message.
-    pub fn inject(&mut self, from: Peer<S>, to: S::Address, bytes: Bytes, label: S::Label) {
+    pub fn inject(&mut self, from: Peer<S>, to: S::Address, bytes: Bytes) {
         let message = Message::<S> {
             node: None,
             from,
             to,
             bytes,
         };
-        self.carry(message, label, self.now);
+        self.carry(message, S::Label::default(), self.now);
     }
 
-    /// Something that is no node sends so many messages again that it has captured. Returns how many those were.
-    pub fn send_again(&mut self, count: u16, label: S::Label) -> u16 {
-        for sent in 0..count {
+    /// Something that is no node sends so many messages again that it has captured.
+    pub fn send_again(&mut self, count: u16) {
+        for _ in 0..count {
             let at = self.rng.index(self.network.captured.len());
             let Some(old) = self.network.captured.get(at).cloned() else {
-                return sent;
+                return;
             };
-            self.inject(old.from, old.to, old.bytes, label);
+            self.inject(old.from, old.to, old.bytes);
+            self.meet(Trouble::Replay);
         }
-        count
     }
 
     /// Puts a message on its way to everybody that it is for.
@@ -133,7 +134,7 @@ impl<S: System> World<S> {
         }
         let longest = self.network.weather.longest;
         if longest.is_some_and(|longest| message.bytes.len() > S::HEADER_LEN + longest) {
-            return self.met_trouble(Trouble::Narrow);
+            return self.meet(Trouble::Narrow);
         }
         let due = self.arrival(from, leaves);
         let route = S::route(self, message.to);
@@ -141,7 +142,7 @@ impl<S: System> World<S> {
             return self.send_to_all(message, due);
         }
         if from.is_some_and(|at| self.nodes[at].unicast_lost.0) {
-            return self.met_trouble(Trouble::Unicast);
+            return self.meet(Trouble::Unicast);
         }
         match route {
             Route::All | Route::One(None) => {}
@@ -173,7 +174,7 @@ impl<S: System> World<S> {
         let mut due = leaves + least + self.rng.below(spread + 1) + delay;
         if delay + jitter > 0 {
             due += self.rng.below(jitter + 1);
-            self.met_trouble(Trouble::Delay);
+            self.meet(Trouble::Delay);
         }
         if let Some(from) = from {
             let before = &mut self.nodes[from].last_due;
@@ -190,7 +191,7 @@ impl<S: System> World<S> {
         if !clear {
             for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {
                 if self.nodes[to].broadcasts_lost {
-                    self.met_trouble(Trouble::Broadcast);
+                    self.meet(Trouble::Broadcast);
                     except.push(id(to));
                 } else if !self.passes(&message, to, due) {
                     except.push(id(to));
@@ -203,7 +204,7 @@ impl<S: System> World<S> {
 
     fn send_to_one(&mut self, message: Message<S>, at: usize, due: u64) {
         if self.nodes[at].unicast_lost.1 {
-            return self.met_trouble(Trouble::Unicast);
+            return self.meet(Trouble::Unicast);
         }
         let is_own = message.sender() == Some(at);
         if !is_own && (self.network.clear || self.passes(&message, at, due)) {
@@ -217,25 +218,25 @@ impl<S: System> World<S> {
         if let Some(from) = message.sender()
             && let Some(cut) = self.cut_between(from, to)
         {
-            self.met_trouble(cut);
+            self.meet(cut);
             return false;
         }
         let weather = self.network.weather.clone();
         if self.rng.chance(weather.drop) {
-            self.met_trouble(Trouble::Drop);
+            self.meet(Trouble::Drop);
             return false;
         }
         if self.rng.chance(weather.duplicate) {
-            self.met_trouble(Trouble::Duplicate);
+            self.meet(Trouble::Duplicate);
             self.double(message, to, due);
         }
         if self.rng.chance(weather.corrupt) {
-            self.met_trouble(Trouble::Corrupt);
+            self.meet(Trouble::Corrupt);
             self.corrupt(message, to, due);
             return false;
         }
         if self.rng.chance(weather.reorder) {
-            self.met_trouble(Trouble::Reorder);
+            self.meet(Trouble::Reorder);
             let later = due + self.rng.between(1, weather.reorder_by);
             let (message, at) = (message.clone(), id(to));
             self.queue.push(later, Event::One { message, at });
@@ -289,7 +290,8 @@ impl<S: System> World<S> {
         self.queue.push(due, Event::One { message, at });
     }
 
-    fn met_trouble(&mut self, trouble: Trouble) {
+    /// Something has gone wrong, and counts.
+    pub(super) fn meet(&mut self, trouble: Trouble) {
         self.system.count(Count::Met(trouble));
     }
 }

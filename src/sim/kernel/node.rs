@@ -8,10 +8,11 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, Stored};
 
 use super::clock::Clock;
+use super::kinds::Trouble;
 use super::queue::Bytes;
 use super::rng::Rng;
 use super::streams::Carrier;
-use super::system::{Count, Message, Moment, Peer, System, Trouble};
+use super::system::{Count, Message, Moment, Peer, System};
 use super::world::id;
 use crate::driver::{
     Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, Streams, TransmitBatch,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ring_proto::Machine;
 
+use super::kinds::Trouble;
 use super::queue;
 use super::streams::{Carrier, Fabric};
 use super::world::World;
@@ -33,82 +34,6 @@ impl Moment {
     }
 }
 
-/// What the kernel does to messages and processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// A copy of a message was lost.
-    Drop,
-    /// It came twice.
-    Duplicate,
-    /// It came later than its message.
-    Reorder,
-    /// A message took longer.
-    Delay,
-    /// A copy was changed, or lost because that was found out.
-    Corrupt,
-    /// A node is not heard by another.
-    OneWay,
-    /// Two nodes are in different parts of a cut network.
-    Partition,
-    /// Nothing reaches a node.
-    Deaf,
-    /// A message to a single station was lost, or refused by the sender's interface.
-    Unicast,
-    /// A message to all does not reach a node.
-    Broadcast,
-    /// A message was longer than what gets through.
-    Narrow,
-    /// A send queue refused a message.
-    Refuse,
-    /// A process was stopped.
-    Pause,
-}
-
-impl Trouble {
-    /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::Drop,
-        Self::Duplicate,
-        Self::Reorder,
-        Self::Delay,
-        Self::Corrupt,
-        Self::OneWay,
-        Self::Partition,
-        Self::Deaf,
-        Self::Unicast,
-        Self::Broadcast,
-        Self::Narrow,
-        Self::Refuse,
-        Self::Pause,
-    ];
-}
-
-/// What the kernel does to connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StreamTrouble {
-    /// It is never answered.
-    Unanswered,
-    /// Its bytes arrive one by one.
-    Dribble,
-    /// It is reset.
-    Reset,
-    /// Nothing arrives on it any longer.
-    Stall,
-    /// One of its ways ends.
-    Half,
-}
-
-impl StreamTrouble {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Unanswered,
-        Self::Dribble,
-        Self::Reset,
-        Self::Stall,
-        Self::Half,
-    ];
-}
-
 /// What the kernel counts, for a system to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
@@ -118,8 +43,6 @@ pub enum Count {
     Overflowed,
     /// Something that went wrong.
     Met(Trouble),
-    /// A connection that something happens to.
-    MetStream(StreamTrouble),
 }
 
 /// Who is to hear a message.
@@ -153,8 +76,8 @@ pub trait System: Sized {
     type Streams: Carrier<Peer<Self>>;
     /// What a message is addressed to.
     type Address: Copy;
-    /// By what the system counts messages.
-    type Label: Copy;
+    /// By what the system counts messages; those that no node has sent have the default.
+    type Label: Copy + Default;
     /// What the system keeps of each node, its stored state included.
     type Node;
     /// What a stopped process finds when it goes on, beside messages.

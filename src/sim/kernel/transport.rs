@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 
+use super::kinds::Trouble;
 use super::queue::Event;
 use super::streams::{Carrier, Fate, Pipe, Side, Step, StreamWeather};
-use super::system::{Count, Listens, Peer, StreamTrouble, System};
+use super::system::{Listens, Peer, System};
 use super::world::World;
 
 /// How long after a cut has kept something from arriving that is tried again, in nanoseconds.
@@ -96,14 +97,14 @@ impl<S: System> World<S> {
             half_at: is_halved.then(|| (self.some_bytes(), self.rng.index(2))),
         };
         for (met, trouble) in [
-            (fate.unanswered, StreamTrouble::Unanswered),
-            (fate.dribbles, StreamTrouble::Dribble),
-            (fate.reset_at.is_some(), StreamTrouble::Reset),
-            (fate.stalls_at.is_some(), StreamTrouble::Stall),
-            (fate.half_at.is_some(), StreamTrouble::Half),
+            (fate.unanswered, Trouble::Unanswered),
+            (fate.dribbles, Trouble::Dribble),
+            (fate.reset_at.is_some(), Trouble::Reset),
+            (fate.stalls_at.is_some(), Trouble::Stall),
+            (fate.half_at.is_some(), Trouble::Half),
         ] {
             if met {
-                self.system.count(Count::MetStream(trouble));
+                self.meet(trouble);
             }
         }
         fate

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ring_proto::time::{Now, nanos};
 
+use super::kinds::Trouble;
 use super::network::Network;
 use super::node::{
     Arrived, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Surroundings, Wire, Witness,
@@ -14,7 +15,7 @@ use super::queue::{Event, Queue};
 use super::rng::Rng;
 use super::schedule::Action;
 use super::streams::{Carrier, Fabric, StreamWeather};
-use super::system::{Count, Message, Moment, Peer, System, Trouble};
+use super::system::{Count, Message, Moment, Peer, System};
 use crate::driver::{Driver, ReceiveBatch, TransmitBatch};
 
 const SECOND: u64 = 1_000_000_000;
@@ -224,7 +225,7 @@ impl<S: System> World<S> {
             return;
         }
         if node.deaf {
-            return self.system.count(Count::Met(Trouble::Deaf));
+            return self.meet(Trouble::Deaf);
         }
         if node.inbox.len() >= QUEUE {
             return self.system.count(Count::Overflowed);
@@ -411,7 +412,7 @@ impl<S: System> World<S> {
     /// The process stands still; what arrives waits for it.
     pub fn pause(&mut self, at: usize) {
         if self.nodes[at].is_running() {
-            self.system.count(Count::Met(Trouble::Pause));
+            self.meet(Trouble::Pause);
             self.nodes[at].paused = Some(S::Missed::default());
         }
     }

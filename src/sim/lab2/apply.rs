@@ -16,6 +16,7 @@ use super::plan::{Fault, MTU, Schedule};
 use super::settings::FaultKind;
 use super::world::World;
 use crate::sim::kernel::network::{Network, Weather};
+use crate::sim::kernel::schedule::Fault as _;
 
 const MICRO: u64 = 1_000;
 /// How long a node that has lost its state file stays down at least, in nanoseconds. Whatever was
@@ -39,8 +40,7 @@ impl<M: Subject> World<M> {
     /// Carries out an action. What cannot be done just now, such as stopping a dead process, or
     /// names no node of this world, is not done.
     pub fn act(&mut self, fault: &Fault) {
-        let known = |at: Option<usize>| at.is_none_or(|at| at < self.nodes.len());
-        if !fault.nodes().into_iter().all(known) {
+        if !fault.is_among(self.nodes.len()) {
             return;
         }
         if let Some(record) = &mut self.system.record {
@@ -55,7 +55,7 @@ impl<M: Subject> World<M> {
             | Fault::Cut { .. }
             | Fault::Mend { .. }
             | Fault::Narrow { .. }
-            | Fault::Part { .. } => self.act_on_network(fault),
+            | Fault::Part { .. } => self.act_on_segment(fault),
             Fault::Replay { frames } => self.replay(frames),
             Fault::Stranger { frames } => self.hear_stranger(frames),
             Fault::Unresponsive => self.begin_asking(),
@@ -81,7 +81,7 @@ impl<M: Subject> World<M> {
         }
     }
 
-    fn act_on_network(&mut self, fault: &Fault) {
+    fn act_on_segment(&mut self, fault: &Fault) {
         let weather = &mut self.network.weather;
         match *fault {
             Fault::Drop { of_1000 } => weather.drop = of_1000,
@@ -356,7 +356,7 @@ impl<M: Subject> World<M> {
             {
                 self.system.checks.exempt.offer_again(to, &token);
             }
-            self.inject((), to, bytes, 0);
+            self.inject((), to, bytes);
         }
     }
 

@@ -52,6 +52,6 @@ impl<M: Subject> World<M> {
         let ethertype = self.system.constants.ethertype;
         let len = frame.encode(ethertype, &mut buf).unwrap_or(0);
         let bytes = buf[..len].into();
-        self.inject((), MacAddr::BROADCAST, bytes, 0);
+        self.inject((), MacAddr::BROADCAST, bytes);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notation::CARDS;
 use super::settings::FaultKind;
-use crate::sim::kernel::schedule;
+use crate::sim::kernel::schedule::{self, Fault as _};
 
 /// No time of a schedule is longer.
 const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
@@ -190,24 +190,11 @@ impl schedule::Schedule for Schedule {
     fn without(&self, gone: usize) -> Self {
         let mut fewer = self.clone();
         fewer.nodes -= 1;
-        fewer.stay_dead.retain(|&at| at != gone);
-        for at in &mut fewer.stay_dead {
-            *at -= usize::from(*at > gone);
-        }
-        let goes = |fault: &Fault| fault.nodes().contains(&Some(gone));
-        fewer.lasting = fewer.lasting.filter(|fault| !goes(fault));
-        if let Some(fault) = &mut fewer.lasting {
-            fault.renumber(|at| at - usize::from(at > gone));
-        }
-        fewer.actions.retain(|action| !goes(&action.fault));
-        for Action { fault, .. } in &mut fewer.actions {
-            fault.renumber(|at| at - usize::from(at > gone));
-            if let Fault::Part { groups } = fault
-                && gone < groups.len()
-            {
-                groups.remove(gone);
-            }
-        }
+        schedule::take_out(&mut fewer.stay_dead, gone);
+        fewer.lasting.take_if(|fault| !fault.take_out(gone));
+        fewer
+            .actions
+            .retain_mut(|action| action.fault.take_out(gone));
         fewer
     }
 
@@ -404,29 +391,14 @@ impl Fault {
             _ => true,
         }
     }
+}
 
-    /// The nodes that it names.
-    pub(super) fn nodes(&self) -> [Option<usize>; 2] {
-        let mut named = [None; 2];
-        let mut at = 0;
-        self.clone().renumber(|node| {
-            named[at] = Some(node);
-            at += 1;
-            node
-        });
-        named
-    }
-
-    /// Gives the nodes that it names, two at the most, other numbers.
-    pub(super) fn renumber(&mut self, mut to_number: impl FnMut(usize) -> usize) {
+impl schedule::Fault for Fault {
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
         match self {
-            Self::Cut { from, to } | Self::Mend { from, to } => {
-                *from = to_number(*from);
-                *to = to_number(*to);
-            }
+            Self::Cut { from, to } | Self::Mend { from, to } => [Some(from), Some(to)],
             Self::Twin { node, of: other } | Self::Yield { node, to: other } => {
-                *node = to_number(*node);
-                *other = to_number(*other);
+                [Some(node), Some(other)]
             }
             Self::Pause { node }
             | Self::Resume { node }
@@ -455,7 +427,7 @@ impl Fault {
             | Self::Unicast { node, .. }
             | Self::Drift { node, .. }
             | Self::Rollback { node }
-            | Self::Address { node, .. } => *node = to_number(*node),
+            | Self::Address { node, .. } => [Some(node), None],
             Self::Drop { .. }
             | Self::Duplicate { .. }
             | Self::Reorder { .. }
@@ -466,7 +438,14 @@ impl Fault {
             | Self::Stranger { .. }
             | Self::Narrow { .. }
             | Self::Dead { .. }
-            | Self::Unresponsive => {}
+            | Self::Unresponsive => [None, None],
+        }
+    }
+
+    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Part { groups } => Some(groups),
+            _ => None,
         }
     }
 }

@@ -24,7 +24,7 @@ use super::settings::FaultKind;
 use super::world::World;
 use crate::driver::frames::MAX_FRAME;
 use crate::sim::kernel::streams::{Fabric, NoStreams};
-use crate::sim::kernel::system::{Count, Moment, Route, System, Trouble};
+use crate::sim::kernel::system::{Count, Moment, Route, System};
 use crate::sim::kernel::world::index;
 
 /// So many times the ring's HEART_BEAT_PERIOD a node's may be at the most.
@@ -102,25 +102,6 @@ impl<M> Ring<M> {
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = SLOWEST * nanos(self.constants.waiter_timeout());
         self.checks.exempt.void_promises(at.saturating_add(lasts));
-    }
-}
-
-/// The kind of fault by which Lab2 counts it.
-const fn kind(trouble: Trouble) -> FaultKind {
-    match trouble {
-        Trouble::Drop => FaultKind::Drop,
-        Trouble::Duplicate => FaultKind::Duplicate,
-        Trouble::Reorder => FaultKind::Reorder,
-        Trouble::Delay => FaultKind::Delay,
-        Trouble::Corrupt => FaultKind::Corrupt,
-        Trouble::OneWay => FaultKind::Oneway,
-        Trouble::Partition => FaultKind::Partition,
-        Trouble::Deaf => FaultKind::Deaf,
-        Trouble::Unicast => FaultKind::Unicast,
-        Trouble::Broadcast => FaultKind::Broadcast,
-        Trouble::Narrow => FaultKind::Narrow,
-        Trouble::Refuse => FaultKind::Refuse,
-        Trouble::Pause => FaultKind::Pause,
     }
 }
 
@@ -297,8 +278,11 @@ impl<M: Subject> System for Ring<M> {
         match what {
             Count::Event => self.stats.events += 1,
             Count::Overflowed => self.stats.overflowed += 1,
-            Count::Met(trouble) => self.met(kind(trouble)),
-            Count::MetStream(_) => {}
+            Count::Met(trouble) => {
+                if let Some(kind) = FaultKind::of(trouble) {
+                    self.met(kind);
+                }
+            }
         }
     }
 

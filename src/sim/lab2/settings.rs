@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sim::kernel::faults::{self, kinds};
+use crate::sim::kernel::kinds::{self, kinds};
 
 /// One run: everything else follows from this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,24 +20,24 @@ pub struct Settings {
 }
 
 /// A set of kinds.
-pub type Faults = faults::Faults<FaultKind>;
+pub type Faults = kinds::Faults<FaultKind>;
 
 kinds! {
-    Drop "drop" "Frames are lost.",
-    Duplicate "duplicate" "Frames arrive twice, the second time perhaps at everybody.",
-    Reorder "reorder" "Single copies of frames are overtaken by later ones.",
-    Delay "delay" "All frames take longer, with jitter.",
-    Corrupt "corrupt" "Bits of frames flip; checksums catch most of it, not all.",
-    Oneway "oneway" "A node is not heard by another, but hears it.",
-    Partition "partition" "The segment is cut into parts, heals and is cut again.",
-    Pause "pause" "A process stands still, then finds its queue and a late clock.",
+    Drop(Drop) "drop" "Frames are lost.",
+    Duplicate(Duplicate) "duplicate" "Frames arrive twice, the second time perhaps at everybody.",
+    Reorder(Reorder) "reorder" "Single copies of frames are overtaken by later ones.",
+    Delay(Delay) "delay" "All frames take longer, with jitter.",
+    Corrupt(Corrupt) "corrupt" "Bits of frames flip; checksums catch most of it, not all.",
+    Oneway(OneWay) "oneway" "A node is not heard by another, but hears it.",
+    Partition(Partition) "partition" "The segment is cut into parts, heals and is cut again.",
+    Pause(Pause) "pause" "A process stands still, then finds its queue and a late clock.",
     Crash "crash" "A process dies and starts again with its state file.",
     Forget "forget" "A process dies and starts again without its state file.",
-    Clock "clock" "Clocks run fast or slow; wall clocks are set forward and back.",
-    Slow "slow" "Every turn of a process takes long.",
-    Refuse "refuse" "A full send queue refuses frames.",
+    Clock(Clock) "clock" "Clocks run fast or slow; wall clocks are set forward and back.",
+    Slow(Slow) "slow" "Every turn of a process takes long.",
+    Refuse(Refuse) "refuse" "A full send queue refuses frames.",
     Twin "twin" "Two nodes have one MAC address for a while.",
-    Replay "replay" "Frames captured long ago are sent again.",
+    Replay(Replay) "replay" "Frames captured long ago are sent again.",
     Stranger "stranger" "A station speaks the protocol wrongly, and claims weak tokens.",
     Constants "constants" "A node runs with other constants than the ring.",
     Work "work" "Members want the token, work with it, change its data.",
@@ -51,11 +51,11 @@ kinds! {
     Disk "disk" "A node cannot write its state file for a while.",
     Mtu "mtu" "A node's interface carries shorter frames, or longer ones again.",
     Once "once" "Jobs are asked for on many nodes at once, to be run once in a period.",
-    Deaf "deaf" "A node sends and hears nothing.",
-    Unicast "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
-    Narrow "narrow" "What is between the nodes carries shorter frames than their interfaces.",
+    Deaf(Deaf) "deaf" "A node sends and hears nothing.",
+    Unicast(Unicast) "unicast" "Frames to or from one node alone are lost; broadcasts arrive.",
+    Narrow(Narrow) "narrow" "What is between the nodes carries shorter frames than their interfaces.",
     Dead "dead" "Stations that are gone are in the tables, up to hundreds of them.",
-    Broadcast "broadcast" "Frames to all do not reach a node; those to it alone do.",
+    Broadcast(Broadcast) "broadcast" "Frames to all do not reach a node; those to it alone do.",
     Drift "drift" "A clock runs up to a fifth faster or slower than it should for a while.",
     Rollback "rollback" "A process dies and starts again with an older state file: a power loss.",
 }

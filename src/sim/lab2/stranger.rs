@@ -28,7 +28,7 @@ impl<M: Subject> World<M> {
                 Some(&destination) => MacAddr(destination),
                 None => continue,
             };
-            self.inject((), to, bytes.into(), 0);
+            self.inject((), to, bytes.into());
         }
     }
 

@@ -43,7 +43,7 @@ impl<M: Subject> World<M> {
         let len = frame
             .encode(self.system.constants.ethertype, &mut buf)
             .unwrap_or(0);
-        self.inject((), MacAddr::BROADCAST, buf[..len].into(), 0);
+        self.inject((), MacAddr::BROADCAST, buf[..len].into());
         let next = self.now + nanos(self.system.constants.heartbeat);
         self.queue.push(next, Event::Own(Due::Ask));
     }

@@ -76,14 +76,14 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub heartbeat: Duration,
 
-    /// After how much silence a server is DOWN, or a leader is given up; at least three heartbeats.
+    /// How long a server may be silent before it is DOWN, or a leader before it is given up; at least three heartbeats.
     #[arg(long, value_name = "DURATION", default_value = "4s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub server_timeout: Duration,
 
-    /// After how much silence a client loses its tokens.
+    /// How long a client may be silent before it loses its tokens.
     ///
-    /// Clients outlive a change of leader if a fifth of it, --server-timeout and four heartbeats are together
-    /// less than three quarters of it, as with the defaults. Clients may be given less, never more.
+    /// Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4 heartbeats
+    /// is less than 3/4 of client-timeout; the defaults satisfy this. Clients may be given less, never more.
     #[arg(long, value_name = "DURATION", default_value = "15s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub client_timeout: Duration,
 

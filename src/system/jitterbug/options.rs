@@ -93,11 +93,11 @@ pub struct Options {
     #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true, value_parser = parse_port)]
     pub tcp_port: u16,
 
-    /// The time between two questions of a try to become leader.
+    /// Interval between queries of an attempt to become leader.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub tr_interval: Duration,
 
-    /// How many questions a try has, 1 to 100. Who is not answered in two tries leads.
+    /// Queries per attempt, 1 to 100. A node that nobody answers in two attempts leads.
     #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub tr_count: u32,
 
@@ -105,11 +105,11 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "2s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub renew_timeout: Duration,
 
-    /// The time for handing the token to one node, on both sides.
+    /// Time limit for handing the token to one node, on both sides.
     #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub token_pass_timeout: Duration,
 
-    /// How long a leader without local work keeps the token; less in rings of so many nodes that a round would take half of
+    /// How long a leader without local work keeps the token; less in rings so large that a round would take half of
     /// --renew-timeout.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub hold: Duration,
@@ -126,12 +126,12 @@ pub struct Options {
     #[arg(long, value_name = "CMD", value_parser = parse_command)]
     pub compute: Option<String>,
 
-    /// Which of two data continues: greater (more bytes, then the larger), longer (more bytes, or that
-    /// which came), or a command, run by sh -c.
+    /// Which of two values wins: greater (more bytes, then the larger), longer (more bytes, or the
+    /// received one), or a command, run by sh -c.
     #[arg(long, value_name = "HOW", default_value = "greater", value_parser = parse_command)]
     pub decide: String,
 
-    /// The time for one run of either command.
+    /// Time limit for one run of either command.
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub compute_timeout: Duration,
 

@@ -80,7 +80,10 @@ pub const COPIES: [Copy; 9] = [
         to: "sim/kernel",
         renames: &[("crate::driver", "ringd::driver")],
         shared: &[
-            ("faults.rs", "ringd::sim::kernel::faults::{Faults, Kind}"),
+            (
+                "kinds.rs",
+                "ringd::sim::kernel::kinds::{Faults, Kind, Trouble}",
+            ),
             ("rng.rs", "ringd::sim::kernel::rng::{Rng, Stream}"),
             ("violation.rs", "ringd::sim::kernel::violation::Violation"),
         ],

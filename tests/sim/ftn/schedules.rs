@@ -23,6 +23,7 @@ macro_rules! schedules {
 
 schedules! {
     a_grace_outlives_its_leader,
+    a_leader_follows_a_state_of_before_a_lost_state_file,
     a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows,
     a_leader_that_never_met_one_that_died_has_lower_numbers,
     a_leader_that_nobody_follows_gives_up,

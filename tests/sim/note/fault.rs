@@ -4,9 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use ring_note::Version;
 use ring_note::wire::Announcement;
+use ringd::sim::kernel::faults::{NetworkFault, ProcessFault};
 use ringd::sim::kernel::network::Weather;
 use ringd::sim::kernel::rng::{Rng, Stream};
-use ringd::sim::kernel::schedule::{Action, Schedule};
+use ringd::sim::kernel::schedule::{self, Action, Fault as _, Schedule};
 use ringd::sim::kernel::streams::StreamWeather;
 
 use super::world::{PORT, World, ask_to_write, start, stranger};
@@ -24,32 +25,20 @@ pub enum Fault {
     Start(usize),
     Pause(usize),
     Resume(usize),
-    /// Only nodes of the same group hear each other.
-    Part(Vec<u8>),
-    /// The second is not heard by the first.
-    OneWay(usize, usize),
-    Hear,
+    Network(NetworkFault),
+    Process(ProcessFault),
     /// Lost, doubled, late and corrupt, in thousandths; how much later all are, in milliseconds; the longest.
     Weather([u16; 4], u64, Option<usize>),
     /// Unanswered, dribbling, reset, stalled and ended one way, in thousandths.
     Streams([u16; 5]),
     DiskFull(usize, bool),
-    Deaf(usize, bool),
     /// What is for all does not reach it.
     Unreached(usize, bool),
     Unplugged(usize, bool),
-    /// How long each turn takes, in microseconds.
-    Slow(usize, u64),
     /// The longest payload of the interface.
     Mtu(usize, usize),
-    /// How many send calls in 1,000 are refused.
-    Refuse(usize, u16),
-    /// The clock runs faster by so many millionths.
-    Rate(usize, i32),
     /// The wall clock is set, by so many seconds.
     Wall(usize, i64),
-    /// A message of earlier is sent again, from where it came.
-    Replay,
     /// A stranger announces a version that nobody has.
     Forge(u64),
 }
@@ -99,10 +88,16 @@ impl Fault {
             6 => Self::Start(at),
             7 => Self::Pause(at),
             8 => Self::Resume(at),
-            9 => Self::Part((0..nodes).map(|_| u8::from(rng.chance(300))).collect()),
-            10 => Self::Part(Vec::new()),
-            11 => Self::OneWay(at, rng.index(nodes)),
-            12 => Self::Hear,
+            9 => {
+                let groups = (0..nodes).map(|_| u8::from(rng.chance(300))).collect();
+                Self::Network(NetworkFault::Part { groups })
+            }
+            10 => Self::Network(NetworkFault::Part { groups: Vec::new() }),
+            11 => {
+                let by = rng.index(nodes);
+                Self::Network(NetworkFault::Unheard { node: at, by })
+            }
+            12 => Self::Network(NetworkFault::Hear),
             13 | 14 => {
                 let mut rate = |rates: &[u16]| rng.pick(rates);
                 let rates = [
@@ -122,15 +117,28 @@ impl Fault {
                 rng.pick(&[0, 0, 300]),
             ]),
             16 => Self::DiskFull(at, is_bad),
-            17 if is_bad => Self::Deaf(at, rng.chance(500)),
+            17 if is_bad => {
+                let deaf = rng.chance(500);
+                Self::Process(ProcessFault::Deaf { node: at, deaf })
+            }
             17 => Self::Unreached(at, rng.chance(500)),
             18 => Self::Unplugged(at, is_bad),
-            19 => Self::Slow(at, rng.pick(&[0, 200, 20_000])),
+            19 => {
+                let us = rng.pick(&[0, 200, 20_000]);
+                Self::Process(ProcessFault::Slow { node: at, us })
+            }
             20 => Self::Mtu(at, rng.pick(&[16, 1_472])),
-            21 => Self::Refuse(at, rng.pick(&[0, 500])),
-            22 if is_bad => Self::Rate(at, rng.pick(&[-10_000, 0, 10_000])),
+            21 => {
+                let rate = rng.pick(&[0, 500]);
+                Self::Process(ProcessFault::Refuse { node: at, rate })
+            }
+            22 if is_bad => {
+                let millionths = rng.pick(&[-10_000, 0, 10_000]);
+                let node = at;
+                Self::Process(ProcessFault::Rate { node, millionths })
+            }
             22 => Self::Wall(at, rng.pick(&[-86_400, 86_400])),
-            _ if is_bad => Self::Replay,
+            _ if is_bad => Self::Network(NetworkFault::Replay { count: 1 }),
             _ => Self::Forge(number),
         }
     }
@@ -142,15 +150,7 @@ impl Fault {
             Self::Start(at) => start(world, at),
             Self::Pause(at) => world.pause(at),
             Self::Resume(at) => world.resume(at),
-            Self::Part(ref groups) => world.part(groups),
-            Self::OneWay(from, to) => {
-                world.network.cuts.push((from, to));
-                world.network.look_up();
-            }
-            Self::Hear => {
-                world.network.cuts.clear();
-                world.network.look_up();
-            }
+            Self::Network(ref fault) => world.act_on_network(fault),
             Self::Weather([drop, duplicate, reorder, corrupt], delay, longest) => {
                 world.set_weather(Weather {
                     drop,
@@ -174,25 +174,14 @@ impl Fault {
                 });
             }
             Self::DiskFull(at, full) => world.nodes[at].disk_full = full,
-            Self::Deaf(at, deaf) => world.nodes[at].deaf = deaf,
+            Self::Process(ref fault) => world.act_on_process(fault),
             Self::Unreached(at, lost) => world.nodes[at].broadcasts_lost = lost,
             Self::Unplugged(at, unplugged) => world.nodes[at].unplugged = unplugged,
-            Self::Slow(at, turn_us) => world.nodes[at].slow = turn_us * 1_000,
             Self::Mtu(at, mtu) => world.nodes[at].mtu = mtu,
-            Self::Refuse(at, rate) => world.nodes[at].refuse = rate,
-            Self::Rate(at, millionths) => world.set_rate(at, millionths),
             Self::Wall(at, seconds) => {
                 world.nodes[at]
                     .clock
                     .set_wall(seconds * 1_000 * MS.cast_signed());
-            }
-            Self::Replay => {
-                let count = world.network.captured.len();
-                if count > 0 {
-                    let at = world.rng.index(count);
-                    let old = world.network.captured[at].clone();
-                    world.inject(old.from, old.to, old.bytes, ());
-                }
             }
             Self::Forge(author) => {
                 let announcement = Announcement {
@@ -203,42 +192,36 @@ impl Fault {
                     port: PORT,
                 };
                 let all = SocketAddr::from((Ipv4Addr::BROADCAST, PORT));
-                world.inject(
-                    stranger(0),
-                    all,
-                    announcement.encode().as_slice().into(),
-                    (),
-                );
+                world.inject(stranger(0), all, announcement.encode().as_slice().into());
             }
         }
     }
+}
 
-    /// Whether it names a node, and the same with that node's number changed.
-    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let mut fault = self.clone();
-        match &mut fault {
+impl schedule::Fault for Fault {
+    fn nodes_mut(&mut self) -> [Option<&mut usize>; 2] {
+        match self {
+            Self::Network(fault) => fault.nodes_mut(),
+            Self::Process(fault) => fault.nodes_mut(),
             Self::Write(at, ..)
             | Self::End(at)
             | Self::Start(at)
             | Self::Pause(at)
             | Self::Resume(at)
             | Self::DiskFull(at, _)
-            | Self::Deaf(at, _)
             | Self::Unreached(at, _)
             | Self::Unplugged(at, _)
-            | Self::Slow(at, _)
             | Self::Mtu(at, _)
-            | Self::Refuse(at, _)
-            | Self::Rate(at, _)
-            | Self::Wall(at, _) => *at = number(*at)?,
-            Self::OneWay(from, to) => (*from, *to) = (number(*from)?, number(*to)?),
-            Self::Part(groups) => {
-                let mut at = 0..;
-                groups.retain(|_| at.next().and_then(&number).is_some());
-            }
-            Self::Hear | Self::Weather(..) | Self::Streams(_) | Self::Replay | Self::Forge(_) => {}
+            | Self::Wall(at, _) => [Some(at), None],
+            Self::Weather(..) | Self::Streams(_) | Self::Forge(_) => [None, None],
         }
-        Some(fault)
+    }
+
+    fn groups_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Network(fault) => fault.groups_mut(),
+            _ => None,
+        }
     }
 }
 
@@ -266,19 +249,12 @@ impl Schedule for Plan {
     }
 
     fn without(&self, node: usize) -> Self {
-        let number = |at: usize| (at != node).then(|| at - usize::from(at > node));
-        let kept = self.actions.iter().filter_map(|action| {
-            let fault = action.fault.renumbered(number)?;
-            Some(Action {
-                at_us: action.at_us,
-                fault,
-            })
-        });
-        Self {
-            nodes: self.nodes - 1,
-            actions: kept.collect(),
-            ..self.clone()
-        }
+        let mut fewer = self.clone();
+        fewer.nodes -= 1;
+        fewer
+            .actions
+            .retain_mut(|action| action.fault.take_out(node));
+        fewer
     }
 
     /// They are in any case.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ring_note::wire::{self, HEADER, REQUEST};
 use ring_note::{Failure, Version};
 use ring_proto::time::nanos;
+use ringd::sim::kernel::kinds::Trouble;
 use ringd::sim::kernel::network::Weather;
 use ringd::sim::kernel::node::Node;
 use ringd::sim::kernel::rng::{Rng, Stream};
@@ -16,7 +17,6 @@ use ringd::sim::kernel::schedule::{Action, Schedule};
 use ringd::sim::kernel::shrink::shrink;
 use ringd::sim::kernel::stranger::{Ending, Stranger};
 use ringd::sim::kernel::streams::StreamWeather;
-use ringd::sim::kernel::system::{StreamTrouble, Trouble};
 
 use fault::{Fault, Plan, text};
 use world::{MTU, PERIOD, Room, TRANSFER, World, address, agree, assemble, start, stranger, write};
@@ -88,7 +88,7 @@ fn bytes_that_arrive_one_by_one_make_a_note() {
     write(&mut world, 0, text(5_000, 1));
     assert!(world.run_until(SOON, agree).is_some());
     check(&world, "dribble");
-    assert!(world.system.met_streams.contains(&StreamTrouble::Dribble));
+    assert!(world.system.met.contains(&Trouble::Dribble));
 }
 
 /// What a cut holds up is not overtaken by what was sent after it.
@@ -235,20 +235,17 @@ fn run(plan: &Plan) -> (World, bool) {
 #[test]
 fn whatever_goes_wrong_no_version_is_torn_or_taken_back_and_all_agree_in_the_end() {
     let mut met = BTreeSet::new();
-    let mut met_streams = BTreeSet::new();
     let mut events = BTreeSet::new();
     for seed in 0..120 {
         let (world, agreed) = run(&Plan::draw(seed, 4));
         check(&world, &format!("seed {seed}"));
         assert!(agreed, "seed {seed}: they do not agree within {SOON:?}");
         met.extend(world.system.met.iter().copied());
-        met_streams.extend(world.system.met_streams.iter().copied());
         events.extend(world.system.events.keys().copied());
     }
     // The note's datagrams are for all.
     let missed = Trouble::ALL.iter().filter(|it| !met.contains(*it));
     assert_eq!(missed.collect::<Vec<_>>(), [&Trouble::Unicast]);
-    assert_eq!(met_streams, StreamTrouble::ALL.into());
     for failure in [Failure::Closed, Failure::TimedOut, Failure::NotStored] {
         let name = ring_note::Event::Failed(Version::default(), failure).name();
         assert!(events.contains(name), "{name} is never met");

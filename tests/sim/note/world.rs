@@ -9,12 +9,13 @@ use std::time::Duration;
 use ring_note::{Command, Event, Net, Note, Notes, Options, Version};
 use ring_proto::JobOp;
 use ringd::driver::Connections;
+use ringd::sim::kernel::kinds::Trouble;
 use ringd::sim::kernel::network::Network;
 use ringd::sim::kernel::node::Node;
 use ringd::sim::kernel::queue;
 use ringd::sim::kernel::rng::{Rng, Stream};
 use ringd::sim::kernel::streams::{Fabric, Tcp};
-use ringd::sim::kernel::system::{Count, Moment, Route, StreamTrouble, System, Trouble};
+use ringd::sim::kernel::system::{Count, Moment, Route, System};
 use ringd::sim::kernel::world;
 
 use super::fault::Fault;
@@ -41,7 +42,6 @@ pub struct Room {
     versions: BTreeMap<Version, Vec<u8>>,
     /// What must hold and does not.
     pub broken: Vec<String>,
-    pub met_streams: BTreeSet<StreamTrouble>,
     pub met: BTreeSet<Trouble>,
     /// Events of the machines, by name.
     pub events: BTreeMap<&'static str, u64>,
@@ -205,14 +205,8 @@ impl System for Room {
     }
 
     fn count(&mut self, what: Count) {
-        match what {
-            Count::MetStream(trouble) => {
-                self.met_streams.insert(trouble);
-            }
-            Count::Met(trouble) => {
-                self.met.insert(trouble);
-            }
-            _ => {}
+        if let Count::Met(trouble) = what {
+            self.met.insert(trouble);
         }
     }
 

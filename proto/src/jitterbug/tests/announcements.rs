@@ -81,6 +81,20 @@ fn a_leader_that_passes_at_once_announces_too() {
 }
 
 #[test]
+fn a_leader_that_passes_announces_only_once_the_pass_has_ended() {
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.command(Command::Work(true));
+    rig.run(ms(900));
+    rig.command(Command::Work(false));
+    let (stream, _) = rig.candidate().expect("it passes");
+    rig.run(ms(300));
+    assert_eq!(announced(&mut rig), 0);
+    rig.gone(stream, crate::Closed::Refused);
+    assert_eq!(announced(&mut rig), 1);
+}
+
+#[test]
 fn the_strongest_announcement_of_late_is_the_rival() {
     let mut rig = Rig::waiter(5);
     rig.hear_tr1(2, 9);

@@ -147,6 +147,12 @@ fn a_wrong_first_byte_is_judged_as_soon_as_it_is_there() {
             [Reason::Order],
             "for TP5"
         );
+        let known = tp1(9, hash(&[node(1)]));
+        assert_eq!(
+            of_stream(&[&known, &[byte]]),
+            [Reason::Order],
+            "for TP5, after TP3"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Section 7, the candidate's side of a pass.
 
-use super::rig::{Fate, Rig, TP2, TP3, hash, ms, node, tp1, tp4, tp5};
-use crate::jitterbug::{Acceptance, Event, Reason, State};
+use super::rig::{Fate, Rig, TP2, TP3, hash, ms, network, node, tp1, tp4, tp5};
+use crate::jitterbug::{Acceptance, Event, Net, Reason, State};
 use crate::{Closed, StreamId};
 
 const LIST: [u8; 2] = [2, 1];
@@ -143,6 +143,17 @@ fn after_renew_timeout_what_was_given_away_counts_no_longer() {
 }
 
 #[test]
+fn a_token_of_which_nobody_knows_whether_it_was_taken_was_not_given_away() {
+    let (mut rig, stream) = passing(5);
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    rig.gone(stream, Closed::Reset);
+    assert_eq!(rig.state(), State::Orphan);
+    rig.given(3, 4, &[node(3)], b"");
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
+}
+
+#[test]
 fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
     // (id, address) of the giver against (5, 10.0.0.1).
     for (given, from, gives_way) in [(6, 3, true), (5, 3, true), (4, 3, false)] {
@@ -156,6 +167,31 @@ fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
         assert_eq!(rig.fate(stream), fate);
         assert_eq!(rig.machine.counters().passes_aborted, u64::from(gives_way));
     }
+    // The own address is the larger one.
+    let mut rig = Rig::leader(5);
+    rig.link(Net::Up(network(200)));
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(5, 7));
+    assert_eq!(
+        (rig.written(inbound), rig.fate(stream)),
+        (vec![], Fate::Open)
+    );
+}
+
+#[test]
+fn a_leader_gives_way_as_long_as_no_byte_of_tp5_has_left() {
+    let (mut rig, stream) = passing(5);
+    rig.connected(stream);
+    // The kernel takes no byte of TP4, behind which TP5 waits.
+    rig.room = 0;
+    rig.receive(stream, TP2);
+    rig.room = 1;
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(6, 7));
+    assert_eq!(rig.written(inbound), TP2);
+    assert_eq!(rig.fate(stream), Fate::Reset);
 }
 
 #[test]
@@ -213,6 +249,21 @@ fn a_waiter_takes_the_token_that_it_left_waiting_as_a_leader() {
     rig.receive_end(inbound, &tp5(4, b""));
     // It has just given 5 away.
     assert_eq!(rig.machine.counters().absorbed, 1);
+}
+
+#[test]
+fn an_orphan_takes_the_token_that_it_left_waiting_as_a_leader() {
+    let (mut rig, stream) = passing(5);
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    let inbound = rig.accept(3);
+    rig.receive(inbound, &tp1(4, hash(&[1, 2].map(node))));
+    assert_eq!(rig.written(inbound), []);
+    rig.gone(stream, Closed::Reset);
+    assert_eq!(rig.state(), State::Orphan);
+    assert_eq!(rig.written(inbound), TP3);
+    rig.receive_end(inbound, &tp5(4, b""));
+    assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
 }
 
 #[test]

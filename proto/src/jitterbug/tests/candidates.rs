@@ -1,8 +1,8 @@
 //! Section 5, candidates and penalties.
 
-use super::rig::{Rig, hash, ms, node, tp1, tp4, tp5, tr1};
-use crate::Closed;
+use super::rig::{Rig, TP3, hash, ms, node, tp1, tp4, tp5, tr1};
 use crate::jitterbug::{Options, State};
+use crate::{Closed, StreamId};
 
 fn penalty(rig: &Rig, number: u8) -> (u32, u32) {
     let snapshot = rig.machine.snapshot();
@@ -111,7 +111,7 @@ fn a_pass_whose_outcome_is_unknown_counts_as_failed() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
     rig.connected(stream);
-    rig.receive(stream, super::rig::TP3);
+    rig.receive(stream, TP3);
     rig.gone(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(penalty(&rig, 2), (1, 0));
@@ -151,16 +151,58 @@ fn tr1_does_so_once_a_renew_timeout() {
     assert_eq!(count, (1 << threshold) - 1);
 }
 
+/// A node that is reached in turns and not reached in turns costs one time-out in that time, too.
 #[test]
-fn a_token_taken_from_a_node_makes_it_eligible() {
-    let mut rig = ring(3);
-    for _ in 0..3 {
-        let stream = rig.refuse_until(2);
-        rig.gone(stream, Closed::Refused);
-    }
-    let stream = rig.refuse_until(3);
+fn a_success_does_not_let_tr1_do_so_again() {
+    let mut rig = ring(2);
+    refused(&mut rig);
+    rig.hear(2, &tr1(-1, 7002));
+    let (stream, _) = rig.next_candidate();
     rig.takes(stream);
-    rig.given(2, 9, &[1, 2, 3].map(node), b"1");
+    assert_eq!(penalty(&rig, 2), (0, 0));
+    rig.given(2, 9, &[1, 2].map(node), b"1");
+    refused(&mut rig);
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(penalty(&rig, 2), (1, 0));
+}
+
+#[test]
+fn a_tr1_of_who_is_eligible_leaves_it_to_the_next_one_to_do_so() {
+    let mut rig = ring(2);
+    refused(&mut rig);
+    rig.run(ms(10));
+    assert_eq!(penalty(&rig, 2), (1, 1));
+    rig.hear(2, &tr1(-1, 7002));
+    refused(&mut rig);
+    assert_eq!(penalty(&rig, 2), (2, 0));
+    rig.hear(2, &tr1(-1, 7002));
+    assert_eq!(penalty(&rig, 2), (2, 3));
+}
+
+#[test]
+fn a_token_that_comes_from_a_node_makes_it_eligible() {
+    let failed = || {
+        let mut rig = ring(3);
+        for _ in 0..3 {
+            let stream = rig.refuse_until(2);
+            rig.gone(stream, Closed::Refused);
+        }
+        rig
+    };
+    for (token, absorbed) in [(9, 0), (4, 1)] {
+        let mut rig = failed();
+        let stream = rig.refuse_until(3);
+        rig.takes(stream);
+        rig.given(2, token, &[1, 2, 3].map(node), b"1");
+        assert_eq!(rig.machine.counters().absorbed, absorbed);
+        assert_eq!(penalty(&rig, 2), (3, 7));
+    }
+    let mut rig = failed();
+    let stream = rig.refuse_until(3);
+    rig.gone(stream, Closed::Refused);
+    let before = rig.machine.counters().merged;
+    rig.given(2, 4, &[1, 2, 3].map(node), b"1");
+    assert_eq!(rig.machine.counters().merged, before + 1);
     assert_eq!(penalty(&rig, 2), (3, 7));
 }
 
@@ -192,6 +234,45 @@ fn the_sender_of_a_stronger_announcement_comes_first_whatever_its_penalty() {
     rig.gone(stream, Closed::Refused);
     assert_ne!(rig.next_candidate().1, 4, "it is forgotten with its pass");
     assert!(rig.machine.stronger().is_none());
+}
+
+#[test]
+fn a_rival_is_forgotten_however_its_pass_ends() {
+    type End = fn(&mut Rig, StreamId);
+    let fails: End = |rig, stream| rig.gone(stream, Closed::Refused);
+    let is_done: End = Rig::takes;
+    let is_unknown: End = |rig, stream| {
+        rig.connected(stream);
+        rig.receive(stream, TP3);
+        rig.gone(stream, Closed::Reset);
+    };
+    let gives_way: End = |rig, _| {
+        let inbound = rig.accept(3);
+        rig.receive(inbound, &tp1(7, 0));
+    };
+    for (end, state) in [
+        (fails, State::Leader),
+        (is_done, State::Waiter),
+        (is_unknown, State::Orphan),
+        (gives_way, State::Leader),
+    ] {
+        let mut rig = ring(1);
+        rig.hear(2, &tr1(6, 7002));
+        let (stream, number) = rig.next_candidate();
+        assert_eq!(number, 2);
+        assert_eq!(rig.machine.stronger(), Some(node(2)));
+        end(&mut rig, stream);
+        assert_eq!((rig.state(), rig.machine.stronger()), (state, None));
+    }
+}
+
+#[test]
+fn the_sender_of_a_weaker_announcement_waits_for_its_place() {
+    for heard in [4, 5] {
+        let mut rig = ring(3);
+        rig.hear(3, &tr1(heard, 7003));
+        assert_eq!(rig.next_candidate().1, 2);
+    }
 }
 
 #[test]

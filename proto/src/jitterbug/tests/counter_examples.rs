@@ -1,10 +1,10 @@
 //! The schedules that the document does not bear, as far as one machine or two show them. Each says the document's rule
 //! with which it would fail.
 
-use super::rig::{EVERYBODY, Fate, Rig, Said, TP3, hash, ms, node, tp1, tp5, tr1, tr2};
+use super::rig::{EVERYBODY, Fate, Rig, Said, TP3, hash, host, ms, node, tp1, tp5, tr1, tr2};
 use super::world::World;
-use crate::Closed;
-use crate::jitterbug::{Options, Reason, State};
+use crate::jitterbug::{Compute, Options, Reason, State};
+use crate::{Closed, JobOp};
 
 /// "if (penalty_count >= 2^penalty_threshold)": 0 >= 1 is false, and every healthy node is skipped in its first turn.
 #[test]
@@ -182,13 +182,8 @@ fn of_two_that_draw_the_same_none_leads() {
 fn two_leaders_hear_of_each_other() {
     let mut world = World::new(2, Options::default());
     world.part = vec![0, 1];
-    // Neither has heard the other's first TR1.
-    for rig in &mut world.rigs {
-        let net = super::rig::network(rig.number);
-        rig.link(crate::jitterbug::Net::Down);
-        rig.link(crate::jitterbug::Net::Up(net));
-        rig.forget();
-    }
+    // Neither knows of the other.
+    (0..2).for_each(|at| world.restart(at));
     world.run(ms(5000));
     assert_eq!(world.leading().len(), 2);
     world.part = vec![0, 0];
@@ -268,6 +263,25 @@ fn thirty_nodes_have_a_round_shorter_than_renew_timeout() {
     let before = restores(&world);
     world.run(ms(20_000));
     assert_eq!(restores(&world), before);
+}
+
+/// "liveness": a command that hangs holds the token for ever, since its leader answers whoever asks.
+#[test]
+fn a_command_that_hangs_does_not_keep_the_token() {
+    let options = Options {
+        compute: Compute::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    rig.know(2);
+    rig.job();
+    rig.run(ms(9000));
+    rig.forget();
+    rig.hear(3, &tr1(-1, 7003));
+    assert_eq!(rig.said(), [Said::Tr2(host(3), 5)], "nobody replaces it");
+    rig.run(ms(1000));
+    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert!(rig.candidate().is_some(), "after compute_timeout");
 }
 
 /// "0..2^32 - 1": 0 has no sign, and -2^31 no absolute value.

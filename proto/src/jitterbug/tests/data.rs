@@ -285,12 +285,21 @@ fn a_computation_ends_with_its_turn() {
 }
 
 #[test]
-fn tr1_is_answered_while_something_is_computed() {
-    let mut rig = Rig::leader_with(computing(), 5);
-    rig.run(ms(700));
-    rig.forget();
-    rig.hear_tr1(2, -1);
-    assert_eq!(rig.said().len(), 1);
+fn tr1_is_answered_while_something_is_computed_or_decided() {
+    let computes = Rig::leader_with(computing(), 5);
+    let mut decides = waiter(deciding());
+    decides.given(2, 9, &[1, 2].map(node), b"8");
+    let (stream, _) = decides.next_candidate();
+    decides.takes(stream);
+    decides.given(2, 9, &[1, 2].map(node), b"20");
+    for mut rig in [computes, decides] {
+        rig.job();
+        rig.run(ms(700));
+        rig.forget();
+        rig.hear_tr1(2, -1);
+        assert_eq!(rig.said().len(), 1);
+        assert!(rig.candidate().is_none());
+    }
 }
 
 #[test]

@@ -79,6 +79,15 @@ fn an_orphan_does_not_answer_larger_ids() {
 }
 
 #[test]
+fn an_announcement_denies_an_orphan_which_then_does_as_a_waiter_does() {
+    let mut rig = Rig::orphan();
+    rig.hear(2, &tr1(2000, 7002));
+    assert_eq!(rig.state(), State::Waiter);
+    assert_eq!(rig.said(), [Said::Tr1(host(2), -1000)], "what it owes");
+    assert_eq!(rig.machine.stronger(), Some(node(2)), "a rival");
+}
+
+#[test]
 fn answers_go_to_the_common_port_whatever_port_the_datagram_came_from() {
     let mut rig = Rig::leader_with(
         Options {
@@ -102,6 +111,11 @@ fn tr2_is_never_answered_and_counts_in_a_restore_only() {
         assert_eq!((waiter.said(), waiter.state()), (vec![], State::Waiter));
         assert_eq!(waiter.machine.stronger(), None);
     }
+    let mut orphan = Rig::orphan();
+    orphan.hear(2, &tr2(-9));
+    assert_eq!((orphan.said(), orphan.state()), (vec![], State::Orphan));
+    orphan.hear(2, &tr2(9));
+    assert_eq!((orphan.said(), orphan.state()), (vec![], State::Waiter));
 }
 
 #[test]

@@ -22,10 +22,16 @@ fn moved(number: u8) -> Node {
 }
 
 #[test]
-fn at_the_start_the_list_is_the_own_entry() {
+fn at_the_start_the_list_is_the_own_entry_without_a_penalty_and_there_is_no_data() {
     let rig = Rig::orphan();
     assert_eq!(nodes(&rig), [node(1)]);
-    assert_eq!(rig.machine.snapshot().node_list_hash, hash(&[node(1)]));
+    let snapshot = rig.machine.snapshot();
+    assert_eq!(snapshot.node_list_hash, hash(&[node(1)]));
+    assert_eq!(
+        (snapshot.nodes[0].threshold, snapshot.nodes[0].count),
+        (0, 0)
+    );
+    assert_eq!((snapshot.to_add, rig.machine.data()), (vec![], &b""[..]));
 }
 
 #[test]

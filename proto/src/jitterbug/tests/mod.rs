@@ -1,5 +1,22 @@
 //! The rules of `docs/jitterbug.md`, a test each, on the machine that ships. Everything is taken from the page, but for
 //! token ids, which are set where a rule is about which is the larger one.
+//!
+//! | section | files |
+//! |---|---|
+//! | 1, 2 | `options`, `network`, `lists`, `restore` |
+//! | 3 | `restore` |
+//! | 4 | `datagrams` |
+//! | 5 | `turn`, `candidates`, `stall`, `shutdown` |
+//! | 6, 7 | `pass`, `candidate_side`; `cuts` for both sides together |
+//! | 8 | `announcements` |
+//! | 9 | `data` |
+//! | 10 | `lists` |
+//! | 11 | `bad_input`; `rings` and `chaos` for what must hold of all nodes |
+//! | 12 | `counter_examples`; the differences from the design beside the rules that they change |
+//!
+//! What a machine cannot show is tested with the program: of section 1 the command line and the sockets, and of 11 the
+//! status, in `src/system/jitterbug/` and `tests/network/jitterbug/`; of 9 the commands, in `src/system/jitterbug/programs.rs`; of 5 to 7
+//! the order of input, the lingering and the look at errors, in `src/driver/` and `src/sys/net/tcp.rs`.
 
 mod rig;
 mod world;

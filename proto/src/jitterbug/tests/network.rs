@@ -1,6 +1,6 @@
 //! Section 1, addresses.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::rig::{Fate, Rig, Said, TP3, host, ms, network, node, tcp_port, tp1, tr1};
 use crate::jitterbug::{Net, Network, Options, State};
@@ -45,6 +45,29 @@ fn hosts_of_a_subnet_of_two_are_on_the_link() {
     assert!(net.is_on_link([10, 1, 2, 5].into()));
     assert!(!net.is_on_link([10, 1, 2, 6].into()));
     assert!(!v4([10, 1, 2, 4], 32).is_on_link([10, 1, 2, 5].into()));
+}
+
+#[test]
+fn nodes_of_two_families_are_two_rings() {
+    let six = Net::Up(Network {
+        address: "fe80::1".parse().unwrap(),
+        ..network(1)
+    });
+    let (v4, v6): (SocketAddr, SocketAddr) = (
+        ([10, 0, 0, 2], 57_700).into(),
+        "[fe80::2]:57700".parse().unwrap(),
+    );
+    for (net, same, other) in [(Net::Up(network(1)), v4, v6), (six, v6, v4)] {
+        let mut rig = Rig::off(1, Options::default());
+        rig.link(net);
+        rig.forget();
+        rig.hear_from(other, &tr1(-1, 7002));
+        let inbound = rig.accept_from(other);
+        assert_eq!((rig.said(), rig.fate(inbound)), (vec![], Fate::Reset));
+        assert_eq!(rig.machine.snapshot().to_add, []);
+        rig.hear_from(same, &tr1(-1, 7002));
+        assert_eq!(rig.machine.snapshot().to_add.len(), 1);
+    }
 }
 
 #[test]

@@ -26,6 +26,49 @@ fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
 }
 
 #[test]
+fn a_try_has_tr_count_tr1_one_every_tr_interval() {
+    for tr_count in [1, 5] {
+        let options = Options {
+            tr_count,
+            tr_interval: ms(40),
+            ..Options::default()
+        };
+        let mut rig = Rig::new(options);
+        let mut asked = 1;
+        for _ in 1..2 * tr_count {
+            rig.run(ms(39));
+            assert_eq!(rig.said(), []);
+            rig.run(ms(1));
+            asked += rig.said().len();
+        }
+        assert_eq!(asked, 2 * usize::try_from(tr_count).unwrap());
+        rig.run(ms(39));
+        assert_eq!(rig.state(), State::Orphan, "the last one has its interval");
+        rig.run(ms(1));
+        assert_eq!(rig.state(), State::Leader);
+    }
+}
+
+/// Else a loop that is late with the second TR1 says three at once, and the try ends before anybody can answer them.
+#[test]
+fn a_tr1_that_comes_late_has_a_whole_interval_for_its_answers() {
+    let mut rig = Rig::orphan();
+    rig.stop(ms(350));
+    rig.time_out();
+    assert_eq!(
+        rig.said(),
+        [Said::Tr1(EVERYBODY, -1000)],
+        "the second of three"
+    );
+    rig.run(ms(99));
+    assert_eq!(rig.said(), []);
+    rig.run(ms(1));
+    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000)]);
+    rig.run(ms(99));
+    assert_eq!(rig.token(), 1000, "the try goes on");
+}
+
+#[test]
 fn the_new_id_is_above_the_old_one_by_1_to_65536() {
     let mut draw = Draw::new(3);
     let steps: BTreeSet<u32> = (0..10_000)
@@ -42,6 +85,11 @@ fn after_the_largest_id_a_new_one_is_drawn_from_1_to_2_to_the_30() {
         let next = token::next(id(-i32::MAX), &mut draw).random();
         assert!((1..=1 << 30).contains(&next), "{next}");
     }
+}
+
+#[test]
+fn the_first_id_of_a_node_is_drawn_from_1_to_2_to_the_30() {
+    let mut draw = Draw::new(3);
     let first = (0..1000).map(|_| token::first(&mut draw).random());
     let first: Vec<u32> = first.collect();
     assert!(first.iter().all(|first| (1..=1 << 30).contains(first)));

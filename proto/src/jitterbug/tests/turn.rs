@@ -1,6 +1,6 @@
 //! Section 5, the turn of a leader.
 
-use super::rig::{Fate, Rig, hash, host, id, ms, node, tp1, tp4, tp5, tr1};
+use super::rig::{Fate, Rig, TP3, hash, host, id, ms, node, tp1, tp4, tp5, tr1};
 use crate::Closed;
 use crate::jitterbug::{Command, Compute, Decide, Event, Options, Outcome, State, Work};
 
@@ -102,12 +102,19 @@ fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
 }
 
 #[test]
-fn if_all_fail_the_node_stays_leader_and_has_another_turn() {
+fn if_all_fail_or_are_skipped_the_node_stays_leader_and_has_another_turn() {
     let mut rig = Rig::leader(5);
     rig.know(2);
     let (stream, _) = rig.next_candidate();
+    let turn = rig.machine.turn();
     rig.gone(stream, Closed::Refused);
     assert_eq!(rig.state(), State::Leader);
+    assert!(rig.machine.may_use_token());
+    assert_eq!(rig.machine.turn(), turn + 1);
+    // The only other node is skipped in this one.
+    rig.run(ms(100));
+    assert!(rig.candidate().is_none());
+    assert_eq!((rig.state(), rig.machine.turn()), (State::Leader, turn + 2));
     assert!(rig.machine.may_use_token());
 }
 
@@ -126,6 +133,15 @@ fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
         State::Orphan,
         "renew_timeout has started with the pass"
     );
+    let mut rig = Rig::leader(5);
+    rig.know(2);
+    rig.know(3);
+    let (stream, _) = rig.next_candidate();
+    rig.connected(stream);
+    rig.receive(stream, TP3);
+    rig.gone(stream, Closed::Reset);
+    assert_eq!(rig.state(), State::Orphan);
+    assert!(rig.candidate().is_none(), "no other one is tried");
 }
 
 #[test]
@@ -166,6 +182,29 @@ fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
     assert!(rig.candidate().is_some());
     rig.done(job.id, Outcome::Computed(b"7".to_vec().into()));
     assert_eq!(rig.machine.data(), b"");
+}
+
+/// A command may decide for ten seconds, in which the stronger token has gone on.
+#[test]
+fn a_stronger_rival_ends_step_1_as_well_and_the_decision_goes_on() {
+    let options = Options {
+        decide: Decide::Program,
+        ..Options::default()
+    };
+    let mut rig = Rig::leader_with(options, 5);
+    rig.know(2);
+    let (stream, _) = rig.next_candidate();
+    rig.takes(stream);
+    rig.given(2, 5, &[1, 2].map(node), b"7");
+    let job = rig.job();
+    assert!(rig.candidate().is_none());
+    rig.hear(3, &tr1(6, 7003));
+    let (_, peer) = rig.candidate().expect("the pass has begun");
+    assert_eq!(peer.ip(), host(3));
+    assert_eq!(rig.jobs, [], "nothing is killed");
+    let received = true;
+    rig.done(job.id, Outcome::Decided { received });
+    assert_eq!(rig.machine.data(), b"7");
 }
 
 #[test]

@@ -207,3 +207,14 @@ fn only_what_is_broadcast_and_ping_have_a_profile() {
             .all(|bytes| decode(bytes).profile.is_some())
     );
 }
+
+#[test]
+fn who_owns_nothing_for_now_sets_none() {
+    let mut rig = Rig::looser();
+    rig.pass_time(2 * ANSWER_TIMEOUT);
+    rig.command(Command::Pause(true));
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(set(&mut rig, 5), 0);
+    rig.command(Command::Pause(false));
+    assert_eq!(set(&mut rig, 5), 5);
+}

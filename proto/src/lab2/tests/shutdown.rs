@@ -68,6 +68,16 @@ fn a_lone_owner_leaves_at_once() {
 }
 
 #[test]
+fn a_lone_owner_leaves_at_once_when_it_is_paused_as_well() {
+    let mut rig = Rig::looser();
+    rig.pass_time(2 * ANSWER_TIMEOUT);
+    rig.command(Command::Pause(true));
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.command(Command::ShutDown), [LEAVING]);
+    assert!(rig.machine.is_finished());
+}
+
+#[test]
 fn who_has_no_token_leaves_at_once() {
     for mut rig in [Rig::waiter(), Rig::asking(), Rig::candidate()] {
         assert_eq!(rig.command(Command::ShutDown), [LEAVING]);

@@ -39,13 +39,9 @@ fn only_the_actions_nodes_and_time_that_it_takes_are_left() {
     });
     // It takes two of the actions, in this order.
     let needs = |schedule: &Schedule| {
-        let nodes: Vec<_> = schedule
-            .actions
-            .iter()
-            .map(|a| a.fault.nodes()[0])
-            .collect();
-        let first = nodes.iter().position(|&node| node == Some(1));
-        first.is_some_and(|at| nodes[at..].contains(&Some(0)))
+        let mut faults = schedule.actions.iter().map(|action| &action.fault);
+        faults.any(|fault| *fault == Fault::Pause { node: 1 })
+            && faults.any(|fault| *fault == Fault::Pause { node: 0 })
     };
     let small = shrunk(&schedule(actions.collect()), needs);
     assert_eq!(small.actions.len(), 2);

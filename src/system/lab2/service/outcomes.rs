@@ -1,7 +1,6 @@
 //! What clients are told as the machine goes on: grants, losses, pauses, runs of jobs.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::Token;
 use ring_proto::lab2::{self, Command, Lab2};
 use ring_proto::time::{Now, nanos};
 use tracing::{info, warn};
@@ -200,17 +199,9 @@ impl Service {
     }
 }
 
-/// The token, if it may be granted now.
-fn usable(now: Now, machine: &Lab2) -> Option<Token> {
-    let settled = machine.settled_at().is_some_and(|at| at <= now.monotonic);
-    machine
-        .token()
-        .filter(|_| settled && machine.may_use_token())
-}
-
 fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
     MachineState {
-        token: usable(now, machine),
+        token: machine.grantable(now.monotonic),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),

@@ -4,16 +4,21 @@ use std::time::Duration;
 
 found_by_seeds! {
     jitterbug, simulate_jitterbug, Duration::from_secs(10);
+    answers_twice "all" 0, Answers;
     both_give_way "partition" 54, Chain;
     both_wait "forge" 185, Merged;
     ids_do_not_grow "all" 1, Replaced;
     linger_left_on "crash" 2, Chain;
     list_replaced "all" 0, Lists;
+    list_without_end "all" 3, Memory;
     no_announcements "all" 6, Settled;
     no_stall "pause" 0, Stall;
+    own_list_first "all" 2, EqualLists;
     received_data_continues "all" 0, Data;
+    reset_ends_a_token "reset,crash,stall,dribble" 0, Torn;
     silent_while_giving "all" 37, OneLeader;
     skipped_though_heard "all" 0, Leads;
+    tr2_answered "all" 4, Storm;
     unknown_is_failed "all" 0, Chain;
     used_while_given "all" 0, OneLeader;
 }

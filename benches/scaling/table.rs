@@ -1,31 +1,11 @@
-//! The table in `docs/scaling.md`.
+//! The tables in `docs/scaling.md`.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, Result};
 use ring_codec::lab2::Kind;
 
 use super::cost::{Costs, Feat, frames, seconds};
-
-/// What stands before and after the tables in the page.
-const BEGIN: &str = "<!-- made by benches/scaling: begin -->\n";
-const END: &str = "<!-- made by benches/scaling: end -->";
-
-/// Puts the tables into the page, in the place of those that are there.
-pub fn update(costs: &Costs, page: &Path) -> Result<()> {
-    let text =
-        fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
-    let (before, rest) = text
-        .split_once(BEGIN)
-        .context("the page has no place for tables")?;
-    let (_, after) = rest
-        .split_once(END)
-        .context("the place for tables has no end")?;
-    let text = [before, BEGIN, "\n", &table(costs), "\n", END, after].concat();
-    fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
-}
+use super::page::grouped;
 
 /// Frames and time of every feat by size, and how they grow; then the frames by kind.
 pub fn table(costs: &Costs) -> String {
@@ -64,19 +44,6 @@ pub fn table(costs: &Costs) -> String {
             let (name, nodes) = (feat.name(), grouped(cost.nodes as u64));
             let _ = writeln!(text, "| {name} | {nodes} | {} |", kinds.join(", "));
         }
-    }
-    text
-}
-
-/// 12,345 for 12345.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
     }
     text
 }

@@ -5,12 +5,12 @@ use std::fmt;
 
 /// The last lines of what happened; by default none are kept.
 #[derive(Debug, Default)]
-pub struct Story {
+pub struct Trace {
     most: usize,
     lines: VecDeque<String>,
 }
 
-impl Story {
+impl Trace {
     /// One of which so many lines are kept.
     #[must_use]
     pub const fn of(most: usize) -> Self {
@@ -50,17 +50,17 @@ impl fmt::Display for Seconds {
 
 #[cfg(test)]
 mod tests {
-    use super::Story;
+    use super::Trace;
 
     #[test]
     fn the_last_lines_are_kept_with_their_times() {
-        let mut story = Story::of(2);
+        let mut trace = Trace::of(2);
         for (at, what) in [(1_000, "one"), (2_500_000_000, "two"), (3_000, "three")] {
-            story.note(at, || what.to_owned());
+            trace.note(at, || what.to_owned());
         }
         let lines = ["     2.500000 two", "     0.000003 three"];
-        assert_eq!(story.take(), lines.map(ToOwned::to_owned));
-        let mut nobody_reads = Story::default();
+        assert_eq!(trace.take(), lines.map(ToOwned::to_owned));
+        let mut nobody_reads = Trace::default();
         nobody_reads.note(1, || panic!("this is never put into words"));
         assert!(nobody_reads.take().is_empty());
     }

@@ -1,0 +1,96 @@
+//! The curves: what the textbooks count as lines, what was measured as points on or beside them.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use ring_codec::andrews::Method;
+
+use super::chart::{self, Curve, Marks};
+use super::measure::{Measured, Spread, Start};
+use super::textbook;
+
+const METHODS: [(Method, &str); 3] = [
+    (Method::RingBased, "ring"),
+    (Method::ChangRoberts, "Chang-Roberts"),
+    (Method::Bully, "bully"),
+];
+
+/// Draws all curves into a folder.
+pub fn draw(all: &[Measured], folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for (file, what, start) in [
+        ("elections-one.svg", "messages, one starts", Start::One),
+        ("elections-all.svg", "messages, all start", Start::All),
+    ] {
+        let curves: Vec<Curve> = curves(all, start, |it| it.messages, true);
+        draw_into(&folder.join(file), what, &curves)?;
+    }
+    let hops = curves(all, Start::One, |it| it.time, false);
+    draw_into(
+        &folder.join("elections-time.svg"),
+        "hops, one starts",
+        &hops,
+    )
+}
+
+fn draw_into(file: &Path, what: &str, curves: &[Curve]) -> Result<()> {
+    let drawn = chart::draw(file, ["nodes", what], curves);
+    drawn.map_err(|error| anyhow!("cannot draw {}: {error}", file.display()))
+}
+
+/// A curve for each method and each of its best, mean and worst that differ; the textbook's too if asked for.
+#[expect(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+fn curves(
+    all: &[Measured],
+    start: Start,
+    of: fn(&Measured) -> Spread,
+    with_textbook: bool,
+) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for (colour, (method, name)) in METHODS.into_iter().enumerate() {
+        let those = || {
+            let of_method = all.iter().filter(move |it| it.method == method);
+            of_method.filter(move |it| it.start == start)
+        };
+        let points = |value: &dyn Fn(&Measured) -> f64| -> Vec<(f64, f64)> {
+            those().map(|it| (it.nodes as f64, value(it))).collect()
+        };
+        let measured: Vec<_> = (0..3).map(|at| points(&|it| of(it).0[at])).collect();
+        let is_one = measured[0] == measured[2];
+        for at in if is_one { 0..1 } else { 0..3 } {
+            let name = if is_one {
+                name.to_owned()
+            } else {
+                format!("{name}, {}", Spread::NAMES[at])
+            };
+            let expected = points(&|it| textbook::messages(method, start, it.nodes).0[at]);
+            let differs = expected.last().zip(measured[at].last());
+            // By more than what chance makes of a mean.
+            let differs = differs.is_some_and(|(one, other)| (one.1 / other.1 - 1.0).abs() > 0.1);
+            let marks = if with_textbook {
+                Marks::Points
+            } else {
+                Marks::Both
+            };
+            if with_textbook {
+                curves.push(Curve {
+                    name: if differs {
+                        format!("{name}, textbook")
+                    } else {
+                        String::new()
+                    },
+                    colour,
+                    points: expected,
+                    marks: Marks::Line,
+                });
+            }
+            curves.push(Curve {
+                name,
+                colour,
+                points: measured[at].clone(),
+                marks,
+            });
+        }
+    }
+    curves
+}

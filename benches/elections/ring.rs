@@ -1,0 +1,340 @@
+//! Rings in the simulator's kernel: the machine that ships, on a network that loses nothing and takes the same time for
+//! every hop. The database is this bench's own: it says who is to start an election. Figures are the same on every
+//! machine.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_codec::andrews::{Kind, Method};
+use ring_proto::JobOp;
+use ring_proto::andrews::{
+    Andrews, Command, Event, Listening, NodeList, Options, Outcome, Rows, Seat, Work, Write,
+};
+use ringd::driver::{Connections, Driver};
+use ringd::sim::kernel::network::Network;
+use ringd::sim::kernel::node::Node;
+use ringd::sim::kernel::queue;
+use ringd::sim::kernel::rng::{Rng, Stream};
+use ringd::sim::kernel::streams::{Fabric, Tcp};
+use ringd::sim::kernel::system::{Count, Moment, Route, System};
+use ringd::sim::kernel::world;
+
+/// A hop, of a datagram or on a connection.
+pub const HOP: Duration = Duration::from_millis(1);
+/// A transaction, in nanoseconds: starts in one instant are less than a hop apart.
+const TRANSACTION: u64 = 100_000;
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PORT: u16 = 7_400;
+const SLOTS: u16 = 32;
+const LONGEST: usize = 64;
+/// Nothing is waited for longer.
+const LIMIT: Duration = Duration::from_secs(10);
+/// An election is over then, and none is remembered: three times T1, and more.
+const REST: Duration = Duration::from_secs(4);
+/// So long no token is missed: there is none.
+const NEVER: Duration = Duration::from_secs(1 << 20);
+
+type World = world::World<Segment>;
+
+/// What one election has come to.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// Of all kinds, until nobody sends any more.
+    pub messages: u64,
+    /// From the first start until the last node has heard the result.
+    pub time: Duration,
+}
+
+/// Nodes in a ring, at rest.
+pub struct Ring(World);
+
+impl Ring {
+    /// One of nodes with these ids, each the predecessor of the next.
+    pub fn new(method: Method, ids: &[u32]) -> Result<Self> {
+        let places = || ids.iter().enumerate();
+        let node = |(at, _)| Node::new(address(at), LONGEST, 1_000_000_000);
+        let nodes = places().map(node).collect();
+        let list = NodeList::new(places().map(|(at, &id)| (id, address(at))))?;
+        let hop = u64::try_from(HOP.as_nanos())?;
+        let chance = Rng::new(1, Stream::World);
+        let mut world = World::assemble(nodes, Network::new((hop, 0)), chance, Segment::new(ids));
+        for (at, &id) in places() {
+            let options = Options {
+                election: method,
+                token_timeout: NEVER,
+                database_timeout: NEVER,
+                ..Options::new(id)
+            };
+            let machine = Andrews::new(options, list.clone(), 1 + u64::from(id))?;
+            world.launch(at, machine);
+        }
+        for at in 0..ids.len() {
+            world.input(at, |driver, now, surroundings| {
+                driver.link_changed(now, Listening, surroundings);
+            });
+        }
+        let mut ring = Self(world);
+        // The largest finds itself coordinator by a row of a former life, claims, and elects.
+        ring.0.run(LIMIT);
+        ring.look()?;
+        Ok(ring)
+    }
+
+    /// The node at a place in the ring starts one election.
+    pub fn start_at(&mut self, place: usize) -> Result<Cost> {
+        let segment = &mut self.0.system;
+        let id = segment.ids[place];
+        segment.rows.seat = Seat {
+            id: Some(id),
+            term: segment.rows.seat.term + 1,
+        };
+        segment.rows.acting = true;
+        self.cost()
+    }
+
+    /// All start one in the same instant.
+    pub fn start_at_all(&mut self) -> Result<Cost> {
+        self.0.system.gathered = Some(Vec::new());
+        self.cost()
+    }
+
+    fn cost(&mut self) -> Result<Cost> {
+        let before = self.messages();
+        self.0.system.started = None;
+        let started = self.0.run_until(LIMIT, |it| it.system.started.is_some());
+        started.context("nobody starts an election")?;
+        self.0.run(REST);
+        self.look()?;
+        let segment = &self.0.system;
+        let started = segment.started.unwrap_or_default();
+        Ok(Cost {
+            messages: self.messages() - before,
+            time: segment.told.saturating_sub(started),
+        })
+    }
+
+    /// The largest is coordinator.
+    fn look(&self) -> Result<()> {
+        let Segment { rows, largest, .. } = &self.0.system;
+        let is_elected = rows.seat.id == Some(*largest) && !rows.acting;
+        ensure!(is_elected, "node {largest} is not elected: {rows:?}");
+        Ok(())
+    }
+
+    fn messages(&self) -> u64 {
+        let machines = self.0.live().filter_map(|at| self.0.machine(at));
+        machines
+            .map(|machine| machine.counters().sent(Kind::CoordinatorElection))
+            .sum()
+    }
+}
+
+fn address(at: usize) -> SocketAddr {
+    let at = u32::try_from(at).expect("there are few");
+    (Ipv4Addr::from_bits(FIRST.to_bits() + at), PORT).into()
+}
+
+fn node_of(address: SocketAddr) -> Option<usize> {
+    let IpAddr::V4(ip) = address.ip() else {
+        return None;
+    };
+    usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
+}
+
+/// A job of a node that is done now.
+struct Transaction {
+    node: usize,
+    id: u64,
+    work: Work,
+}
+
+/// What there is beside the nodes.
+struct Segment {
+    ids: Vec<u32>,
+    largest: u32,
+    rows: Rows,
+    /// Looks that wait until all nodes look: each is then told that it is the acting coordinator.
+    gathered: Option<Vec<(usize, u64)>>,
+    /// When an election was started first, and a result heard last.
+    started: Option<Duration>,
+    told: Duration,
+}
+
+impl Segment {
+    fn new(ids: &[u32]) -> Self {
+        let nexts = ids.iter().cycle().skip(1);
+        let largest = ids.iter().copied().max().unwrap_or_default();
+        let seat = Seat {
+            id: Some(largest),
+            term: 1,
+        };
+        Self {
+            ids: ids.to_vec(),
+            largest,
+            rows: Rows {
+                members: ids.iter().copied().zip(nexts.copied()).collect(),
+                seat,
+                ..Rows::default()
+            },
+            gathered: None,
+            started: None,
+            told: Duration::ZERO,
+        }
+    }
+
+    fn write(&mut self, own: u32, write: Write) -> Outcome {
+        let (seen, acting) = match write {
+            Write::Claim { seen, .. } => (seen, true),
+            Write::Elected { seen } => (seen, false),
+            _ => return Outcome::Done,
+        };
+        if seen != self.rows.seat {
+            return Outcome::Refused;
+        }
+        let term = seen.term + 1;
+        self.rows.seat = Seat {
+            id: Some(own),
+            term,
+        };
+        self.rows.acting = acting;
+        Outcome::Done
+    }
+
+    /// The rows as a node reads them that is told that it is the acting coordinator.
+    fn named(&self, id: u32) -> Rows {
+        let term = self.rows.seat.term;
+        Rows {
+            seat: Seat { id: Some(id), term },
+            acting: true,
+            ..self.rows.clone()
+        }
+    }
+}
+
+fn answer(world: &mut World, node: usize, job: u64, outcome: Outcome) {
+    world.input(node, |driver, now, surroundings| {
+        driver.command(now, Command::Done { job, outcome }, surroundings);
+    });
+}
+
+impl System for Segment {
+    type Machine = Andrews;
+    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Address = SocketAddr;
+    type Label = ();
+    type Node = SocketAddr;
+    type Missed = ();
+    type Event = Transaction;
+    type Fault = Infallible;
+
+    const HEADER_LEN: usize = 0;
+    const LONGEST: usize = LONGEST;
+    const FLOODED: bool = false;
+
+    fn address(_: usize, own: &SocketAddr) -> SocketAddr {
+        *own
+    }
+
+    fn listen(
+        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        node: usize,
+        own: &SocketAddr,
+    ) -> Self::Streams {
+        Connections::new(Tcp::of(fabric, node, *own, node_of), SLOTS)
+    }
+
+    fn is_broadcast(_: &[u8], _: SocketAddr) -> bool {
+        false
+    }
+
+    fn route(world: &World, to: SocketAddr) -> Route {
+        Route::One(node_of(to).filter(|&node| node < world.len()))
+    }
+
+    fn sent(
+        &mut self,
+        _: Moment,
+        _: &mut SocketAddr,
+        _: &[u8],
+        to: SocketAddr,
+    ) -> Option<(SocketAddr, ())> {
+        Some((to, ()))
+    }
+
+    fn look_at(world: &mut World, node: usize) {
+        while let Some(wanted) = world.nodes[node].driver.as_mut().and_then(Driver::next_job) {
+            if let JobOp::Start(job) = wanted {
+                let (id, work) = (job.id, job.work);
+                let due = Transaction { node, id, work };
+                let at = u64::try_from(world.now().as_nanos()).unwrap_or(u64::MAX);
+                world.queue.push(at + TRANSACTION, queue::Event::Own(due));
+            }
+        }
+    }
+
+    fn happen(world: &mut World, event: Transaction) {
+        let Transaction { node, id, work } = event;
+        let segment = &mut world.system;
+        let outcome = match (work, &mut segment.gathered) {
+            (Work::Look, Some(gathered)) => {
+                gathered.push((node, id));
+                if gathered.len() == segment.ids.len() {
+                    for (node, id) in segment.gathered.take().unwrap_or_default() {
+                        let rows = world.system.named(world.system.ids[node]);
+                        answer(world, node, id, Outcome::Rows(rows));
+                    }
+                    // Who wins writes over its own row.
+                    let segment = &mut world.system;
+                    segment.rows = segment.named(segment.largest);
+                }
+                return;
+            }
+            (Work::Look, None) => Outcome::Rows(segment.rows.clone()),
+            (Work::Write(write), _) => segment.write(segment.ids[node], write),
+            (Work::Prepare { .. } | Work::Serve { .. }, _) => Outcome::Done,
+        };
+        answer(world, node, id, outcome);
+    }
+
+    fn observed(&mut self, moment: Moment, _: &mut SocketAddr, event: &Event) {
+        match event {
+            Event::ElectionStarted { .. } => {
+                self.started.get_or_insert(moment.time());
+            }
+            Event::ElectionWon { .. } | Event::ElectionResult { .. } => self.told = moment.time(),
+            _ => {}
+        }
+    }
+
+    fn storm(&mut self, _: u64, sent: u64) {
+        panic!("{sent} datagrams in less than a second");
+    }
+
+    fn stored(_: &mut SocketAddr, durable: &Infallible) {
+        match *durable {}
+    }
+
+    fn act(_: &mut World, fault: &Infallible) {
+        match *fault {}
+    }
+
+    fn is_enough(&self) -> bool {
+        false
+    }
+
+    fn carried(&mut self, _: u64, _: Option<usize>, _: &[u8], _: SocketAddr, (): ()) {}
+
+    fn heard(&mut self, _: Moment, _: &[u8], _: Duration) {}
+
+    fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
+
+    fn count(&mut self, _: Count) {}
+
+    fn resumed(_: &mut World, _: usize, (): ()) {}
+
+    fn after_event(&mut self) {}
+}

@@ -1,0 +1,65 @@
+//! A client of a node's page, which asks again and again on one connection.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ring_segment::NetNs;
+use serde_json::Value;
+
+/// Where pages are.
+pub const HTTP: u16 = 8080;
+/// Nothing takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection.
+pub struct Client(BufReader<TcpStream>);
+
+impl Client {
+    /// To a node's page, from its own machine.
+    pub fn connect(ns: &NetNs, to: Ipv4Addr) -> Result<Self> {
+        let stream = ns.run(|| TcpStream::connect((to, HTTP)))??;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// The node's status.
+    pub fn status(&mut self) -> Result<Value> {
+        let (_, body) = self.ask("GET /ring", "", "")?;
+        Ok(serde_json::from_slice(&body)?)
+    }
+
+    /// Writes a post; whether it is there.
+    pub fn post(&mut self, text: &str) -> Result<bool> {
+        let body = serde_json::json!({"author": "bench", "text": text}).to_string();
+        let kind = "Content-Type: application/json\r\n";
+        let (code, _) = self.ask("POST /posts", kind, &body)?;
+        Ok(code == 201)
+    }
+
+    fn ask(&mut self, what: &str, headers: &str, body: &str) -> Result<(u16, Vec<u8>)> {
+        let length = body.len();
+        let request = format!(
+            "{what} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        );
+        self.0.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        let code = line.split(' ').nth(1).context("no answer")?.parse()?;
+        let mut length = 0;
+        loop {
+            line.clear();
+            self.0.read_line(&mut line)?;
+            match line.trim_end().to_ascii_lowercase().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse()?,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body)?;
+        Ok((code, body))
+    }
+}

@@ -1,0 +1,102 @@
+//! A hop of the token, beside a bare echo: there and back, as TOKEN and TOKEN_ACK go.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use ring_codec::andrews::{Frame, Message};
+use ringd::sys::nice;
+
+use super::nodes::{Kind, Ring, address, tokens};
+use super::real::fabric::{Fabric, Kind as Wire};
+
+/// How often both are measured, in turn.
+const TURNS: usize = 7;
+const ECHOES: usize = 5_000;
+const TIME: Duration = Duration::from_millis(500);
+
+pub fn measure() -> Result<()> {
+    let mut echoes = Vec::new();
+    let mut hops = Vec::new();
+    for _ in 0..TURNS {
+        // The nodes would take the echo's processors, and it theirs.
+        let ring = Ring::new(Wire::Pair, 2, Kind::Sqlite, &["--hold", "0s"])?;
+        hops.push(hop(&ring)?);
+        drop(ring);
+        echoes.push(echo()?);
+    }
+    let (hop, echo) = (median(hops), median(echoes));
+    let over = hop.as_secs_f64() / echo.as_secs_f64();
+    println!(
+        "A hop takes {hop:.1?}, a bare echo of as many bytes {echo:.1?}: {over:.2} times as long; medians of {TURNS}."
+    );
+    Ok(())
+}
+
+/// The time from one arrival of the token to the next, in the mean.
+fn hop(ring: &Ring) -> Result<Duration> {
+    let mut clients = [ring.client(0)?, ring.client(1)?];
+    let mut count = || -> Result<u64> {
+        let counts = clients
+            .each_mut()
+            .map(|client| client.status().map(|status| tokens(&status)));
+        counts.into_iter().sum()
+    };
+    let (before, start) = (count()?, Instant::now());
+    thread::sleep(TIME);
+    let (after, took) = (count()?, start.elapsed());
+    let hops = u32::try_from(after - before)?;
+    took.checked_div(hops).context("the token stands still")
+}
+
+/// A frame as long as the token there, and back.
+fn echo() -> Result<Duration> {
+    let fabric = Fabric::new(Wire::Pair, 2)?;
+    for (at, place) in fabric.places.iter().enumerate() {
+        let ip = address(at);
+        place.ns.ip(&format!("addr add {ip}/24 brd + dev eth0\n"))?;
+    }
+    let length = Frame {
+        src_id: 1,
+        message: Message::Token { sequence: 1 },
+    }
+    .encoded_len();
+    let listener = fabric.places[1]
+        .ns
+        .run(|| TcpListener::bind((address(1), 0)))??;
+    let to = listener.local_addr()?;
+    // As urgent as nodes: on a busy machine the floor would else be what others leave.
+    let answers = thread::spawn(move || -> std::io::Result<()> {
+        nice::at_most(nice::URGENT)?;
+        let (mut stream, _) = listener.accept()?;
+        stream.set_nodelay(true)?;
+        let mut frame = vec![0; length];
+        for _ in 0..ECHOES {
+            stream.read_exact(&mut frame)?;
+            stream.write_all(&frame)?;
+        }
+        Ok(())
+    });
+    let mut stream = fabric.places[0].ns.run(|| TcpStream::connect(to))??;
+    stream.set_nodelay(true)?;
+    let asks = thread::spawn(move || -> Result<Duration> {
+        nice::at_most(nice::URGENT)?;
+        let mut frame = vec![0; length];
+        let start = Instant::now();
+        for _ in 0..ECHOES {
+            stream.write_all(&frame)?;
+            stream.read_exact(&mut frame)?;
+        }
+        Ok(start.elapsed() / u32::try_from(ECHOES)?)
+    });
+    let took = asks.join().expect("it does not panic")?;
+    answers.join().expect("it does not panic")?;
+    Ok(took)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

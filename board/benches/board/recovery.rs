@@ -1,0 +1,92 @@
+//! From a death until the ring is whole again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::nodes::{Kind, Ring, is_led_by, tokens};
+use super::real::fabric::Kind as Wire;
+
+const NODES: usize = 5;
+/// Who has seen the token so lately has not got it again: a round takes five times 50 ms.
+const LATELY_MS: u64 = 100;
+
+/// Who dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    Member,
+    Coordinator,
+    /// A member, with the token.
+    Holder,
+}
+
+pub fn measure(deaths: usize) -> Result<()> {
+    println!(
+        "| election | who dies | the token goes on after | the largest is coordinator after |"
+    );
+    println!("|---|---|---:|---:|");
+    for method in ["ring", "chang-roberts", "bully"] {
+        let mut ring = Ring::new(Wire::Bridge, NODES, Kind::Sqlite, &["--election", method])?;
+        for victim in [Victim::Member, Victim::Coordinator, Victim::Holder] {
+            let (mut goes_on, mut led) = (Vec::new(), Vec::new());
+            for _ in 0..deaths {
+                let times = die(&mut ring, victim)?;
+                goes_on.push(times.0);
+                led.push(times.1);
+            }
+            let who = match victim {
+                Victim::Member => "a member",
+                Victim::Coordinator => "the coordinator",
+                Victim::Holder => "a member with the token",
+            };
+            let led = if victim == Victim::Coordinator {
+                spread(led)
+            } else {
+                String::new()
+            };
+            println!("| {method} | {who} | {} | {led} |", spread(goes_on));
+        }
+    }
+    Ok(())
+}
+
+/// A node dies, and is started again. From its death: until each of the others has had the token again, and until the largest is
+/// coordinator.
+fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
+    let at = match victim {
+        Victim::Coordinator => NODES - 1,
+        Victim::Member | Victim::Holder => NODES / 2,
+    };
+    let others: Vec<usize> = (0..NODES).filter(|&other| other != at).collect();
+    ring.wait(at, |status| {
+        let token = &status["token"];
+        let was_here = token["seen_ms"].as_u64().is_some_and(|ago| ago < LATELY_MS);
+        token["held"] == (victim == Victim::Holder) && was_here
+    })?;
+    ring.kill(at)?;
+    let start = Instant::now();
+    let counts = others.iter().map(|&other| ring.wait(other, |_| true));
+    let before: Vec<u64> = counts
+        .map(|status| Ok(tokens(&status?)))
+        .collect::<Result<_>>()?;
+    for (&other, before) in others.iter().zip(before) {
+        ring.wait(other, |status| tokens(status) > before)?;
+    }
+    let goes_on = start.elapsed();
+    let largest = if at == NODES - 1 { NODES - 1 } else { NODES };
+    // The winner itself: others may read the row a poll later.
+    ring.wait(largest - 1, |status| is_led_by(status, largest))?;
+    let led = start.elapsed();
+    ring.start(at)?;
+    Ok((goes_on, led))
+}
+
+/// The least, the middle and the most.
+fn spread(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let (Some(least), Some(most)) = (times.first(), times.last()) else {
+        return String::new();
+    };
+    let middle = times[times.len() / 2];
+    format!("{middle:.2?} ({least:.2?} to {most:.2?})")
+}

@@ -1,0 +1,83 @@
+//! The token while more connect to a page than it takes, and one who listens does not read.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{PATIENCE, Test, tests};
+use serde_json::{Value, json};
+
+use super::http::{connect, get, post};
+use super::stand::{Kind, Stand};
+
+/// Connections that say nothing: the page takes 512 at a time.
+const CROWD: usize = 1_000;
+/// So many threads connect them, each waiting so long for one: who finds no place has none.
+const THREADS: usize = 50;
+const EACH: Duration = Duration::from_millis(100);
+/// Posts at each of the other nodes, as long as they may be: more than waits for who does not read.
+const POSTS: usize = 50;
+
+pub fn tests() -> Vec<Test> {
+    // What stands still does not pass the token.
+    let tests = tests![a_thousand_connections_and_one_who_does_not_read_leave_the_token_on_time];
+    tests.into_iter().map(Test::without_stalls).collect()
+}
+
+fn a_thousand_connections_and_one_who_does_not_read_leave_the_token_on_time() -> Result<()> {
+    let stand = Stand::new(3, Kind::Sqlite, &[])?;
+    stand.wait_for_ring(&[1, 2, 3])?;
+    let before = late(&stand)?;
+    let mut deaf = connect(&stand, 1, PATIENCE)?;
+    deaf.write_all(b"GET /events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let node = stand.segment().node(0);
+    let page = (node.ip().context("it has an address")?, 8080).into();
+    let crowd = node.ns().run(|| gather(page))?;
+    ensure!(crowd.len() > 512, "{} are no crowd", crowd.len());
+
+    let text = "\u{1f600}".repeat(2_000);
+    for round in 0..POSTS {
+        for id in [2, 3] {
+            let said = post(&stand, id, &json!({"author": "a", "text": text}))?;
+            ensure!(said.status == 201, "round {round}, node {id}: {said:?}");
+        }
+    }
+    stand.wait_for_rounds(&[1, 2, 3])?;
+    // Each pass was acknowledged within ack-timeout, and nobody has missed the token.
+    let after = late(&stand)?;
+    ensure!(before == after, "{before:?} became {after:?}");
+
+    drop(crowd);
+    let all = get(&stand, 1, "/posts?limit=1000")?.json()?;
+    let count = all["posts"].as_array().map(Vec::len);
+    ensure!(count == Some(2 * POSTS), "{count:?}");
+    Ok(())
+}
+
+/// The term, and what each node counts of tokens that were late.
+fn late(stand: &Stand) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for id in 1..=3 {
+        let status = stand.wait(id, |_| true)?;
+        all.push(status["term"].clone());
+        for counter in ["passes_failed", "tokens_made", "tokens_lost", "claims"] {
+            all.push(status["counters"][counter].clone());
+        }
+    }
+    Ok(all)
+}
+
+/// Connects many at once, and gives those that are.
+fn gather(page: SocketAddr) -> Vec<TcpStream> {
+    let connect = || {
+        let all = (0..CROWD / THREADS).map(|_| TcpStream::connect_timeout(&page, EACH));
+        all.flatten().collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(connect)).collect();
+        let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        joined.flat_map(Result::unwrap_or_default).collect()
+    })
+}
