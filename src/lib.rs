@@ -8,9 +8,9 @@ pub mod ctl;
 pub mod driver;
 pub mod fencing;
 pub mod host;
-
 pub mod observe;
 pub mod sim;
 pub mod sys;
 pub mod system;
+pub mod text;
 pub mod token;

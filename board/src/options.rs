@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use ring_codec::andrews::Method;
 use ring_proto::andrews;
 use ringd::control::{CONTROL_DIR, NodeName};
-use ringd::host::{LogFormat, parse_duration};
+use ringd::host::LogFormat;
+use ringd::text::parse_duration;
 
 use crate::database::Url;
 use crate::http::parse_name;

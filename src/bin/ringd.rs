@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ringd::cli::Invocation;
+use ringd::host;
 use ringd::observe::goes_to_journal;
 use ringd::sim;
 use ringd::system::{ftn, jitterbug, lab2};
@@ -14,24 +15,19 @@ use ringd::system::{ftn, jitterbug, lab2};
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
-    let (code, error) = match Invocation::parse() {
-        Invocation::Daemon(options) => match lab2::run(&options) {
-            Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => (error.exit_code(), error.to_string()),
-        },
-        Invocation::Ftn(options) => match ftn::run(&options) {
-            Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => (error.exit_code(), error.to_string()),
-        },
-        Invocation::Jitterbug(options) => match jitterbug::run(&options) {
-            Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => (error.exit_code(), error.to_string()),
-        },
+    let ended = match Invocation::parse() {
+        Invocation::Daemon(options) => daemon(lab2::run(&options)),
+        Invocation::Ftn(options) => daemon(ftn::run(&options)),
+        Invocation::Jitterbug(options) => daemon(jitterbug::run(&options)),
         Invocation::Sim(options) => match sim::command::run(&options) {
-            Ok(true) => return ExitCode::SUCCESS,
-            Ok(false) => return ExitCode::from(BROKEN),
-            Err(error) => (error.exit_code(), error.to_string()),
+            Ok(true) => Ok(ExitCode::SUCCESS),
+            Ok(false) => Ok(ExitCode::from(BROKEN)),
+            Err(error) => Err((error.exit_code(), error.to_string())),
         },
+    };
+    let (code, error) = match ended {
+        Ok(code) => return code,
+        Err(failed) => failed,
     };
     // In the journal an error stands out by its priority.
     let mut stderr = io::stderr();
@@ -43,4 +39,12 @@ fn main() -> ExitCode {
     // Where nobody can be told, the exit code still says it.
     let _ = writeln!(stderr, "{start}{error}");
     ExitCode::from(code)
+}
+
+/// How a daemon has ended; if it failed, with the exit code and why.
+fn daemon(ended: Result<(), host::Error>) -> Result<ExitCode, (u8, String)> {
+    match ended {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err((error.exit_code(), error.to_string())),
+    }
 }

@@ -15,8 +15,8 @@ use super::connection::{Connection, Heard};
 use super::lines::Lines;
 use super::{Error, peer};
 use crate::control::{NoRequest, OwnRequest, Reply, Request, to_line};
-use crate::host::spoken;
 use crate::sys::clock;
+use crate::text::format_duration;
 
 /// A request that every system may know.
 pub(super) type Plain = Request<NoRequest>;
@@ -44,7 +44,7 @@ pub(super) fn ask<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<Re
         Heard::Late => {
             let text = format!(
                 "nothing came for {}: it is stopped, or hangs{}",
-                spoken(PATIENCE),
+                format_duration(PATIENCE),
                 may_take_effect(request)
             );
             return Err(failed(io::Error::new(ErrorKind::TimedOut, text)));
@@ -84,7 +84,7 @@ pub(super) fn answers_by(wait_ms: Option<u64>) -> Option<Instant> {
 pub(super) fn silent() -> String {
     format!(
         "no answer from ringd {} after the wait: it is stopped, or hangs",
-        spoken(PATIENCE)
+        format_duration(PATIENCE)
     )
 }
 

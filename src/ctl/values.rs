@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::control::MAX_LABEL;
-use crate::host::parse_duration;
+use crate::text::parse_duration;
 
 /// Maximum wait: 30 years, in seconds.
 const LONGEST: f64 = 1e9;

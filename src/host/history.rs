@@ -12,30 +12,44 @@ use crate::control::{EventHead, EventMessage};
 #[derive(Debug)]
 pub struct Entry<K> {
     time_ms: u64,
-    what: Rc<What<K>>,
+    told: Rc<EventText<K>>,
 }
 
 impl<K> Clone for Entry<K> {
     fn clone(&self) -> Self {
         Self {
             time_ms: self.time_ms,
-            what: Rc::clone(&self.what),
+            told: Rc::clone(&self.told),
         }
     }
 }
 
 #[derive(Debug)]
-struct What<K> {
+struct EventText<K> {
     event: &'static str,
     text: String,
     keys: K,
+}
+
+impl<K> Entry<K> {
+    /// The time of the event, in milliseconds since 1970.
+    #[must_use]
+    pub const fn time_ms(&self) -> u64 {
+        self.time_ms
+    }
+
+    /// What is its system's own.
+    #[must_use]
+    pub fn keys(&self) -> &K {
+        &self.told.keys
+    }
 }
 
 impl<K: Serialize> Entry<K> {
     /// As watchers are told it.
     #[must_use]
     pub fn message(&self, number: u64) -> EventMessage {
-        let What { event, text, keys } = &*self.what;
+        let EventText { event, text, keys } = &*self.told;
         let head = EventHead {
             number,
             time_ms: self.time_ms,
@@ -73,7 +87,7 @@ impl<K> History<K> {
     ) {
         let entry = Entry {
             time_ms: now.wall / 1_000_000,
-            what: Rc::new(What { event, text, keys }),
+            told: Rc::new(EventText { event, text, keys }),
         };
         self.0.remember(entry, priority);
     }

@@ -12,12 +12,12 @@ use tracing::{debug, info};
 
 use super::cycle::Cycle;
 use super::descriptors::Room;
-use super::housekeeping::Housekeeping;
 use super::jobs::Jobs;
+use super::loop_health::LoopHealth;
 use super::notify::Notifier;
 use super::server::Server;
 use super::signals::{Signals, Wish};
-use super::system::{Answer, Patience, ShutDown, System};
+use super::system::{Answer, LateLimits, ShutDown, System};
 use super::waiting::{CONTROL, JOBS, NETWORK, Ready, SIGNALS, SYSTEM, Waiting};
 use super::{Error, LogFormat, Program};
 use crate::driver::Driver;
@@ -108,7 +108,7 @@ impl Host {
             server: self.server,
             server_awaited: true,
             notifier: Notifier::new(),
-            housekeeping: Housekeeping::new(),
+            loop_health: LoopHealth::new(),
             leaving: Leaving::No,
             system,
             log: self.log,
@@ -150,7 +150,7 @@ struct Running<S: System> {
     /// Whether the loop waits for the server's descriptors.
     server_awaited: bool,
     notifier: Notifier<S::Condition>,
-    housekeeping: Housekeeping,
+    loop_health: LoopHealth,
     leaving: Leaving<<S::Machine as Machine>::Command>,
     system: S,
     log: LogOutput,
@@ -266,10 +266,10 @@ impl<S: System> Running<S> {
             return;
         };
         let late = now.since(due);
-        let Patience { noticed, harmful } = S::patience(self.cycle.driver.machine());
+        let LateLimits { noticed, harmful } = S::late_limits(self.cycle.driver.machine());
         if late > noticed {
             self.system.count_late_wake_up();
-            self.housekeeping.late(now, late, harmful);
+            self.loop_health.late(now, late, harmful);
         }
     }
 
@@ -411,8 +411,8 @@ impl<S: System> Running<S> {
     }
 
     fn keep_house(&mut self, now: Now) {
-        if self.housekeeping.is_due(now.monotonic) {
-            self.housekeeping.look_at_log(self.log.lost_lines());
+        if self.loop_health.is_due(now.monotonic) {
+            self.loop_health.look_at_log(self.log.lost_lines());
             self.system.every_second(now);
         }
         let now = now.monotonic;

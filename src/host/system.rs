@@ -26,7 +26,7 @@ pub enum Answer<C> {
 
 /// How late the loop may wake up.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct LateLimits {
     /// A later wake-up is counted and logged.
     pub noticed: Duration,
     /// From here on peers act as if this process were dead.
@@ -136,11 +136,11 @@ pub trait System: Sized {
     /// About a second has passed.
     fn every_second(&mut self, now: Now);
 
-    /// The loop woke up later than [`Patience::noticed`].
+    /// The loop woke up later than [`LateLimits::noticed`].
     fn count_late_wake_up(&mut self);
 
     /// The limits for a late wake-up.
-    fn patience(machine: &Self::Machine) -> Patience;
+    fn late_limits(machine: &Self::Machine) -> LateLimits;
 
     /// The node's condition.
     fn condition(&self, machine: &Self::Machine) -> Self::Condition;

@@ -5,11 +5,11 @@ pub mod ftn;
 pub mod jitterbug;
 pub mod lab2;
 mod latency;
-mod quantity;
+mod line;
 mod rate;
 mod subscriber;
 
 pub use latency::Latency;
-pub(crate) use quantity::{spoken, spoken_bytes};
+pub use line::{Line, NotShown};
 pub use rate::RateLimit;
 pub use subscriber::{LogOutput, goes_to_journal};

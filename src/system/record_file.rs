@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use ring_proto::Stored;
+use tracing::warn;
 
 use super::Error;
 use crate::host::{Contents, TwoSlots};
@@ -131,6 +132,16 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
     #[cfg(test)]
     pub fn forbid_writes(&mut self) {
         *self.file = File::open(&self.path).expect("it can be read");
+    }
+}
+
+/// Warns of a state file that was not synced at a clean exit.
+pub fn warn_unless_synced(synced: io::Result<()>) {
+    if let Err(error) = synced {
+        warn!(
+            event = "state_not_synced",
+            "cannot sync the state file: {error}"
+        );
     }
 }
 

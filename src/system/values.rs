@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::host::parse_duration;
+use crate::text::parse_duration;
 
 /// Parses how many there are of something.
 ///

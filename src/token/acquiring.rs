@@ -7,7 +7,7 @@ use ring_proto::ftn::client::{Command, Event, Loss, Refusal, Standing};
 use ring_proto::time::Instant;
 
 use super::session::Wake;
-use super::{Error, Patience, Session};
+use super::{Error, Session, WaitLimits};
 use crate::sys::clock;
 
 /// How long the confirmation is waited for that a request is withdrawn.
@@ -67,18 +67,18 @@ impl Session {
         &mut self,
         name: &[u8],
         access: Access,
-        patience: Patience,
+        limits: WaitLimits,
     ) -> Result<Grant, Error> {
         let began = clock::now().monotonic;
         loop {
-            self.log_in(patience.session())?;
+            self.log_in(limits.session())?;
             let (Some(live), Some(id)) = (self.live_since(), self.id()) else {
                 continue;
             };
             // What came late of an earlier request is no answer to this one.
             while self.take(|event| is_about(event, name)).is_some() {}
             self.request(name, access)?;
-            let by = patience.grant_by(began, live);
+            let by = limits.grant_by(began, live);
             match self.wait_for(by, |event| answer(event, name, id)) {
                 Ok(Some(Answer::Granted(grant))) => return Ok(grant),
                 Ok(Some(Answer::Refused(Refusal::NotLive) | Answer::Lost)) => {}

@@ -8,7 +8,7 @@ use ring_proto::ftn::client::{Loss, Refusal};
 use thiserror::Error;
 
 use crate::host;
-use crate::observe::spoken;
+use crate::text::format_duration;
 
 /// Why a program does not get what it asks the token service for. The text is a sentence: what failed, on what, what
 /// to do.
@@ -21,7 +21,7 @@ pub enum Error {
     #[error("cannot make a socket to reach the servers of tokens: {0}")]
     Socket(#[from] io::Error),
     /// No session came about in time.
-    #[error("no session with the servers of tokens within {}: {obstacle}", spoken(*.after))]
+    #[error("no session with the servers of tokens within {}: {obstacle}", format_duration(*.after))]
     NoSession {
         /// How long it was waited for.
         after: Duration,

@@ -8,13 +8,13 @@
 //! use std::path::Path;
 //! use std::time::Duration;
 //!
-//! use ringd::token::{Access, Patience, Session, read_servers};
+//! use ringd::token::{Access, Session, WaitLimits, read_servers};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let servers = read_servers(Path::new("/etc/ringd/ftn.servers"))?;
 //! let mut session = Session::open(servers, Duration::from_secs(15))?;
-//! let patience = Patience::limited(Duration::from_secs(5));
-//! let grant = session.acquire(b"counter", Access::Exclusive, patience)?;
+//! let limits = WaitLimits::limited(Duration::from_secs(5));
+//! let grant = session.acquire(b"counter", Access::Exclusive, limits)?;
 //! let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
 //! // Set and given back together: another client sees both or neither.
 //! let data = (count + 1).to_string();
@@ -25,20 +25,20 @@
 //! ```
 //!
 //! May name `ring_codec` and `ring_proto`, of this crate [`driver`](crate::driver), [`host`](crate::host),
-//! [`observe`](crate::observe) and [`sys`](crate::sys): no daemon, no command.
+//! [`sys`](crate::sys) and [`text`](crate::text): no daemon, no command.
 
 mod acquiring;
 mod error;
-mod patience;
 mod seen;
 mod servers;
 mod session;
+mod wait_limits;
 
 pub use acquiring::Grant;
 pub use error::{Error, Obstacle};
-pub use patience::Patience;
 pub use ring_codec::ftn::Access;
 pub use ring_proto::ftn::client::{Command, Event, Holding, Loss, Refusal, Standing};
 pub use ring_proto::ftn::{MAX_DATA, MAX_NAME, Servers};
 pub use servers::{ServerList, ServersError, read_list, read_servers, resolve_list};
 pub use session::{Session, Wake};
+pub use wait_limits::WaitLimits;

@@ -6,7 +6,7 @@ use ringd::driver::Observe;
 use ringd::host::{History, Priority};
 
 use crate::http::Replies;
-use crate::observe::{Keys, Log, is_routine, print, tell};
+use crate::observe::{Keys, Log, describe, is_routine, print};
 
 /// All observers of events.
 #[derive(Debug)]
@@ -27,19 +27,19 @@ impl Observe<Event> for Audience {
             // Who asked may have gone.
             let _ = reply.send(answer);
         }
-        let line = self.log.admit(now.monotonic, event);
+        let admitted = self.log.admit(now.monotonic, event);
         let priority = match event {
             // As many as strangers please: watchers get as many as the log.
-            Event::Dropped { .. } if line.is_none() => return,
+            Event::Dropped { .. } if admitted.is_none() => return,
             event if is_routine(event) => Priority::Routine,
             _ => Priority::News,
         };
-        let Some(told) = tell(event) else { return };
+        let Some(line) = describe(event) else { return };
         self.has_news |= priority == Priority::News;
-        if let Some(hidden) = line {
-            print(&told, hidden);
+        if let Some(hidden) = admitted {
+            print(&line, hidden);
         }
         self.history
-            .remember(now, (told.event, told.text), told.keys, priority);
+            .remember(now, (line.event, line.text), line.keys, priority);
     }
 }

@@ -10,15 +10,17 @@ pub struct Condition {
     state: State,
     coordinator: Option<u32>,
     is_coordinator: bool,
+    has_address: bool,
 }
 
-impl From<Standing> for Condition {
-    /// Whether the token is here changes too often to be told.
-    fn from(standing: Standing) -> Self {
+impl Condition {
+    /// That of a node whose address can be used, or not. Whether the token is here changes too often to be told.
+    pub const fn of(standing: Standing, has_address: bool) -> Self {
         Self {
             state: standing.state,
             coordinator: standing.coordinator,
             is_coordinator: standing.is_coordinator,
+            has_address,
         }
     }
 }
@@ -27,10 +29,14 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.state.name())?;
         match self.coordinator {
-            Some(_) if self.is_coordinator => f.write_str(", coordinator"),
-            Some(id) => write!(f, ", node {id} is coordinator"),
-            None => f.write_str(", no coordinator"),
+            Some(_) if self.is_coordinator => f.write_str(", coordinator")?,
+            Some(id) => write!(f, ", node {id} is coordinator")?,
+            None => f.write_str(", no coordinator")?,
         }
+        if self.has_address {
+            return Ok(());
+        }
+        f.write_str(", waiting for its address")
     }
 }
 
@@ -43,12 +49,13 @@ mod tests {
     #[test]
     fn it_says_who_is_coordinator_and_not_where_the_token_is() {
         let of = |coordinator, is_coordinator, may_use| {
-            Condition::from(Standing {
+            let standing = Standing {
                 state: State::Member,
                 coordinator,
                 is_coordinator,
                 may_use,
-            })
+            };
+            Condition::of(standing, true)
         };
         assert_eq!(of(Some(2), true, false).to_string(), "MEMBER, coordinator");
         assert_eq!(of(Some(2), true, true), of(Some(2), true, false));
@@ -57,5 +64,13 @@ mod tests {
             "MEMBER, node 3 is coordinator"
         );
         assert_eq!(of(None, false, false).to_string(), "MEMBER, no coordinator");
+        let without = Condition {
+            has_address: false,
+            ..of(Some(2), true, false)
+        };
+        assert_eq!(
+            without.to_string(),
+            "MEMBER, coordinator, waiting for its address"
+        );
     }
 }

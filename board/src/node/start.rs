@@ -1,17 +1,18 @@
 //! Starts a node.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ring_proto::andrews::{Andrews, OptionsError};
 use ringd::driver::{Driver, NoStore, datagrams};
-use ringd::host::{self, History, Host, Onlookers, Program};
+use ringd::host::{self, History, Host, NodeHealth, Onlookers, Program};
 use ringd::sys::{random, runtime};
 use tracing::info;
 
 use super::audience::Audience;
 use super::elsewhere::warn_of_files;
-use super::link::NodeLink;
-use super::system::Node;
+use super::link;
+use super::system::{Node, Surroundings};
 use super::web::Web;
 use crate::database::{Setting, Url, Worker};
 use crate::error::Error;
@@ -38,7 +39,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
     own.check(list.nodes()).map_err(unusable)?;
     let place = list.line(options.id);
     let place = place.ok_or_else(|| unusable(OptionsError::NotInList(options.id)))?;
-    let bound = NodeLink::bind(place.ring, options.liveness);
+    let bound = link::bind(place.ring, options.liveness);
     let link = bound.map_err(|(what, source)| Error::Bind {
         address: place.ring,
         what,
@@ -70,10 +71,14 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    say_start(options, &list, &link);
+    say_start(options, &list, place.ring);
     warn_of_files(&options.database, &list);
     let node = Node {
-        link,
+        around: Surroundings {
+            link,
+            health: NodeHealth::new(PROGRAM, "datagrams"),
+            late_wake_ups: 0,
+        },
         store: NoStore,
         audience: Audience {
             log: Log::new(options.verbose),
@@ -91,7 +96,6 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             feed: web.listeners(),
         })),
         web,
-        late_wake_ups: 0,
     };
     let received = datagrams::receive_batch(ROOM);
     let transmit = datagrams::transmit_batch(ROOM);
@@ -120,8 +124,8 @@ fn try_file(options: &Options) -> Result<(), Error> {
     })
 }
 
-fn say_start(options: &Options, list: &List, link: &NodeLink) {
-    let (version, id, address) = (env!("CARGO_PKG_VERSION"), options.id, link.address());
+fn say_start(options: &Options, list: &List, address: SocketAddr) {
+    let (version, id) = (env!("CARGO_PKG_VERSION"), options.id);
     let (nodes, database) = (list.lines().len(), &options.database);
     info!(
         event = "started", version, node = id, %address, nodes, %database,

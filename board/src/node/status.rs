@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use ring_codec::andrews::Kind;
 use ring_proto::andrews::{Andrews, Counters, DatabaseState, Reason, State};
 use ringd::control::NodeStatus;
+use ringd::host::Drops;
 use serde::Serialize;
 
-use super::link::Drops;
 use crate::observe::method_name;
 use crate::options::SYSTEM;
 

@@ -9,13 +9,14 @@ use ring_proto::time::{Instant, Now};
 use ringd::control::{NoRequest, NodeStatus, Reply, Request};
 use ringd::driver::{Environment, NoStore};
 use ringd::host::{
-    Answer, Client, Error, LINK, Onlookers, Patience, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System,
+    Waiting,
 };
 use tracing::info;
 
 use super::audience::Audience;
 use super::condition::Condition;
-use super::link::{NodeLink, Sockets};
+use super::link::Sockets;
 use super::report;
 use super::status::Status;
 use super::web::Web;
@@ -23,31 +24,35 @@ use crate::database::Worker;
 
 /// A node of a coordinated ring, but for its machine.
 pub struct Node {
-    pub link: NodeLink,
+    pub around: Surroundings,
     pub store: NoStore,
     pub audience: Audience,
     pub onlookers: Onlookers,
     /// Until the host has it.
     pub worker: Option<Worker>,
     pub web: Web,
+}
+
+/// What a status tells of beside the machine.
+pub struct Surroundings {
+    pub link: Sockets,
+    pub health: NodeHealth,
     pub late_wake_ups: u64,
 }
 
-impl Node {
+impl Surroundings {
     fn status(&mut self, machine: &Andrews) -> Status {
-        status(&mut self.link, self.late_wake_ups, machine)
+        let datagrams = &mut self.link.datagrams;
+        let mut troubles = Vec::new();
+        if !datagrams.is_up() {
+            let address = datagrams.address();
+            troubles.push(format!(
+                "cannot use {address}: no datagrams are sent or received"
+            ));
+        }
+        troubles.extend(self.health.clock_trouble());
+        Status::of(machine, datagrams.drops(), self.late_wake_ups, troubles)
     }
-}
-
-fn status(link: &mut NodeLink, late_wake_ups: u64, machine: &Andrews) -> Status {
-    let mut troubles = Vec::new();
-    if !link.is_up() {
-        let address = link.address();
-        troubles.push(format!(
-            "cannot use {address}: no datagrams are sent or received"
-        ));
-    }
-    Status::of(machine, link.drops(), late_wake_ups, troubles)
 }
 
 impl System for Node {
@@ -61,7 +66,7 @@ impl System for Node {
 
     fn environment(&mut self) -> Environment<'_, Sockets, NoStore, Audience> {
         Environment {
-            link: Some(self.link.sockets()),
+            link: Some(&mut self.around.link),
             store: &mut self.store,
             observer: &mut self.audience,
         }
@@ -73,7 +78,7 @@ impl System for Node {
 
     /// The datagrams come with the first look at the network.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        waiting.add(self.link.sockets().streams.network(), LINK)?;
+        waiting.add(self.around.link.streams.network(), LINK)?;
         self.web.start(waiting)
     }
 
@@ -91,22 +96,20 @@ impl System for Node {
         now: Instant,
         waiting: &Waiting,
     ) -> Result<Option<Listening>, Error> {
-        if !self.link.look(now) {
+        let Some(datagrams) = self.around.link.datagrams.look(now) else {
             return Ok(None);
-        }
-        if let Some(datagrams) = &self.link.sockets().datagrams {
-            waiting.add(datagrams, LINK)?;
-        }
+        };
+        waiting.add(datagrams, LINK)?;
         Ok(Some(Listening))
     }
 
     fn link_failed(&mut self, now: Instant, error: &io::Error) -> Listening {
-        self.link.fail(now, error);
+        self.around.link.datagrams.fail(now, error);
         Listening
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let deadlines = [self.link.deadline(), self.web.deadline()];
+        let deadlines = [self.around.link.datagrams.deadline(), self.web.deadline()];
         deadlines.into_iter().flatten().min()
     }
 
@@ -121,7 +124,7 @@ impl System for Node {
         let recent = self.audience.history.recent();
         let latest = recent.latest();
         let reaction = self.onlookers.answer(client.id, &request, recent);
-        reaction.answer(latest, || NodeStatus::from(&self.status(machine)))
+        reaction.answer(latest, || NodeStatus::from(&self.around.status(machine)))
     }
 
     fn poll_clients(
@@ -134,39 +137,42 @@ impl System for Node {
         self.onlookers.serve(now, server, recent, |entry, number| {
             Reply::Event(entry.message(number))
         });
-        let (link, late) = (&mut self.link, self.late_wake_ups);
-        self.web.next(&mut self.audience.replies, || {
-            status(link, late, machine).json()
-        })
+        let around = &mut self.around;
+        self.web
+            .next(&mut self.audience.replies, || around.status(machine).json())
     }
 
     fn after_turn(&mut self, _: Now, machine: &Andrews) {
         if std::mem::take(&mut self.audience.has_news) {
-            let (link, late) = (&mut self.link, self.late_wake_ups);
-            self.web.tell(|| status(link, late, machine).json());
+            self.web.tell(|| self.around.status(machine).json());
         }
     }
 
-    fn every_second(&mut self, _: Now) {}
-
-    fn count_late_wake_up(&mut self) {
-        self.late_wake_ups += 1;
+    fn every_second(&mut self, now: Now) {
+        let Surroundings { link, health, .. } = &mut self.around;
+        health.look_at_drops(link.datagrams.drops().kernel);
+        let history = &mut self.audience.history;
+        health.look_at_clock(|event, text| history.trouble(now, event, text));
     }
 
-    fn patience(machine: &Andrews) -> Patience {
+    fn count_late_wake_up(&mut self) {
+        self.around.late_wake_ups += 1;
+    }
+
+    fn late_limits(machine: &Andrews) -> LateLimits {
         let ack_timeout = machine.options().ack_timeout;
-        Patience {
+        LateLimits {
             noticed: ack_timeout / 2,
             harmful: ack_timeout,
         }
     }
 
     fn condition(&self, machine: &Andrews) -> Condition {
-        machine.standing().into()
+        Condition::of(machine.standing(), self.around.link.datagrams.is_up())
     }
 
     fn report(&mut self, _: Now, machine: &Andrews) {
-        report::log(&self.status(machine));
+        report::log(&self.around.status(machine));
     }
 
     fn leave(&mut self) -> &'static str {

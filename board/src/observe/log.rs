@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ring_proto::andrews::Event;
 use ring_proto::time::Instant;
-use ringd::observe::RateLimit;
-use tracing::{Level, debug, info, warn};
+use ringd::observe::{Line, RateLimit};
+use ringd::print_line;
 
-use super::telling::{Told, is_routine};
+use super::telling::{Keys, is_routine};
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
@@ -48,20 +48,7 @@ impl Log {
 }
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
-pub fn print(told: &Told, hidden: u64) {
-    let (event, text, node) = (told.event, &told.text, told.keys.node);
-    let more = match hidden {
-        0 => String::new(),
-        hidden => format!(" (and {hidden} more like this were not shown)"),
-    };
-    macro_rules! line {
-        ($level:ident) => {
-            $level!(event, node, "{text}{more}")
-        };
-    }
-    match told.level {
-        Level::WARN => line!(warn),
-        Level::INFO => line!(info),
-        _ => line!(debug),
-    }
+pub fn print(line: &Line<Keys>, hidden: u64) {
+    let node = line.keys.node;
+    print_line!(line, hidden, node);
 }

@@ -4,4 +4,4 @@ mod log;
 mod telling;
 
 pub use log::{Log, print};
-pub use telling::{Keys, is_routine, method_name, tell};
+pub use telling::{Keys, describe, is_routine, method_name};

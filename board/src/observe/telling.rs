@@ -5,19 +5,6 @@ use ring_proto::andrews::{DatabaseState, Event, State};
 use serde::Serialize;
 use tracing::Level;
 
-/// An event, told.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Told {
-    /// What: a name, in `snake_case`.
-    pub event: &'static str,
-    /// How much it matters.
-    pub level: Level,
-    /// The same for people.
-    pub text: String,
-    /// What it is about.
-    pub keys: Keys,
-}
-
 /// The keys of an event that are this system's own.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Keys {
@@ -29,6 +16,8 @@ pub struct Keys {
     pub sequence: Option<String>,
 }
 
+type Line = ringd::observe::Line<Keys>;
+
 /// Whether it happens with each turn of the token, or whenever a stranger pleases.
 pub const fn is_routine(event: &Event) -> bool {
     matches!(
@@ -37,34 +26,25 @@ pub const fn is_routine(event: &Event) -> bool {
     )
 }
 
-fn told(event: &'static str, level: Level, text: impl Into<String>) -> Told {
-    Told {
-        event,
-        level,
-        text: text.into(),
-        keys: Keys::default(),
-    }
+fn of_node(event: &'static str, level: Level, id: u32, text: String) -> Line {
+    let mut line = Line::new(event, level, text);
+    line.keys.node = Some(id);
+    line
 }
 
-fn of_node(event: &'static str, level: Level, id: u32, text: String) -> Told {
-    let mut told = told(event, level, text);
-    told.keys.node = Some(id);
-    told
+fn of_token(event: &'static str, level: Level, sequence: u64, text: &str) -> Line {
+    let mut line = Line::new(event, level, format!("{text} (sequence {sequence})"));
+    line.keys.sequence = Some(sequence.to_string());
+    line
 }
 
-fn of_token(event: &'static str, level: Level, sequence: u64, text: &str) -> Told {
-    let mut told = told(event, level, format!("{text} (sequence {sequence})"));
-    told.keys.sequence = Some(sequence.to_string());
-    told
-}
-
-/// Tells an event; `None`: it concerns one client alone.
-pub fn tell(event: &Event) -> Option<Told> {
+/// Describes an event; `None`: it concerns one client alone.
+pub fn describe(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
         Event::StateChanged { state } => state_changed(state),
         Event::CoordinatorChanged { id, term, acting } => coordinator_changed(id, term, acting),
-        Event::MembersChanged { members } => told(
+        Event::MembersChanged { members } => Line::new(
             "members_changed",
             L::INFO,
             format!("the ring has {members} members"),
@@ -111,12 +91,12 @@ pub fn tell(event: &Event) -> Option<Told> {
             id,
             format!("took node {id} out of the ring"),
         ),
-        Event::Removed => told(
+        Event::Removed => Line::new(
             "removed",
             L::WARN,
             "another has taken this node out of the ring",
         ),
-        Event::Claimed => told(
+        Event::Claimed => Line::new(
             "claimed",
             L::WARN,
             "acting as coordinator until one is elected",
@@ -126,12 +106,12 @@ pub fn tell(event: &Event) -> Option<Told> {
         | Event::TokenReturned { .. }
         | Event::TokenLost { .. }
         | Event::TokenMade { .. } => return token(event),
-        Event::ElectionStarted { method } => told(
+        Event::ElectionStarted { method } => Line::new(
             "election_started",
             L::INFO,
             format!("started an election ({})", method_name(method)),
         ),
-        Event::ElectionWon { method } => told(
+        Event::ElectionWon { method } => Line::new(
             "election_won",
             L::INFO,
             format!("won an election ({})", method_name(method)),
@@ -143,18 +123,18 @@ pub fn tell(event: &Event) -> Option<Told> {
             format!("node {id} has been elected"),
         ),
         Event::DatabaseChanged { state } => database_changed(state),
-        Event::Dropped { from, reason } => told(
+        Event::Dropped { from, reason } => Line::new(
             "dropped",
             L::DEBUG,
             format!("dropped what came from {from}: {}", reason.text()),
         ),
-        Event::ShutDown => told("shut_down", L::INFO, "left the ring"),
+        Event::ShutDown => Line::new("shut_down", L::INFO, "left the ring"),
         Event::Answered { .. } | Event::Fed => return None,
     })
 }
 
-/// Tells what has become of a token.
-fn token(event: &Event) -> Option<Told> {
+/// Describes what has become of a token.
+fn token(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
         Event::TokenHeld { sequence } => {
@@ -192,7 +172,7 @@ pub const fn method_name(method: Method) -> &'static str {
     }
 }
 
-fn state_changed(state: State) -> Told {
+fn state_changed(state: State) -> Line {
     let text = match state {
         State::Starting => "starting",
         State::Joining => "asking for a place in the ring",
@@ -200,20 +180,20 @@ fn state_changed(state: State) -> Told {
         State::Recovering => "in the ring, without a successor",
     };
     let name = state.name();
-    told("state_changed", Level::INFO, format!("{name}: {text}"))
+    Line::new("state_changed", Level::INFO, format!("{name}: {text}"))
 }
 
-fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Told {
+fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Line {
     let Some(id) = id else {
         let text = format!("there is no coordinator (term {term})");
-        return told("coordinator_changed", Level::INFO, text);
+        return Line::new("coordinator_changed", Level::INFO, text);
     };
     let acting = if acting { "acting " } else { "" };
     let text = format!("node {id} is {acting}coordinator (term {term})");
     of_node("coordinator_changed", Level::INFO, id, text)
 }
 
-fn database_changed(state: DatabaseState) -> Told {
+fn database_changed(state: DatabaseState) -> Line {
     let (level, text) = match state {
         DatabaseState::Up => (Level::INFO, "the database answers"),
         DatabaseState::Slow => (
@@ -225,14 +205,14 @@ fn database_changed(state: DatabaseState) -> Told {
             "the database is gone: the token goes on, nothing is written",
         ),
     };
-    told("database_changed", level, text)
+    Line::new("database_changed", level, text)
 }
 
 #[cfg(test)]
 mod tests {
     use ring_proto::andrews::{Event, Loss};
 
-    use super::tell;
+    use super::describe;
 
     #[test]
     fn an_event_has_its_sentence_and_what_it_is_about() {
@@ -240,15 +220,15 @@ mod tests {
             id: 4,
             why: Loss::Ended,
         };
-        let told = tell(&lost).unwrap();
+        let line = describe(&lost).unwrap();
         assert_eq!(
-            told.text,
+            line.text,
             "node 4, the successor, is lost: its connection has ended"
         );
-        assert_eq!(told.keys.node, Some(4));
+        assert_eq!(line.keys.node, Some(4));
         let held = Event::TokenHeld { sequence: 1 << 60 };
-        let keys = serde_json::to_string(&tell(&held).unwrap().keys).unwrap();
+        let keys = serde_json::to_string(&describe(&held).unwrap().keys).unwrap();
         assert_eq!(keys, r#"{"sequence":"1152921504606846976"}"#);
-        assert!(tell(&Event::Fed).is_none());
+        assert!(describe(&Event::Fed).is_none());
     }
 }

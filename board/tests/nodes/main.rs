@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! Nodes as processes, each in a network namespace of its own on one segment, with one database.
 
+mod address;
 mod asking;
 mod browser;
 mod crowd;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         load::tests(),
         pages::tests(),
         rings::tests(),
+        address::tests(),
         asking::tests(),
         refusals::tests(),
         service::tests(),

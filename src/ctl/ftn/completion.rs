@@ -10,7 +10,7 @@ use super::super::completion::given;
 use super::list::ask;
 use super::options::{CLIENT_TIMEOUT, client_timeout};
 use super::{Client, Outcome, ServerList};
-use crate::token::Patience;
+use crate::token::WaitLimits;
 
 /// How long a session may take.
 const SESSION: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ fn listed() -> Option<Vec<CompletionCandidate>> {
         None => client_timeout(CLIENT_TIMEOUT).ok()?,
     };
     let client = Client { servers, timeout };
-    let patience = Patience::limited(SESSION).session();
+    let patience = WaitLimits::limited(SESSION).session();
     match client.with_session(|session| ask(session, patience, SILENCE)) {
         Ok(Outcome::Done(all)) => Some(all.names().filter_map(candidate).collect()),
         Ok(Outcome::Stopped(_)) | Err(_) => None,

@@ -8,7 +8,7 @@ use super::super::Error;
 use super::name::Name;
 use super::options::Acquire;
 use super::{Client, Outcome, acquire, failed, nested};
-use crate::host::spoken_bytes;
+use crate::text::format_bytes;
 use crate::token::{Access, MAX_DATA};
 
 /// Prints a token's data.
@@ -54,7 +54,7 @@ pub(super) fn set(
         _ => read_input()?,
     };
     if data.len() > MAX_DATA {
-        let most = spoken_bytes(MAX_DATA);
+        let most = format_bytes(MAX_DATA);
         let text = format!("data too long: a token has at most {most}");
         return Err(Error::Usage(text).into());
     }

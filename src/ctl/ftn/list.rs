@@ -11,9 +11,9 @@ use super::listing::{Held, Listed, Page};
 use super::name::Name;
 use super::{Client, Interrupted, Outcome, failed};
 use crate::control::ftn::cut_doubt;
-use crate::host::spoken;
 use crate::sys::clock;
-use crate::token::{self, Command, Event, Patience, Session, Wake};
+use crate::text::format_duration;
+use crate::token::{self, Command, Event, Session, WaitLimits, Wake};
 
 /// Maximum time between two pages, of whichever server.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ pub(super) struct All {
 /// # Errors
 /// An [`Error`], or that `output` takes nothing.
 pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyhow::Result<u8> {
-    let patience = Patience::endless().session();
+    let patience = WaitLimits::endless().session();
     let all = match client.with_session(|session| ask(session, patience, SILENCE))? {
         Outcome::Done(all) => all,
         Outcome::Stopped(code) => return Ok(code),
@@ -64,7 +64,7 @@ pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyh
             Asked::Down => format!("server {index} ({address}) is down: others serve its tokens"),
             Asked::Going => format!(
                 "server {index} ({address}) does not answer within {}: not all of its tokens are shown",
-                spoken(SILENCE)
+                format_duration(SILENCE)
             ),
         };
         // Where nobody can be told, the exit code still says it.

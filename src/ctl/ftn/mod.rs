@@ -142,7 +142,7 @@ fn acquire(
     name: &Name,
     access: token::Access,
 ) -> anyhow::Result<token::Grant> {
-    match session.acquire(name.bytes(), access, acquire.patience()) {
+    match session.acquire(name.bytes(), access, acquire.wait_limits()) {
         Ok(grant) => Ok(grant),
         Err(token::Error::Interrupted) => Err(Interrupted.into()),
         Err(token::Error::NotGranted) => Err(Error::NotAcquired {

@@ -11,8 +11,8 @@ use clap_complete::ArgValueCandidates;
 use super::super::values::{exit_code, seconds};
 use super::completion;
 use super::name::Name;
-use crate::host::parse_duration;
-use crate::token::{Access, Patience};
+use crate::text::parse_duration;
+use crate::token::{Access, WaitLimits};
 
 /// What servers and clients count unless they are told otherwise.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
@@ -176,11 +176,11 @@ pub struct Acquire {
 
 impl Acquire {
     /// How long the token is waited for.
-    pub(super) fn patience(&self) -> Patience {
+    pub(super) fn wait_limits(&self) -> WaitLimits {
         match self.timeout {
-            _ if self.nonblock => Patience::none(),
-            Some(wait) => Patience::limited(wait),
-            None => Patience::endless(),
+            _ if self.nonblock => WaitLimits::none(),
+            Some(wait) => WaitLimits::limited(wait),
+            None => WaitLimits::endless(),
         }
     }
 }
@@ -215,7 +215,7 @@ mod tests {
 
     use super::{TokenCommand, TokenOptions};
     use crate::ctl::{Command, Options, SystemCommand};
-    use crate::token::Patience;
+    use crate::token::WaitLimits;
 
     fn parse(arguments: &[&str]) -> Result<TokenOptions, clap::Error> {
         let given = ["ringctl", "token", "--servers", "lab"].iter();
@@ -235,8 +235,8 @@ mod tests {
         let TokenCommand::Run(run) = options.command else {
             panic!("{options:?}");
         };
-        let limited = Patience::limited(Duration::from_millis(2500));
-        assert_eq!(run.acquire.patience(), limited);
+        let limited = WaitLimits::limited(Duration::from_millis(2500));
+        assert_eq!(run.acquire.wait_limits(), limited);
         assert_eq!((run.shared, run.acquire.conflict_exit_code), (true, 9));
         assert_eq!(run.name.bytes(), b"t");
         assert_eq!(run.command, ["ls", "-n"]);
@@ -245,7 +245,7 @@ mod tests {
         let TokenCommand::Hold { acquire, .. } = options.command else {
             panic!("{options:?}");
         };
-        assert_eq!(acquire.patience(), Patience::none());
+        assert_eq!(acquire.wait_limits(), WaitLimits::none());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) fn run(client: &Client, options: &RunOptions) -> Result<u8, Error> {
             arguments: vec!["grant-token".to_owned()],
         },
         request: OwnJson::of(&wanted),
-        wait_ms: options.acquire.patience().longest().map(duration_ms),
+        wait_ms: options.acquire.wait_limits().longest().map(duration_ms),
         reports: None,
         margins: margins(client.timeout),
         grace_ms: duration_ms(warning(client.timeout)),

@@ -24,8 +24,8 @@ use super::super::client;
 use super::super::lines::Lines;
 use super::{Note, Order};
 use crate::control::CONTROL_DIR;
-use crate::host::spoken;
 use crate::sys::{FileLock, FileLockError, Interest, Poller, clock, runtime};
+use crate::text::format_duration;
 
 /// How long a keeper may be silent before the user is told.
 const QUIET: Duration = Duration::from_secs(2);
@@ -195,7 +195,7 @@ fn silent(keeper: Option<i32>) -> io::Error {
     let process = keeper.map_or_else(String::new, |pid| format!(" (process {pid})"));
     let text = format!(
         "no answer from ringd-keeper{process} for {}: it is stopped, or hangs",
-        spoken(client::PATIENCE)
+        format_duration(client::PATIENCE)
     );
     io::Error::new(ErrorKind::TimedOut, text)
 }

@@ -10,7 +10,7 @@ use super::lock_denied;
 use super::options::{Acquire, DataCommand};
 use crate::control::lab2::RingRequest;
 use crate::control::{Reply, Request, hex};
-use crate::host::spoken_bytes;
+use crate::text::format_bytes;
 
 /// As a node of a ring is asked for its lock.
 type RingLock = Request<RingRequest>;
@@ -46,8 +46,8 @@ pub(super) fn data(
             if bytes.len() > MOST {
                 let text = match value.as_str() {
                     // The rest was not read.
-                    "-" => format!("at most {}", spoken_bytes(MOST)),
-                    _ => format!("{}, at most 1,024", spoken_bytes(bytes.len())),
+                    "-" => format!("at most {}", format_bytes(MOST)),
+                    _ => format!("{}, at most 1,024", format_bytes(bytes.len())),
                 };
                 return Err(Error::TooMuch(text).into());
             }

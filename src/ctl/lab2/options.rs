@@ -9,7 +9,7 @@ use ring_proto::lab2::JobName;
 use super::super::values::{exit_code, label, max_hold, period, process, seconds, shortened};
 use super::super::{duration_ms, fence};
 use crate::control::lab2::{Grade, LockRequest};
-use crate::host::parse_duration;
+use crate::text::parse_duration;
 
 const RUN: &str = "\
 The command's environment:

@@ -9,8 +9,8 @@ use super::super::watch::{News, Next};
 use super::super::{Error, client, systems};
 use super::options::Target;
 use crate::control::{NodeStatus, Reply, harmless};
-use crate::host::spoken;
 use crate::sys::clock;
+use crate::text::format_duration;
 
 /// What of a status, or of an event, is waited for.
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,7 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
         let reply = match news.next(deadline)? {
             Next::Reply(_, reply) => reply,
             Next::Late => {
-                let after = spoken(timeout.unwrap_or_default());
+                let after = format_duration(timeout.unwrap_or_default());
                 return Err(Error::NotYet { after, last });
             }
             Next::End => break,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use ring_proto::time::{Instant, Now};
 
 use super::worker::Worker;
-pub use change::{Change, Changes};
+pub use change::{Change, Changes, Head, event};
 pub use queue::{Queue, WAITING};
 use runner::Runner;
 
@@ -133,7 +133,7 @@ mod tests {
 
     use ring_proto::time::{Instant, Now};
 
-    use super::{Change, Changes, Hooks, LATER};
+    use super::{Change, Changes, Head, Hooks, LATER, event};
     use crate::host::worker::Worker;
 
     /// A change that says nothing.
@@ -141,15 +141,22 @@ mod tests {
     struct Nothing;
 
     impl Change for Nothing {
-        fn number(&self) -> u64 {
-            0
+        fn head(&self) -> Head {
+            Head {
+                number: 0,
+                time_ms: 0,
+                event: event::STATE,
+                from: None,
+                state: None,
+                merged: 0,
+            }
         }
 
         fn after(self, _: Self) -> Self {
             self
         }
 
-        fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+        fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
             []
         }
     }

@@ -12,11 +12,11 @@ use nix::sys::signal::Signal;
 use tracing::{debug, info, warn};
 
 use super::{Change, Queue, Settings, directory};
-use crate::host::spoken;
 use crate::host::worker::Mailbox;
 use crate::host::worker::program::{self, End, Terms};
 use crate::observe::RateLimit;
 use crate::sys::{Poller, clock};
+use crate::text::format_duration;
 
 /// The time between two looks for hooks while there are none. Events in between are kept for them.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -148,12 +148,12 @@ impl<'a, C: Change> Runner<'a, C> {
         };
         let end = program::run(&mut command, &terms, &mut say).map(|outcome| outcome.end);
         let took = begun.elapsed();
+        let number = change.head().number;
         debug!(
             event = "hook_ran",
             hook = name,
-            number = change.number(),
-            "hook {name} ran for {took:?} at event {}",
-            change.number()
+            number,
+            "hook {name} ran for {took:?} at event {number}"
         );
         let problem = self.problem(end);
         self.judge(name, problem);
@@ -173,7 +173,7 @@ impl<'a, C: Change> Runner<'a, C> {
             Ok(End::Cancelled) => says(&"was ended: the daemon is shutting down"),
             Ok(End::Late) => says(&format_args!(
                 "did not end within {} and was ended (--hook-timeout)",
-                spoken(self.settings.timeout)
+                format_duration(self.settings.timeout)
             )),
             Ok(End::Stuck) => says(&"was killed but does not end: later hooks run beside it"),
         }

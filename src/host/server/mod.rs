@@ -18,8 +18,7 @@ use tracing::warn;
 
 use super::connection::{Connection, Next};
 use super::endpoint::Endpoint;
-use super::share::Share;
-use super::{Client, ClientId, Error, Program};
+use super::{Client, ClientId, Error, Program, WorkBudget};
 use crate::control::{FramingError, OwnRequest, Reply, Request, to_line};
 use crate::observe::RateLimit;
 use crate::sys::{Interest, Poller, Ready, handed};
@@ -53,7 +52,7 @@ pub struct Server {
     gone: Vec<ClientId>,
     /// The earliest deadline of all clients.
     expiry: Option<Instant>,
-    share: Share,
+    budget: WorkBudget,
 }
 
 impl Server {
@@ -78,7 +77,7 @@ impl Server {
             came: 0,
             gone: Vec::new(),
             expiry: None,
-            share: Share::default(),
+            budget: WorkBudget::default(),
         })
     }
 
@@ -91,14 +90,14 @@ impl Server {
     /// When clients may have a share of the time again; `None`: at any time.
     #[must_use]
     pub fn resume(&self) -> Option<Instant> {
-        self.share.resume()
+        self.budget.resume()
     }
 
     /// When [`serve`](Self::serve) is to be called at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let accepts_at = self.accepts_at.into_iter();
-        self.share
+        self.budget
             .resume()
             .or_else(|| accepts_at.chain(self.expiry).min())
     }
@@ -118,7 +117,7 @@ impl Server {
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
-        if !self.share.is_due(now) || !(ready || expired || accepts) {
+        if !self.budget.is_due(now) || !(ready || expired || accepts) {
             return;
         }
         if accepts {
@@ -155,7 +154,7 @@ impl Server {
             }
         }
         self.expire(now);
-        self.share.charge(start, clock());
+        self.budget.charge(start, clock());
     }
 
     /// Tells a client something unasked, or the answer that comes late. Nothing if it is gone.

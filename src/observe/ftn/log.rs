@@ -5,10 +5,10 @@ use std::time::Duration;
 use ring_proto::ftn::server::Event;
 use ring_proto::time::Instant;
 use tracing::field::display;
-use tracing::{Level, debug, error, info, warn};
 
-use super::telling::Told;
-use crate::observe::RateLimit;
+use super::telling::Keys;
+use crate::observe::{Line, RateLimit};
+use crate::print_line;
 
 /// Changes of all kinds: what a storm of them gets at once, and in the long run.
 const CHANGES: RateLimit = RateLimit::new(200, Duration::from_millis(50));
@@ -59,29 +59,13 @@ impl Log {
 }
 
 /// Prints the line of an event, `hidden` being how many before it were not printed.
-pub fn print(told: &Told, hidden: u64) {
-    let (event, text, address) = (told.event, &told.text, told.address.map(display));
-    let (configuration, server, session) = (told.configuration, told.server, told.session);
-    let more = match hidden {
-        0 => String::new(),
-        hidden => format!(" (and {hidden} more like this were not shown)"),
-    };
-    macro_rules! line {
-        ($level:ident) => {
-            $level!(
-                event,
-                configuration,
-                server,
-                session,
-                address,
-                "{text}{more}"
-            )
-        };
-    }
-    match told.level {
-        Level::ERROR => line!(error),
-        Level::WARN => line!(warn),
-        Level::INFO => line!(info),
-        _ => line!(debug),
-    }
+pub fn print(line: &Line<Keys>, hidden: u64) {
+    let Keys {
+        configuration,
+        server,
+        session,
+        address,
+    } = line.keys;
+    let address = address.map(display);
+    print_line!(line, hidden, configuration, server, session, address);
 }

@@ -9,4 +9,4 @@ mod tests;
 
 pub use log::{Log, print};
 pub use names::{Names, state_name};
-pub use telling::{News, Told};
+pub use telling::{Keys, News};

@@ -4,63 +4,53 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::ServerState;
 use ring_proto::ftn::server::{Event, RoleKind};
+use serde::Serialize;
 use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
 
-/// An event, told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// What: a name, in `snake_case`.
-    pub event: &'static str,
-    /// How much it matters.
-    pub level: Level,
-    /// The same for people.
-    pub text: String,
-    /// The configuration that it is about.
+/// What an event is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Keys {
+    /// The configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<u32>,
-    /// The server that it is about.
+    /// The server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<usize>,
-    /// The session that it is about.
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<i32>,
     /// Where that is from.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
 }
 
-impl Told {
-    fn new(event: &'static str, level: Level, text: String) -> Self {
-        Self {
-            event,
-            level,
-            text,
-            configuration: None,
-            server: None,
-            session: None,
-            address: None,
-        }
+type Line = crate::observe::Line<Keys>;
+
+impl Line {
+    fn of_configuration(mut self, configuration: u32) -> Self {
+        self.keys.configuration = Some(configuration);
+        self
     }
 
-    fn of_configuration(self, configuration: u32) -> Self {
-        Self {
-            configuration: Some(configuration),
-            ..self
-        }
+    fn of_server(mut self, server: Option<usize>) -> Self {
+        self.keys.server = server;
+        self
     }
 
-    fn of_server(self, server: Option<usize>) -> Self {
-        Self { server, ..self }
+    fn of_address(mut self, address: SocketAddr) -> Self {
+        self.keys.address = Some(address);
+        self
     }
 
-    fn of_session(self, session: i32, address: SocketAddr) -> Self {
-        Self {
-            session: Some(session),
-            address: Some(address),
-            ..self
-        }
+    fn of_session(mut self, session: i32, address: SocketAddr) -> Self {
+        self.keys.session = Some(session);
+        self.of_address(address)
     }
 }
 
-/// Tells events. It remembers which server was in which state, to tell what has changed.
+/// Describes events. It remembers which server was in which state, to say what has changed.
 #[derive(Debug)]
 pub struct News {
     names: Names,
@@ -81,8 +71,8 @@ impl News {
         }
     }
 
-    /// Tells an event.
-    pub fn tell(&mut self, event: &Event) -> Told {
+    /// Describes an event.
+    pub fn describe(&mut self, event: &Event) -> Line {
         match event {
             Event::RoleChanged { role, leader } => self.role_changed(*role, *leader),
             Event::TookOver {
@@ -95,7 +85,7 @@ impl News {
             } => self.configuration_changed(*configuration, states),
             Event::StateChanged { state } => state_changed(*state),
             Event::AuthorityChanged { has } => authority_changed(*has),
-            Event::GraceEnded => Told::new(
+            Event::GraceEnded => Line::new(
                 "grace_ended",
                 Level::INFO,
                 "the grace is over: sessions of an earlier run no longer come back".to_owned(),
@@ -134,7 +124,7 @@ impl News {
                 let to = self.names.server(*server);
                 let text = format!("{} handed to {to}, which serves them now", some(*tokens));
                 let level = if *tokens > 0 { Level::INFO } else { Level::DEBUG };
-                Told::new("transferred", level, text).of_server(Some(*server))
+                Line::new("transferred", level, text).of_server(Some(*server))
             }
             Event::Conflict { name } => conflict(name),
             Event::ConflictingData { name } => conflicting_data(name),
@@ -142,20 +132,17 @@ impl News {
             Event::Dropped { from, kind, reason } => {
                 let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
                 let text = format!("dropped {kind} of {from}: {}", reason.text());
-                Told {
-                    address: Some(*from),
-                    ..Told::new("dropped", Level::DEBUG, text)
-                }
+                Line::new("dropped", Level::DEBUG, text).of_address(*from)
             }
             Event::StorageChanged { failed } => storage_changed(*failed),
-            Event::NumbersExhausted => Told::new(
+            Event::NumbersExhausted => Line::new(
                 "numbers_exhausted",
                 Level::ERROR,
                 "no larger configuration number is left: this server cannot lead. Stop all servers, remove their \
                  state files, and start them again"
                     .to_owned(),
             ),
-            Event::ShutDown => Told::new(
+            Event::ShutDown => Line::new(
                 "left",
                 Level::INFO,
                 "left the servers: nothing is served here from now on".to_owned(),
@@ -163,17 +150,17 @@ impl News {
         }
     }
 
-    fn role_changed(&self, role: RoleKind, leader: Option<usize>) -> Told {
+    fn role_changed(&self, role: RoleKind, leader: Option<usize>) -> Line {
         let text = match (role, leader) {
             (RoleKind::Leader, _) => "this server leads".to_owned(),
             (RoleKind::Follower, Some(leader)) => format!("{} leads", self.names.server(leader)),
             (RoleKind::Follower, None) => "some other server leads".to_owned(),
             (RoleKind::Electing, _) => "no leader is heard: looking for one".to_owned(),
         };
-        Told::new("role_changed", Level::INFO, text).of_server(leader)
+        Line::new("role_changed", Level::INFO, text).of_server(leader)
     }
 
-    fn configuration_changed(&mut self, configuration: u32, states: &[ServerState]) -> Told {
+    fn configuration_changed(&mut self, configuration: u32, states: &[ServerState]) -> Line {
         let mut changed = Vec::new();
         let mut is_down = false;
         for (server, (before, state)) in self.states.iter().zip(states).enumerate() {
@@ -193,7 +180,7 @@ impl News {
             changed.join(", ")
         };
         let level = if is_down { Level::WARN } else { Level::INFO };
-        Told::new(
+        Line::new(
             "configuration_changed",
             level,
             format!("configuration {configuration}: {changed}"),
@@ -202,13 +189,13 @@ impl News {
     }
 
     /// A survey that asks nobody is over at once.
-    fn survey(&self, event: &'static str, configuration: u32, what: &str) -> Told {
+    fn survey(&self, event: &'static str, configuration: u32, what: &str) -> Line {
         let level = if self.asks { Level::INFO } else { Level::DEBUG };
         let text = format!("survey of configuration {configuration}: {what}");
-        Told::new(event, level, text).of_configuration(configuration)
+        Line::new(event, level, text).of_configuration(configuration)
     }
 
-    fn took_over_tokens(&self, server: Option<usize>, held: usize) -> Told {
+    fn took_over_tokens(&self, server: Option<usize>, held: usize) -> Line {
         let held = some(held);
         let text = match server {
             Some(server) => format!(
@@ -222,11 +209,11 @@ impl News {
         } else {
             Level::INFO
         };
-        Told::new("took_over_tokens", level, text).of_server(server)
+        Line::new("took_over_tokens", level, text).of_server(server)
     }
 }
 
-fn took_over(configuration: u32, warm: bool) -> Told {
+fn took_over(configuration: u32, warm: bool) -> Line {
     let how = if warm {
         "with the sessions and states that it knew from its predecessor"
     } else {
@@ -234,29 +221,29 @@ fn took_over(configuration: u32, warm: bool) -> Told {
     };
     let text = format!("took over the lead by configuration {configuration}, {how}");
     let level = if warm { Level::INFO } else { Level::WARN };
-    Told::new("took_over", level, text).of_configuration(configuration)
+    Line::new("took_over", level, text).of_configuration(configuration)
 }
 
-fn state_changed(state: ServerState) -> Told {
+fn state_changed(state: ServerState) -> Line {
     let means = match state {
         ServerState::Down => "nothing is served here",
         ServerState::Booting => "finding out who holds what before anything is served",
         ServerState::Ready => "serving its tokens",
     };
     let text = format!("this server is {}: {means}", state_name(state));
-    Told::new("state_changed", Level::INFO, text)
+    Line::new("state_changed", Level::INFO, text)
 }
 
-fn authority_changed(has: bool) -> Told {
+fn authority_changed(has: bool) -> Line {
     if has {
         let text =
             "a quorum of servers acknowledges this leader: it may serve and change".to_owned();
-        return Told::new("authority_gained", Level::INFO, text);
+        return Line::new("authority_gained", Level::INFO, text);
     }
     let text = "no quorum of servers acknowledges this leader: it serves nothing and changes nothing until \
                 one does"
         .to_owned();
-    Told::new("authority_lost", Level::WARN, text)
+    Line::new("authority_lost", Level::WARN, text)
 }
 
 fn session(
@@ -264,54 +251,51 @@ fn session(
     level: Level,
     (id, address): (i32, SocketAddr),
     what: &str,
-) -> Told {
+) -> Line {
     let text = format!("session {id} of {address} {what}");
-    Told::new(event, level, text).of_session(id, address)
+    Line::new(event, level, text).of_session(id, address)
 }
 
-fn reset(tokens_forgotten: usize) -> Told {
+fn reset(tokens_forgotten: usize) -> Line {
     let text = format!(
         "the other servers took this one for DOWN, and serve its tokens: {} forgotten here",
         some(tokens_forgotten)
     );
-    Told::new("reset", Level::WARN, text)
+    Line::new("reset", Level::WARN, text)
 }
 
-fn conflict(name: &[u8]) -> Told {
+fn conflict(name: &[u8]) -> Line {
     let text = format!(
         "clients claim the token {} in ways that exclude each other: all of them share it now. Two servers have \
          led at a time; --quorum majority prevents that",
         TokenName(name)
     );
-    Told::new("conflict", Level::ERROR, text)
+    Line::new("conflict", Level::ERROR, text)
 }
 
-fn conflicting_data(name: &[u8]) -> Told {
+fn conflicting_data(name: &[u8]) -> Line {
     let text = format!(
         "clients have different data of the token {}: an update was lost with its server",
         TokenName(name)
     );
-    Told::new("conflicting_data", Level::WARN, text)
+    Line::new("conflicting_data", Level::WARN, text)
 }
 
-fn other_list(from: SocketAddr, signature: i32) -> Told {
+fn other_list(from: SocketAddr, signature: i32) -> Line {
     let text = format!(
         "{from} has another list of servers (signature {signature}): give all servers and clients the same \
          file, line by line; nothing of it is answered"
     );
-    Told {
-        address: Some(from),
-        ..Told::new("other_list", Level::WARN, text)
-    }
+    Line::new("other_list", Level::WARN, text).of_address(from)
 }
 
-fn storage_changed(failed: bool) -> Told {
+fn storage_changed(failed: bool) -> Line {
     if failed {
         let text = "cannot write the state file: this server says nothing until it can".to_owned();
-        return Told::new("storage_failed", Level::ERROR, text);
+        return Line::new("storage_failed", Level::ERROR, text);
     }
     let text = "the state file can be written again".to_owned();
-    Told::new("storage_restored", Level::INFO, text)
+    Line::new("storage_restored", Level::INFO, text)
 }
 
 /// `1 token`, `3 tokens`.

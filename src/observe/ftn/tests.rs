@@ -6,7 +6,8 @@ use ring_proto::ftn::server::{Event, Reason, RoleKind};
 use ring_proto::time::Instant;
 use tracing::Level;
 
-use super::{Log, Names, News, Told};
+use super::{Keys, Log, Names, News};
+use crate::observe::Line;
 
 fn news() -> News {
     let names: [Box<str>; 3] = ["a:1".into(), "b:2".into(), "c:3".into()];
@@ -17,8 +18,8 @@ fn client() -> SocketAddr {
     ([192, 0, 2, 9], 4000).into()
 }
 
-fn tell(event: &Event) -> Told {
-    news().tell(event)
+fn describe(event: &Event) -> Line<Keys> {
+    news().describe(event)
 }
 
 #[test]
@@ -26,7 +27,7 @@ fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_a
     let mut news = news();
     let mut change = |configuration, states: [_; 3]| {
         let states = Box::new(states);
-        news.tell(&Event::ConfigurationChanged {
+        news.describe(&Event::ConfigurationChanged {
             configuration,
             states,
         })
@@ -34,7 +35,7 @@ fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_a
     let first = change(4, [Down, Booting, Ready]);
     let text = "configuration 4: this server is BOOTING, server 2 (c:3) is READY";
     assert_eq!((&*first.text, first.level), (text, Level::INFO));
-    assert_eq!(first.configuration, Some(4));
+    assert_eq!(first.keys.configuration, Some(4));
     let second = change(7, [Down, Ready, Down]);
     let text = "configuration 7: this server is READY, server 2 (c:3) is DOWN";
     assert_eq!((&*second.text, second.level), (text, Level::WARN));
@@ -43,10 +44,10 @@ fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_a
 
 #[test]
 fn who_leads_is_named() {
-    let role = |role, leader| tell(&Event::RoleChanged { role, leader });
+    let role = |role, leader| describe(&Event::RoleChanged { role, leader });
     let follows = role(RoleKind::Follower, Some(2));
     assert_eq!(follows.text, "server 2 (c:3) leads");
-    assert_eq!(follows.server, Some(2));
+    assert_eq!(follows.keys.server, Some(2));
     assert_eq!(role(RoleKind::Leader, Some(1)).text, "this server leads");
     assert!(role(RoleKind::Electing, None).text.contains("looking"));
 }
@@ -59,15 +60,15 @@ fn a_survey_is_news_if_it_asks_anybody() {
             configuration: 4,
             sessions,
         };
-        assert_eq!(news.tell(&begun).level, level);
-        let ended = news.tell(&Event::SurveyEnded { configuration: 4 });
-        assert_eq!((ended.level, ended.configuration), (level, Some(4)));
+        assert_eq!(news.describe(&begun).level, level);
+        let ended = news.describe(&Event::SurveyEnded { configuration: 4 });
+        assert_eq!((ended.level, ended.keys.configuration), (level, Some(4)));
     }
 }
 
 #[test]
 fn what_loses_something_is_a_warning_and_what_a_client_has_named_does_nothing_to_a_terminal() {
-    let heir = tell(&Event::TookOverTokens {
+    let heir = describe(&Event::TookOverTokens {
         server: Some(0),
         held: 1,
     });
@@ -77,7 +78,7 @@ fn what_loses_something_is_a_warning_and_what_a_client_has_named_does_nothing_to
         "{heir:?}"
     );
     let name = [b"\x1b[2J'".to_vec(), vec![b'x'; 100]].concat();
-    let conflict = tell(&Event::Conflict { name: name.into() });
+    let conflict = describe(&Event::Conflict { name: name.into() });
     assert_eq!(conflict.level, Level::ERROR);
     assert!(
         !conflict.text.contains('\x1b') && conflict.text.contains("(105 bytes)"),
@@ -115,7 +116,7 @@ fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
     assert_eq!(log.admit(at, &begun), Some(0));
     assert_eq!(log.admit(at, &dropped), Some(0));
     assert_eq!(log.admit(at, &dropped), None);
-    let text = tell(&dropped).text;
+    let text = describe(&dropped).text;
     assert_eq!(
         text,
         "dropped a datagram of 192.0.2.9:4000: it is no message of the protocol"

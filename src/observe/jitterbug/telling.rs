@@ -7,52 +7,34 @@ use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Acceptance, Event, Failure, State};
 use tracing::Level;
 
-use crate::observe::{spoken, spoken_bytes};
+use crate::text::{format_bytes, format_duration};
 
-/// An event, told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// What: a name, in `snake_case`.
-    pub event: &'static str,
-    /// How much it matters.
-    pub level: Level,
-    /// The same for people.
-    pub text: String,
-    /// The absolute `token_id` that it is about.
+/// What an event is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// The absolute `token_id`.
     pub token_id: Option<u32>,
-    /// The node that it is about.
+    /// The node.
     pub node: Option<IpAddr>,
 }
 
-impl Told {
-    fn new(event: &'static str, level: Level, text: impl Into<String>) -> Self {
-        Self {
-            event,
-            level,
-            text: text.into(),
-            token_id: None,
-            node: None,
-        }
+type Line = crate::observe::Line<Keys>;
+
+impl Line {
+    fn of_token(mut self, token_id: u32) -> Self {
+        self.keys.token_id = Some(token_id);
+        self
     }
 
-    fn of_token(self, token_id: u32) -> Self {
-        Self {
-            token_id: Some(token_id),
-            ..self
-        }
-    }
-
-    fn of_node(self, node: IpAddr) -> Self {
-        Self {
-            node: Some(node),
-            ..self
-        }
+    fn of_node(mut self, node: IpAddr) -> Self {
+        self.keys.node = Some(node);
+        self
     }
 }
 
-/// Tells an event. The state `before` it tells a turn of the token from news.
+/// Describes an event. The state `before` it tells a turn of the token from news.
 #[must_use]
-pub fn tell(event: &Event, before: State) -> Told {
+pub fn describe(event: &Event, before: State) -> Line {
     match event {
         Event::StateChanged { state, token_id } => state_changed(before, *state, *token_id),
         Event::UseChanged { may_use } => {
@@ -61,15 +43,15 @@ pub fn tell(event: &Event, before: State) -> Told {
             } else {
                 "programs of this machine may no longer use the token"
             };
-            Told::new("use_changed", Level::DEBUG, text)
+            Line::new("use_changed", Level::DEBUG, text)
         }
-        Event::RestoreBegan => Told::new(
+        Event::RestoreBegan => Line::new(
             "restore_began",
             Level::INFO,
             "asking whether there is a leader",
         ),
         Event::RestoreDenied { by } => denied(*by),
-        Event::RestoreWon => Told::new(
+        Event::RestoreWon => Line::new(
             "restore_won",
             Level::INFO,
             "nobody objects: this node leads, with a new token",
@@ -80,7 +62,7 @@ pub fn tell(event: &Event, before: State) -> Told {
             token_id,
             from,
         } => accepted(*how, *token_id, *from),
-        Event::Passed { to } => Told::new(
+        Event::Passed { to } => Line::new(
             "passed",
             Level::DEBUG,
             format!("{} has the token", shown(to)),
@@ -100,32 +82,32 @@ pub fn tell(event: &Event, before: State) -> Told {
             *why,
             "may have the token or not, so this node asks who leads",
         ),
-        Event::PassAborted { to } => Told::new(
+        Event::PassAborted { to } => Line::new(
             "pass_aborted",
             Level::DEBUG,
             format!("no longer handing the token to {}", shown(to)),
         )
         .of_node(to.ip),
         Event::Stalled { after } => stalled(*after),
-        Event::DataChanged { len } => Told::new(
+        Event::DataChanged { len } => Line::new(
             "data_changed",
             Level::DEBUG,
-            format!("the data has {} now", spoken_bytes(*len)),
+            format!("the data has {} now", format_bytes(*len)),
         ),
         Event::ComputeFailed => compute_failed(),
         Event::DecideFailed => decide_failed(),
-        Event::DataDropped => Told::new(
+        Event::DataDropped => Line::new(
             "data_dropped",
             Level::WARN,
             "the data of a token counts for nothing: too many wait for --decide",
         ),
-        Event::NodeAdded { node } => Told::new(
+        Event::NodeAdded { node } => Line::new(
             "node_added",
             Level::INFO,
             format!("{} is in the list now", shown(node)),
         )
         .of_node(node.ip),
-        Event::NodeRefused { node } => Told::new(
+        Event::NodeRefused { node } => Line::new(
             "node_refused",
             Level::WARN,
             format!(
@@ -135,13 +117,13 @@ pub fn tell(event: &Event, before: State) -> Told {
         )
         .of_node(node.ip),
         Event::AddressChanged { address } => address_changed(*address),
-        Event::Dropped { from, reason } => Told::new(
+        Event::Dropped { from, reason } => Line::new(
             "dropped",
             Level::DEBUG,
             format!("dropped what {from} sent: {}", reason.text()),
         )
         .of_node(*from),
-        Event::ShutDown => Told::new("left", Level::INFO, "left the ring"),
+        Event::ShutDown => Line::new("left", Level::INFO, "left the ring"),
     }
 }
 
@@ -154,7 +136,7 @@ pub const fn is_turn(before: State, state: State) -> bool {
     )
 }
 
-fn state_changed(before: State, state: State, token_id: u32) -> Told {
+fn state_changed(before: State, state: State, token_id: u32) -> Line {
     let level = if is_turn(before, state) {
         Level::DEBUG
     } else {
@@ -165,10 +147,10 @@ fn state_changed(before: State, state: State, token_id: u32) -> Told {
         State::Waiter => "waiter: the token is elsewhere".to_owned(),
         State::Leader => format!("leader: this node has the token {token_id}"),
     };
-    Told::new("state_changed", level, text).of_token(token_id)
+    Line::new("state_changed", level, text).of_token(token_id)
 }
 
-fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Told {
+fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
     let (event, level, text) = match how {
         Acceptance::Taken => (
             "taken",
@@ -186,25 +168,25 @@ fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Told {
             format!("the token {token_id} of {from} is no more: a stronger one was here"),
         ),
     };
-    Told::new(event, level, text)
+    Line::new(event, level, text)
         .of_token(token_id)
         .of_node(from)
 }
 
-fn pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Told {
+fn pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {
     let text = format!("{} {what}: {}", shown(to), why.text());
-    Told::new(event, level, text).of_node(to.ip)
+    Line::new(event, level, text).of_node(to.ip)
 }
 
-fn address_changed(address: Option<IpAddr>) -> Told {
+fn address_changed(address: Option<IpAddr>) -> Line {
     match address {
-        Some(address) => Told::new(
+        Some(address) => Line::new(
             "address_changed",
             Level::INFO,
             format!("this node is {address}"),
         )
         .of_node(address),
-        None => Told::new(
+        None => Line::new(
             "address_changed",
             Level::WARN,
             "this node has no address: it waits for one, and says nothing",
@@ -212,8 +194,8 @@ fn address_changed(address: Option<IpAddr>) -> Told {
     }
 }
 
-fn denied(by: IpAddr) -> Told {
-    Told::new(
+fn denied(by: IpAddr) -> Line {
+    Line::new(
         "restore_denied",
         Level::INFO,
         format!("{by} leads, or has a better claim: waiting for the token"),
@@ -221,8 +203,8 @@ fn denied(by: IpAddr) -> Told {
     .of_node(by)
 }
 
-fn rival(token_id: u32, from: IpAddr) -> Told {
-    Told::new(
+fn rival(token_id: u32, from: IpAddr) -> Line {
+    Line::new(
         "rival_heard",
         Level::INFO,
         format!("{from} leads with the token {token_id}, which is stronger"),
@@ -231,19 +213,19 @@ fn rival(token_id: u32, from: IpAddr) -> Told {
     .of_node(from)
 }
 
-fn stalled(after: Duration) -> Told {
-    Told::new(
+fn stalled(after: Duration) -> Line {
+    Line::new(
         "stalled",
         Level::WARN,
         format!(
             "this process stood still for {}: another node may lead by now, so this one asks",
-            spoken(after)
+            format_duration(after)
         ),
     )
 }
 
-fn compute_failed() -> Told {
-    Told::new(
+fn compute_failed() -> Line {
+    Line::new(
         "compute_failed",
         Level::WARN,
         "the next data was not computed: the data is passed on as it is (--compute must exit with 0, in \
@@ -251,8 +233,8 @@ fn compute_failed() -> Told {
     )
 }
 
-fn decide_failed() -> Told {
-    Told::new(
+fn decide_failed() -> Line {
+    Line::new(
         "decide_failed",
         Level::WARN,
         "which data continues was not decided: that which came does (--decide must exit with 0 or 1, in \

@@ -5,7 +5,7 @@ use ring_proto::jitterbug::{Acceptance, Event, Failure, Reason, State};
 use ring_proto::time::Instant;
 use tracing::Level;
 
-use super::{Log, tell};
+use super::{Log, describe};
 
 const NODE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -20,7 +20,7 @@ fn node() -> Node {
 fn a_turn_of_the_token_is_no_news_and_all_else_is() {
     let changed = |before, state| {
         let event = Event::StateChanged { state, token_id: 7 };
-        tell(&event, before).level
+        describe(&event, before).level
     };
     assert_eq!(changed(State::Waiter, State::Leader), Level::DEBUG);
     assert_eq!(changed(State::Leader, State::Waiter), Level::DEBUG);
@@ -36,7 +36,7 @@ fn a_turn_of_the_token_is_no_news_and_all_else_is() {
 
 #[test]
 fn a_sentence_names_the_node_and_the_token() {
-    let told = tell(
+    let line = describe(
         &Event::PassUnknown {
             to: node(),
             why: Failure::TimedOut,
@@ -44,21 +44,21 @@ fn a_sentence_names_the_node_and_the_token() {
         State::Leader,
     );
     assert_eq!(
-        (told.event, told.level, told.node),
+        (line.event, line.level, line.keys.node),
         ("pass_unknown", Level::WARN, Some(NODE))
     );
     assert!(
-        told.text.starts_with("10.0.0.2:4711 may have the token"),
+        line.text.starts_with("10.0.0.2:4711 may have the token"),
         "{}",
-        told.text
+        line.text
     );
     let merged = Event::Accepted {
         how: Acceptance::Merged,
         token_id: 9,
         from: NODE,
     };
-    let told = tell(&merged, State::Leader);
-    assert_eq!((told.event, told.token_id), ("merged", Some(9)));
+    let line = describe(&merged, State::Leader);
+    assert_eq!((line.event, line.keys.token_id), ("merged", Some(9)));
 }
 
 #[test]

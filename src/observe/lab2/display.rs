@@ -8,7 +8,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, Trouble};
 
-use crate::observe::{spoken, spoken_bytes};
+use crate::text::{format_bytes, format_duration};
 
 /// `token 17-02:00:00:00:00:01-3`, or that there is none.
 pub struct KnownToken(pub Option<Token>);
@@ -232,11 +232,11 @@ impl fmt::Display for Wrong {
                 f,
                 "{mac} accepted the token after {}, when the offer had expired. If this recurs, raise \
                  --take-timeout on all members: two tokens can exist until then",
-                spoken(after)
+                format_duration(after)
             ),
             (Trouble::TakenLate { late, offered_to }, _) => {
                 match late {
-                    Some(late) => write!(f, "this node took the token {} too late", spoken(late))?,
+                    Some(late) => write!(f, "this node took the token {} too late", format_duration(late))?,
                     None => f.write_str("this node took the token and could not say so")?,
                 }
                 f.write_str(", and another may hold it: ")?;
@@ -313,7 +313,7 @@ impl fmt::Display for Wrong {
             (Trouble::DataDropped { len, limit }, _) => write!(
                 f,
                 "dropped the token's data ({}): too long for {}",
-                spoken_bytes(len),
+                format_bytes(len),
                 Carrier(limit)
             ),
         }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 
 use super::Error;
-use crate::host::parse_duration;
 use crate::sim::andrews;
 use crate::sim::ftn;
 use crate::sim::jitterbug;
 use crate::sim::lab2::{FaultKind, Faults, Settings};
+use crate::text::parse_duration;
 
 /// The most nodes that a world has room for.
 const MAX_NODES: u64 = 1 << 16;

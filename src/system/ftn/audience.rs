@@ -3,25 +3,24 @@
 use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
 
-use super::history::{History, remember};
 use crate::driver::Observe;
-use crate::host::Priority;
-use crate::observe::ftn::{Log, News, print};
+use crate::host::{History, Priority};
+use crate::observe::ftn::{Keys, Log, News, print};
 
 /// All observers of events.
 #[derive(Debug)]
 pub struct Audience {
     pub news: News,
     pub log: Log,
-    pub history: History,
+    pub history: History<Keys>,
 }
 
 impl Observe<Event> for Audience {
     fn observe(&mut self, now: Now, event: &Event) {
-        let line = self.log.admit(now.monotonic, event);
+        let admitted = self.log.admit(now.monotonic, event);
         let priority = match event {
             // As many as strangers please: watchers get as many as the log.
-            Event::Dropped { .. } if line.is_none() => return,
+            Event::Dropped { .. } if admitted.is_none() => return,
             Event::Dropped { .. } => Priority::Routine,
             // Thousands in a second would displace all news.
             Event::SessionBegun { .. }
@@ -31,10 +30,47 @@ impl Observe<Event> for Audience {
             | Event::OtherList { .. } => Priority::Passing,
             _ => Priority::News,
         };
-        let told = self.news.tell(event);
-        if let Some(hidden) = line {
-            print(&told, hidden);
+        let line = self.news.describe(event);
+        if let Some(hidden) = admitted {
+            print(&line, hidden);
         }
-        remember(&mut self.history, now, told, priority);
+        self.history
+            .remember(now, (line.event, line.text), line.keys, priority);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::ftn::server::Event;
+    use ring_proto::time::{Instant, Now};
+
+    use super::{Audience, Log, News};
+    use crate::driver::Observe;
+    use crate::host::History;
+    use crate::observe::ftn::Names;
+
+    #[test]
+    fn watchers_get_an_event_with_its_sentence_and_the_keys_that_it_is_about() {
+        let now = Now {
+            monotonic: Instant::default(),
+            wall: 5_000_000,
+        };
+        let mut audience = Audience {
+            news: News::new(Names::new(["a:1".into()], 0)),
+            log: Log::new(false),
+            history: History::new(now),
+        };
+        let begun = Event::SessionBegun {
+            id: 7,
+            address: ([192, 0, 2, 1], 7).into(),
+        };
+        audience.observe(now, &begun);
+        let recent = audience.history.recent();
+        let number = recent.latest();
+        let message = recent.get(number).unwrap().message(number);
+        let text = format!(
+            r#"{{"number":{number},"time_ms":5,"event":"session_begun","text":"session 7 of 192.0.2.1:7 has begun","session":7,"address":"192.0.2.1:7"}}"#
+        );
+        assert_eq!(message.json().text(), text);
     }
 }

@@ -3,7 +3,7 @@
 use ring_proto::ftn::server::Options;
 
 use crate::control::ftn::cut_doubt;
-use crate::host::spoken;
+use crate::text::format_duration;
 
 /// What an operator is to be told of a server's options, as one of so many `servers`: at the start, and for as
 /// long as it runs.
@@ -13,8 +13,8 @@ pub fn doubts(options: &Options, servers: usize) -> Vec<String> {
         doubts.push(format!(
             "--grace {} is less than --client-timeout {}: after a start of all servers a token may be granted that \
              a client of the earlier run still holds",
-            spoken(options.grace),
-            spoken(options.client_timeout)
+            format_duration(options.grace),
+            format_duration(options.client_timeout)
         ));
     }
     let change = options.client_timeout / 5 + options.server_timeout + options.heartbeat * 4;
@@ -22,8 +22,8 @@ pub fn doubts(options: &Options, servers: usize) -> Vec<String> {
         doubts.push(format!(
             "--client-timeout {} is short beside --server-timeout {}: clients lose their tokens whenever the leader \
              is lost",
-            spoken(options.client_timeout),
-            spoken(options.server_timeout)
+            format_duration(options.client_timeout),
+            format_duration(options.server_timeout)
         ));
     }
     doubts

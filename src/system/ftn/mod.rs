@@ -4,7 +4,6 @@ mod audience;
 mod condition;
 mod doubts;
 mod error;
-mod history;
 mod link;
 mod node;
 mod options;

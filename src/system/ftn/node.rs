@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use ring_proto::ftn::server::{Command, Net, Server as Machine};
 use ring_proto::time::{Instant, Now};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::audience::Audience;
 use super::condition::Condition;
-use super::link::ServerLink;
 use super::report;
 use super::state_file::StateFile;
 use super::status::{Around, status};
@@ -18,11 +17,13 @@ use crate::control::ftn::Status;
 use crate::control::{NoRequest, NodeStatus, Reply, Request};
 use crate::driver::Environment;
 use crate::host::{
-    Answer, Client, Error, LINK, NoTask, Onlookers, Patience, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown,
+    System, UdpSlot, Waiting,
 };
 use crate::observe::ftn::Names;
 use crate::sys::UdpLink;
-use crate::system::housekeeping::{Housekeeping, PaceNews};
+use crate::system::record_file::warn_unless_synced;
+use crate::system::write_warnings::WriteWarnings;
 
 /// The machine leaves at once: this is for a loop that does not turn.
 const LEAVING: Duration = Duration::from_secs(1);
@@ -32,10 +33,11 @@ const LEAVING: Duration = Duration::from_secs(1);
 pub struct Node {
     pub started: Now,
     pub names: Names,
-    pub link: ServerLink,
+    pub link: UdpSlot,
     pub store: StateFile,
     pub audience: Audience,
-    pub housekeeping: Housekeeping,
+    pub health: NodeHealth,
+    pub write_warnings: WriteWarnings,
     pub onlookers: Onlookers,
     /// What is to be known of its options.
     pub doubts: Vec<String>,
@@ -55,7 +57,7 @@ impl Node {
                 "cannot write {path}: this server says nothing until it can"
             ));
         }
-        troubles.extend(self.housekeeping.clock_trouble());
+        troubles.extend(self.health.clock_trouble());
         let around = Around {
             started: self.started,
             names: &self.names,
@@ -106,7 +108,8 @@ impl System for Node {
     }
 
     fn link_failed(&mut self, now: Instant, error: &io::Error) -> Net {
-        self.link.fail(now, error)
+        self.link.fail(now, error);
+        Net::Down
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -142,24 +145,23 @@ impl System for Node {
             link,
             store,
             audience,
-            housekeeping,
+            health,
+            write_warnings,
             ..
         } = self;
-        housekeeping.look_at_drops(link.drops().kernel);
+        health.look_at_drops(link.drops().kernel);
         let failures = store.take_failures();
-        housekeeping.look_at_writes(now.monotonic, store.path(), failures);
-        if let Some(PaceNews { event, text }) = housekeeping.look_at_pace() {
-            audience.history.trouble(now, event, text);
-        }
+        write_warnings.look(now.monotonic, store.path(), failures);
+        health.look_at_clock(|event, text| audience.history.trouble(now, event, text));
     }
 
     fn count_late_wake_up(&mut self) {
         self.late_wake_ups += 1;
     }
 
-    fn patience(machine: &Machine) -> Patience {
+    fn late_limits(machine: &Machine) -> LateLimits {
         let options = machine.options();
-        Patience {
+        LateLimits {
             noticed: options.heartbeat / 4,
             harmful: options.server_lease(),
         }
@@ -202,11 +204,6 @@ impl System for Node {
     }
 
     fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {
-        if let Err(error) = self.store.sync() {
-            warn!(
-                event = "state_not_synced",
-                "cannot sync the state file: {error}"
-            );
-        }
+        warn_unless_synced(self.store.sync());
     }
 }

@@ -7,9 +7,10 @@ use clap::Parser;
 use ring_proto::ftn::server::{self, majority};
 
 use crate::control::{CONTROL_DIR, NodeName};
-use crate::host::{LogFormat, parse_duration};
+use crate::host::LogFormat;
 use crate::system::STATE_DIR;
 use crate::system::values::{parse_bytes, parse_count};
+use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
 FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \

@@ -8,17 +8,16 @@ use super::Options;
 use super::audience::Audience;
 use super::doubts::doubts;
 use super::error::Error;
-use super::history::History;
-use super::link::ServerLink;
+use super::link;
 use super::node::Node;
 use super::state_file::{Record, StateFile};
 use crate::driver::{Driver, datagrams};
-use crate::host::{self, Host, Onlookers};
+use crate::host::{self, History, Host, NodeHealth, Onlookers, UdpSlot};
 use crate::observe::ftn::{Log, Names, News};
 use crate::sys::random;
 use crate::system::PROGRAM;
-use crate::system::housekeeping::Housekeeping;
 use crate::system::record_file::Found;
+use crate::system::write_warnings::WriteWarnings;
 use crate::token::{ServerList, read_list};
 
 /// What is said to clients who ask for more than a server of tokens tells.
@@ -39,7 +38,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         let servers = count;
         unusable(&OptionsError::Index { index, servers })
     })?;
-    let link = ServerLink::bind(address, options.max_clients).map_err(|source| Error::Bind {
+    let link = link::bind(address, options.max_clients).map_err(|source| Error::Bind {
         address,
         index,
         list: options.servers.clone(),
@@ -80,8 +79,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
             history: History::new(host.started()),
         },
         names,
-        housekeeping: Housekeeping::new(
-            "datagrams",
+        health: NodeHealth::new(PROGRAM, "datagrams"),
+        write_warnings: WriteWarnings::new(
             "this server says nothing until it can, as if it were cut off",
         ),
         onlookers: Onlookers::new(REFUSAL),
@@ -97,7 +96,7 @@ fn unusable(error: &OptionsError) -> host::Error {
     host::Error::Usage(format!("{error}; ringd ftn --help says more"))
 }
 
-fn say_start(names: &Names, index: usize, link: &ServerLink) {
+fn say_start(names: &Names, index: usize, link: &UdpSlot) {
     let (version, address, count) = (
         env!("CARGO_PKG_VERSION"),
         link.address(),

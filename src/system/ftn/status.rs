@@ -3,8 +3,8 @@
 use ring_proto::ftn::server::Server;
 use ring_proto::time::{Now, nanos};
 
-use super::link::{Drops, ServerLink};
 use crate::control::ftn::{ServerStatus, SessionStatus, Status};
+use crate::host::{Drops, UdpSlot};
 use crate::observe::ftn::{Names, state_name};
 
 /// What a status tells of a server's surroundings.
@@ -12,7 +12,7 @@ use crate::observe::ftn::{Names, state_name};
 pub struct Around<'a> {
     pub started: Now,
     pub names: &'a Names,
-    pub link: &'a mut ServerLink,
+    pub link: &'a mut UdpSlot,
     pub late_wake_ups: u64,
     pub troubles: Vec<String>,
 }

@@ -6,7 +6,7 @@ use ring_proto::time::Now;
 use super::history::History;
 use crate::driver::Observe;
 use crate::host::Priority;
-use crate::observe::jitterbug::{Log, is_turn, print, tell};
+use crate::observe::jitterbug::{Log, describe, is_turn, print};
 
 /// All observers of events.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ impl Observe<Event> for Audience {
             self.ends_of_use += 1;
         }
         let before = self.history.state();
-        let line = self.log.admit(now.monotonic, event, before);
+        let admitted = self.log.admit(now.monotonic, event, before);
         let priority = match event {
             // As many as strangers please: watchers get as many as the log.
-            Event::Dropped { .. } if line.is_none() => return,
+            Event::Dropped { .. } if admitted.is_none() => return,
             Event::StateChanged { state, .. } if is_turn(before, *state) => Priority::Routine,
             Event::Dropped { .. }
             | Event::UseChanged { .. }
@@ -46,15 +46,15 @@ impl Observe<Event> for Audience {
             | Event::NodeRefused { .. } => Priority::Passing,
             _ => Priority::News,
         };
-        let told = tell(event, before);
-        if let Some(hidden) = line {
-            print(&told, hidden);
+        let line = describe(event, before);
+        if let Some(hidden) = admitted {
+            print(&line, hidden);
         }
         match event {
             Event::StateChanged { state, token_id } => {
-                self.history.enter(now, (*state, *token_id), told, priority);
+                self.history.enter(now, (*state, *token_id), line, priority);
             }
-            _ => self.history.remember(now, told, priority),
+            _ => self.history.remember(now, line, priority),
         }
     }
 }

@@ -2,17 +2,7 @@
 
 use ring_proto::jitterbug::State;
 
-use crate::host::hooks;
-
-/// The names of [`Change::event`].
-pub mod event {
-    /// The daemon has started.
-    pub const STARTED: &str = "started";
-    /// The state has changed.
-    pub const STATE: &str = "state_changed";
-    /// The daemon is ending.
-    pub const STOPPED: &str = "stopped";
-}
+use crate::host::hooks::{self, Head};
 
 /// A change, and how things were after it. Small: each turn of the token is two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +11,7 @@ pub struct Change {
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`event`].
+    /// One of the names in [`hooks::event`].
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<State>,
@@ -34,8 +24,15 @@ pub struct Change {
 }
 
 impl hooks::Change for Change {
-    fn number(&self) -> u64 {
-        self.number
+    fn head(&self) -> Head {
+        Head {
+            number: self.number,
+            time_ms: self.time_ms,
+            event: self.event,
+            from: self.from.map(State::name),
+            state: self.state.map(State::name),
+            merged: self.merged,
+        }
     }
 
     fn after(self, earlier: Self) -> Self {
@@ -46,21 +43,12 @@ impl hooks::Change for Change {
         }
     }
 
-    fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
-        let state = |state: Option<State>| state.map_or("none", State::name).to_owned();
+    fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let token_id = match self.token_id {
             0 => String::new(),
             id => id.to_string(),
         };
-        [
-            ("RINGD_EVENT", self.event.to_owned()),
-            ("RINGD_EVENT_NUMBER", self.number.to_string()),
-            ("RINGD_TIME_MS", self.time_ms.to_string()),
-            ("RINGD_OLD_STATE", state(self.from)),
-            ("RINGD_STATE", state(self.state)),
-            ("RINGD_TOKEN_ID", token_id),
-            ("RINGD_MERGED", self.merged.to_string()),
-        ]
+        [("RINGD_TOKEN_ID", token_id)]
     }
 }
 
@@ -70,8 +58,8 @@ mod tests {
 
     use ring_proto::jitterbug::State;
 
-    use super::{Change, event};
-    use crate::host::hooks::Change as _;
+    use super::Change;
+    use crate::host::hooks::{Change as _, event};
 
     #[test]
     fn two_changes_become_one_from_the_first_state_to_the_last() {
@@ -86,7 +74,7 @@ mod tests {
         };
         let first = change(1, State::Orphan, State::Waiter);
         let second = change(2, State::Waiter, State::Leader);
-        let told: BTreeMap<_, _> = second.after(first).environment().into_iter().collect();
+        let told: BTreeMap<_, _> = second.after(first).environment().collect();
         for (name, value) in [
             ("RINGD_OLD_STATE", "orphan"),
             ("RINGD_STATE", "leader"),

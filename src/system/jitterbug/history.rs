@@ -1,78 +1,51 @@
 //! The latest events, numbered, for watchers and for hooks.
 
-use std::rc::Rc;
+use std::net::IpAddr;
 
 use ring_proto::jitterbug::State;
 use ring_proto::time::Now;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::change::{Change, event};
-use crate::control::{EventHead, EventMessage};
-use crate::host::hooks::Changes;
-use crate::host::{Priority, Recent};
-use crate::observe::jitterbug::Told;
+use super::change::Change;
+use crate::host::hooks::{Changes, event};
+use crate::host::{self, Entry, Priority, Recent};
+use crate::observe::{Line, jitterbug};
 
-/// An event, its time, and the node's state after it.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    time_ms: u64,
-    what: Rc<What>,
+/// The keys of an event that are this system's own, with the node's state after it.
+#[derive(Debug, Serialize)]
+pub struct Keys {
     /// The state before, if it is a change of that.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some_name")]
     from: Option<State>,
+    #[serde(serialize_with = "name")]
     state: State,
     token_id: u32,
-}
-
-#[derive(Debug)]
-struct What {
-    event: &'static str,
-    text: String,
-    node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
-    reason: Option<&'static str>,
-}
-
-/// The keys of an event that are this system's own.
-#[derive(Debug, Serialize)]
-struct Own<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<&'static str>,
-    state: &'static str,
-    token_id: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
 }
 
-impl Entry {
-    /// As watchers are told it.
-    pub fn message(&self, number: u64) -> EventMessage {
-        let what = &*self.what;
-        let head = EventHead {
-            number,
-            time_ms: self.time_ms,
-            event: what.event.to_owned(),
-            text: Some(what.text.clone()),
-        };
-        let own = Own {
-            from: self.from.map(State::name),
-            state: self.state.name(),
-            token_id: self.token_id,
-            node: what.node.as_deref(),
-            label: what.label.as_deref(),
-            reason: what.reason,
-        };
-        EventMessage::new(&head, &own)
-    }
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it so"
+)]
+fn some_name<S: Serializer>(state: &Option<State>, serializer: S) -> Result<S::Ok, S::Error> {
+    state.map(State::name).serialize(serializer)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn name<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state.name())
 }
 
 /// Retains events and the node's state after the latest.
 #[derive(Debug)]
 pub struct History {
-    recent: Recent<Entry>,
+    events: host::History<Keys>,
     state: State,
     token_id: u32,
 }
@@ -81,15 +54,15 @@ impl History {
     /// No events yet.
     pub fn new(now: Now) -> Self {
         Self {
-            recent: Recent::new(now),
+            events: host::History::new(now),
             state: State::Orphan,
             token_id: 0,
         }
     }
 
     /// The events, by number.
-    pub const fn recent(&self) -> &Recent<Entry> {
-        &self.recent
+    pub const fn recent(&self) -> &Recent<Entry<Keys>> {
+        self.events.recent()
     }
 
     /// The state after the latest event.
@@ -98,15 +71,32 @@ impl History {
     }
 
     /// The node has entered a state.
-    pub fn enter(&mut self, now: Now, to: (State, u32), told: Told, priority: Priority) {
+    pub fn enter(
+        &mut self,
+        now: Now,
+        to: (State, u32),
+        line: Line<jitterbug::Keys>,
+        priority: Priority,
+    ) {
         let from = std::mem::replace(&mut self.state, to.0);
         self.token_id = to.1;
-        self.add(now, Some(from), what(told), priority);
+        let keys = Keys {
+            from: Some(from),
+            node: line.keys.node,
+            ..self.keys()
+        };
+        self.events
+            .remember(now, (line.event, line.text), keys, priority);
     }
 
     /// Something else happened.
-    pub fn remember(&mut self, now: Now, told: Told, priority: Priority) {
-        self.add(now, None, what(told), priority);
+    pub fn remember(&mut self, now: Now, line: Line<jitterbug::Keys>, priority: Priority) {
+        let keys = Keys {
+            node: line.keys.node,
+            ..self.keys()
+        };
+        self.events
+            .remember(now, (line.event, line.text), keys, priority);
     }
 
     /// A local lock was granted, refused or lost, for a reason.
@@ -126,43 +116,37 @@ impl History {
             // Thousands in a second would displace all news.
             _ => Priority::Passing,
         };
-        let what = What {
-            event,
-            text,
-            node: None,
+        let keys = Keys {
             label: Some(label.to_owned()),
             reason,
+            ..self.keys()
         };
-        self.add(now, None, what, priority);
+        self.events.remember(now, (event, text), keys, priority);
     }
 
     /// Something is wrong with this machine, or no longer is.
     pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
-        let what = What {
-            event,
-            text,
+        let keys = self.keys();
+        self.events
+            .remember(now, (event, text), keys, Priority::News);
+    }
+
+    /// Those of an event that is about nothing in particular.
+    fn keys(&self) -> Keys {
+        Keys {
+            from: None,
+            state: self.state,
+            token_id: self.token_id,
             node: None,
             label: None,
             reason: None,
-        };
-        self.add(now, None, what, Priority::News);
-    }
-
-    fn add(&mut self, now: Now, from: Option<State>, what: What, priority: Priority) {
-        let entry = Entry {
-            time_ms: now.wall / 1_000_000,
-            what: Rc::new(what),
-            from,
-            state: self.state,
-            token_id: self.token_id,
-        };
-        self.recent.remember(entry, priority);
+        }
     }
 
     /// The state as a change that changes nothing.
     fn standing(&self, now: Now) -> Change {
         Change {
-            number: self.recent.latest(),
+            number: self.latest(),
             time_ms: now.wall / 1_000_000,
             event: event::STATE,
             from: Some(self.state),
@@ -173,32 +157,23 @@ impl History {
     }
 }
 
-fn what(told: Told) -> What {
-    What {
-        event: told.event,
-        text: told.text,
-        node: told.node.map(|node| node.to_string()),
-        label: None,
-        reason: None,
-    }
-}
-
 impl Changes for History {
     type Change = Change;
 
     fn latest(&self) -> u64 {
-        self.recent.latest()
+        self.recent().latest()
     }
 
     fn change(&self, number: u64) -> Option<Change> {
-        let entry = self.recent.get(number)?;
+        let entry = self.recent().get(number)?;
+        let keys = entry.keys();
         Some(Change {
             number,
-            time_ms: entry.time_ms,
+            time_ms: entry.time_ms(),
             event: event::STATE,
-            from: Some(entry.from?),
-            state: Some(entry.state),
-            token_id: entry.token_id,
+            from: Some(keys.from?),
+            state: Some(keys.state),
+            token_id: keys.token_id,
             merged: 0,
         })
     }
@@ -235,7 +210,7 @@ mod tests {
     use super::History;
     use crate::host::Priority;
     use crate::host::hooks::Changes;
-    use crate::observe::jitterbug::tell;
+    use crate::observe::jitterbug::describe;
 
     const NOW: Now = Now {
         monotonic: Instant::from_nanos(0),
@@ -243,8 +218,8 @@ mod tests {
     };
 
     fn enter(history: &mut History, state: State) {
-        let told = tell(&Event::StateChanged { state, token_id: 7 }, history.state());
-        history.enter(NOW, (state, 7), told, Priority::News);
+        let line = describe(&Event::StateChanged { state, token_id: 7 }, history.state());
+        history.enter(NOW, (state, 7), line, Priority::News);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::time::Duration;
 
 use ring_proto::jitterbug::{Net, Network};
 use ring_proto::time::Instant;
@@ -10,15 +9,12 @@ use tracing::{info, warn};
 
 use super::error::Error;
 use crate::driver::{Connections, Joined};
-use crate::host::{self, Share};
+use crate::host::{self, Complaints, Drops, REBIND_PAUSE, WorkBudget};
 use crate::sys::{
     Address, Interface, InterfaceWatch, TcpNetwork, TcpOptions, UdpLink, UdpOptions, clock,
 };
 use crate::system;
-use crate::system::complaints::Complaints;
 
-/// The time after a failure until the next try, unless the kernel reports a change.
-const RETRY: Duration = Duration::from_secs(1);
 /// 16 inbound connections, what replaces them, the own pass, and those whose last bytes are still to be written.
 const CONNECTIONS: u16 = 64;
 
@@ -42,15 +38,6 @@ pub struct News {
     pub are_sockets_new: bool,
 }
 
-/// Datagrams that the machine never saw.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drops {
-    /// They came faster than this process reads.
-    pub kernel: u64,
-    /// They were far longer than any message.
-    pub cut: u64,
-}
-
 /// The interface, its watch, and the sockets.
 #[derive(Debug)]
 pub struct SegmentLink {
@@ -67,7 +54,7 @@ pub struct SegmentLink {
     are_sockets_new: bool,
     /// The kernel may have reported changes that were not looked at yet.
     stale: bool,
-    share: Share,
+    budget: WorkBudget,
     retry: Option<Instant>,
     complaints: Complaints,
     /// What sockets before these have dropped.
@@ -97,7 +84,7 @@ impl SegmentLink {
             is_new: false,
             are_sockets_new: false,
             stale: true,
-            share: Share::default(),
+            budget: WorkBudget::default(),
             retry: None,
             complaints: Complaints::default(),
             earlier: Drops::default(),
@@ -135,21 +122,14 @@ impl SegmentLink {
     /// What was dropped before the machine saw it.
     pub fn drops(&mut self) -> Drops {
         let sockets = self.sockets.as_mut();
-        let now = sockets.map_or_else(Drops::default, |sockets| Drops {
-            // Receiving shows that a socket is broken.
-            kernel: sockets.datagrams.kernel_drops().unwrap_or(0),
-            cut: sockets.datagrams.cut(),
-        });
-        Drops {
-            kernel: self.earlier.kernel + now.kernel,
-            cut: self.earlier.cut + now.cut,
-        }
+        let now = sockets.map(|sockets| Drops::of(&mut sockets.datagrams));
+        self.earlier + now.unwrap_or_default()
     }
 
     /// When to call [`look`](Self::look) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         if self.stale || self.is_new {
-            Some(self.share.resume().unwrap_or_default())
+            Some(self.budget.resume().unwrap_or_default())
         } else {
             self.retry
         }
@@ -168,22 +148,22 @@ impl SegmentLink {
     pub fn fail(&mut self, now: Instant, error: &io::Error) -> Net {
         warn!(
             event = "link_failed",
-            "cannot receive on {}: {error}; trying again every {RETRY:?}", self.name
+            "cannot receive on {}: {error}; trying again every {REBIND_PAUSE:?}", self.name
         );
         self.close();
-        self.retry = Some(now + RETRY);
+        self.retry = Some(now + REBIND_PAUSE);
         Net::Down
     }
 
     /// Looks the interface up if it may have changed, and returns what has.
     pub fn look(&mut self, now: Instant) -> Option<News> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if (retry || self.stale) && self.share.is_due(now) {
+        if (retry || self.stale) && self.budget.is_due(now) {
             self.stale = false;
             self.retry = None;
             let start = clock::now().monotonic;
             let found = Interface::find(&self.name);
-            self.share.charge(start, clock::now().monotonic);
+            self.budget.charge(start, clock::now().monotonic);
             match found {
                 Ok(found) => {
                     let kept = self.place.map(|place| place.address.ip);
@@ -245,9 +225,9 @@ impl SegmentLink {
     }
 
     fn complain(&mut self, now: Instant, event: &'static str, text: &str) {
-        self.retry = Some(now + RETRY);
+        self.retry = Some(now + REBIND_PAUSE);
         if self.complaints.is_new(text) {
-            warn!(event, "{text}; trying again every {RETRY:?}");
+            warn!(event, "{text}; trying again every {REBIND_PAUSE:?}");
         }
     }
 

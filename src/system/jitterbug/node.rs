@@ -20,9 +20,8 @@ use crate::control::{NodeStatus, Request};
 use crate::driver::{Environment, NoStore};
 use crate::host::hooks::Hooks;
 use crate::host::{
-    Answer, Client, Error, LINK, NETWORK, Patience, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, LateLimits, NETWORK, NodeHealth, Server, ShutDown, System, Waiting,
 };
-use crate::system::housekeeping::{Housekeeping, PaceNews};
 
 /// A node of a Jitterbug ring, but for its machine.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub struct Node {
     pub link: SegmentLink,
     pub store: NoStore,
     pub audience: Audience,
-    pub housekeeping: Housekeeping,
+    pub health: NodeHealth,
     pub service: Service,
     pub hooks: Option<Hooks<Change>>,
     /// Until the worker has it.
@@ -137,18 +136,18 @@ impl System for Node {
     }
 
     fn every_second(&mut self, now: Now) {
-        self.housekeeping.look_at_drops(self.link.drops().kernel);
-        if let Some(PaceNews { event, text }) = self.housekeeping.look_at_pace() {
-            self.audience.history.trouble(now, event, text);
-        }
+        self.health.look_at_drops(self.link.drops().kernel);
+        let history = &mut self.audience.history;
+        self.health
+            .look_at_clock(|event, text| history.trouble(now, event, text));
     }
 
     /// The host has logged it, and what a late loop costs is counted as a stall.
     fn count_late_wake_up(&mut self) {}
 
-    fn patience(machine: &Jitterbug) -> Patience {
+    fn late_limits(machine: &Jitterbug) -> LateLimits {
         let options = machine.options();
-        Patience {
+        LateLimits {
             noticed: options.stall() / 2,
             harmful: options.stall(),
         }

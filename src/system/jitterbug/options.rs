@@ -8,8 +8,9 @@ use ring_proto::jitterbug::{self, Compute, Decide};
 
 use crate::control::jitterbug::SYSTEM;
 use crate::control::{CONTROL_DIR, NodeName};
-use crate::host::{LogFormat, parse_duration};
+use crate::host::LogFormat;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
+use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
 What it is for, beside the ring of Lab2 (ringd IFACE): data that grows from holder to holder, a result

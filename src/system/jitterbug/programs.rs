@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use ring_proto::jitterbug::{Command, Job, Outcome, Work};
 use tracing::warn;
 
+use crate::host::Task;
 use crate::host::worker::Bell;
 use crate::host::worker::program::{self, End, Terms};
-use crate::host::{Task, spoken};
 use crate::observe::RateLimit;
 use crate::sys::clock;
+use crate::text::format_duration;
 
 /// The exit code of a decision for the own data.
 const OWN: i32 = 1;
@@ -111,7 +112,7 @@ impl Programs {
         let problem = match &outcome.end {
             End::Late => format!(
                 "did not end within {} (--compute-timeout), and was killed",
-                spoken(self.timeout)
+                format_duration(self.timeout)
             ),
             End::Stuck => "was killed, but does not end".to_owned(),
             // The machine needs no answer any more.

@@ -5,13 +5,13 @@ use std::os::fd::OwnedFd;
 use ring_proto::jitterbug::{Command, Jitterbug, State};
 use ring_proto::time::{Instant, Now};
 
-use super::history::{Entry, History};
+use super::history::{History, Keys};
 use super::locks::{Locks, MachineState, Notice};
 use crate::control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
 use crate::control::{
     Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData, hex,
 };
-use crate::host::{Backstops, Client, ClientId, Reaction, Server, Watchers, say_lost};
+use crate::host::{Backstops, Client, ClientId, Entry, Reaction, Server, Watchers, say_lost};
 
 /// The most data that a holder is told with its grant: an environment has no room for more.
 const DATA_OF_GRANT: usize = 1024;
@@ -218,7 +218,7 @@ impl Service {
             server.tell(now.monotonic, client, &reply);
         }
         if command.is_none() {
-            let message = |entry: &Entry, number| Reply::Event(entry.message(number));
+            let message = |entry: &Entry<Keys>, number| Reply::Event(entry.message(number));
             let recent = history.recent();
             self.watchers.tell(now.monotonic, server, recent, message);
         }

@@ -12,11 +12,10 @@ use super::programs::Programs;
 use super::service::Service;
 use crate::driver::{Driver, NoStore, datagrams};
 use crate::host::hooks::{self, Hooks};
-use crate::host::{self, Host};
+use crate::host::{self, Host, NodeHealth};
 use crate::observe::jitterbug::Log;
 use crate::sys::{clock, random};
 use crate::system::PROGRAM;
-use crate::system::housekeeping::Housekeeping;
 
 /// Room for a datagram: far more than the longest message, so that what goes on after its message is told from what
 /// was cut.
@@ -51,7 +50,7 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         store: NoStore,
         hooks: start_hooks(options, &audience.history)?,
         audience,
-        housekeeping: Housekeeping::new("datagrams", "nothing: it stores nothing"),
+        health: NodeHealth::new(PROGRAM, "datagrams"),
         service: Service::new(&options.interface),
         programs: has_programs.then(|| {
             let compute = options.compute.as_deref().unwrap_or_default();

@@ -8,12 +8,11 @@ use ring_proto::time::Instant;
 use tracing::{info, warn};
 
 use crate::control::NodeName;
-use crate::host::{self, Share};
+use crate::host::{self, Complaints, WorkBudget};
 use crate::sys::{
     Holder, Interface, InterfaceWatch, LockError, OpenError, PacketSocket, clock, user_of_rival,
 };
 use crate::system::Error;
-use crate::system::complaints::Complaints;
 
 /// The time after a failure until the next look at the interface, unless the kernel reports a change.
 const RETRY: Duration = Duration::from_secs(1);
@@ -86,7 +85,7 @@ pub struct Attachment {
     earlier_drops: u64,
     /// The kernel may have reported changes that were not looked at yet.
     stale: bool,
-    share: Share,
+    budget: WorkBudget,
     retry: Option<Instant>,
     complaints: Complaints,
 }
@@ -115,7 +114,7 @@ impl Attachment {
             loss: Some(Loss::Broken),
             earlier_drops: 0,
             stale: true,
-            share: Share::default(),
+            budget: WorkBudget::default(),
             retry: None,
             complaints: Complaints::default(),
         })
@@ -167,7 +166,7 @@ impl Attachment {
     /// When to call [`look`](Self::look) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         if self.stale {
-            Some(self.share.resume().unwrap_or_default())
+            Some(self.budget.resume().unwrap_or_default())
         } else {
             self.retry
         }
@@ -197,14 +196,14 @@ impl Attachment {
     /// Call it until it returns none.
     pub fn look(&mut self, now: Instant) -> Option<Step> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if !(retry || self.stale) || !self.share.is_due(now) {
+        if !(retry || self.stale) || !self.budget.is_due(now) {
             return None;
         }
         self.stale = false;
         self.retry = None;
         let start = clock::now().monotonic;
         let found = Interface::find(&self.name);
-        self.share.charge(start, clock::now().monotonic);
+        self.budget.charge(start, clock::now().monotonic);
         match found {
             Ok(found) => self.compare(now, found),
             Err(error) => {

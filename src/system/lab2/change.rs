@@ -6,23 +6,17 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Grade, Reason, State};
 
 use crate::fencing::FencingToken;
-use crate::host::hooks;
+use crate::host::hooks::{self, Head, event};
 use crate::observe::lab2::text;
 
-/// The names of [`Change::event`].
-pub mod event {
-    /// The daemon has started.
-    pub const STARTED: &str = "started";
-    /// The state has changed.
-    pub const STATE: &str = "state_changed";
+/// The names of [`Change::event`] that are this system's own.
+pub mod own_event {
     /// The token held here is safer than before, or less safe.
     pub const GRADE: &str = "grade_changed";
     /// A member has fallen silent.
     pub const SILENT: &str = "member_silent";
     /// A member that was silent is heard again.
     pub const ALIVE: &str = "member_alive";
-    /// The daemon is ending.
-    pub const STOPPED: &str = "stopped";
 }
 
 /// A change, and how things were after it. Small: each turn of the token is one.
@@ -32,7 +26,7 @@ pub struct Change {
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`event`].
+    /// One of the names in [`event`], or in [`own_event`].
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<State>,
@@ -53,8 +47,15 @@ pub struct Change {
 }
 
 impl hooks::Change for Change {
-    fn number(&self) -> u64 {
-        self.number
+    fn head(&self) -> Head {
+        Head {
+            number: self.number,
+            time_ms: self.time_ms,
+            event: self.event,
+            from: self.from.map(State::name),
+            state: self.state.map(State::name),
+            merged: self.merged,
+        }
     }
 
     fn after(self, earlier: Self) -> Self {
@@ -74,19 +75,13 @@ impl hooks::Change for Change {
         }
     }
 
-    fn environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+    fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let text = |text: Option<String>| text.unwrap_or_default();
-        let state = |state: Option<State>| state.map_or("none", State::name).to_owned();
         let reason = self.reason.map_or("", |reason| text::reason(reason).0);
         let token = self.token.map(FencingToken::from);
         let (member, others) = self.member.unzip();
         let progress = self.token.map(|token| token.progress.to_string());
         [
-            ("RINGD_EVENT", self.event.to_owned()),
-            ("RINGD_EVENT_NUMBER", self.number.to_string()),
-            ("RINGD_TIME_MS", self.time_ms.to_string()),
-            ("RINGD_OLD_STATE", state(self.from)),
-            ("RINGD_STATE", state(self.state)),
             ("RINGD_REASON", reason.to_owned()),
             ("RINGD_TOKEN", text(token.map(|token| token.to_string()))),
             ("RINGD_PROGRESS", text(progress)),
@@ -94,7 +89,6 @@ impl hooks::Change for Change {
             ("RINGD_GRADE", self.grade.name().to_owned()),
             ("RINGD_MEMBER", text(member.map(|mac| mac.to_string()))),
             ("RINGD_OTHERS", text(others.map(|count| count.to_string()))),
-            ("RINGD_MERGED", self.merged.to_string()),
         ]
     }
 }
@@ -103,8 +97,8 @@ impl hooks::Change for Change {
 mod tests {
     use ring_proto::lab2::{Grade, Reason, State};
 
-    use super::{Change, event};
-    use crate::host::hooks::{Queue, WAITING};
+    use super::{Change, own_event};
+    use crate::host::hooks::{Queue, WAITING, event};
     use crate::host::worker::Inbox as _;
 
     const STATES: [State; 3] = [State::Looser, State::Waiter, State::Owner];
@@ -185,7 +179,7 @@ mod tests {
             ..change(0)
         });
         let graded = Change {
-            event: event::GRADE,
+            event: own_event::GRADE,
             from: Some(State::Waiter),
             state: Some(State::Waiter),
             grade: Grade::Quorum,

@@ -7,9 +7,9 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use ring_proto::time::Now;
 
-use super::change::{Change, event};
+use super::change::{Change, own_event};
 use crate::driver::Observe;
-use crate::host::hooks::{Change as _, Changes};
+use crate::host::hooks::{Change as _, Changes, event};
 use crate::host::{Priority, Recent};
 use crate::observe::lab2::{Differs, Routine, TooLong, Wrong};
 pub use entry::Entry;
@@ -147,7 +147,7 @@ impl Changes for History {
         let now = entry.state;
         let (event, from, reason, member) = match entry.kind {
             EventKind::State { from, reason } => (event::STATE, from, Some(reason), None),
-            EventKind::Grade => (event::GRADE, now, None, None),
+            EventKind::Grade => (own_event::GRADE, now, None, None),
             EventKind::Members { event, mac, others } => (event, now, None, Some((mac, others))),
             _ => return None,
         };
@@ -251,12 +251,12 @@ impl Observe<Event> for History {
                 mac,
             },
             Event::MemberSilent { mac, others, .. } => EventKind::Members {
-                event: event::SILENT,
+                event: own_event::SILENT,
                 mac,
                 others,
             },
             Event::MemberAlive { mac, others } => EventKind::Members {
-                event: event::ALIVE,
+                event: own_event::ALIVE,
                 mac,
                 others,
             },
@@ -402,7 +402,7 @@ mod tests {
         let change = history.change(history.latest()).expect("it is a change");
         assert_eq!(change.event, "member_silent");
         assert_eq!(change.member, Some((mac, others)));
-        let told: Vec<_> = change.environment().into_iter().collect();
+        let told: Vec<_> = change.environment().collect();
         assert!(told.contains(&("RINGD_MEMBER", mac.to_string())));
         assert!(told.contains(&("RINGD_OTHERS", "7".to_owned())));
     }

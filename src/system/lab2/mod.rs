@@ -1,5 +1,7 @@
 //! A node of a Lab2 ring: one token on an Ethernet segment.
 
+#[cfg(test)]
+mod announcement_tests;
 mod attachment;
 mod change;
 mod condition;
@@ -17,8 +19,6 @@ mod state_file;
 mod status;
 mod stored_pause;
 mod surroundings;
-#[cfg(test)]
-mod told;
 mod verdict;
 
 pub use options::Options;

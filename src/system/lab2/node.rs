@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::{Instant, Now};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::attachment::Step;
 use super::change::Change;
@@ -20,9 +20,10 @@ use crate::control::{NodeStatus, Request};
 use crate::driver::Environment;
 use crate::host::hooks::Hooks;
 use crate::host::{
-    Answer, Client, Error, LINK, NETWORK, NoTask, Patience, Server, ShutDown, System, Waiting,
+    Answer, Client, Error, LINK, LateLimits, NETWORK, NoTask, Server, ShutDown, System, Waiting,
 };
 use crate::sys::{PacketSocket, RingLock};
+use crate::system::record_file::warn_unless_synced;
 
 /// A node of a ring, but for its machine.
 #[derive(Debug)]
@@ -141,9 +142,9 @@ impl System for Node {
         self.around.audience.observers.tally.late_wake_up();
     }
 
-    fn patience(machine: &Lab2) -> Patience {
+    fn late_limits(machine: &Lab2) -> LateLimits {
         let constants = machine.constants();
-        Patience {
+        LateLimits {
             noticed: constants.take_timeout,
             harmful: constants.waiter_timeout(),
         }
@@ -184,12 +185,7 @@ impl System for Node {
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
-        if let Err(error) = self.around.store.sync() {
-            warn!(
-                event = "state_not_synced",
-                "cannot sync the state file: {error}"
-            );
-        }
+        warn_unless_synced(self.around.store.sync());
         self.hooks
             .finish(now, &self.around.audience.history, is_over);
     }

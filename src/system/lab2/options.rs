@@ -8,9 +8,10 @@ use ring_proto::lab2::{Constants, FOREVER};
 
 use crate::control::lab2::{parse_ethertype, ring_name};
 use crate::control::{CONTROL_DIR, NodeName};
-use crate::host::{LogFormat, parse_duration};
+use crate::host::LogFormat;
 use crate::system::STATE_DIR;
 use crate::system::values::{parse_count, parse_hook_timeout};
+use crate::text::parse_duration;
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. All members of a ring must be \

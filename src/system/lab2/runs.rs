@@ -8,7 +8,7 @@ use ring_proto::time::Instant;
 use tracing::{info, warn};
 
 use super::status::outcome_text;
-use crate::host::spoken;
+use crate::text::format_duration;
 
 /// An OWNER tells all stamps once in so many heartbeats, and who knows a newer one answers.
 const TELLING: u32 = 64;
@@ -23,7 +23,7 @@ fn is_over(run: &RunView, machine: &Lab2) -> bool {
 /// Returns how a run of a job has ended, or that it goes on, if it was not lost.
 pub fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
-    let ago = spoken(ago);
+    let ago = format_duration(ago);
     match stamp.outcome {
         RunOutcome::Begun if lost => format!("{name}: lost, began {ago} ago on {runner}"),
         RunOutcome::Begun => format!("{name}: running on {runner} for {ago}"),

@@ -17,12 +17,13 @@ use super::surroundings::{Audience, Surroundings};
 use crate::control::CONTROL_DIR;
 use crate::driver::Driver;
 use crate::host::hooks::{self, Hooks};
-use crate::host::{self, Host, spoken};
+use crate::host::{self, Host, NodeHealth};
 use crate::observe::lab2::{Log, Observers, Tally};
 use crate::sys::{LockError, RingLock, clock};
-use crate::system::housekeeping::Housekeeping;
 use crate::system::record_file::Found;
+use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
+use crate::text::format_duration;
 
 /// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
 const CALM: Duration = Duration::from_secs(1);
@@ -75,8 +76,8 @@ pub fn run(options: &Options) -> Result<(), host::Error> {
         attachment,
         store,
         audience,
-        housekeeping: Housekeeping::new(
-            "frames",
+        health: NodeHealth::new(PROGRAM, "frames"),
+        write_warnings: WriteWarnings::new(
             "the ring goes on without this node, which owns nothing until it can write again",
         ),
     };
@@ -103,7 +104,7 @@ fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
         format!(
             "hooks run at every turn of the token, which an idle owner passes on after {}: for a \
              leader that stays give all members --idle-hold forever",
-            spoken(idle_hold)
+            format_duration(idle_hold)
         )
     });
     hooks::Settings {

@@ -10,9 +10,10 @@ use super::state_file::StateFile;
 use super::status::status;
 use crate::control::lab2::Status;
 use crate::driver::{Environment, Observe};
+use crate::host::NodeHealth;
 use crate::observe::lab2::Observers;
 use crate::sys::PacketSocket;
-use crate::system::housekeeping::{Housekeeping, PaceNews};
+use crate::system::write_warnings::WriteWarnings;
 
 /// The machine's surroundings.
 #[derive(Debug)]
@@ -22,7 +23,8 @@ pub struct Surroundings {
     pub attachment: Attachment,
     pub store: StateFile,
     pub audience: Audience,
-    pub housekeeping: Housekeeping,
+    pub health: NodeHealth,
+    pub write_warnings: WriteWarnings,
 }
 
 impl Surroundings {
@@ -36,7 +38,7 @@ impl Surroundings {
             &self.audience.observers.tally,
             service,
         );
-        status.troubles.extend(self.housekeeping.clock_trouble());
+        status.troubles.extend(self.health.clock_trouble());
         status
     }
 
@@ -44,18 +46,17 @@ impl Surroundings {
     /// right again.
     pub fn tidy(&mut self, now: Now) {
         let Self {
+            started: _,
             attachment,
             store,
             audience,
-            housekeeping,
-            ..
+            health,
+            write_warnings,
         } = self;
-        housekeeping.look_at_drops(attachment.kernel_drops());
+        health.look_at_drops(attachment.kernel_drops());
         let failures = store.take_failures();
-        housekeeping.look_at_writes(now.monotonic, store.path(), failures);
-        if let Some(PaceNews { event, text }) = housekeeping.look_at_pace() {
-            audience.history.trouble(now, event, text);
-        }
+        write_warnings.look(now.monotonic, store.path(), failures);
+        health.look_at_clock(|event, text| audience.history.trouble(now, event, text));
     }
 
     /// Lends the driver what it works with.

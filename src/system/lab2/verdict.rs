@@ -6,7 +6,7 @@ use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes};
 
 use crate::control::harmless;
 use crate::control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
-use crate::host::spoken;
+use crate::text::format_duration;
 
 /// What the sentences are made of.
 #[derive(Debug)]
@@ -23,7 +23,10 @@ impl Scene<'_> {
     pub fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
         let waited = match request.wait_ms {
             Some(0) => "not waited for".to_owned(),
-            Some(ms) => format!("timed out after {}", spoken(Duration::from_millis(ms))),
+            Some(ms) => format!(
+                "timed out after {}",
+                format_duration(Duration::from_millis(ms))
+            ),
             None => "refused".to_owned(),
         };
         match why {
@@ -56,7 +59,7 @@ impl Scene<'_> {
             LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
             LossReason::MaxHold => {
                 let most = Duration::from_millis(request.max_hold_ms.unwrap_or_default());
-                format!("--max-hold ({}) reached", spoken(most))
+                format!("--max-hold ({}) reached", format_duration(most))
             }
             LossReason::Shutdown => "ringd is shutting down".to_owned(),
             LossReason::StrongerToken => "another node has a stronger token".to_owned(),
@@ -64,7 +67,7 @@ impl Scene<'_> {
                 let lease = self.machine.shortest_patience();
                 format!(
                     "its lease ended: no heartbeat was sent for {}",
-                    spoken(lease)
+                    format_duration(lease)
                 )
             }
             LossReason::NotStored => {
@@ -136,7 +139,7 @@ fn no_names(runs: impl Iterator<Item = RunView>) -> String {
     let first = runs.min_by_key(left).map(|run| {
         let left = Duration::from_secs(left(&run).as_secs() + 1);
         let name = run.stamp.name;
-        format!("; that of {name} ends first, in {}", spoken(left))
+        format!("; that of {name} ends first, in {}", format_duration(left))
     });
     format!(
         "the ring remembers {MAX_STAMPS} jobs, and the period of none of them is over{}. To end the \

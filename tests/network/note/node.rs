@@ -27,8 +27,8 @@ use ringd::driver::{
 use ringd::host::worker::Bell;
 use ringd::host::worker::program::{self, End, Terms};
 use ringd::host::{
-    Answer, Client, ClientId, Error, Host, LINK, LogFormat, Patience, Priority, Program, Reaction,
-    Recent, SYSTEM, Server, ShutDown, System, Task, Waiting, Watchers,
+    Answer, Client, ClientId, Error, Host, LINK, LateLimits, LogFormat, Priority, Program,
+    Reaction, Recent, SYSTEM, Server, ShutDown, System, Task, Waiting, Watchers,
 };
 use ringd::sys::{Interface, TcpNetwork, TcpOptions, UdpLink, UdpOptions};
 use serde::Serialize;
@@ -441,8 +441,8 @@ impl System for NoteNode {
 
     fn count_late_wake_up(&mut self) {}
 
-    fn patience(_: &Notes) -> Patience {
-        Patience {
+    fn late_limits(_: &Notes) -> LateLimits {
+        LateLimits {
             noticed: PERIOD,
             harmful: TRANSFER,
         }

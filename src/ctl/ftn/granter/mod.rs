@@ -84,7 +84,7 @@ fn serve(port: &mut Port, session: &mut Session, wanted: &Wanted, name: &Name) -
     };
     let acquired = session
         .watch(&*port)
-        .and_then(|()| session.acquire(name.bytes(), wanted.access(), wanted.patience()));
+        .and_then(|()| session.acquire(name.bytes(), wanted.access(), wanted.wait_limits()));
     match acquired {
         Ok(grant) => {
             let holder = Holder {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::Client;
 use super::super::name::Name;
 use super::super::options::{RunOptions, access};
-use crate::token::{Access, Patience, Session, resolve_list};
+use crate::token::{Access, Session, WaitLimits, resolve_list};
 
 /// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
 /// a pipe.
@@ -42,11 +42,11 @@ impl Wanted {
         access(self.shared)
     }
 
-    pub(super) fn patience(&self) -> Patience {
+    pub(super) fn wait_limits(&self) -> WaitLimits {
         match self.timeout {
-            _ if self.nonblock => Patience::none(),
-            Some(wait) => Patience::limited(wait),
-            None => Patience::endless(),
+            _ if self.nonblock => WaitLimits::none(),
+            Some(wait) => WaitLimits::limited(wait),
+            None => WaitLimits::endless(),
         }
     }
 

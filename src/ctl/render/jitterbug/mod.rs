@@ -11,7 +11,7 @@ use super::super::systems::View;
 use super::{LISTED, group};
 use crate::control::jitterbug::{LEADER, Status, WAITER};
 use crate::control::{NodeStatus, harmless};
-use crate::host::spoken_bytes;
+use crate::text::format_bytes;
 
 /// The most characters of data that are shown.
 const SHOWN: usize = 64;
@@ -110,7 +110,7 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ("List", format!("hash {}", status.node_list_hash)),
         (
             "Data",
-            format!("{}, {}", spoken_bytes(status.data_len), data(status)),
+            format!("{}, {}", format_bytes(status.data_len), data(status)),
         ),
     ];
     for (name, value) in lines {

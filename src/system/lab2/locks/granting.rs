@@ -7,7 +7,7 @@ use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
 use super::client::Waiter;
-use super::{Locks, MachineState, Notice, Standing, Yielding};
+use super::{Availability, Locks, MachineState, Notice, Yielding};
 use crate::control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
 use crate::host::{ClientId, NOTICE};
 
@@ -35,7 +35,7 @@ impl Locks {
             };
         }
         if std::mem::take(&mut self.pausing) {
-            return Some(Command::Pause(self.standing == Standing::Paused));
+            return Some(Command::Pause(self.availability == Availability::Paused));
         }
         if machine.state != State::Owner {
             self.yielding = None;
@@ -60,7 +60,7 @@ impl Locks {
         if self.queue.waiting.is_empty() {
             self.served = None;
         }
-        if self.queue.waiting.is_empty() || self.standing == Standing::Paused {
+        if self.queue.waiting.is_empty() || self.availability == Availability::Paused {
             self.confirmation = None;
             return self.want_no_more();
         }
@@ -124,8 +124,8 @@ impl Locks {
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let (standing, yielding) = (self.standing, self.yielding.is_some());
-        let ends_for_pause = standing == Standing::Paused && !self.draining;
+        let (availability, yielding) = (self.availability, self.yielding.is_some());
+        let ends_for_pause = availability == Availability::Paused && !self.draining;
         let Some(holder) = &mut self.queue.holder else {
             return;
         };
@@ -147,7 +147,7 @@ impl Locks {
             return;
         }
         let safe_until = machine.safe_until(holder.asked.requires());
-        let ending = if standing == Standing::Leaving {
+        let ending = if availability == Availability::Leaving {
             Some((LossReason::Shutdown, now + NOTICE))
         } else if yielding {
             Some((LossReason::Yield, now + NOTICE))
@@ -196,7 +196,7 @@ impl Locks {
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
-        let (standing, is_held) = (self.standing, self.queue.holder.is_some());
+        let (availability, is_held) = (self.availability, self.queue.holder.is_some());
         // Also in the time in which a new tenure may not grant yet: what it lacks is what kept the ones before from it.
         let is_here = machine.token.is_some() || machine.state == State::Owner;
         let is_safe = |waiter: &Waiter| {
@@ -208,11 +208,11 @@ impl Locks {
             until.is_some()
         };
         self.queue.waiting.retain(|waiter| {
-            let why = if standing == Standing::Leaving {
+            let why = if availability == Availability::Leaving {
                 RefusalReason::Leaving
             } else if waiter.is_patient(now) {
                 return true;
-            } else if standing == Standing::Paused {
+            } else if availability == Availability::Paused {
                 RefusalReason::Paused
             } else if is_here && !is_safe(waiter) {
                 RefusalReason::Grade

@@ -36,7 +36,7 @@ struct Yielding {
 
 /// Whether anybody is granted the token here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Standing {
+enum Availability {
     #[default]
     Open,
     /// Not for now.
@@ -87,7 +87,7 @@ pub struct Locks {
     confirmation: Option<Confirmation>,
     /// What the members are asked about if they are asked about a job.
     asking: Option<Asking>,
-    standing: Standing,
+    availability: Availability,
     /// In a pause the holder ends its work in its own time.
     draining: bool,
     /// The machine is to be told of a pause, or its end.
@@ -111,10 +111,10 @@ impl Locks {
         job: Option<Job>,
         way: Duration,
     ) -> Result<(), RefusalReason> {
-        if self.standing == Standing::Leaving {
+        if self.availability == Availability::Leaving {
             return Err(RefusalReason::Leaving);
         }
-        if request.wait_ms == Some(0) && self.standing == Standing::Paused {
+        if request.wait_ms == Some(0) && self.availability == Availability::Paused {
             return Err(RefusalReason::Paused);
         }
         let queued = self.queue.push(now, client, request, way, job);
@@ -188,14 +188,14 @@ impl Locks {
     /// The node is to own nothing from now on, or may own again. Whether that is new.
     pub fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
-            (Standing::Open, Standing::Paused)
+            (Availability::Open, Availability::Paused)
         } else {
-            (Standing::Paused, Standing::Open)
+            (Availability::Paused, Availability::Open)
         };
         self.draining = false;
-        let is_new = self.standing == from;
+        let is_new = self.availability == from;
         if is_new {
-            self.standing = to;
+            self.availability = to;
             self.pausing = true;
         }
         is_new
@@ -204,7 +204,7 @@ impl Locks {
     /// The node is to own nothing as soon as its holder, which is not told to end, has let go. Whether
     /// that is new.
     pub fn drain(&mut self) -> bool {
-        let is_told_to_end = self.standing == Standing::Paused && !self.draining;
+        let is_told_to_end = self.availability == Availability::Paused && !self.draining;
         let is_new = self.pause(true);
         self.draining = !is_told_to_end;
         is_new
@@ -213,18 +213,18 @@ impl Locks {
     /// Whether the node is to own nothing for now.
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        self.standing == Standing::Paused
+        self.availability == Availability::Paused
     }
 
     /// Whether the daemon shuts down.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
-        self.standing == Standing::Leaving
+        self.availability == Availability::Leaving
     }
 
     /// The daemon shuts down: nobody is granted the token from now on.
     pub fn leave(&mut self) {
-        self.standing = Standing::Leaving;
+        self.availability = Availability::Leaving;
     }
 
     /// When [`update`](Self::update) is to be called at the latest.

@@ -14,8 +14,9 @@ use super::super::locks::Job;
 use super::{Done, Service, refused, shown};
 use crate::control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
 use crate::control::{MAX_LABEL, Reply, Request, TokenData, hex};
-use crate::host::{Client, ClientId, Reaction, spoken};
+use crate::host::{Client, ClientId, Reaction};
 use crate::observe::lab2::Limit;
+use crate::text::format_duration;
 
 impl Service {
     /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the
@@ -287,7 +288,7 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
             let ago = view.last_seen.map(|seen| now.monotonic.since(seen));
             format!(
                 "is alive, heard {} ago: stop its ringd first",
-                spoken(ago.unwrap_or_default())
+                format_duration(ago.unwrap_or_default())
             )
         }
         Some(_) => return Reaction::Command(Command::Forget(mac), Reply::Done {}),

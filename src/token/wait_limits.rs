@@ -13,12 +13,12 @@ const SESSION_AT_LEAST: Duration = Duration::from_millis(500);
 /// How long a program waits for a token. There is no refusal in the protocol: that a token is held by another client
 /// shows only in that no grant comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct WaitLimits {
     session: Duration,
     grant: Option<Duration>,
 }
 
-impl Patience {
+impl WaitLimits {
     /// Waits for the token without end, and 10 s for a session.
     #[must_use]
     pub const fn endless() -> Self {
@@ -74,7 +74,7 @@ mod tests {
 
     use ring_proto::time::Instant;
 
-    use super::Patience;
+    use super::WaitLimits;
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
@@ -82,15 +82,15 @@ mod tests {
 
     #[test]
     fn a_live_session_gets_four_repetitions_whatever_the_limit() {
-        assert_eq!(Patience::endless().grant_by(at(0), at(9_000)), None);
-        let none = Patience::none();
+        assert_eq!(WaitLimits::endless().grant_by(at(0), at(9_000)), None);
+        let none = WaitLimits::none();
         assert_eq!(none.grant_by(at(0), at(9_000)), Some(at(9_400)));
         assert_eq!(none.longest(), Some(Duration::from_millis(10_400)));
-        let limited = Patience::limited(Duration::from_secs(2));
+        let limited = WaitLimits::limited(Duration::from_secs(2));
         assert_eq!(limited.grant_by(at(0), at(100)), Some(at(2_000)));
         assert_eq!(limited.grant_by(at(0), at(1_900)), Some(at(2_300)));
         assert_eq!(limited.session(), Duration::from_secs(2));
-        let short = Patience::limited(Duration::ZERO);
+        let short = WaitLimits::limited(Duration::ZERO);
         assert_eq!(short.session(), Duration::from_millis(500));
     }
 }

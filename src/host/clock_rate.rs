@@ -9,15 +9,23 @@ const SPAN: Duration = Duration::from_secs(10);
 const MOST_OF_MILLION: i64 = 10_000;
 
 /// The rate of the clock.
-#[derive(Debug, Default)]
-pub struct Pace {
+#[derive(Debug)]
+pub struct ClockRate {
     /// The last readings of the clock and the counter.
     last: Option<(Duration, Duration)>,
     /// The error of the clock in millionths, if that is too much; positive: too fast.
     off: Option<i64>,
 }
 
-impl Pace {
+impl ClockRate {
+    /// Not read yet.
+    pub const fn new() -> Self {
+        Self {
+            last: None,
+            off: None,
+        }
+    }
+
     /// Reads the clock, `CLOCK_MONOTONIC`, and the counter behind it, `CLOCK_MONOTONIC_RAW`. Returns whether the
     /// verdict has changed.
     pub fn look(&mut self, clock: Duration, counter: Duration) -> bool {
@@ -58,45 +66,50 @@ fn of_million(shown: Duration, counted: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Pace;
+    use super::ClockRate;
     use std::time::Duration;
 
     /// Looks once a second for so many seconds while the clock is too fast by so many millionths.
-    fn run(pace: &mut Pace, at: &mut (Duration, Duration), seconds: u32, millionths: i32) -> u32 {
+    fn run(
+        rate: &mut ClockRate,
+        at: &mut (Duration, Duration),
+        seconds: u32,
+        millionths: i32,
+    ) -> u32 {
         let mut changes = 0;
         for _ in 0..seconds {
             let second = u64::try_from(1_000_000 + millionths).expect("forwards");
             at.0 += Duration::from_micros(second);
             at.1 += Duration::from_secs(1);
-            changes += u32::from(pace.look(at.0, at.1));
+            changes += u32::from(rate.look(at.0, at.1));
         }
         changes
     }
 
     #[test]
     fn a_clock_that_is_off_by_more_than_a_hundredth_is_told_of_once_and_when_it_is_not() {
-        let mut pace = Pace::default();
+        let mut rate = ClockRate::new();
         let mut at = (Duration::ZERO, Duration::ZERO);
-        assert_eq!(run(&mut pace, &mut at, 100, 500), 0, "NTP does that");
-        assert_eq!(run(&mut pace, &mut at, 100, -9_000), 0);
-        assert_eq!(pace.trouble(), None);
-        assert_eq!(run(&mut pace, &mut at, 100, -50_000), 1);
-        let trouble = pace.trouble().expect("it is too slow");
+        assert_eq!(run(&mut rate, &mut at, 100, 500), 0, "NTP does that");
+        assert_eq!(run(&mut rate, &mut at, 100, -9_000), 0);
+        assert_eq!(rate.trouble(), None);
+        assert_eq!(run(&mut rate, &mut at, 100, -50_000), 1);
+        let trouble = rate.trouble().expect("it is too slow");
         assert!(
             trouble.contains("too slow") && trouble.contains(" 5 %"),
             "{trouble}"
         );
-        assert_eq!(run(&mut pace, &mut at, 100, 0), 1);
-        assert_eq!(pace.trouble(), None);
-        assert_eq!(run(&mut pace, &mut at, 100, 20_000), 1);
-        assert!(pace.trouble().is_some_and(|it| it.contains("too fast")));
+        assert_eq!(run(&mut rate, &mut at, 100, 0), 1);
+        assert_eq!(rate.trouble(), None);
+        assert_eq!(run(&mut rate, &mut at, 100, 20_000), 1);
+        assert!(rate.trouble().is_some_and(|it| it.contains("too fast")));
     }
 
     #[test]
     fn only_what_passes_meanwhile_counts() {
-        let mut pace = Pace::default();
+        let mut rate = ClockRate::new();
         let mut at = (Duration::from_secs(7), Duration::from_secs(3));
-        assert_eq!(run(&mut pace, &mut at, 30, 0), 0);
-        assert_eq!(pace.trouble(), None);
+        assert_eq!(run(&mut rate, &mut at, 30, 0), 0);
+        assert_eq!(rate.trouble(), None);
     }
 }

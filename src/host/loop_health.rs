@@ -5,15 +5,15 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 use tracing::{Level, debug, warn};
 
-use super::spoken;
 use crate::observe::RateLimit;
+use crate::text::format_duration;
 
 /// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Logs what went wrong with the process, at a limited rate.
 #[derive(Debug)]
-pub struct Housekeeping {
+pub struct LoopHealth {
     last: Instant,
     lost_lines: usize,
     late: RateLimit,
@@ -21,7 +21,7 @@ pub struct Housekeeping {
     late_times: u64,
 }
 
-impl Housekeeping {
+impl LoopHealth {
     /// Nothing to complain about yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -89,12 +89,12 @@ fn level(late: Duration, limit: Duration) -> Level {
 }
 
 fn lateness(late: Duration, times: u64, limit: Duration) -> String {
-    let (time, shown) = (ordinal(times), spoken(late));
+    let (time, shown) = (ordinal(times), format_duration(late));
     if late < limit {
-        let below = spoken(limit);
+        let below = format_duration(limit);
         format!("woke {shown} late ({time} time); harmless below {below}")
     } else {
-        let limit = spoken(limit);
+        let limit = format_duration(limit);
         format!("woke {shown} late ({time} time); after {limit} others elect a new owner")
     }
 }

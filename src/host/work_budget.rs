@@ -18,13 +18,13 @@ const LONGEST: Duration = Duration::from_millis(20);
 /// Short bursts of work run at once, and so does each piece that takes next to no time. Work that goes on and
 /// on gets a tenth of the time.
 #[derive(Debug, Default)]
-pub struct Share {
+pub struct WorkBudget {
     /// The time at which the work so far is a tenth of all time.
     even: Instant,
     resume: Option<Instant>,
 }
 
-impl Share {
+impl WorkBudget {
     /// Work was done from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
         let took = end.since(start).min(LONGEST);
@@ -56,32 +56,32 @@ impl Share {
 mod tests {
     use ring_proto::time::Instant;
 
-    use super::Share;
+    use super::WorkBudget;
 
     const MS: u64 = 1_000_000;
 
     #[test]
     fn a_short_burst_is_free() {
         let at = Instant::from_nanos;
-        let mut share = Share::default();
-        share.charge(at(100 * MS), at(100 * MS + MS / 2));
-        assert_eq!(share.resume(), None);
-        assert!(share.is_due(at(100 * MS + MS / 2)));
+        let mut budget = WorkBudget::default();
+        budget.charge(at(100 * MS), at(100 * MS + MS / 2));
+        assert_eq!(budget.resume(), None);
+        assert!(budget.is_due(at(100 * MS + MS / 2)));
     }
 
     #[test]
     fn what_goes_on_gets_a_tenth_of_the_time() {
         let at = Instant::from_nanos;
-        let mut share = Share::default();
-        share.charge(at(100 * MS), at(102 * MS));
-        assert_eq!(share.resume(), Some(at(110 * MS)));
-        assert!(!share.is_due(at(110 * MS - 1)) && share.is_due(at(110 * MS)));
-        assert_eq!(share.resume(), None, "it is made up for");
+        let mut budget = WorkBudget::default();
+        budget.charge(at(100 * MS), at(102 * MS));
+        assert_eq!(budget.resume(), Some(at(110 * MS)));
+        assert!(!budget.is_due(at(110 * MS - 1)) && budget.is_due(at(110 * MS)));
+        assert_eq!(budget.resume(), None, "it is made up for");
         let (mut now, mut used) = (110 * MS, 0);
         while now < 10_000 * MS {
-            share.charge(at(now), at(now + MS));
+            budget.charge(at(now), at(now + MS));
             used += MS;
-            now = share
+            now = budget
                 .resume()
                 .map_or(now + MS, Instant::as_nanos)
                 .max(now + MS);
@@ -92,26 +92,26 @@ mod tests {
     #[test]
     fn work_that_takes_no_time_to_speak_of_goes_on_for_ever() {
         let at = Instant::from_nanos;
-        let mut share = Share::default();
+        let mut budget = WorkBudget::default();
         for now in (100 * MS..200 * MS).step_by(40_000) {
-            share.charge(at(now), at(now + 30_000));
-            assert_eq!(share.resume(), None);
+            budget.charge(at(now), at(now + 30_000));
+            assert_eq!(budget.resume(), None);
         }
         let now = 200 * MS;
-        share.charge(at(now), at(now + 2 * MS));
-        let resume = share.resume();
-        share.charge(at(now + 3 * MS), at(now + 3 * MS + 30_000));
-        assert_eq!(share.resume(), resume, "what is due stays due");
+        budget.charge(at(now), at(now + 2 * MS));
+        let resume = budget.resume();
+        budget.charge(at(now + 3 * MS), at(now + 3 * MS + 30_000));
+        assert_eq!(budget.resume(), resume, "what is due stays due");
     }
 
     #[test]
     fn a_machine_that_slept_meanwhile_is_not_paid_for() {
         let at = Instant::from_nanos;
-        let mut share = Share::default();
-        share.charge(at(100 * MS), at(3_600_000 * MS));
-        assert_eq!(share.resume(), None);
-        share.charge(at(3_600_000 * MS), at(3_600_050 * MS));
-        let pause = share
+        let mut budget = WorkBudget::default();
+        budget.charge(at(100 * MS), at(3_600_000 * MS));
+        assert_eq!(budget.resume(), None);
+        budget.charge(at(3_600_000 * MS), at(3_600_050 * MS));
+        let pause = budget
             .resume()
             .map(|resume| resume.since(at(3_600_050 * MS)));
         assert!(

@@ -1,4 +1,4 @@
-//! Durations as people write them: `100ms`, `1500us`, `0ms`, `1m30s`.
+//! Durations as people write them, `100ms`, `1500us`, `0ms`, `1m30s`, and as sentences have them, `5.5 ms`.
 
 use std::time::Duration;
 
@@ -35,9 +35,30 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Formats a duration for a sentence: `2 s`, `5.5 ms`, `3m 5s`.
+#[must_use]
+pub fn format_duration(duration: Duration) -> String {
+    let nanos = duration.as_nanos();
+    let (unit, per) = match nanos {
+        0 => return "0 s".to_owned(),
+        1..1_000 => ("ns", 1),
+        1_000..1_000_000 => ("us", 1_000),
+        1_000_000..1_000_000_000 => ("ms", 1_000_000),
+        1_000_000_000..60_000_000_000 => ("s", 1_000_000_000),
+        _ => {
+            let seconds = Duration::from_secs(duration.as_secs());
+            return humantime::format_duration(seconds).to_string();
+        }
+    };
+    match (nanos / per, nanos % per * 10 / per) {
+        (whole, 1..) if whole < 100 => format!("{whole}.{} {unit}", nanos % per * 10 / per),
+        (whole, _) => format!("{whole} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse_duration;
+    use super::{format_duration, parse_duration};
     use std::time::Duration;
 
     #[test]
@@ -72,6 +93,21 @@ mod tests {
     fn what_no_clock_can_count_is_refused() {
         for text in ["99999999999999999999s", "99999999999999999h", "0.5ns"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_formatted_in_their_largest_unit() {
+        for (micros, expected) in [
+            (0, "0 s"),
+            (5_500, "5.5 ms"),
+            (2_000_000, "2 s"),
+            (400_000, "400 ms"),
+            (123_456, "123 ms"),
+            (1_540_000, "1.5 s"),
+            (90_000_000, "1m 30s"),
+        ] {
+            assert_eq!(format_duration(Duration::from_micros(micros)), expected);
         }
     }
 }

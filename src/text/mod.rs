@@ -1,0 +1,7 @@
+//! Values as text: as people write them in options, and as sentences have them. It names no other room.
+
+mod bytes;
+mod duration;
+
+pub use bytes::format_bytes;
+pub use duration::{format_duration, parse_duration};
