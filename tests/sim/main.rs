@@ -3,10 +3,8 @@
 
 mod andrews;
 mod command;
-mod faults;
 mod ftn;
 mod jitterbug;
+mod kept;
+mod lab2;
 mod note;
-mod schedules;
-mod troubles;
-mod world;

@@ -10,7 +10,6 @@ use ring_codec::andrews::{Election, Frame, Message};
 use ring_proto::andrews::{Andrews, Event, Job, Outcome};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::checks::Checks;
 use super::clients::Clients;
 use super::node::{Own, Told};
 use super::notation::{line, node_of};
@@ -21,6 +20,7 @@ use super::settings::FaultKind;
 use super::tables::Tables;
 use super::world::World;
 use crate::driver::Connections;
+use crate::sim::kernel::checks::Found;
 use crate::sim::kernel::queue;
 use crate::sim::kernel::streams::{Fabric, Tcp};
 use crate::sim::kernel::system::{Count, Moment, Route, System};
@@ -61,7 +61,7 @@ pub enum Due {
 /// What is known of the whole ring, and what is counted of a run.
 #[derive(Debug)]
 pub struct Circle {
-    pub checks: Checks,
+    pub found: Found<Rule, Excuse>,
     pub stats: Stats,
     /// What the nodes are started with.
     pub schedule: Schedule,
@@ -86,7 +86,7 @@ impl Circle {
     pub fn new(schedule: &Schedule) -> Self {
         let given = &schedule.options;
         Self {
-            checks: Checks::default(),
+            found: Found::default(),
             stats: Stats::default(),
             database_timeout: given.database_us * 1_000,
             request_timeout: given.request_us * 1_000,
@@ -123,7 +123,7 @@ impl Circle {
         if holds {
             self.holders += 1;
             if self.holders == 2 {
-                self.checks.excuse(Excuse::TwoTokens);
+                self.found.excuse(Excuse::TwoTokens);
             }
         } else {
             self.holders -= 1;
@@ -185,8 +185,8 @@ impl System for Circle {
                 3
             }
             Ok(_) | Err(_) => {
-                let checks = &mut self.checks;
-                checks.broken(at, Some(node), Rule::Valid, line(bytes));
+                let found = &mut self.found;
+                found.broken(at, Some(node), Rule::Valid, line(bytes));
                 return None;
             }
         };
@@ -245,11 +245,11 @@ impl System for Circle {
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.checks.broken(now, None, Rule::Storm, what);
+        self.found.broken(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.is_enough()
+        self.found.is_enough()
     }
 
     fn happen(world: &mut World, event: Due) {

@@ -139,7 +139,7 @@ impl World {
         match answer {
             Answer::Done { sequence } => self.look_at_done(at, request, sequence),
             Answer::Unknown => {
-                self.system.checks.excuse(Excuse::Unknown);
+                self.system.found.excuse(Excuse::Unknown);
                 self.ask_again(request);
             }
             _ => {}
@@ -180,7 +180,7 @@ impl World {
         let theirs = open.filter(|(_, it)| it.node == at && it.life == life);
         let count = theirs.count();
         for _ in 0..count {
-            self.system.checks.excuse(Excuse::Died);
+            self.system.found.excuse(Excuse::Died);
         }
     }
 

@@ -15,7 +15,7 @@ const FORGED: u64 = 2_000_000_000;
 impl World {
     pub fn broken_at(&mut self, at: usize, rule: Rule, what: String) {
         let now = self.now;
-        self.system.checks.broken(now, Some(at), rule, what);
+        self.system.found.broken(now, Some(at), rule, what);
     }
 
     /// Whether a node has the token, and may use it.

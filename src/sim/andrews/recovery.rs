@@ -91,7 +91,7 @@ impl World {
     fn fails(&mut self, rule: Rule, limit: Duration) -> bool {
         let now = self.now;
         let what = format!("not within {limit:?}: {}", self.how_they_stand());
-        self.system.checks.broken(now, None, rule, what);
+        self.system.found.broken(now, None, rule, what);
         false
     }
 
@@ -192,7 +192,7 @@ impl World {
         if before != after || !self.is_one_token() || !self.is_ring() {
             let what = format!("{before:?} became {after:?}: {}", self.how_they_stand());
             let now = self.now;
-            self.system.checks.broken(now, None, Rule::Calm, what);
+            self.system.found.broken(now, None, Rule::Calm, what);
         }
         before == after
     }

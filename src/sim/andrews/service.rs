@@ -229,7 +229,7 @@ impl World {
         // One that was held may have been outrun in the same turn.
         if !holds && !own.input.has_lost {
             let what = format!("it uses {sequence}, had {highest}, and has passed {passed:?} on");
-            self.system.checks.broken(now, Some(at), Rule::Use, what);
+            self.system.found.broken(now, Some(at), Rule::Use, what);
         }
     }
 }

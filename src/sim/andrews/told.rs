@@ -24,7 +24,7 @@ impl Circle {
                 self.mix(at ^ sequence, &node.to_be_bytes());
                 if sequence <= own.highest {
                     let what = format!("{event:?}, after {}", own.highest);
-                    self.checks.broken(at, Some(node), Rule::Sequence, what);
+                    self.found.broken(at, Some(node), Rule::Sequence, what);
                 }
                 own.highest = own.highest.max(sequence);
                 own.passed = None;

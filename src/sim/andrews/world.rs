@@ -108,7 +108,7 @@ impl World {
     pub fn bury(&mut self, at: usize) {
         let now = self.now;
         if self.nodes[at].own.holds {
-            self.system.checks.excuse(Excuse::LostToken);
+            self.system.found.excuse(Excuse::LostToken);
         }
         self.forsake_clients(at);
         let own = &mut self.nodes[at].own;
@@ -121,10 +121,10 @@ impl World {
     pub fn finish(self) -> Outcome {
         let mut stats = self.system.stats;
         stats.time = std::time::Duration::from_nanos(self.now);
-        stats.excused = self.system.checks.excused;
+        stats.excused = self.system.found.excused;
         stats.posts = self.system.tables.posts.len() as u64;
         Outcome {
-            violations: self.system.checks.violations,
+            violations: self.system.found.violations,
             stats,
         }
     }

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
+use super::Options;
 use super::system::{Simulation, listed, took};
-use super::{Error, Options};
-use crate::sim::andrews::{
-    Excuse, FaultKind, Outcome, Rule, Schedule, Stats, Violation, replay, shrink, trace,
-};
+use crate::sim::andrews::{Excuse, FaultKind, Schedule, Stats};
 
 /// The coordinated ring.
 pub(super) struct Andrews;
@@ -15,9 +13,6 @@ impl Simulation for Andrews {
     const NAME: &'static str = "andrews";
 
     type Schedule = Schedule;
-    type Rule = Rule;
-    type Outcome = Outcome;
-    type Sum = Sum;
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
         Schedule::of(&options.andrews_settings(seed))
@@ -30,8 +25,7 @@ impl Simulation for Andrews {
     fn headline(schedule: &Schedule) -> String {
         let options = schedule.options(0);
         format!(
-            "{}, {} nodes, hold {:?}, ack-timeout {:?}, token-timeout {:?}, poll {:?}, database-timeout {:?}, {:?}",
-            schedule.seed,
+            "{} nodes, hold {:?}, ack-timeout {:?}, token-timeout {:?}, poll {:?}, database-timeout {:?}, {:?}",
             schedule.ids.len(),
             options.hold,
             options.ack_timeout,
@@ -42,58 +36,11 @@ impl Simulation for Andrews {
         )
     }
 
-    fn size(schedule: &Schedule) -> (u64, usize) {
-        (schedule.seed, schedule.actions.len())
+    fn add(sum: &mut Stats, stats: &Stats) {
+        sum.add(stats);
     }
 
-    fn text(schedule: &Schedule, about: Option<Rule>) -> Result<String, Error> {
-        let mut schedule = schedule.clone();
-        if let Some(rule) = about {
-            rule.text().clone_into(&mut schedule.about);
-        }
-        Ok(schedule.to_text()?)
-    }
-
-    fn replay(schedule: &Schedule) -> Outcome {
-        replay(schedule)
-    }
-
-    fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
-        trace(schedule, most)
-    }
-
-    fn shrink(schedule: &Schedule, rule: Rule, tried: impl FnMut(usize, usize)) -> Schedule {
-        shrink(schedule, rule, tried)
-    }
-
-    fn violations(outcome: &Outcome) -> &[Violation] {
-        &outcome.violations
-    }
-
-    fn add(sum: &mut Sum, outcome: &Outcome) {
-        sum.add(&outcome.stats);
-    }
-
-    fn print(sum: &Sum, out: &mut impl Write) -> io::Result<()> {
-        sum.print(out)
-    }
-}
-
-/// What runs have come to.
-#[derive(Default)]
-pub(super) struct Sum {
-    runs: u64,
-    all: Stats,
-}
-
-impl Sum {
-    fn add(&mut self, stats: &Stats) {
-        self.runs += 1;
-        self.all.add(stats);
-    }
-
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let all = &self.all;
+    fn print(all: &Stats, out: &mut impl Write) -> io::Result<()> {
         let kinds = FaultKind::ALL
             .iter()
             .map(|kind| (kind.word(), all.met(*kind)));
@@ -106,7 +53,6 @@ impl Sum {
         let [started, won] = all.elections;
         let [committed, refused, failed] = all.jobs;
         let [done, token, database, unknown, crowded] = all.answers;
-        writeln!(out, "runs          {}", self.runs)?;
         writeln!(out, "time          {:?} in all", all.time)?;
         writeln!(out, "faults met    {}", listed(kinds))?;
         writeln!(

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
+use super::Options;
 use super::system::{Simulation, listed, took};
-use super::{Error, Options};
-use crate::sim::jitterbug::{
-    Excuse, FaultKind, Outcome, Rule, Schedule, Stats, Violation, replay, shrink, trace,
-};
+use crate::sim::jitterbug::{Excuse, FaultKind, Schedule, Stats};
 
 /// Jitterbug.
 pub(super) struct Jitterbug;
@@ -15,9 +13,6 @@ impl Simulation for Jitterbug {
     const NAME: &'static str = "jitterbug";
 
     type Schedule = Schedule;
-    type Rule = Rule;
-    type Outcome = Outcome;
-    type Sum = Sum;
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
         Schedule::of(&options.jitterbug_settings(seed))
@@ -28,9 +23,7 @@ impl Simulation for Jitterbug {
     }
 
     fn headline(schedule: &Schedule) -> String {
-        let Schedule {
-            seed, nodes, data, ..
-        } = schedule;
+        let Schedule { nodes, data, .. } = schedule;
         let options = schedule.options();
         let computes = if data.computes {
             "programs"
@@ -38,7 +31,7 @@ impl Simulation for Jitterbug {
             "counters"
         };
         format!(
-            "{seed}, {nodes} nodes, {} TR1 every {:?}, renew {:?}, pass {:?}, hold {:?}, {computes}",
+            "{nodes} nodes, {} TR1 every {:?}, renew {:?}, pass {:?}, hold {:?}, {computes}",
             options.tr_count,
             options.tr_interval,
             options.renew_timeout,
@@ -47,58 +40,11 @@ impl Simulation for Jitterbug {
         )
     }
 
-    fn size(schedule: &Schedule) -> (u64, usize) {
-        (schedule.seed, schedule.actions.len())
+    fn add(sum: &mut Stats, stats: &Stats) {
+        sum.add(stats);
     }
 
-    fn text(schedule: &Schedule, about: Option<Rule>) -> Result<String, Error> {
-        let mut schedule = schedule.clone();
-        if let Some(rule) = about {
-            rule.text().clone_into(&mut schedule.about);
-        }
-        Ok(schedule.to_text()?)
-    }
-
-    fn replay(schedule: &Schedule) -> Outcome {
-        replay(schedule)
-    }
-
-    fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
-        trace(schedule, most)
-    }
-
-    fn shrink(schedule: &Schedule, rule: Rule, tried: impl FnMut(usize, usize)) -> Schedule {
-        shrink(schedule, rule, tried)
-    }
-
-    fn violations(outcome: &Outcome) -> &[Violation] {
-        &outcome.violations
-    }
-
-    fn add(sum: &mut Sum, outcome: &Outcome) {
-        sum.add(&outcome.stats);
-    }
-
-    fn print(sum: &Sum, out: &mut impl Write) -> io::Result<()> {
-        sum.print(out)
-    }
-}
-
-/// What runs have come to.
-#[derive(Default)]
-pub(super) struct Sum {
-    runs: u64,
-    all: Stats,
-}
-
-impl Sum {
-    fn add(&mut self, stats: &Stats) {
-        self.runs += 1;
-        self.all.add(stats);
-    }
-
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let all = &self.all;
+    fn print(all: &Stats, out: &mut impl Write) -> io::Result<()> {
         let kinds = FaultKind::ALL
             .iter()
             .map(|kind| (kind.word(), all.met(*kind)));
@@ -109,7 +55,6 @@ impl Sum {
         let [done, failed, unknown, aborted] = all.passes;
         let [taken, merged, absorbed] = all.accepted;
         let (ended, given_up) = all.programs;
-        writeln!(out, "runs          {}", self.runs)?;
         writeln!(out, "time          {:?} in all", all.time)?;
         writeln!(out, "faults met    {}", listed(kinds))?;
         writeln!(

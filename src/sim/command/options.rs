@@ -10,6 +10,7 @@ use super::Error;
 use crate::sim::andrews;
 use crate::sim::ftn;
 use crate::sim::jitterbug;
+use crate::sim::kernel::kinds::Kind;
 use crate::sim::lab2::{FaultKind, Faults, Settings};
 use crate::text::parse_duration;
 
@@ -109,6 +110,44 @@ pub enum Simulated {
     Andrews,
 }
 
+impl Simulated {
+    /// The most nodes of a run.
+    const fn most_nodes(self) -> usize {
+        match self {
+            Self::Lab2 | Self::Ftn => usize::MAX,
+            Self::Jitterbug => jitterbug::MAX_NODES,
+            Self::Andrews => andrews::MAX_NODES,
+        }
+    }
+
+    /// Whether a list names kinds of fault of the system.
+    fn check_faults(self, list: &str) -> Result<(), String> {
+        match self {
+            Self::Lab2 => list.parse::<Faults>().map(drop),
+            Self::Ftn => list.parse::<ftn::Faults>().map(drop),
+            Self::Jitterbug => list.parse::<jitterbug::Faults>().map(drop),
+            Self::Andrews => list.parse::<andrews::Faults>().map(drop),
+        }
+    }
+
+    /// A line for each kind of fault: how it is spelled, and what it does.
+    fn kinds(self) -> String {
+        match self {
+            Self::Lab2 => lines::<FaultKind>(),
+            Self::Ftn => lines::<ftn::FaultKind>(),
+            Self::Jitterbug => lines::<jitterbug::FaultKind>(),
+            Self::Andrews => lines::<andrews::FaultKind>(),
+        }
+    }
+}
+
+fn lines<K: Kind>() -> String {
+    let kinds = K::KINDS.iter();
+    kinds.fold(String::new(), |text, kind| {
+        text + &format!("  {:<10} {}\n", kind.name(), kind.what())
+    })
+}
+
 /// The runs that were asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selection {
@@ -175,11 +214,7 @@ impl Options {
     /// Whether the options go together with the system.
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_ftn = self.system == Simulated::Ftn;
-        let most = match self.system {
-            Simulated::Jitterbug => jitterbug::MAX_NODES,
-            Simulated::Andrews => andrews::MAX_NODES,
-            Simulated::Lab2 | Simulated::Ftn => usize::MAX,
-        };
+        let most = self.system.most_nodes();
         if self.nodes.is_some_and(|nodes| nodes > most as u64) {
             let what = format!("a run of that system has at most {most} nodes");
             return Err(Error::Usage(what));
@@ -188,13 +223,7 @@ impl Options {
             let what = "--servers and --clients are for --system ftn; a ring has --nodes";
             return Err(Error::Usage(what.into()));
         }
-        let faults = match self.system {
-            Simulated::Lab2 => self.faults.parse::<Faults>().map(|_| ()),
-            Simulated::Ftn => self.faults.parse::<ftn::Faults>().map(|_| ()),
-            Simulated::Jitterbug => self.faults.parse::<jitterbug::Faults>().map(|_| ()),
-            Simulated::Andrews => self.faults.parse::<andrews::Faults>().map(|_| ()),
-        };
-        faults.map_err(Error::Usage)
+        self.system.check_faults(&self.faults).map_err(Error::Usage)
     }
 
     /// Where schedules of failing runs are kept.
@@ -211,40 +240,26 @@ fn number(given: u64) -> usize {
 }
 
 fn after_help() -> String {
-    let lines = |kinds: Vec<(&str, &str)>| {
-        let kinds = kinds.into_iter();
-        kinds.fold(String::new(), |text, (word, what)| {
-            text + &format!("  {word:<10} {what}\n")
-        })
-    };
-    let kinds = FaultKind::ALL.iter();
-    let kinds = lines(kinds.map(|kind| (kind.word(), kind.what())).collect());
-    let of_ftn = ftn::FaultKind::ALL.iter();
-    let of_ftn = lines(of_ftn.map(|kind| (kind.word(), kind.what())).collect());
-    let of_jitterbug = jitterbug::FaultKind::ALL.iter();
-    let of_jitterbug = lines(
-        of_jitterbug
-            .map(|kind| (kind.word(), kind.what()))
-            .collect(),
-    );
-    let of_andrews = andrews::FaultKind::ALL.iter();
-    let of_andrews = lines(of_andrews.map(|kind| (kind.word(), kind.what())).collect());
-    format!(
-        "Kinds of fault:\n{kinds}\nKinds of fault with --system ftn:\n{of_ftn}\n\
-         Kinds of fault with --system jitterbug:\n{of_jitterbug}\n\
-         Kinds of fault with --system andrews:\n{of_andrews}\n{EXAMPLES}"
-    )
+    let systems = Simulated::value_variants().iter();
+    let kinds = systems.fold(String::new(), |text, &system| {
+        let of = match system.to_possible_value() {
+            Some(name) if system != Simulated::Lab2 => {
+                format!(" with --system {}", name.get_name())
+            }
+            _ => String::new(),
+        };
+        text + &format!("Kinds of fault{of}:\n{}\n", system.kinds())
+    });
+    kinds + EXAMPLES
 }
 
 /// Kinds of fault of any system; which one is meant is known when all options are.
 fn parse_faults(text: &str) -> Result<String, String> {
-    let is_others = text.parse::<ftn::Faults>().is_ok()
-        || text.parse::<jitterbug::Faults>().is_ok()
-        || text.parse::<andrews::Faults>().is_ok();
-    match text.parse::<Faults>() {
-        Err(error) if !is_others => Err(error),
-        _ => Ok(text.into()),
+    let mut systems = Simulated::value_variants().iter();
+    if systems.any(|system| system.check_faults(text).is_ok()) {
+        return Ok(text.into());
     }
+    Simulated::Lab2.check_faults(text).map(|()| text.into())
 }
 
 /// Those who take seeds by portions run on past the end, and must not come round to 0.

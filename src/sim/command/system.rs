@@ -6,12 +6,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::options::Selection;
 use super::progress::Progress;
 use super::{Error, Options, TRACE_LINES, files, many};
-use crate::sim::kernel::violation::Violation;
+use crate::sim::kernel::run::{Outcome, Run, replay, shrink, trace};
+use crate::sim::kernel::schedule::Schedule as _;
 
 /// More lines than any run has.
 const ALL_LINES: usize = 10_000_000;
@@ -22,40 +24,51 @@ pub(super) trait Simulation {
     const NAME: &'static str;
 
     /// A run written down.
-    type Schedule: DeserializeOwned;
-    /// What must hold.
-    type Rule: Copy + Eq + fmt::Display;
-    /// What a run has come to.
-    type Outcome: Send;
-    /// What runs have come to.
-    type Sum: Default;
+    type Schedule: Run<Rule: fmt::Display + Send, Stats: Send> + DeserializeOwned + Serialize;
 
     /// The run of a seed.
     fn schedule(options: &Options, seed: u64) -> Self::Schedule;
     /// Whether a world can be made from a schedule; if not, why.
     fn check(schedule: &Self::Schedule) -> Result<(), String>;
-    /// The seed, the nodes and what they are started with.
+    /// The nodes and what they are started with.
     fn headline(schedule: &Self::Schedule) -> String;
-    /// The seed, and how many actions there are.
-    fn size(schedule: &Self::Schedule) -> (u64, usize);
-    /// A schedule as it stands in a file, with a sentence of what it shows.
-    fn text(schedule: &Self::Schedule, about: Option<Self::Rule>) -> Result<String, Error>;
-    /// Runs a schedule.
-    fn replay(schedule: &Self::Schedule) -> Self::Outcome;
-    /// The last lines of what happens in a run.
-    fn trace(schedule: &Self::Schedule, most: usize) -> Vec<String>;
-    /// A shorter schedule in which the same rule is broken.
-    fn shrink(
-        schedule: &Self::Schedule,
-        rule: Self::Rule,
-        tried: impl FnMut(usize, usize),
-    ) -> Self::Schedule;
-    /// What was broken.
-    fn violations(outcome: &Self::Outcome) -> &[Violation<Self::Rule>];
-    /// Adds a run.
-    fn add(sum: &mut Self::Sum, outcome: &Self::Outcome);
-    /// Prints what runs have come to.
-    fn print(sum: &Self::Sum, out: &mut impl Write) -> io::Result<()>;
+    /// Adds what happened in a run.
+    fn add(sum: &mut Stats<Self>, stats: &Stats<Self>);
+    /// Prints what has happened in runs.
+    fn print(sum: &Stats<Self>, out: &mut impl Write) -> io::Result<()>;
+}
+
+type Rule<S> = <<S as Simulation>::Schedule as Run>::Rule;
+type Stats<S> = <<S as Simulation>::Schedule as Run>::Stats;
+
+/// What runs have come to.
+struct Sum<S: Simulation + ?Sized> {
+    runs: u64,
+    all: Stats<S>,
+}
+
+impl<S: Simulation> Sum<S> {
+    fn new() -> Self {
+        Self {
+            runs: 0,
+            all: Stats::<S>::default(),
+        }
+    }
+
+    fn add(&mut self, outcome: &Outcome<S::Schedule>) {
+        self.runs += 1;
+        S::add(&mut self.all, &outcome.stats);
+    }
+
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "runs          {}", self.runs)?;
+        S::print(&self.all, out)
+    }
+}
+
+/// A schedule as it stands in a file.
+fn text<S: Simulation>(schedule: &S::Schedule) -> Result<String, Error> {
+    Ok(serde_json::to_string_pretty(schedule)? + "\n")
 }
 
 /// Runs what the options ask for and prints what happened. `true`: nothing was broken.
@@ -83,20 +96,19 @@ fn one<S: Simulation>(
     if let Some(directory) = record {
         write_record::<S>(schedule, directory)?;
     }
-    let outcome = S::replay(schedule);
-    let (seed, actions) = S::size(schedule);
-    writeln!(out, "seed          {}", S::headline(schedule))?;
-    writeln!(out, "actions       {actions}")?;
-    let mut sum = S::Sum::default();
-    S::add(&mut sum, &outcome);
-    S::print(&sum, out)?;
-    let violations = S::violations(&outcome);
-    let Some(first) = violations.first() else {
+    let outcome = replay(schedule);
+    let seed = schedule.seed();
+    writeln!(out, "seed          {seed}, {}", S::headline(schedule))?;
+    writeln!(out, "actions       {}", schedule.actions().len())?;
+    let mut sum = Sum::<S>::new();
+    sum.add(&outcome);
+    sum.print(out)?;
+    let Some(first) = outcome.violations.first() else {
         writeln!(out, "Nothing was broken.")?;
         return Ok(true);
     };
     writeln!(out, "\nBROKEN with seed {seed}:")?;
-    for violation in violations {
+    for violation in &outcome.violations {
         writeln!(out, "  {violation}")?;
     }
     match keep {
@@ -108,27 +120,28 @@ fn one<S: Simulation>(
 
 /// What happens in a run, line by line, and its schedule.
 fn write_record<S: Simulation>(schedule: &S::Schedule, directory: &Path) -> Result<(), Error> {
-    files::keep(directory, "schedule.json", &S::text(schedule, None)?)?;
-    let mut lines = S::trace(schedule, ALL_LINES).join("\n");
+    files::keep(directory, "schedule.json", &text::<S>(schedule)?)?;
+    let mut lines = trace(schedule, ALL_LINES).join("\n");
     lines.push('\n');
     files::keep(directory, "trace.txt", &lines)
 }
 
 fn shorten<S: Simulation>(
     schedule: &S::Schedule,
-    rule: S::Rule,
+    rule: Rule<S>,
     keep: &Path,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut progress = Progress::new();
-    let short = S::shrink(schedule, rule, |runs, actions| {
+    let mut short = shrink(schedule, rule, |runs, actions| {
         progress.show(|_| format!("shrinking: {runs} runs, {actions} actions left"));
     });
     drop(progress);
-    let text = S::text(&short, Some(rule))?;
+    *short.about_mut() = rule.to_string();
+    let text = text::<S>(&short)?;
     writeln!(out, "\nThe shortest schedule that does so:\n\n{text}")?;
     print_trace::<S>(&short, out)?;
-    let path = files::keep_schedule(keep, S::size(&short).0, &text)?;
+    let path = files::keep_schedule(keep, short.seed(), &text)?;
     writeln!(
         out,
         "\nTo see it again: ringd sim --system {} --schedule {}",
@@ -139,7 +152,7 @@ fn shorten<S: Simulation>(
 }
 
 fn print_trace<S: Simulation>(schedule: &S::Schedule, out: &mut impl Write) -> Result<(), Error> {
-    let lines = S::trace(schedule, TRACE_LINES).join("\n");
+    let lines = trace(schedule, TRACE_LINES).join("\n");
     writeln!(out, "\nWhat led to it:\n\n{lines}")?;
     Ok(())
 }
@@ -153,27 +166,27 @@ fn run_many<S: Simulation>(
         // Better now than after hours.
         files::make(directory)?;
     }
-    let mut sum = S::Sum::default();
+    let mut sum = Sum::<S>::new();
     let failed = many::run(
         seeds,
-        |seed| S::replay(&S::schedule(options, seed)),
-        |outcome| S::violations(outcome).first().map(ToString::to_string),
-        |outcome| S::add(&mut sum, outcome),
+        |seed| replay(&S::schedule(options, seed)),
+        |outcome| outcome.violations.first().map(ToString::to_string),
+        |outcome| sum.add(outcome),
     );
-    S::print(&sum, out)?;
+    sum.print(out)?;
     if failed.is_empty() {
         writeln!(out, "Nothing was broken.")?;
         return Ok(true);
     }
     writeln!(out, "\nBROKEN with {} seeds:", failed.len())?;
-    let mut seen: Vec<S::Rule> = Vec::new();
+    let mut seen: Vec<Rule<S>> = Vec::new();
     for (seed, outcome) in &failed {
-        for violation in S::violations(outcome) {
+        for violation in &outcome.violations {
             writeln!(out, "  seed {seed}: {violation}")?;
         }
     }
     for (seed, outcome) in &failed {
-        let first = S::violations(outcome).first();
+        let first = outcome.violations.first();
         let Some(first) = first.filter(|it| !seen.contains(&it.rule)) else {
             continue;
         };

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use ring_codec::ftn::Access;
 
 use super::exempt::Exempt;
-use super::outcome::{Excuse, MAX_VIOLATIONS, Rule, Violation};
+use super::outcome::{Excuse, Rule};
 use super::register::{Flaw, Register, update_of};
+use crate::sim::kernel::checks::Found;
 
 /// A grant that a client has grant.
 #[derive(Debug, Clone)]
@@ -28,10 +28,8 @@ pub struct Grant<'a> {
 /// What is known of all nodes.
 #[derive(Debug, Default)]
 pub struct Checks {
-    /// What was broken.
-    pub violations: Vec<Violation>,
-    /// How often something was excused.
-    pub excused: [u64; Excuse::ALL.len()],
+    /// What was broken, and what was excused.
+    pub found: Found<Rule, Excuse>,
     /// What voids promises.
     pub exempt: Exempt,
     /// The data of each token.
@@ -54,34 +52,6 @@ impl Checks {
         }
     }
 
-    pub fn broken(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
-        if self.violations.len() < MAX_VIOLATIONS {
-            self.violations.push(Violation {
-                at: Duration::from_nanos(at),
-                node,
-                rule,
-                what,
-            });
-        }
-    }
-
-    pub const fn is_enough(&self) -> bool {
-        self.violations.len() >= MAX_VIOLATIONS
-    }
-
-    fn judge(
-        &mut self,
-        (at, node): (u64, usize),
-        excuse: Option<Excuse>,
-        rule: Rule,
-        what: String,
-    ) {
-        match excuse {
-            Some(excuse) => self.excused[excuse as usize] += 1,
-            None => self.broken(at, Some(node), rule, what),
-        }
-    }
-
     /// A client takes a grant.
     pub fn grant(&mut self, at: u64, node: usize, grant: &Grant<'_>) {
         if let Some(fence) = grant.fence {
@@ -97,7 +67,7 @@ impl Checks {
             None => {}
             Some(Flaw::Unknown) => {
                 let what = format!("t{token} has data that nobody wrote: '{shown}'");
-                self.broken(at, Some(node), Rule::Update, what);
+                self.found.broken(at, Some(node), Rule::Update, what);
             }
             Some(Flaw::Lost {
                 update,
@@ -106,17 +76,15 @@ impl Checks {
             }) => {
                 let excuse = self.exempt.update(token, begun, asked);
                 let what = format!("t{token} shows '{shown}' after u{update}");
-                self.judge((at, node), excuse, Rule::Update, what);
+                self.found.judge(at, Some(node), excuse, Rule::Update, what);
             }
         }
     }
 
     /// A token is not granted in time though all is in order.
     pub fn not_granted(&mut self, at: u64, what: String) {
-        match self.exempt.held_for_nobody() {
-            Some(excuse) => self.excused[excuse as usize] += 1,
-            None => self.broken(at, None, Rule::Granted, what),
-        }
+        let excuse = self.exempt.held_for_nobody();
+        self.found.judge(at, None, excuse, Rule::Granted, what);
     }
 
     /// The leader leads no longer though all is in order. Whether that is excused.
@@ -139,7 +107,8 @@ impl Checks {
         if fence <= bound || !is_new {
             let excuse = self.exempt.fence(fence, grant.requested);
             let what = format!("t{token} {:?} has {fence} after {bound}", grant.access);
-            self.judge((at, node), excuse, Rule::Fencing, what);
+            self.found
+                .judge(at, Some(node), excuse, Rule::Fencing, what);
         }
         let is_exclusive = matches!(grant.access, Access::Exclusive);
         let exclusive = if is_exclusive {
@@ -155,7 +124,8 @@ impl Checks {
         if self.clashes.insert((nodes.0, nodes.1, token)) {
             let excuse = self.exempt.grants(since);
             let what = format!("n{} and n{} hold t{token}", nodes.0, nodes.1);
-            self.judge((at, nodes.0), excuse, Rule::Exclusion, what);
+            self.found
+                .judge(at, Some(nodes.0), excuse, Rule::Exclusion, what);
         }
     }
 
@@ -163,7 +133,8 @@ impl Checks {
     pub fn two_lead(&mut self, at: u64, nodes: (usize, usize)) {
         let excuse = self.exempt.grants(at);
         let what = format!("n{} and n{} lead with authority", nodes.0, nodes.1);
-        self.judge((at, nodes.0), excuse, Rule::Authority, what);
+        self.found
+            .judge(at, Some(nodes.0), excuse, Rule::Authority, what);
     }
 
     /// Two clients no longer hold one token at the same time.
@@ -184,7 +155,7 @@ impl Checks {
         let (sent, got) = (*sent, *got);
         if got > sent || len > max {
             let what = format!("{got} datagrams for {sent}, the last of {len} bytes");
-            self.broken(at, Some(node), Rule::Stranger, what);
+            self.found.broken(at, Some(node), Rule::Stranger, what);
         }
     }
 }

@@ -311,7 +311,7 @@ impl World {
         {
             let (now, what) = (self.now, format!("{number} after {before}"));
             let checks = &mut self.system.checks;
-            checks.broken(now, Some(at), Rule::Backwards, what);
+            checks.found.broken(now, Some(at), Rule::Backwards, what);
         }
     }
 

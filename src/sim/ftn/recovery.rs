@@ -138,7 +138,7 @@ impl World {
     fn broken(&mut self, rule: Rule, what: &str) {
         let (now, stand) = (self.now, self.how_they_stand());
         let what = format!("{what}: {stand}");
-        self.system.checks.broken(now, None, rule, what);
+        self.system.checks.found.broken(now, None, rule, what);
     }
 
     /// One leader that stays, and all servers READY. A STATE of before the loss of a state file may be late, and then

@@ -117,6 +117,7 @@ impl System for Service {
             Ok(datagram) => datagram,
             Err(error) => {
                 self.checks
+                    .found
                     .broken(at, Some(node), Rule::Valid, error.to_string());
                 return None;
             }
@@ -127,7 +128,9 @@ impl System for Service {
             self.checks.stranger_gets(at, node, to, bytes.len(), max);
             if !matches!(message, Message::Config { .. }) {
                 let what = format!("a stranger gets {}", line(bytes));
-                self.checks.broken(at, Some(node), Rule::Stranger, what);
+                self.checks
+                    .found
+                    .broken(at, Some(node), Rule::Stranger, what);
             }
         }
         if let (Message::Grant { .. }, Kind::Server(server)) = (message, &mut own.kind)
@@ -214,11 +217,11 @@ impl System for Service {
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.checks.broken(now, None, Rule::Storm, what);
+        self.checks.found.broken(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.is_enough()
+        self.checks.found.is_enough()
     }
 
     fn happen(world: &mut World, event: Due) {

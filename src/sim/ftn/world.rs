@@ -231,7 +231,7 @@ impl World {
             && snapshot.tokens > 0
         {
             let what = format!("{} tokens of before it was DOWN", snapshot.tokens);
-            checks.broken(now, Some(at), Rule::Stale, what);
+            checks.found.broken(now, Some(at), Rule::Stale, what);
         }
         checks.exempt.note_leading(now, at, leads);
         let mut known = 0;
@@ -243,7 +243,7 @@ impl World {
             if let Some(id) = token.holders().find(|&id| !is_member(id)) {
                 let name = String::from_utf8_lossy(token.name);
                 let what = format!("{name} is held by {id}, which is no session");
-                checks.broken(now, Some(at), Rule::Sessions, what);
+                checks.found.broken(now, Some(at), Rule::Sessions, what);
             }
         }
         checks.exempt.known[at] = known;
@@ -255,14 +255,14 @@ impl World {
         if snapshot.memory_bytes > max || snapshot.sessions.len() > server.options().max_clients {
             let (bytes, sessions) = (snapshot.memory_bytes, snapshot.sessions.len());
             let what = format!("{bytes} bytes of {max}, {sessions} sessions");
-            checks.broken(now, Some(at), Rule::Memory, what);
+            checks.found.broken(now, Some(at), Rule::Memory, what);
         }
         let Some(own) = node.own.server_mut() else {
             return;
         };
         let early = own.granted_early.take();
         if let Some(what) = early.filter(|_| own.state != Some(ServerState::Ready)) {
-            checks.broken(now, Some(at), Rule::Stale, what);
+            checks.found.broken(now, Some(at), Rule::Stale, what);
         }
         if own.left {
             let (node, life) = (at, node.own.life);
@@ -277,9 +277,9 @@ impl World {
     pub fn finish(self) -> Outcome {
         let mut stats = self.system.stats;
         stats.time = std::time::Duration::from_nanos(self.now);
-        stats.excused = self.system.checks.excused;
+        stats.excused = self.system.checks.found.excused;
         Outcome {
-            violations: self.system.checks.violations,
+            violations: self.system.checks.found.violations,
             stats,
         }
     }

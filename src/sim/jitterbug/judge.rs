@@ -33,7 +33,7 @@ impl World {
             let what = format!("{answers} answers to {heard} datagrams");
             let now = self.now;
             let checks = &mut self.system.checks;
-            checks.broken(now, Some(at), Rule::Answers, what);
+            checks.found.broken(now, Some(at), Rule::Answers, what);
         }
     }
 
@@ -48,7 +48,7 @@ impl World {
             let checks = &mut self.system.checks;
             let excuse = checks.chain.excuse(id);
             let what = format!("{to} has taken {id}, and it goes on with it");
-            checks.judge((now, at), excuse, Rule::Chain, what);
+            checks.found.judge(now, Some(at), excuse, Rule::Chain, what);
         }
     }
 
@@ -72,7 +72,7 @@ impl World {
         let checks = &mut self.system.checks;
         if list.len() + to_add.len() > 2 * most || list.len() > most {
             let what = format!("{} entries and {} to add", list.len(), to_add.len());
-            checks.broken(now, Some(at), Rule::Memory, what);
+            checks.found.broken(now, Some(at), Rule::Memory, what);
         }
         let has = |ip: IpAddr| list.iter().any(|it| it.ip == ip);
         let waits = |ip: IpAddr| to_add.iter().any(|it| it.ip == ip);
@@ -81,10 +81,10 @@ impl World {
         if let Some(gone) = left.or(left_waiting) {
             let excuse = input.refused.contains(&gone.ip).then_some(Excuse::Full);
             let what = format!("{} is gone from {before:?} and {waited:?}", gone.ip);
-            checks.judge((now, at), excuse, Rule::Lists, what);
+            checks.found.judge(now, Some(at), excuse, Rule::Lists, what);
         } else if !input.has_taken && !is_prefix(before, list) {
             let what = format!("{before:?} became {list:?}");
-            checks.broken(now, Some(at), Rule::Lists, what);
+            checks.found.broken(now, Some(at), Rule::Lists, what);
         }
         list.clone_into(before);
         to_add.clone_into(waited);
@@ -104,7 +104,7 @@ impl World {
         let checks = &mut self.system.checks;
         if !data::is_whole(own, plan) {
             let what = format!("it has {}", data::shown(own));
-            checks.broken(now, Some(at), Rule::Torn, what);
+            checks.found.broken(now, Some(at), Rule::Torn, what);
         }
         if goes_back(own, &node.own.data, plan) {
             let what = format!(
@@ -113,11 +113,11 @@ impl World {
                 data::shown(own)
             );
             let excuse = input.is_undecided.then_some(Excuse::Undecided);
-            checks.judge((now, at), excuse, Rule::Data, what);
+            checks.found.judge(now, Some(at), excuse, Rule::Data, what);
         }
         if own.len() > machine.options().max_data {
             let what = format!("{} bytes of data", own.len());
-            checks.broken(now, Some(at), Rule::Memory, what);
+            checks.found.broken(now, Some(at), Rule::Memory, what);
         }
         own.clone_into(&mut node.own.data);
     }
@@ -146,7 +146,7 @@ impl World {
         if stood >= self.system.options.stall() && node.own.stalls == stalls {
             let what = format!("it stood still for {stood:?}");
             let checks = &mut self.system.checks;
-            checks.broken(now, Some(at), Rule::Stall, what);
+            checks.found.broken(now, Some(at), Rule::Stall, what);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a run has come to.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -128,6 +129,9 @@ impl Excuse {
 /// Something that must not happen, and did.
 pub type Violation = violation::Violation<Rule>;
 
+/// What a run has come to.
+pub type Outcome = violation::Outcome<Rule, Stats>;
+
 /// Counts of what happened in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -141,8 +145,8 @@ pub struct Stats {
     pub overflowed: u64,
     /// How often each fault really happened, by [`FaultKind`] as a number.
     pub met: [u64; FaultKind::ALL.len()],
-    /// How often something was excused, by [`Excuse`] as a number.
-    pub excused: [u64; Excuse::ALL.len()],
+    /// How often something was excused.
+    pub excused: BTreeMap<Excuse, u64>,
     /// Restores that were won.
     pub restores: u64,
     /// Tokens taken, merged and absorbed.
@@ -182,18 +186,20 @@ impl Stats {
 
     /// How often something was excused for this reason.
     #[must_use]
-    pub const fn excused(&self, excuse: Excuse) -> u64 {
-        self.excused[excuse as usize]
+    pub fn excused(&self, excuse: Excuse) -> u64 {
+        self.excused.get(&excuse).copied().unwrap_or(0)
     }
 
     /// Adds what happened in another run; of times that something took the longest counts.
     pub fn add(&mut self, other: &Self) {
         let pairs = self.sent.iter_mut().zip(other.sent);
         let pairs = pairs.chain(self.met.iter_mut().zip(other.met));
-        let pairs = pairs.chain(self.excused.iter_mut().zip(other.excused));
         let pairs = pairs.chain(self.accepted.iter_mut().zip(other.accepted));
         for (sum, count) in pairs.chain(self.passes.iter_mut().zip(other.passes)) {
             *sum += count;
+        }
+        for (&excuse, count) in &other.excused {
+            *self.excused.entry(excuse).or_default() += count;
         }
         self.injected += other.injected;
         self.delivered += other.delivered;
@@ -213,15 +219,3 @@ impl Stats {
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
     }
 }
-
-/// What a run has come to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// What was broken, in order of time. At most [`MAX_VIOLATIONS`]; then the run ends.
-    pub violations: Vec<Violation>,
-    /// What happened.
-    pub stats: Stats,
-}
-
-/// After so many violations a run has shown what it can.
-pub const MAX_VIOLATIONS: usize = 8;

@@ -284,16 +284,6 @@ impl Schedule {
         }
         Ok(())
     }
-
-    /// As it stands in a file.
-    ///
-    /// # Errors
-    /// It cannot be put into words.
-    pub fn to_text(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
-        Ok(text)
-    }
 }
 
 impl schedule::Schedule for Schedule {

@@ -111,7 +111,7 @@ impl World {
         if !self.system.checks.exempt.is_wrapped {
             return Duration::ZERO;
         }
-        self.system.checks.excuse(Excuse::Wrapped);
+        self.system.checks.found.excuse(Excuse::Wrapped);
         2 * replaced * u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
 
@@ -126,7 +126,7 @@ impl World {
         };
         if self.system.checks.exempt.is_full {
             // Who is in no list is given no token.
-            self.system.checks.excuse(Excuse::Full);
+            self.system.checks.found.excuse(Excuse::Full);
             self.run(2 * round);
             return false;
         }
@@ -146,7 +146,7 @@ impl World {
         self.system.checks.exempt.doubled = None;
         let Some(took) = self.run_until(limit, Self::has_equal_lists) else {
             if let Some(excuse) = self.system.checks.exempt.doubled {
-                self.system.checks.excuse(excuse);
+                self.system.checks.found.excuse(excuse);
                 return false;
             }
             let what = format!("not within {limit:?}: {}", self.how_they_stand());
@@ -211,7 +211,7 @@ impl World {
         let window = limit + bounds.replaced() + options.renew_timeout;
         let took = self.one_token_after(window);
         if took > limit && self.system.stats.passes[2] > unknown {
-            self.system.checks.excuse(Excuse::Lost);
+            self.system.checks.found.excuse(Excuse::Lost);
             limit += bounds.replaced();
         }
         let waited = self.now().saturating_sub(healed + took);
@@ -223,7 +223,7 @@ impl World {
         let round = bounds.round(live.len(), self.dead_entries());
         let mut limit = (2 * round).saturating_sub(waited);
         if self.skips_somebody() {
-            self.system.checks.excuse(Excuse::Skipped);
+            self.system.checks.found.excuse(Excuse::Skipped);
             limit += bounds.replaced() + 2 * round;
         }
         if self.lists_become_equal(limit + AGAIN, Duration::ZERO) {
@@ -233,7 +233,7 @@ impl World {
 
     fn broken(&mut self, rule: Rule, what: String) {
         let now = self.now;
-        self.system.checks.broken(now, None, rule, what);
+        self.system.checks.found.broken(now, None, rule, what);
     }
 
     /// What the nodes are doing, for who reads of a violation.

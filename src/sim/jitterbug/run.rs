@@ -1,11 +1,10 @@
 //! Whole runs.
 
-use super::outcome::{Outcome, Rule, Violation};
+use super::outcome::{Outcome, Rule, Stats};
 use super::plan::Schedule;
 use super::settings::Settings;
 use super::world::World;
-use crate::sim::kernel;
-use crate::sim::kernel::guard::guarded;
+use crate::sim::kernel::run::{Run, replay};
 use crate::sim::kernel::trace::Trace;
 
 /// Runs what follows from the settings: first the faults, then the recovery from them.
@@ -14,56 +13,32 @@ pub fn run(settings: &Settings) -> Outcome {
     replay(&Schedule::of(settings))
 }
 
-/// Runs a schedule, which is [sound](Schedule::check). A machine that panics is a violation.
-#[must_use]
-pub fn replay(schedule: &Schedule) -> Outcome {
-    told(schedule, Trace::default()).0
-}
+impl Run for Schedule {
+    type Rule = Rule;
+    type Stats = Stats;
 
-/// The last lines of what happens in a schedule's run, `most` at most.
-#[must_use]
-pub fn trace(schedule: &Schedule, most: usize) -> Vec<String> {
-    told(schedule, Trace::of(most)).1
-}
+    const PANIC: Rule = Rule::Panic;
 
-fn told(schedule: &Schedule, trace: Trace) -> (Outcome, Vec<String>) {
-    let run = || {
-        let mut world = World::of(schedule);
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn about_mut(&mut self) -> &mut String {
+        &mut self.about
+    }
+
+    fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
+        let mut world = World::of(self);
         world.system.trace = trace;
-        world.schedule(schedule.actions.clone().into());
+        world.schedule(self.actions.clone().into());
         for at in 0..world.len() {
             world.start(at);
         }
-        world.run(schedule.time());
-        if world.system.checks.violations.is_empty() {
-            world.recover(schedule);
+        world.run(self.time());
+        if world.system.checks.found.violations.is_empty() {
+            world.recover(self);
         }
         let lines = world.system.trace.take();
         (world.finish(), lines)
-    };
-    guarded(run).unwrap_or_else(|what| {
-        let outcome = Outcome {
-            violations: vec![Violation {
-                at: schedule.time(),
-                node: None,
-                rule: Rule::Panic,
-                what,
-            }],
-            ..Outcome::default()
-        };
-        (outcome, Vec::new())
-    })
-}
-
-/// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less
-/// time. `tried` is told how many runs that has taken so far, and how many actions are left.
-///
-/// The schedule comes back as it was if the rule is not broken in it.
-pub fn shrink(schedule: &Schedule, rule: Rule, tried: impl FnMut(usize, usize)) -> Schedule {
-    let fails = |schedule: &Schedule| {
-        let outcome = replay(schedule);
-        let mut broken = outcome.violations.iter();
-        broken.any(|violation| violation.rule == rule)
-    };
-    kernel::shrink::shrink(schedule, fails, tried)
+    }
 }

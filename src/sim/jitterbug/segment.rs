@@ -178,7 +178,9 @@ impl System for Segment {
             Ok(Message::Tr2 { .. }) => 1,
             Ok(_) | Err(_) => {
                 let checks = &mut self.checks;
-                checks.broken(at, Some(node), Rule::Valid, line(bytes));
+                checks
+                    .found
+                    .broken(at, Some(node), Rule::Valid, line(bytes));
                 return None;
             }
         };
@@ -246,11 +248,11 @@ impl System for Segment {
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.checks.broken(now, None, Rule::Storm, what);
+        self.checks.found.broken(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.is_enough()
+        self.checks.found.is_enough()
     }
 
     fn happen(world: &mut World, event: Due) {

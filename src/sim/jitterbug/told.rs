@@ -54,7 +54,7 @@ impl Segment {
                 stats.passes[0] += 1;
                 if !self.has_taken(own.id, node, to.ip) {
                     let what = format!("it gave {} to {}, who has not taken it", own.id, to.ip);
-                    self.checks.broken(at, Some(node), Rule::Chain, what);
+                    self.checks.found.broken(at, Some(node), Rule::Chain, what);
                 }
             }
             Event::PassFailed { to, .. } => {

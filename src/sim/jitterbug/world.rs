@@ -58,7 +58,9 @@ impl World {
             }
             Err(error) => {
                 let checks = &mut self.system.checks;
-                checks.broken(now, Some(at), Rule::Panic, error.to_string());
+                checks
+                    .found
+                    .broken(now, Some(at), Rule::Panic, error.to_string());
             }
         }
     }
@@ -140,9 +142,9 @@ impl World {
     pub fn finish(self) -> Outcome {
         let mut stats = self.system.stats;
         stats.time = std::time::Duration::from_nanos(self.now);
-        stats.excused = self.system.checks.excused;
+        stats.excused = self.system.checks.found.excused;
         Outcome {
-            violations: self.system.checks.violations,
+            violations: self.system.checks.found.violations,
             stats,
         }
     }

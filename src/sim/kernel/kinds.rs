@@ -87,6 +87,8 @@ pub trait Kind: Copy + Eq + 'static {
     fn number(self) -> usize;
     /// How it is spelled on the command line.
     fn name(self) -> &'static str;
+    /// What it does.
+    fn what(self) -> &'static str;
 }
 
 /// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained: `Name "word" "What it does.",`,
@@ -138,6 +140,10 @@ macro_rules! kinds {
 
             fn name(self) -> &'static str {
                 self.word()
+            }
+
+            fn what(self) -> &'static str {
+                self.what()
             }
         }
     };

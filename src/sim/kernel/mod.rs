@@ -5,6 +5,7 @@
 //! A [`system::System`] says what its messages mean, what happens in it alone, and what must hold in
 //! it. All of that is known when the program is compiled: no call is virtual.
 
+pub mod checks;
 pub mod clock;
 pub mod faults;
 pub mod guard;
@@ -13,6 +14,7 @@ pub mod network;
 pub mod node;
 pub mod queue;
 pub mod rng;
+pub mod run;
 pub mod schedule;
 pub mod shrink;
 pub mod stranger;

@@ -1,7 +1,10 @@
-//! What was broken, when and where.
+//! What was broken, when and where, and what else a run has come to.
 
 use std::fmt;
 use std::time::Duration;
+
+/// After so many violations a run has shown what it can.
+pub const MAX_VIOLATIONS: usize = 8;
 
 /// Something that must not happen, and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,5 +33,38 @@ impl<R: fmt::Display> fmt::Display for Violation<R> {
             write!(f, " n{node}")?;
         }
         write!(f, ": {rule}: {what}")
+    }
+}
+
+/// What a run has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome<R, S> {
+    /// What was broken, in order of time. At most [`MAX_VIOLATIONS`]; then the run ends.
+    pub violations: Vec<Violation<R>>,
+    /// What happened.
+    pub stats: S,
+}
+
+impl<R: Copy + Eq, S: Default> Outcome<R, S> {
+    /// A machine has panicked with this message, in a run whose faults last so long, in microseconds.
+    #[must_use]
+    pub fn panicked(time_us: u64, rule: R, what: String) -> Self {
+        let violation = Violation {
+            at: Duration::from_micros(time_us),
+            node: None,
+            rule,
+            what,
+        };
+        Self {
+            violations: vec![violation],
+            stats: S::default(),
+        }
+    }
+
+    /// Whether a rule is broken.
+    #[must_use]
+    pub fn breaks(&self, rule: R) -> bool {
+        let mut broken = self.violations.iter();
+        broken.any(|violation| violation.rule == rule)
     }
 }

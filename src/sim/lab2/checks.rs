@@ -8,7 +8,8 @@ use ring_proto::lab2::Durable;
 
 use super::exempt::{Chain, Exemptions, chain};
 use super::once::Run;
-use super::outcome::{MAX_VIOLATIONS, Rule, Violation};
+use super::outcome::{Rule, Violation};
+use crate::sim::kernel::violation::MAX_VIOLATIONS;
 
 /// The most frames that one received frame is answered with.
 const MAX_REPLIES: u32 = 2;

@@ -30,7 +30,7 @@ mod view;
 mod world;
 
 pub use notation::{line, mac, name, node_of};
-pub use outcome::{MAX_VIOLATIONS, Met, Outcome, Rule, Stats, Violation};
+pub use outcome::{Met, Outcome, Rule, Stats, Violation};
 pub use plan::{Action, Fault, Schedule};
 pub use record::Record;
 pub use run::{replay, run, shrink};

@@ -92,6 +92,9 @@ impl fmt::Display for Rule {
 /// Something that must not happen, and did.
 pub type Violation = violation::Violation<Rule>;
 
+/// What a run has come to.
+pub type Outcome = violation::Outcome<Rule, Stats>;
+
 /// How often each fault really happened, by [`FaultKind`] as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Met(pub [u64; FaultKind::ALL.len()]);
@@ -181,15 +184,3 @@ impl Stats {
         self.met.0[kind as usize]
     }
 }
-
-/// What a run has come to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// What was broken, in order of time. At most [`MAX_VIOLATIONS`]; then the run ends.
-    pub violations: Vec<Violation>,
-    /// What happened.
-    pub stats: Stats,
-}
-
-/// After so many violations a run has shown what it can.
-pub const MAX_VIOLATIONS: usize = 8;

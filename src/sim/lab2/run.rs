@@ -1,7 +1,7 @@
 //! Whole runs.
 
 use super::Subject;
-use super::outcome::{Outcome, Rule, Violation};
+use super::outcome::{Outcome, Rule};
 use super::plan::Schedule;
 use super::record::Record;
 use super::settings::Settings;
@@ -27,18 +27,7 @@ pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) 
         world.recover(schedule);
         world.finish()
     })
-    .unwrap_or_else(|what| {
-        let violation = Violation {
-            at: schedule.time(),
-            node: None,
-            rule: Rule::Panic,
-            what,
-        };
-        Outcome {
-            violations: vec![violation],
-            ..Outcome::default()
-        }
-    })
+    .unwrap_or_else(|what| Outcome::panicked(schedule.time_us, Rule::Panic, what))
 }
 
 /// Finds a shorter schedule in which the same rule is broken: fewer actions, fewer nodes, less
@@ -50,11 +39,7 @@ pub fn shrink<M: Subject>(
     rule: Rule,
     tried: impl FnMut(usize, usize),
 ) -> Schedule {
-    let fails = |schedule: &Schedule| {
-        let outcome = replay::<M>(schedule, None);
-        let mut broken = outcome.violations.iter();
-        broken.any(|violation| violation.rule == rule)
-    };
+    let fails = |shorter: &Schedule| replay::<M>(shorter, None).breaks(rule);
     kernel::shrink::shrink(schedule, fails, tried)
 }
 

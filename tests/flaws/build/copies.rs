@@ -85,7 +85,10 @@ pub const COPIES: [Copy; 9] = [
                 "ringd::sim::kernel::kinds::{Faults, Kind, Trouble}",
             ),
             ("rng.rs", "ringd::sim::kernel::rng::{Rng, Stream}"),
-            ("violation.rs", "ringd::sim::kernel::violation::Violation"),
+            (
+                "violation.rs",
+                "ringd::sim::kernel::violation::{MAX_VIOLATIONS, Outcome, Violation}",
+            ),
         ],
     },
     Copy {
@@ -99,7 +102,7 @@ pub const COPIES: [Copy; 9] = [
             ),
             (
                 "outcome.rs",
-                "ringd::sim::ftn::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
+                "ringd::sim::ftn::{Excuse, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },
@@ -129,7 +132,7 @@ pub const COPIES: [Copy; 9] = [
             ),
             (
                 "outcome.rs",
-                "ringd::sim::jitterbug::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
+                "ringd::sim::jitterbug::{Excuse, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },
@@ -147,7 +150,7 @@ pub const COPIES: [Copy; 9] = [
             ),
             (
                 "outcome.rs",
-                "ringd::sim::andrews::{Excuse, MAX_VIOLATIONS, Outcome, Rule, Stats, Violation}",
+                "ringd::sim::andrews::{Excuse, Outcome, Rule, Stats, Violation}",
             ),
         ],
     },

@@ -1,25 +1,9 @@
 //! Schedules that once showed a fault in the machine, the page or the world, each a test of its own. To add one: put the
 //! file that `ringd sim --system jitterbug` has written into `schedules/` and its name here.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
 use ringd::sim::jitterbug::{Schedule, replay};
 
-/// Declares a test for each file.
-macro_rules! schedules {
-    ($($name:ident,)*) => {
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
-
-        $(
-            #[test]
-            fn $name() {
-                holds(include_str!(concat!("schedules/", stringify!($name), ".json")));
-            }
-        )*
-    };
-}
+use crate::kept::schedules;
 
 schedules! {
     a_full_list_has_no_room_for_a_new_address,
@@ -40,19 +24,4 @@ fn holds(text: &str) {
     schedule.check().expect("a sound one");
     let outcome = replay(&schedule);
     assert_eq!(outcome.violations, [], "{}", schedule.about);
-}
-
-#[test]
-fn every_schedule_that_is_kept_is_run() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim/jitterbug/schedules");
-    let files = fs::read_dir(directory).expect("the schedules are there");
-    let kept: BTreeSet<String> = files
-        .map(|file| {
-            let name = file.expect("it can be listed").file_name();
-            let name = name.to_string_lossy().into_owned();
-            name.trim_end_matches(".json").to_owned()
-        })
-        .collect();
-    let run: BTreeSet<String> = NAMES.iter().map(|&name| name.to_owned()).collect();
-    assert_eq!(kept, run);
 }

@@ -1,26 +1,10 @@
 //! Schedules that once showed a fault, in the machine or in the world, each a test of its own. To
 //! add one: put the file that `ringd sim` has written into `schedules/` and its name here.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
 use ring_proto::lab2::Lab2;
 use ringd::sim::lab2::{Schedule, replay};
 
-/// Declares a test for each file.
-macro_rules! schedules {
-    ($($name:ident,)*) => {
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
-
-        $(
-            #[test]
-            fn $name() {
-                holds(include_str!(concat!("schedules/", stringify!($name), ".json")));
-            }
-        )*
-    };
-}
+use crate::kept::schedules;
 
 schedules! {
     a_flipped_bit_that_strengthens_a_chain_costs_one_more_election,
@@ -71,19 +55,4 @@ fn holds(text: &str) {
     let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
     let outcome = replay::<Lab2>(&schedule, None);
     assert_eq!(outcome.violations, [], "{}", schedule.about);
-}
-
-#[test]
-fn every_schedule_that_is_kept_is_run() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim/schedules");
-    let files = fs::read_dir(directory).expect("the schedules are there");
-    let kept: BTreeSet<String> = files
-        .map(|file| {
-            let name = file.expect("it can be listed").file_name();
-            let name = name.to_string_lossy().into_owned();
-            name.trim_end_matches(".json").to_owned()
-        })
-        .collect();
-    let run: BTreeSet<String> = NAMES.iter().map(|&name| name.to_owned()).collect();
-    assert_eq!(kept, run);
 }

@@ -1,0 +1,38 @@
+//! Schedules that are kept, whatever the system's: each is a test, and none lies there that is not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Declares a test for each file in `schedules/` beside the caller's: it calls the caller's `holds`.
+macro_rules! schedules {
+    ($($name:ident,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                holds(include_str!(concat!("schedules/", stringify!($name), ".json")));
+            }
+        )*
+
+        #[test]
+        fn every_schedule_that_is_kept_is_run() {
+            crate::kept::all_are_run(file!(), &[$(stringify!($name)),*]);
+        }
+    };
+}
+pub(crate) use schedules;
+
+/// Whether the files in `schedules/` beside a source have these names.
+pub fn all_are_run(source: &str, names: &[&str]) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let files = fs::read_dir(source.with_file_name("schedules")).expect("the schedules are there");
+    let kept: BTreeSet<String> = files
+        .map(|file| {
+            let name = file.expect("it can be listed").file_name();
+            let name = name.to_string_lossy().into_owned();
+            name.trim_end_matches(".json").to_owned()
+        })
+        .collect();
+    let run: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
+    assert_eq!(kept, run);
+}
