@@ -12,6 +12,7 @@ mod fence;
 mod ftn;
 mod gate;
 mod held;
+mod jitterbug;
 mod keeper;
 mod kill_timer;
 mod lab2;

@@ -7,6 +7,7 @@ use clap::Subcommand;
 
 use super::Options;
 use super::ftn::{self, TokenOptions};
+use super::jitterbug;
 use super::lab2::{self, RingCommand, RingView};
 use super::render::common::{self, AnyView};
 use super::render::ftn::ServerView;
@@ -48,6 +49,17 @@ impl SystemCommand {
             }
         }
     }
+}
+
+/// What `ringctl run --help` says at length.
+pub(super) fn run_help() -> String {
+    [lab2::help::RUN, jitterbug::help::RUN, lab2::help::RUN_CODES].join("\n\n")
+}
+
+/// What `ringctl lock --help` says at length.
+pub(super) fn lock_help() -> String {
+    let promise = [lab2::help::LOCK, jitterbug::help::LOCK].join(" ");
+    [&promise, lab2::help::LOCK_CODES].join("\n\n")
 }
 
 /// A node's status, as far as its system is known here.

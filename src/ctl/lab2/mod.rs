@@ -2,6 +2,7 @@
 //! `ctl/render/lab2/`.
 
 mod data;
+pub(super) mod help;
 mod lock;
 mod names;
 mod obstacle;
