@@ -91,7 +91,7 @@ impl Checks {
     pub fn leader_left(&mut self) -> bool {
         let excuse = self.exempt.leader_left();
         if let Some(excuse) = excuse {
-            self.excused[excuse as usize] += 1;
+            self.found.excuse(excuse);
         }
         excuse.is_some()
     }
