@@ -61,9 +61,11 @@ fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
         few["posts"] == json!(texts[4..6]) && few["last"] == texts[5]["id"],
         "{few:#}"
     );
+    // A smaller node that had won before may write so after the larger one has, which then starts once more.
+    stand.wait(2, |status| status["coordinator"] == 3)?;
     let ring = read(2, "/ring")?;
     ensure!(
-        ring["coordinator"] == 3 && ring["counters"]["posts"].is_u64(),
+        ring["coordinator"].is_u64() && ring["counters"]["posts"].is_u64(),
         "{ring:#}"
     );
     Ok(())

@@ -49,7 +49,7 @@ scenarios! { ring, "":
     rested("a token that rests by one clock", 10_000);
     quorums_of_three("quorums of three, by clocks that drift", 10_000);
     quorums_of_four("quorums of four, by one clock", 10_000);
-    one_clock_of_three("three by one clock", 10_000);
+    one_clock_of_three("three by one clock", 5_000);
     one_clock_of_four("four by one clock", 10_000);
     calm("nothing goes wrong", 1_000);
     ips("members that have an ip", 1_000);
