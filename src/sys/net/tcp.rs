@@ -245,7 +245,7 @@ impl Connection for TcpConnection {
 #[cfg(test)]
 mod tests {
     use std::io::{ErrorKind, Read, Write};
-    use std::net::{Ipv4Addr, TcpStream};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
     use std::time::Duration;
 
     use super::{TcpConnection, TcpNetwork, TcpOptions};
@@ -299,6 +299,27 @@ mod tests {
         let read = peer.read(&mut [0]).map_err(|error| error.kind());
         assert_eq!(read, Err(ErrorKind::ConnectionReset));
         let (closed, mut peer) = rig.connect();
+        closed.close();
+        assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
+    }
+
+    /// From its creation on: who is killed in the middle of what it says must not seem to have said all.
+    #[test]
+    fn a_connection_to_a_peer_is_reset_unless_it_is_closed_in_so_many_words() {
+        let mut rig = Rig::new();
+        let peers = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("it listens");
+        let to = peers.local_addr().expect("an address");
+        let mut connect = || {
+            let connection = rig.network.connect(to).expect("it is on its way");
+            let (peer, _) = peers.accept().expect("it is there");
+            peer.set_read_timeout(PATIENCE).expect("a timeout");
+            (connection, peer)
+        };
+        let (dropped, mut peer) = connect();
+        drop(dropped);
+        let read = peer.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::ConnectionReset));
+        let (closed, mut peer) = connect();
         closed.close();
         assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
     }

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand, addresses, count, counter};
+use super::stand::{Kind, Stand, UDP_PORT, addresses, count, counter};
 use super::wire::Datagram;
 
 pub fn tests() -> Vec<Test> {
@@ -61,8 +61,9 @@ fn two_nodes_count_in_turns() -> Result<()> {
         there.abs_diff(back) <= 1 && there > 1,
         "{there} there, {back} back"
     );
-    // Who asks goes to all at once, and who answers to one.
+    // Who asks goes to all at once, and who answers to one; all from the common port and to it.
     for (sent, datagram) in &seen.datagrams {
+        ensure!([sent.from_port, sent.to_port] == [UDP_PORT; 2], "{sent:?}");
         let to_all: std::net::IpAddr = "10.77.0.255".parse()?;
         let is_asked_of_all = sent.to == to_all;
         ensure!(
@@ -169,7 +170,7 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
         "{silent:#}"
     );
     stand.wait_for_count(0, 3)?;
-    let sent = stand.record().datagrams(super::stand::UDP_PORT);
+    let sent = stand.record().datagrams(UDP_PORT);
     ensure!(
         sent.iter().all(|sent| sent.node == 0),
         "it speaks without an address"

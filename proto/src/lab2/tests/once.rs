@@ -6,7 +6,8 @@ use super::once_rig::{
     told, waiter, writing,
 };
 use super::rig::{
-    BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac, ms, take, token,
+    ANSWER_TIMEOUT, BLANK, HEARTBEAT, ME, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, here, mac,
+    ms, take, token,
 };
 use crate::lab2::{
     Command, Grade, Lab2, OnceRequest, OnceStanding, RunEnd, Stamp, State, StoredStamp,
@@ -406,4 +407,14 @@ fn a_job_is_given_up_at_once_with_the_link() {
     assert!(rig.machine.once().is_some());
     rig.link(LinkState::Down);
     assert_eq!(rig.machine.once(), None);
+}
+
+#[test]
+fn who_owns_nothing_for_now_asks_about_no_job() {
+    let mut rig = Rig::looser();
+    rig.pass_time(2 * ANSWER_TIMEOUT);
+    rig.command(Command::Pause(true));
+    assert_eq!(rig.state(), State::Owner);
+    assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
+    assert_eq!(standing(&rig), None);
 }
