@@ -2,7 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use ring_segment::PATIENCE;
@@ -12,6 +14,8 @@ use super::stand::Stand;
 
 /// Where browsers are answered.
 const HTTP: u16 = 8080;
+/// Before a node that was busy is asked again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// An answer.
 #[derive(Debug)]
@@ -72,9 +76,22 @@ pub fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> R
     raw(stand, id, request(line, headers, body).as_bytes())
 }
 
-/// Asks a node for a path.
+/// Asks a node for a path, again and again after a 503.
 pub fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
-    ask(stand, id, &format!("GET {path}"), "", "")
+    unless_busy(|| ask(stand, id, &format!("GET {path}"), "", ""))
+}
+
+/// What is answered if it is no 503. As any client is to, it asks again after one: on a busy machine the token, or the database,
+/// may come late.
+fn unless_busy(asked: impl Fn() -> Result<Said>) -> Result<Said> {
+    let by = Instant::now() + PATIENCE;
+    loop {
+        let said = asked()?;
+        if said.status != 503 || by < Instant::now() {
+            return Ok(said);
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// What writes a post.
@@ -83,7 +100,13 @@ pub fn posting(what: &Value) -> String {
     request("POST /posts", headers, &what.to_string())
 }
 
-/// Writes a post at a node.
+/// Writes a post at a node, again and again after a 503, with the same key: it is written once. A 200 means that an earlier attempt
+/// has written it.
 pub fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
-    raw(stand, id, posting(what).as_bytes())
+    static POSTS: AtomicU64 = AtomicU64::new(0);
+    let mut what = what.clone();
+    let keys = what.as_object_mut().context("no object")?;
+    keys.entry("key")
+        .or_insert_with(|| format!("post-{}", POSTS.fetch_add(1, Ordering::Relaxed)).into());
+    unless_busy(|| raw(stand, id, posting(&what).as_bytes()))
 }

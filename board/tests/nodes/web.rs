@@ -31,7 +31,7 @@ fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
                 id,
                 &json!({"author": format!("{id}"), "text": format!(" {round} ")}),
             )?;
-            ensure!(said.status == 201, "{said:?}");
+            ensure!(matches!(said.status, 200 | 201), "{said:?}");
         }
     }
     let read = |id: usize, path: &str| get(&stand, id, path)?.json();
