@@ -7,14 +7,13 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::fake::{Client, Fake, LONG, boot_time};
+use crate::fake::{Client, Fake, LONG};
 use crate::program::{RINGCTL, Running, ringctl};
 use ring_segment::limit::until;
 
@@ -31,10 +30,9 @@ tests! {
     a_script_holds_a_lock_by_an_open_descriptor,
     a_pipe_ends_when_the_lock_is_lost,
     a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped,
-    exclusive a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped,
 }
 
-const TOKEN: &str = "1795-02:00:00:00:00:01-7";
+pub const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 
 /// A script that does nothing, and ends when the test does.
 struct Script(Child);
@@ -62,7 +60,7 @@ impl Drop for Script {
     }
 }
 
-fn start(fake: &Fake, arguments: &[&str]) -> Running {
+pub fn start(fake: &Fake, arguments: &[&str]) -> Running {
     Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
 }
 
@@ -257,29 +255,4 @@ fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
     lock.close_output();
     assert_eq!(client.request(), json!({"request": "unlock"}));
     assert_eq!(lock.code(), Some(0));
-}
-
-fn a_pipe_ends_before_a_lease_that_is_not_renewed_and_with_it_if_ringctl_is_stopped() {
-    const LEASE: Duration = Duration::from_secs(2);
-    let ends = |stopped: bool| {
-        let fake = Fake::new();
-        let mut lock = start(&fake, &["lock", "--pipe"]);
-        let mut client = fake.client();
-        client.request();
-        let until = client.grant(LEASE);
-        assert_eq!(lock.line(), TOKEN);
-        if stopped {
-            lock.signal(Signal::SIGSTOP);
-            assert_eq!(lock.rest(), "");
-            assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));
-        } else {
-            assert_eq!(lock.rest(), "");
-            assert!(boot_time() < until, "its end comes too late");
-            assert_eq!(lock.code(), Some(75));
-        }
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| ends(false));
-        scope.spawn(|| ends(true));
-    });
 }

@@ -3,11 +3,9 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::{Signal, kill};
 use ring_segment::limit::PATIENCE;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
@@ -21,21 +19,15 @@ tests! {
     a_job_that_ends_by_itself_is_told_of,
     nothing_is_told_of_a_job_that_the_loss_of_its_lock_has_ended,
     a_job_whose_lock_is_lost_before_it_begins_has_not_run,
-    exclusive what_does_not_end_is_killed_before_another_node_can_have_the_lock,
     grace_is_less_than_the_lease_if_it_is_said_to_be,
     no_time_is_left_when_the_lease_is_past,
-    exclusive a_lease_that_is_not_renewed_ends_the_command_in_time,
     the_end_of_the_daemon_ends_the_command,
     a_command_that_is_stopped_is_ended_too,
     the_death_of_ringctl_ends_the_command_and_gives_the_lock_back,
-    exclusive a_ringctl_that_is_stopped_does_not_keep_the_command_alive,
     the_death_of_the_keeper_ends_the_command,
     what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it,
-    exclusive a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups,
     a_lock_that_is_lost_at_once_starts_no_command,
     a_grant_that_is_past_starts_no_command,
-    exclusive a_keeper_that_is_stopped_does_not_keep_the_command_alive,
-    exclusive a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again,
     the_death_of_the_keeper_is_a_loss_though_its_command_is_seen_to_die_first,
     a_command_does_not_outlive_both_its_keeper_and_ringctl,
     a_command_that_has_closed_what_it_inherited_does_not_outlive_both,
@@ -45,15 +37,15 @@ tests! {
 }
 
 /// Time enough for SIGTERM to be heard by who runs alone.
-const LEASE: Duration = Duration::from_secs(2);
+pub const LEASE: Duration = Duration::from_secs(2);
 
 /// Its end is heard of: it says that it was told to end, and does.
-fn polite() -> String {
+pub fn polite() -> String {
     format!("trap 'echo told; exit 0' TERM; {SLEEP}; echo ready; wait")
 }
 
 /// Neither it nor its child end when they are told to.
-fn stubborn() -> String {
+pub fn stubborn() -> String {
     format!("trap '' TERM; {SLEEP}; echo ready; wait; sleep 1000")
 }
 
@@ -113,25 +105,6 @@ fn a_job_whose_lock_is_lost_before_it_begins_has_not_run() {
     assert_eq!(run.code(), Some(75));
 }
 
-/// A shell that says `ready` and does not end by itself loses its lock: nothing of it is left in time.
-#[track_caller]
-fn ends_in_time(line: &str) {
-    let fake = Fake::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(line));
-    let mut client = fake.grant(LONG);
-    assert_eq!(run.line(), "ready");
-    let until = client.lose(LEASE);
-    witness.wait_for_end();
-    assert!(boot_time() < until, "its last process ended too late");
-    client.unlocked();
-    assert_eq!(run.code(), Some(75));
-}
-
-fn what_does_not_end_is_killed_before_another_node_can_have_the_lock() {
-    ends_in_time(&stubborn());
-}
-
 fn grace_is_less_than_the_lease_if_it_is_said_to_be() {
     let fake = Fake::new();
     let mut run = Running::run(&fake, &["--grace", "10ms", "-c", &stubborn()]);
@@ -152,27 +125,6 @@ fn no_time_is_left_when_the_lease_is_past() {
     witness.wait_for_end();
     client.unlocked();
     assert_eq!(run.code(), Some(75));
-}
-
-fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
-    let ends = |line: &str, is_told: bool| {
-        let fake = Fake::new();
-        let mut witness = Witness::new(&fake);
-        let mut run = Running::shell(&fake, &witness.seeing(line));
-        let mut client = fake.client();
-        client.request();
-        let until = client.grant(LEASE);
-        assert_eq!(run.line(), "ready");
-        witness.wait_for_end();
-        assert!(boot_time() < until, "its last process ended too late");
-        client.unlocked();
-        assert_eq!(run.line() == "told", is_told, "it is told first");
-        assert_eq!(run.code(), Some(75));
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| ends(&polite(), true));
-        scope.spawn(|| ends(&stubborn(), false));
-    });
 }
 
 fn the_end_of_the_daemon_ends_the_command() {
@@ -215,22 +167,6 @@ fn the_death_of_ringctl_ends_the_command_and_gives_the_lock_back() {
     }
 }
 
-fn a_ringctl_that_is_stopped_does_not_keep_the_command_alive() {
-    let fake = Fake::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(&stubborn()));
-    let mut client = fake.client();
-    client.request();
-    let until = client.grant(LEASE);
-    assert_eq!(run.line(), "ready");
-    run.signal(Signal::SIGSTOP);
-    witness.wait_for_end();
-    assert!(boot_time() < until, "its last process ended too late");
-    client.unlocked();
-    run.signal(Signal::SIGCONT);
-    assert_eq!(run.code(), Some(75));
-}
-
 fn the_death_of_the_keeper_ends_the_command() {
     let fake = Fake::new();
     let mut run = Running::shell(&fake, &stubborn());
@@ -260,11 +196,6 @@ fn what_a_command_has_left_does_not_outlive_a_keeper_that_was_ending_it() {
     assert_eq!(run.code(), Some(5));
 }
 
-fn a_grandchild_that_has_left_its_group_is_ended_where_there_are_control_groups() {
-    need_groups();
-    ends_in_time("setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait");
-}
-
 fn a_lock_that_is_lost_at_once_starts_no_command() {
     for lease in [Duration::ZERO, LONG] {
         let fake = Fake::new();
@@ -284,44 +215,6 @@ fn a_grant_that_is_past_starts_no_command() {
     client.unlocked();
     assert_eq!(run.rest(), "");
     assert_eq!(run.code(), Some(75));
-}
-
-/// A shell that counts on; nothing that it counts comes after the end of its lease, though its keeper
-/// is stopped, and `ringctl` and itself if `all` are.
-#[track_caller]
-fn the_kernel_ends(all: bool) {
-    let fake = Fake::new();
-    let mut witness = Witness::new(&fake);
-    let line = "echo $$; trap '' TERM; while :; do :; done";
-    let mut run = Running::shell(&fake, &witness.seeing(line));
-    let mut client = fake.client();
-    client.request();
-    let until = client.grant(LEASE);
-    let command = run.line().parse().expect("a process");
-    kill(client.pid(), Signal::SIGSTOP).unwrap();
-    if all {
-        run.signal(Signal::SIGSTOP);
-        killpg(Pid::from_raw(command), Signal::SIGSTOP).unwrap();
-    }
-    witness.wait_for_end();
-    let late = boot_time().saturating_sub(until);
-    assert!(
-        late < LEASE,
-        "{late:?} after its end, and not by the kernel"
-    );
-    assert_eq!(client.request(), Value::Null, "the lock is free");
-    run.signal(Signal::SIGCONT);
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(75), "{said}");
-    assert!(said.contains("token is lost"), "{said}");
-}
-
-fn a_keeper_that_is_stopped_does_not_keep_the_command_alive() {
-    the_kernel_ends(false);
-}
-
-fn a_command_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() {
-    the_kernel_ends(true);
 }
 
 /// The kernel closes the first of the keeper's descriptors, the end of their conversation, last.

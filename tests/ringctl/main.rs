@@ -27,6 +27,7 @@ macro_rules! tests {
 
 mod fake;
 mod guarding;
+mod leases;
 mod leaving;
 mod locking;
 mod loss;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
     });
     let parts = [
         guarding::tests(),
+        leases::tests(),
         leaving::tests(),
         locking::tests(),
         loss::tests(),
