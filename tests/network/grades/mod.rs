@@ -100,11 +100,11 @@ fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
 fn no_quorum(daemon: &Daemon) -> Result<String> {
     // What was promised to the tenure before may be granted until it runs out.
     daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
-    let refused = ["run", "-r", "quorum", "-w", "4", "-E", "9", "true"];
+    let refused = ["run", "-r", "quorum", "-w", "2", "-E", "9", "true"];
     let output = ringctl(daemon, &refused)?;
     ensure!(output.status.code() == Some(REFUSED), "{output:?}");
     let why = String::from_utf8_lossy(&output.stderr);
-    ensure!(why.contains("timed out after 4 s: no quorum: "), "{why}");
+    ensure!(why.contains("timed out after 2 s: no quorum: "), "{why}");
     Ok(why.into_owned())
 }
 

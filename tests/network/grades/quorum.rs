@@ -159,13 +159,13 @@ fn a_holder_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
     // Its promises last for longer than an election takes.
-    let mut ring = form::<3>(segment)?;
+    let mut ring = form_alone::<3>(segment)?;
     let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
     let rules = ring.segment.rules();
     rules.set(|rules| rules.blocked.extend([(0, 2), (2, 0)]));
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
     let second = Holder::start(&ring.daemons[2], QUORUM)?;
-    works_on(&first, timing())?;
+    works_on(&first, timing_alone())?;
     ring.daemons[1].kill()?;
     ring.segment.cut(0)?;
     let at = boottime()?;

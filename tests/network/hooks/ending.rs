@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Message, Seen, Segment, Timing, invariants};
 
-use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, lives, wait_until};
+use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, at_rest_alone, lives, wait_until};
 
 pub fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
@@ -111,7 +111,7 @@ pub fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
     let script = "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE $RINGD_MERGED >>$R; \
          [ $RINGD_STATE != LOOSER ] || { trap '' TERM; echo $$ >>$R; while :; do sleep 1; done; }";
     place.hook("hangs", script)?;
-    let ringd = place.ringd(segment.node(0), &at_rest());
+    let ringd = place.ringd(segment.node(0), &at_rest_alone());
     let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let pid = place.wait_for(|lines| lines.get(1).cloned())?;
@@ -131,7 +131,7 @@ pub fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     let (segment, place) = (Segment::bridge(1)?, Place::new()?);
     let script = "trap '' TERM; echo $RINGD_STATE $$ >>$R; while :; do sleep 1; done";
     place.hook("hangs", script)?;
-    let ringd = place.ringd(segment.node(0), &at_rest());
+    let ringd = place.ringd(segment.node(0), &at_rest_alone());
     let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let line = place.wait_for_line(|line| line.starts_with("LOOSER "))?;

@@ -22,6 +22,11 @@ pub fn at_rest() -> Timing {
     Timing::patient(Duration::from_secs(1)).idle_hold(FOR_GOOD)
 }
 
+/// The same for a test that nothing runs beside, and that has its owner sooner therefore.
+pub fn at_rest_alone() -> Timing {
+    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+}
+
 /// A directory of hooks, and the record that they write.
 pub struct Place {
     folder: TempDir,
