@@ -11,10 +11,10 @@ use ring_chaos::report;
 use ring_chaos::run::{Script, run};
 use ring_segment::{Test, Timing, binaries, tests};
 
-/// A cycle lasts some twelve seconds, and a new one begins as long as there is time.
-const LASTS: Duration = Duration::from_secs(15);
+/// A cycle lasts some ten seconds, and a new one begins as long as there is time.
+const LASTS: Duration = Duration::from_secs(12);
 /// Less than in `scripts/chaos`, and so more of them at one time.
-const FAULTS: Duration = Duration::from_secs(5);
+const FAULTS: Duration = Duration::from_secs(4);
 const SEED: u64 = 7;
 /// For how long one owner must have been demanded at least, in milliseconds of calm in which the machine was
 /// never late: what is less proves nothing.
@@ -55,7 +55,7 @@ fn keeps_its_promises() -> Result<u64> {
         lasts: LASTS,
         faults: FAULTS,
         seed: SEED,
-        timing: Timing::patient(Duration::from_millis(100)),
+        timing: Timing::patient(Duration::from_millis(50)),
         talks: false,
     };
     run(&script, &folder)?;
