@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// Where ChromeDriver listens, in the machine's own network.
 const PORT: u16 = 9515;
-/// No window is narrower; what is shown on a phone's screen can be.
+/// What is narrower is a phone.
 const NARROWEST: u32 = 500;
 /// Between two looks at what a page shows.
 const POLL: Duration = Duration::from_millis(20);
@@ -27,8 +27,8 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens a page, of a width and a height, by a user who prefers `scheme`: `light` or `dark`.
-    pub fn open(node: &Node, size: (u32, u32), scheme: &str) -> Result<Self> {
+    /// Opens a page on a screen of a width and a height.
+    pub fn open(node: &Node, size: (u32, u32)) -> Result<Self> {
         let profile = tempfile::tempdir_in("/run")?;
         // Chromium would give itself more of the processors than databases of other tests have.
         let mut command = Command::new("setpriv");
@@ -67,24 +67,37 @@ impl Browser {
             "--disable-component-update".to_owned(),
             "--disable-sync".to_owned(),
             format!("--user-data-dir={}", browser.profile.path().display()),
-            format!("--window-size={},{}", size.0, size.1),
-            format!(
-                "--blink-settings=preferredColorScheme={}",
-                u8::from(scheme == "light")
-            ),
         ];
-        let mut options = json!({"args": arguments});
-        if size.0 < NARROWEST {
-            let screen = json!({"width": size.0, "height": size.1, "pixelRatio": 1.0});
-            options["mobileEmulation"] = json!({"deviceMetrics": screen});
-        }
+        let options = json!({"args": arguments});
         let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}});
         let made = browser.say("POST", "/session", &wanted)?;
         let session = made["sessionId"].as_str().context("no session")?;
         browser.session = format!("/session/{session}");
         let ip = node.ip().context("it has an address")?;
+        browser.appear(size, "light")?;
         browser.ask("url", &json!({"url": format!("http://{ip}:8080/")}))?;
         Ok(browser)
+    }
+
+    /// Another screen, of a width and a height, of a user who prefers `scheme`: `light` or `dark`.
+    pub fn appear(&self, size: (u32, u32), scheme: &str) -> Result<()> {
+        let screen = json!({
+            "width": size.0, "height": size.1, "deviceScaleFactor": 1, "mobile": size.0 < NARROWEST
+        });
+        self.develop("Emulation.setDeviceMetricsOverride", &screen)?;
+        let wish = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.develop("Emulation.setEmulatedMedia", &wish)
+    }
+
+    /// Opens the page anew.
+    pub fn reload(&self) -> Result<()> {
+        self.ask("refresh", &json!({})).map(drop)
+    }
+
+    /// A command of Chromium's own.
+    fn develop(&self, command: &str, parameters: &Value) -> Result<()> {
+        let body = json!({"cmd": command, "params": parameters});
+        self.ask("goog/cdp/execute", &body).map(drop)
     }
 
     /// What a script returns.

@@ -33,7 +33,7 @@ pub fn tests() -> Vec<Test> {
 fn two_browsers_on_two_nodes_see_each_others_posts_in_one_order() -> Result<()> {
     let stand = Stand::new(2, Kind::Sqlite, &[])?;
     stand.wait_for_ring(&[1, 2])?;
-    let open = |at: usize, size| Browser::open(stand.segment().node(at), size, "light");
+    let open = |at: usize, size| Browser::open(stand.segment().node(at), size);
     let browsers = [open(0, LAPTOP)?, open(1, PHONE)?];
     for (name, browser) in ["Ann", "Bob"].iter().zip(&browsers) {
         browser.wait("return document.querySelectorAll('#members li').length === 2")?;
@@ -72,7 +72,7 @@ fn two_browsers_on_two_nodes_see_each_others_posts_in_one_order() -> Result<()> 
 fn a_text_outlives_the_node_that_it_was_written_at() -> Result<()> {
     let mut stand = Stand::new(2, Kind::Sqlite, &[])?;
     stand.wait_for_ring(&[1, 2])?;
-    let browser = Browser::open(stand.segment().node(0), LAPTOP, "light")?;
+    let browser = Browser::open(stand.segment().node(0), LAPTOP)?;
     browser.wait("return document.querySelectorAll('#members li').length === 2")?;
     browser.type_keys(&format!("{TAB}Ann{TAB}not lost"))?;
     stand.node(1).kill()?;
@@ -112,9 +112,11 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
             &json!({"author": "Ann of a rather long name that nobody has", "text": text}),
         )?;
     }
+    let browser = Browser::open(stand.segment().node(0), LAPTOP)?;
     for (name, size) in [("laptop", LAPTOP), ("phone", PHONE)] {
         for scheme in ["light", "dark"] {
-            let browser = Browser::open(stand.segment().node(0), size, scheme)?;
+            browser.appear(size, scheme)?;
+            browser.reload()?;
             browser.wait("return document.querySelectorAll('.text').length === 3")?;
             ensure!(browser.run("return innerWidth")? == size.0, "{name}");
             let is_narrow = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth";
@@ -137,8 +139,9 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
 
 fn the_page_shows_who_has_the_token() -> Result<()> {
     let stand = Stand::new(3, Kind::Sqlite, &[("--hold", "700ms")])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
-    let browser = Browser::open(stand.segment().node(0), LAPTOP, "light")?;
+    let browser = Browser::open(stand.segment().node(0), LAPTOP)?;
+    // Rounds that last for two seconds each are not waited for.
+    browser.wait("return document.querySelectorAll('#members li').length === 3")?;
     // Between a node's visits nobody tells its page where the token is.
     for id in [2, 3, 1, 2] {
         let is_marked =
