@@ -28,7 +28,6 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
-const RST: u8 = 4;
 
 /// A frame's packet, and who sent it.
 #[derive(Debug, Clone)]
@@ -70,9 +69,8 @@ pub struct Stream {
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     pub bytes: Vec<u8>,
-    /// When its end was sent.
+    /// When its end was sent. A reset that comes after it is the kernel's answer to what came late, as a segment that was sent twice.
     pub ended: Option<Duration>,
-    pub was_reset: bool,
     first: Option<u32>,
     parts: BTreeMap<u32, Vec<u8>>,
     end: Option<(u32, Duration)>,
@@ -212,7 +210,6 @@ impl Side {
         if flags & FIN != 0 && self.end.is_none() {
             self.end = Some((offset.wrapping_add(length), at));
         }
-        self.was_reset |= flags & RST != 0;
     }
 
     /// The bytes in order, up to the first gap; the end counts if there is none before it.

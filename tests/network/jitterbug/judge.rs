@@ -37,12 +37,12 @@ pub fn judge(record: &Record) -> Result<Seen> {
         datagrams.push((sent, read));
     }
     check_answers(&datagrams)?;
-    let mut passes = Vec::new();
-    for stream in record.streams() {
-        passes.extend(done(&stream).with_context(|| format!("{} to {}", stream.from, stream.to))?);
+    let (mut passes, streams) = (Vec::new(), record.streams());
+    for stream in &streams {
+        passes.extend(done(stream).with_context(|| format!("{} to {}", stream.from, stream.to))?);
     }
     passes.sort_by_key(|pass| pass.at);
-    check_chains(&passes)?;
+    check_chains(&passes).with_context(|| all_ends(&streams))?;
     Ok(Seen { datagrams, passes })
 }
 
@@ -86,13 +86,9 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
     let (Some(id), Some(data)) = (given.id, given.data) else {
         return Ok(None);
     };
-    // The end of the candidate's side says "taken", whatever the giver does then; one that was reset is none.
+    // The end of the candidate's side says "taken", whatever is sent then.
     let is_whole = stream.giver.ended.is_some();
-    let taken = stream
-        .candidate
-        .ended
-        .filter(|_| !stream.candidate.was_reset);
-    let Some(at) = taken.filter(|_| is_whole) else {
+    let Some(at) = stream.candidate.ended.filter(|_| is_whole) else {
         return Ok(None);
     };
     if let Some(list) = given.list {
@@ -109,6 +105,19 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
         id,
         data,
     }))
+}
+
+/// How each connection ended, a line each.
+fn all_ends(streams: &[Stream]) -> String {
+    let line = |it: &Stream| {
+        let ends = (it.giver.ended, it.candidate.ended);
+        let lengths = (it.giver.bytes.len(), it.candidate.bytes.len());
+        format!(
+            "\n{} to {}: {lengths:?} bytes, ends {ends:?}",
+            it.from, it.to
+        )
+    };
+    streams.iter().map(line).collect()
 }
 
 /// The passes of one id form one chain: a token has at most one holder.
